@@ -11,10 +11,12 @@ from pathlib import Path
 import apsw
 
 from benchmarks.measure import Row, row, write
+from benchmarks.outputs import outputs
 from benchmarks.task_floor import Floor
-from decklog import Decklog
+from decklog import Decklog, EntryKind
 
 COUNT = 300
+OUTPUTS = 60
 BODY = "x" * 200
 
 # The same text and its key, and nothing else.
@@ -103,12 +105,24 @@ def _life(log: Decklog, run_id: str, number: int) -> None:
     claim.finish()
 
 
+def outputs_kept(folder: Path) -> tuple[float, float]:
+    """Give the kilobytes that a day's long outputs leave in the file, and how many they are."""
+    with Decklog.open(folder / "outputs.db", durability="relaxed") as log:
+        run_id = log.runs.start("measure").id
+        empty, plain = _size(log), 0
+        for output in outputs(OUTPUTS):
+            log.journal.append(run_id, output, kind=EntryKind.TOOL)
+            plain += len(output)
+        return (_size(log) - empty) / 1000, plain / 1000
+
+
 def main() -> list[Row]:
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as name:
         folder = Path(name)
         raw, claim, finish = floor_pages(folder)
         ours = our_pages(folder)
         life = bytes_each(folder, "life", _life)
+        kept, plain = outputs_kept(folder)
         entry = bytes_each(folder, "entry", lambda log, run_id, _: log.journal.append(run_id, BODY))
     rows = [
         row("pages of an append with a key, beside a raw insert", ours["append"], "pages", floor=raw),
@@ -117,10 +131,12 @@ def main() -> list[Row]:
         row("pages of adding a task", ours["add"], "pages"),
         row("bytes on disk of a task's life", life, "bytes", target="<= 2200"),
         row("bytes of an entry over its body", entry - len(BODY), "bytes", target="<= 150"),
+        row("long outputs of a day of builds and tests, beside their length", kept, "kB", floor=plain, target="<= 0.33"),
     ]
     notes = [
         f"Pages are those that a commit adds to the write-ahead log, the mean of {COUNT} commits. They are counted, so that the "
         "machine and its disk don't matter.",
+        f"The outputs are {OUTPUTS} of 70 to 300 kB of compilers, tests and packagers, made by `benchmarks/outputs.py`.",
         "A task's life is that it is added, claimed and finished: three entries with what it became, its row, and their indexes.",
     ]
     write("pages", "What a commit writes", rows, notes)

@@ -33,6 +33,8 @@ class Database(ABC):
     append_entry: "Callable[[Mapping[str, Any], str, str], Row] | None" = None
     # Whether transactions lock row by row, and may wait for each other; else one writer has everything.
     locks_rows: bool
+    # True where long values are compressed on their way to the database, and not by it.
+    packs_blobs: bool
     # How many transactions can be open at the same time; one that writes counts as one.
     most_transactions: int
     read_only: bool

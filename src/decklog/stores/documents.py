@@ -52,10 +52,10 @@ def place(db: "Database", name: str, document: object) -> "Placed":
 
 def read(db: "Database", digest: str) -> object:
     """Give the document with a digest."""
-    content = blobs.kept(db, digest)
-    if content is None:
+    text = blobs.kept_text(db, digest)
+    if text is None:
         raise NotFound(f"the document {digest} is no longer kept; only its digest is on record", digest=digest)
-    document: object = from_json(content)
+    document: object = from_json(text)
     return document
 
 

@@ -4,6 +4,7 @@ import json
 import os
 from pathlib import Path
 
+import apsw
 import pytest
 
 from decklog import Decklog
@@ -24,6 +25,18 @@ def _write(config: Path, transitions: object, markers: object = None) -> None:
     (config / "transitions.json").write_text(json.dumps(transitions), encoding="utf-8")
     if markers is not None:
         (config / "agent-markers.json").write_text(json.dumps(markers), encoding="utf-8")
+
+
+def test_readers_of_the_file_see_a_long_answer_as_it_was_said(shell: Shell) -> None:
+    answer = "All tests of the parser pass, and so do those of the lexer.\n" * 1_500
+    with AutoLogger(shell.db, "s") as logger:
+        logged = logger.log_agent_response("developer", answer, 1, "dev-1")
+        kept = logger.log.db.read(lambda: logger.log.db.one("select max(size), sum(length(bytes)) from blobs", {}))
+    assert kept is not None
+    assert kept[1] * 3 < kept[0] == len(answer)
+    connection = apsw.Connection(shell.db, flags=apsw.SQLITE_OPEN_READONLY)
+    assert connection.execute("select content from orchestration_logs where id = ?", (logged["log_id"],)).get == answer
+    connection.close()
 
 
 def test_every_answer_is_logged_and_counted(shell: Shell) -> None:

@@ -42,6 +42,7 @@ class PostgresDatabase(Database):
     engine = "postgres"
     finds_tags_by_search = False
     locks_rows = True
+    packs_blobs = False
     # Of all logs of a process: how a statement is spelled depends on nothing else.
     _spelled: "Statements[str]" = Statements()
 

@@ -5,6 +5,7 @@ import time
 
 import apsw
 
+from decklog.db import packing
 from decklog.db.sqlite import errors, file
 from decklog.db.sqlite.checkpoints import Checkpoints
 from decklog.db.sqlite.fair_lock import FairLock
@@ -52,6 +53,7 @@ class Connections:
             # Without this, SQLite plans a statement with an order anew for each value that is bound: four times the cost of
             # finding the task to claim.
             connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+            packing.teach(connection)
             connection.set_busy_timeout(int(self.busy_seconds * 1000))
             if self.keeps_wal:
                 connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)

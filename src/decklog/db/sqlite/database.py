@@ -36,6 +36,7 @@ class SqliteDatabase(Database):
     engine = "sqlite"
     finds_tags_by_search = True
     locks_rows = False
+    packs_blobs = True
     most_transactions = 1
     # Of all logs of a process: how a statement is spelled depends on nothing else.
     _spelled: "Statements[tuple[str, Callable[[Mapping[str, Any]], Any]]]" = Statements()

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 import apsw
 
+from decklog.db import packing
 from decklog.db.sqlite import errors
 from decklog.db.sqlite.file import address_of
 from decklog.errors import Busy, Damaged
@@ -56,6 +57,7 @@ class FileBeside:
         self._log_path = log_path
         with self._translated():
             self._connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI)
+            packing.teach(self._connection)
             try:
                 self._prepare()
             except BaseException:

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 import apsw
 
+from decklog.db import packing
 from decklog.db.sqlite import errors
 from decklog.errors import Denied, Invalid, TimedOut
 
@@ -34,6 +35,7 @@ def answered(
     connection = apsw.Connection(address, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
     try:
         connection.execute("pragma temp_store = memory")
+        packing.teach(connection)
         for name, select in views.items():
             connection.execute(f"create temp view {name} as {select}")
         _confine(connection, seconds, most_bytes)

@@ -21,7 +21,7 @@ select e.seq as id,
        e.iteration,
        coalesce(e.agent, 'unknown') as agent_type,
        e.agent_id,
-       coalesce(e.body, (select cast(b.bytes as text) from log.blobs b where b.digest = e.body_digest), '') as content,
+       coalesce(e.body, (select cast(plain_bytes(b.bytes, b.size) as text) from log.blobs b where b.digest = e.body_digest), '') as content,
        e.kind as log_type,
        e.phase as reasoning_phase,
        e.confidence as confidence_level,
@@ -29,7 +29,7 @@ select e.seq as id,
        e.redacted,
        e.group_id,
        e.subtype as event_subtype,
-       coalesce(e.payload, (select cast(b.bytes as text) from log.blobs b where b.digest = e.payload_digest)) as event_payload,
+       coalesce(e.payload, (select cast(plain_bytes(b.bytes, b.size) as text) from log.blobs b where b.digest = e.payload_digest)) as event_payload,
        case when substr(e.key, 1, 7) = 'import:' then null else e.key end as idempotency_key
   from log.entries e
  where e.kind in ('interaction', 'reasoning', 'event')
@@ -41,7 +41,7 @@ select s.rowid as id,
        s.group_id,
        time(s.updated_at) as timestamp,
        s.name as state_type,
-       (select cast(b.bytes as text) from log.blobs b where b.digest = s.digest) as state_data
+       (select cast(plain_bytes(b.bytes, b.size) as text) from log.blobs b where b.digest = s.digest) as state_data
   from log.states s
  where s.name in ('pm', 'orchestrator', 'group_status', 'investigation');
 
@@ -87,7 +87,7 @@ select o.rowid as id,
        o.run_id as session_id,
        time(o.saved_at) as timestamp,
        o.skill as skill_name,
-       coalesce(o.document, (select cast(b.bytes as text) from log.blobs b where b.digest = o.digest)) as output_data,
+       coalesce(o.document, (select cast(plain_bytes(b.bytes, b.size) as text) from log.blobs b where b.digest = o.digest)) as output_data,
        o.agent as agent_type,
        o.group_id,
        o.iteration

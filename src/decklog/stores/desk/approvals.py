@@ -4,6 +4,7 @@ import time
 from datetime import datetime
 
 from decklog.clock import to_text
+from decklog.db.packing import unpacked
 from decklog.db.where import Where, enum_of, placed
 from decklog.errors import Conflict, Denied, Invalid, StillPending
 from decklog.operations import reading, reads, waiting, waits_to_read, writes
@@ -41,7 +42,7 @@ __all__ = ["Approval", "ApprovalState", "Approvals", "Verdict", "digest_of"]
 _YES = frozenset({"granted", "approved", "approve", "accepted", "accept", "passed", "pass", "ok", "yes"})
 _LONGEST_STEP = 1.0
 MOST_SHOWN = 50
-_WITH_THINGS = "select a.*, b.bytes from approvals a left join blobs b on b.digest = a.about_digest where a.id in ({ids})"
+_WITH_THINGS = "select a.*, b.bytes, b.size from approvals a left join blobs b on b.digest = a.about_digest where a.id in ({ids})"
 
 
 class Approvals(Store):
@@ -318,7 +319,8 @@ class Approvals(Store):
             return []
         marks, ids = placed(approval_ids)
         names, rows = self._db.rows(_WITH_THINGS.format(ids=marks), self._db.values.bind(ids)[0])
-        return [(Approval.from_row(names[:-1], row[:-1]), None if row[-1] is None else bytes(row[-1])) for row in rows]
+        found = [(Approval.from_row(names[:-2], row[:-2]), row[-2], row[-1]) for row in rows]
+        return [(one, None if stored is None else unpacked(bytes(stored), size)) for one, stored, size in found]
 
     @reads
     def find(

@@ -10,7 +10,7 @@ from decklog.errors import Invalid
 from decklog.operations import reads, writes
 from decklog.records import Page, Record
 from decklog.stores.base import Store
-from decklog.stores.journal.blobs import INLINE_CHARACTERS, keep, kept
+from decklog.stores.journal.blobs import INLINE_CHARACTERS, keep, kept_text
 from decklog.values import from_json
 
 TYPE_CHECKING = False
@@ -177,7 +177,7 @@ class Effects(Store):
         return [result], None
 
     def _filled(self, effect: Effect) -> Effect:
-        if effect.result_digest is not None and (content := kept(self._db, effect.result_digest)) is not None:
+        if effect.result_digest is not None and (content := kept_text(self._db, effect.result_digest)) is not None:
             object.__setattr__(effect, "result", from_json(content))
         return _unwrapped(effect)
 

@@ -1,5 +1,8 @@
 """Bytes kept once, under their digest: long texts, documents and the contents of artifacts."""
 
+from decklog.db.packing import packed, unpacked
+from decklog.errors import Damaged
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from decklog.db.base import Database
@@ -13,14 +16,27 @@ def keep(db: "Database", content: bytes, digest: str | None = None) -> str:
     from hashlib import sha256
 
     digest = digest or sha256(content).hexdigest()
-    db.rows(
-        "insert into blobs (digest, size, bytes) values (:digest, :size, :bytes) on conflict do nothing",
-        {"digest": digest, "size": len(content), "bytes": content},
-    )
+    bound = {"digest": digest, "size": len(content), "bytes": content}
+    if db.packs_blobs:
+        if db.one("select 1 from blobs where digest = :digest", {"digest": digest}) is not None:
+            return digest
+        bound["bytes"] = packed(content)
+    db.rows("insert into blobs (digest, size, bytes) values (:digest, :size, :bytes) on conflict do nothing", bound)
     return digest
 
 
 def kept(db: "Database", digest: str) -> bytes | None:
     """Give the bytes with a digest; None when retention dropped them."""
-    row = db.one("select bytes from blobs where digest = :digest", {"digest": digest})
-    return bytes(row[0]) if row else None
+    row = db.one("select bytes, size from blobs where digest = :digest", {"digest": digest})
+    return unpacked(bytes(row[0]), row[1]) if row else None
+
+
+def kept_text(db: "Database", digest: str) -> str | None:
+    """Give the text with a digest; None when retention dropped it."""
+    content = kept(db, digest)
+    try:
+        return None if content is None else content.decode()
+    except UnicodeDecodeError:
+        raise Damaged(
+            f"blob {digest} is no text any more", hint="See what else is damaged: decklog verify", digest=digest
+        ) from None

@@ -1,6 +1,6 @@
 """Entries as rows of a database: where they lie, and how one is read."""
 
-from decklog.stores.journal.blobs import kept
+from decklog.stores.journal.blobs import kept_text
 from decklog.stores.journal.entry import Entry
 from decklog.values import from_json
 
@@ -76,10 +76,10 @@ def load(db: "Database", row: "Row") -> Entry:
 
 def _fill(db: "Database", entry: Entry) -> None:
     """Fetch what the entry names by its digest."""
-    if entry.body is None and entry.body_digest and (content := kept(db, entry.body_digest)) is not None:
-        object.__setattr__(entry, "body", content.decode())
-    if entry.payload is None and entry.payload_digest and (content := kept(db, entry.payload_digest)):
-        object.__setattr__(entry, "payload", from_json(content))
+    if entry.body is None and entry.body_digest and (text := kept_text(db, entry.body_digest)) is not None:
+        object.__setattr__(entry, "body", text)
+    if entry.payload is None and entry.payload_digest and (text := kept_text(db, entry.payload_digest)):
+        object.__setattr__(entry, "payload", from_json(text))
 
 
 def entry_at(db: "Database", position: int) -> Entry:

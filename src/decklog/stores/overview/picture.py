@@ -5,6 +5,7 @@ from datetime import datetime
 
 from decklog.clock import to_text
 from decklog.dataclass import dataclass
+from decklog.db.packing import beginning
 from decklog.db.where import placed
 from decklog.errors import Invalid
 from decklog.records import Page
@@ -59,7 +60,11 @@ select 2, asked.* from (
 ) asked
 """
 _MOMENT = f"select 3, moment.* from ({SELECT} where pos = :until) moment"
-_TEXTS = "select digest, substr(bytes, 1, :most), length(bytes) from blobs where digest in ({ids})"
+_TEXTS = """
+select digest, case when length(bytes) < size then bytes end, substr(bytes, 1, :most), size
+  from blobs
+ where digest in ({ids})
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -247,7 +252,10 @@ def texts(db: "Database", entries: "Sequence[Entry]") -> "dict[str, dict[str, An
         return {}
     marks, ids = placed(named)
     rows = db.rows(_TEXTS.format(ids=marks), {**ids, "most": _HEAD_BYTES})[1]
-    return {digest: {"head": bytes(head).decode(errors="ignore"), "bytes": size} for digest, head, size in rows}
+    heads = [
+        (digest, bytes(head) if packed is None else beginning(packed, _HEAD_BYTES), size) for digest, packed, head, size in rows
+    ]
+    return {digest: {"head": head.decode(errors="ignore"), "bytes": size} for digest, head, size in heads}
 
 
 def _entry(row: "Row") -> Entry:

@@ -4,6 +4,7 @@ from hashlib import sha256
 from itertools import groupby
 from operator import itemgetter
 
+from decklog.db.packing import unpacked
 from decklog.db.sqlite.scratch import Scratch
 from decklog.stores.journal.rows import COLUMNS, STREAM_SIZE
 from decklog.transfer.recover.pages import Pages
@@ -97,10 +98,10 @@ class Findings:
 
     def _take_blob(self, pages: Pages, cell: "Cell") -> None:
         try:
-            digest, _, content = values_of(cell.payload)
+            digest, size, stored = values_of(cell.payload)
         except UNREADABLE:
             return
-        if isinstance(content, bytes) and sha256(content).hexdigest() == digest:
+        if isinstance(stored, bytes) and sha256(content := unpacked(stored, size)).hexdigest() == digest:
             pages.claim(cell)
             self._db.execute("insert or ignore into blobs values (?, ?)", (digest, content))
 
