@@ -10,6 +10,7 @@ from tests.importers.bazinga import bazinga_files
 from tests.importers.beads import beads_files
 from tests.importers.github import github_files
 from tests.importers.hermes import hermes_files
+from tests.importers.langgraph import langgraph_files
 from tests.importers.other_files import build_gaia, build_runstore
 from tests.importers.taskmaster import taskmaster_files
 from tests.importers.vibekanban import vibekanban_files
@@ -76,6 +77,7 @@ def folder(tmp_path: Path) -> Path:
     build_gaia(home / ".gaia/coder")
     beads_files.write(project / ".beads/issues.jsonl")
     github_files.write(project / "issues.json")
+    langgraph_files.build(project / "checkpoints.sqlite")
     hermes_files.build_home(home / ".hermes")
     vibekanban_files.build(home / ".local/share/vibe-kanban/db.v2.sqlite")
     taskmaster_files.write(project / ".taskmaster/tasks/tasks.json")

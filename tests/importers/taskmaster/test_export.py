@@ -28,6 +28,8 @@ def _plain(found: dict[str, Any]) -> dict[str, Any]:
     """Give a task without what says nothing, dependencies in one spelling."""
     kept = {name: value for name, value in found.items() if value not in (None, "", [])}
     kept["id"] = int(kept["id"])
+    if kept.get("description") == kept["title"]:
+        kept.pop("description")
     kept.pop("updatedAt", None)
     for name in ("parentTaskId", "parentId", "parentTask"):
         kept.pop(name, None)

@@ -178,6 +178,23 @@ def import_vibe_kanban(call: Call, path: str | None, run_id: str, dry_run: bool,
     return _show(call, taken)
 
 
+@click.command("langgraph")
+@click.argument("file")
+@_dry_run
+@_seconds
+@click.pass_obj
+def import_langgraph(call: Call, file: str, dry_run: bool, seconds: float) -> int:
+    """Take over LangGraph's checkpoints from the file of its SQLite saver. Each thread is a run.
+
+    A copy is read, and no object in it is ever made: each is told by the name of its class and what it was made of.
+    """
+    from decklog.importers.langgraph.importer import LangGraphImport
+
+    with _log(call, file, dry_run) as log, Meter() as meter:
+        taken = LangGraphImport(log, file, dry_run=dry_run, seconds=seconds, progress=meter).run()
+    return _show(call, taken)
+
+
 @click.command("claude")
 @click.argument("path", required=False)
 @_dry_run

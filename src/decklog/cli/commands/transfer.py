@@ -33,6 +33,7 @@ IMPORTS = {
     "github": ("importing", "import_github"),
     "hermes": ("importing", "import_hermes"),
     "vibe-kanban": ("importing", "import_vibe_kanban"),
+    "langgraph": ("importing", "import_langgraph"),
     "claude": ("importing", "import_claude"),
     "codex": ("importing", "import_codex"),
     "gemini": ("importing", "import_gemini"),

@@ -136,7 +136,7 @@ class _Tag:
             **facts,
             "id": part or whole,
             "title": task.title,
-            "description": task.objective,
+            "description": task.objective or None,
             "status": WORDS[task.state],
             "priority": priority_word(task.priority),
             "dependencies": [*self._needed(task.id, whole, part), *self._kept.get(name, ())],
@@ -146,7 +146,8 @@ class _Tag:
             "assignee": task.assigned_to,
             "updatedAt": short_time(task.updated_at if task.updated_at != task.created_at else None),
         }
-        restored = self._out.kept.restored(f"{TASKS} {name}", row)
+        # It reads no task without a description.
+        restored = self._out.kept.restored(f"{TASKS} {name}", row, {"description": task.title})
         names = (*_ORDER, *sorted(restored.keys() - {*_ORDER}))
         return {name: restored[name] for name in names if restored.get(name) is not None}
 

@@ -167,7 +167,7 @@ class TaskMasterImport(Tracker):
         return self.task(
             row,
             title=row.text("title", ""),
-            objective=row.text("description", ""),
+            objective=self._objective(row),
             state=state,
             reason=reason,
             priority=self._priority(row),
@@ -179,6 +179,11 @@ class TaskMasterImport(Tracker):
             created_at=self._created(row),
             updated_at=set_time(row, "updatedAt"),
         )
+
+    def _objective(self, row: Row) -> str:
+        """Read a description; one that only says the title again stands in the place of none."""
+        text = row.text("description", "")
+        return str(row.replace("description", None) or "") if text and text == row.columns.get("title") else text
 
     def _created(self, row: Row) -> "datetime":
         """Say when a task was made: with its tag, and after those with lower numbers."""

@@ -1,0 +1,1 @@
+"""LangGraph: the checkpoints of every thread, and what its nodes wrote between them."""

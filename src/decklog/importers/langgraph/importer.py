@@ -1,0 +1,123 @@
+"""Takes over LangGraph's checkpoints from the file of its SQLite saver: each thread is a run."""
+
+from typing import ClassVar
+
+from decklog.errors import Invalid
+from decklog.importers.engine.draft import Draft, describes
+from decklog.importers.engine.importing import Import
+from decklog.importers.engine.landing import run_id_of, told
+from decklog.importers.engine.report import Fate
+from decklog.importers.engine.row import EPOCH, Row, parsed_json, plain
+from decklog.importers.engine.source import Source
+from decklog.importers.langgraph.msgpack import decoded
+from decklog.stores.journal.entry import EntryKind
+from decklog.stores.runs.run import Run, RunStatus
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+    from typing import Any
+
+    from decklog.importers.engine.landing import Mapping
+
+_PLACE = ("thread_id", "checkpoint_ns", "checkpoint_id")
+
+
+class LangGraphImport(Import):
+    """Two tables, both in the order of their checkpoints' ids, which is that of time."""
+
+    system = "langgraph"
+    tables: ClassVar = {
+        "checkpoints": (*_PLACE, "parent_checkpoint_id", "type", "checkpoint", "metadata"),
+        "writes": (*_PLACE, "task_id", "task_path", "idx", "channel", "type", "value"),
+    }
+    keys: ClassVar = {"checkpoints": _PLACE, "writes": (*_PLACE, "task_id", "idx")}
+
+    def mappings(self) -> "dict[str, Mapping]":
+        """Name the tables with their mappings."""
+        return {"checkpoints": self.checkpoint, "writes": self.write}
+
+    def check(self, source: Source) -> None:
+        """Refuse what is no file of the saver."""
+        missing = [table for table in self.tables if table not in source]
+        if missing:
+            raise Invalid(f"{source.path} holds no checkpoints of LangGraph's: it has no {', '.join(missing)}", path=source.path)
+
+    def in_order(self, source: Source, table: str) -> "Iterable[dict[str, Any]]":
+        """Give rows by their keys, whatever order they were written in."""
+        return source.rows(table, (*_PLACE, "task_id", "idx"))
+
+    def _run_of(self, row: Row, at: "datetime") -> str:
+        """Place a row in the run of its thread, which begins with its first checkpoint."""
+        thread = str(row.take("thread_id"))
+        run_id = row.stream = run_id_of(thread)
+        if self.landing.intake.seek(Run, run_id) is None:
+            goal = f"Thread {thread} of LangGraph"
+            times: dict[str, Any] = {"started_at": at, "updated_at": at}
+            facts = {"langgraph": {"thread_id": thread}}
+            self.landing.record(Run, new_stream=True, id=run_id, goal=goal, status=RunStatus.ACTIVE, metadata=facts, **times)
+        return run_id
+
+    def checkpoint(self, row: Row) -> Fate:
+        """Take a checkpoint over: its channels, versions and metadata as one document."""
+        document = _value(row, "checkpoint")
+        at: datetime = _time_of(document)
+        run_id = self._run_of(row, at)
+        name, metadata = self._name(row, run_id), _metadata(row)
+        payload = {"checkpoint": document, "metadata": metadata, "parent": row.take("parent_checkpoint_id")}
+        step = metadata.get("step") if isinstance(metadata, dict) else None
+        status = f"step {step}" if isinstance(step, int) else None
+        made = self.log.states.checkpoint(run_id, status=status, payload=payload, checkpoint_id=name, created_at=at)
+        return told(made)
+
+    @describes
+    def write(self, row: Row) -> Draft:
+        """Describe what a node wrote to a channel."""
+        row.stream = run_id_of(str(row.take("thread_id")))
+        row.take("idx")
+        payload = {"checkpoint": self._name(row, row.stream), "value": _value(row, "value"), "task_path": row.take("task_path")}
+        entry = {
+            "body": row.text("channel", ""),
+            "kind": EntryKind.EVENT,
+            "subtype": "write",
+            "agent_id": row.text("task_id"),
+            "payload": payload,
+        }
+        return self.landing.entry(row, entry)
+
+    def _name(self, row: Row, run_id: str) -> str:
+        """Name a checkpoint: a copy of a thread has the same ids, and so have graphs within graphs."""
+        below, name = str(row.take("checkpoint_ns", "")), str(row.take("checkpoint_id"))
+        return "/".join(filter(None, (run_id, below, name)))
+
+
+def _value(row: Row, column: str) -> "Any":
+    """Read a value by the way it was written; what is none that can be read safely is kept in bytes."""
+    kind, data = row.take("type"), row.take(column)
+    if kind == "msgpack" and isinstance(data, bytes):
+        return _plain(decoded(data))
+    if kind == "json" and (found := parsed_json(_text(data))) is not NotImplemented:
+        return found
+    return None if kind == "null" else {"kind": kind, "value": _plain(data)}
+
+
+def _metadata(row: Row) -> "Any":
+    """Read a checkpoint's metadata, which is JSON whatever the rest is."""
+    data = row.take("metadata")
+    found = parsed_json(_text(data))
+    return _plain(data) if found is NotImplemented else found
+
+
+def _text(data: object) -> object:
+    return data.decode("utf-8", "replace") if isinstance(data, bytes) else data
+
+
+def _plain(value: "Any") -> "Any":
+    return {str(name): _plain(item) for name, item in value.items()} if isinstance(value, dict) else plain(value)
+
+
+def _time_of(document: object) -> "datetime":
+    """Say when a checkpoint was made, as it tells itself."""
+    at: datetime = Row("checkpoints", "", document if isinstance(document, dict) else {}).time("ts", EPOCH)
+    return at
