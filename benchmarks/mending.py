@@ -187,6 +187,8 @@ def kill(wanted: int, chance: random.Random) -> None:
             _worked(ground, None)
             total.update(_findings(ground, len(faults)))
             repositories += 1
+            trouble = {name: count for name, count in total.items() if count and name != "verified"}
+            print(f"{kills} kills in {repositories} repositories, trouble so far: {trouble or 'none'}", flush=True)
     print(f"{kills} kills in {repositories} repositories of 2 faults, {time.monotonic() - begun:.0f} s")
     for name, count in total.items():
         print(f"  {name}: {count}")
