@@ -1,15 +1,12 @@
 """Takes over beads' issues from `.beads/issues.jsonl` or what `bd export` wrote: tasks with links, comments, and memories."""
 
-import os
-
-from decklog.errors import Invalid, NotFound
+from decklog.errors import Invalid
 from decklog.importers.beads.words import (
     DELETED,
     DERIVED,
-    FILE,
-    FOLDER,
     KINDS,
     NO_WORK,
+    PLACES,
     PRIORITIES,
     SHOWN,
     STATES,
@@ -19,7 +16,7 @@ from decklog.importers.beads.words import (
 from decklog.importers.engine.draft import RecordDraft, describes
 from decklog.importers.engine.report import Fate
 from decklog.importers.engine.row import EPOCH, Row
-from decklog.importers.engine.text_files import has_markers, json_lines
+from decklog.importers.engine.text_files import file_in, has_markers, json_lines
 from decklog.importers.engine.tracker import COMMENTS, LINKS, WAS_RUNNING, Link, Part, Tracker, moment_of, set_time
 from decklog.stores.work.task import LinkKind, Task, TaskState
 from decklog.values import to_json
@@ -53,7 +50,7 @@ class BeadsImport(Tracker):
 
     def gather(self) -> None:
         """Read the file line by line; bad lines are held too."""
-        path = file_in(self.path)
+        path = file_in(self.path, PLACES, "Write it first: bd export -o issues.jsonl --all --include-memories")
         if has_markers(path):
             self.report.note(f"{path} has conflicts of git's in it; of two versions of an issue the newer one is taken")
         prefixes: dict[str, int] = {}
@@ -201,14 +198,3 @@ def _listed(item: Row, part: str) -> "list[dict[str, Any]] | None":
     if isinstance(listed, list) and all(isinstance(one, dict) for one in listed):
         return listed
     return None
-
-
-def file_in(path: str) -> str:
-    """Find the file: as it is named, or in a repository, or in its folder."""
-    if not os.path.isdir(path):
-        return path
-    for candidate in (os.path.join(path, FOLDER, FILE), os.path.join(path, FILE)):
-        if os.path.exists(candidate):
-            return candidate
-    hint = "Write it first: bd export -o issues.jsonl --all --include-memories"
-    raise NotFound(f"there is no {FILE} in {path}", hint=hint, path=path)

@@ -2,8 +2,7 @@
 
 from decklog.stores.work.task import LinkKind, TaskState
 
-FILE = "issues.jsonl"
-FOLDER = ".beads"
+PLACES = (".beads/issues.jsonl", "issues.jsonl")
 
 STATES = {
     "open": TaskState.PENDING,

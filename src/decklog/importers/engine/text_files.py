@@ -13,7 +13,7 @@ from decklog.importers.engine.row import parsed_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from typing import IO, Any
 
 MOST_BYTES = 8 * 1024**3
@@ -34,6 +34,16 @@ class Line:
     text: str
     found: "Any" = None
     trouble: str | None = None
+
+
+def file_in(path: str, places: "Sequence[str]", hint: str) -> str:
+    """Find a file: as it is named, or in one of the places where it lies in a folder."""
+    if not os.path.isdir(path):
+        return path
+    for place in places:
+        if os.path.exists(candidate := os.path.join(path, place)):
+            return candidate
+    raise NotFound(f"there is no {places[0]} in {path}", hint=hint, path=path)
 
 
 def json_lines(path: str, *, most_bytes: int = MOST_BYTES) -> "Iterator[Line]":

@@ -1,15 +1,14 @@
 """Takes over Task Master's `tasks.json`: each tag is a run, its tasks and their subtasks are tasks of it."""
 
-import os
 import re
 from datetime import timedelta
 
 from decklog.clock import from_text
-from decklog.errors import Invalid, NotFound
+from decklog.errors import Invalid
 from decklog.importers.engine.draft import RecordDraft, describes
 from decklog.importers.engine.landing import run_below
 from decklog.importers.engine.row import EPOCH, Row
-from decklog.importers.engine.text_files import document, objects_in
+from decklog.importers.engine.text_files import document, file_in, objects_in
 from decklog.importers.engine.tracker import LINKS, WAS_RUNNING, Link, Part, Tracker, moment_of, set_time
 from decklog.importers.taskmaster.words import MAIN, OURS, PARENTS, PLACES, PRIORITIES, SHOWN, STATES, WORDS
 from decklog.stores.work.task import LinkKind, TaskState
@@ -44,7 +43,7 @@ class TaskMasterImport(Tracker):
 
     def gather(self) -> None:
         """Read the document; both sides of a conflict of git's, and of half a document what is whole."""
-        path = file_in(self.path)
+        path = file_in(self.path, PLACES, "Name the file itself.")
         sides, text = document(path)
         if len(sides) > 1:
             self.report.note(f"{path} has conflicts of git's in it; of two versions of a task the newer one is taken")
@@ -221,13 +220,3 @@ def _texts(row: Row, name: str) -> "list[str]":
         row.replace(name, [text] if text else [])
         return [text] if text else []
     return row.words(name)
-
-
-def file_in(path: str) -> str:
-    """Find the file: as it is named, or where it lies in a repository."""
-    if not os.path.isdir(path):
-        return path
-    for place in PLACES:
-        if os.path.exists(candidate := os.path.join(path, place)):
-            return candidate
-    raise NotFound(f"there is no {PLACES[0]} in {path}", hint="Name the file itself.", path=path)

@@ -1,0 +1,98 @@
+"""Imports of a tracker, killed at random moments by a real signal and run again: the log is that of one that was not killed."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from benchmarks.measure import Row, row, write
+
+KILLS = int(os.environ.get("DECKLOG_BENCH_KILLS", "50"))
+ISSUES = 3000
+AT = "2026-01-01T00:00:00Z"
+IMPORT = """
+import sys
+from decklog import Decklog
+from decklog.importers.beads.importer import BeadsImport
+with Decklog.open(sys.argv[2]) as log:
+    print("open", flush=True)
+    BeadsImport(log, sys.argv[1], run_id="beads").run()
+"""
+SUMS = """
+import hashlib, json, sys
+from decklog import Decklog
+with Decklog.open(sys.argv[1]) as log:
+    assert log.journal.verify().ok
+    def read():
+        found = {}
+        for table in ("tasks", "dependencies", "task_comments"):
+            names, rows = log.db.rows(f"select * from {table}", {})
+            found[table] = sorted(json.dumps(dict(zip(names, row)), sort_keys=True) for row in rows)
+        kept = "select subtype, key, payload from entries where kind <> 'change'"
+        found["kept"] = sorted(json.dumps(list(row)) for row in log.db.rows(kept, {})[1])
+        return found
+    print(hashlib.sha256(json.dumps(log.db.read(read)).encode()).hexdigest())
+"""
+
+
+def fill(path: Path) -> None:
+    """Write issues of which every third waits for an earlier one, and some lines that are none."""
+    chance = random.Random(1)
+    with path.open("w") as file:
+        for number in range(ISSUES):
+            name = f"bd-{number:x}"
+            needs = [{"depends_on_id": f"bd-{chance.randrange(number):x}", "type": "blocks"}] if number % 3 == 2 else []
+            said = [{"id": number, "author": "ana", "text": f"Said {number}", "created_at": AT}] if number % 5 == 0 else []
+            status = chance.choice(("open", "closed", "in_progress"))
+            told = {"id": name, "title": f"Issue {number}", "status": status, "priority": number % 5, "updated_at": AT}
+            file.write(json.dumps({**told, "created_at": AT, "dependencies": needs, "comments": said}) + "\n")
+            if number % 500 == 0:
+                file.write("{broken\n")
+
+
+def take(source: Path, log: Path, seconds: float | None = None) -> bool:
+    """Import in a process of its own, and kill it so long after it has opened the log; say whether it came to its end."""
+    process = subprocess.Popen([sys.executable, "-c", IMPORT, source, log], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()
+    if seconds is not None:
+        time.sleep(seconds)
+        process.send_signal(signal.SIGKILL)
+    process.stdout.close()
+    return process.wait() == 0
+
+
+def sums(log: Path) -> str:
+    return subprocess.run([sys.executable, "-c", SUMS, log], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def main() -> list[Row]:
+    """Kill imports; write docs/benchmarks/import-kills.md."""
+    chance = random.Random(2)
+    with tempfile.TemporaryDirectory(prefix="decklog-bench-") as name:
+        folder = Path(name)
+        fill(folder / "issues.jsonl")
+        begun = time.perf_counter()
+        assert take(folder / "issues.jsonl", folder / "whole.db")
+        whole, expected = time.perf_counter() - begun, sums(folder / "whole.db")
+        killed = same = 0
+        for number in range(KILLS):
+            log = folder / f"killed-{number}.db"
+            killed += not take(folder / "issues.jsonl", log, chance.uniform(0, whole))
+            assert take(folder / "issues.jsonl", log)
+            same += sums(log) == expected
+    rows = [
+        row(f"imports of {ISSUES:,} issues that were killed on their way, of {KILLS}", killed, "imports"),
+        row("of them, the same log once run again", same, "imports", target=f">= {KILLS}"),
+    ]
+    write("import-kills", "Imports that are killed", rows)
+    return rows
+
+
+if __name__ == "__main__":
+    main()
