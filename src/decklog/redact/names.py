@@ -31,7 +31,7 @@ _PASS_WORDS = word_set(
     """
     pass pwd pw psk dbpass userpass storepass keypass sshpass smtppass rootpass adminpass mypass mypwd dbpwd
     userpwd mysqlpwd requirepass masterauth pgpass ftppass mailpass emailpass senha passw pswd psw passwrd
-    pword authtok heslo haslo parola mdp
+    pword authtok heslo haslo parola mdp bindpw rootpw adminpw userpw dbpw olcrootpw
     """
 )
 _PASSING_BY = (

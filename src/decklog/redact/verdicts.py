@@ -86,8 +86,7 @@ def _is_program(head: Head, value: str, after: str) -> bool:
     """Tell whether a bare value is an expression of a program or the beginning of a table."""
     if value[:2] in ("{}", "[]", "()") or (head.tie in ("|", ":") and _IN_PROGRAMS.match(value)):
         return True
-    if value[0] == "{" and head.tie == "=" and expressions.is_chain(value[1:].rstrip("}")) and not values.looks_random(value):
-        # What a template of a page is given: `token={token ?? undefined}`.
+    if head.tie == "=" and (_is_given_by_page(value) or _is_minified(head, value)):
         return True
     if value[0] in "{[" and after == ":" and value[1:].replace("-", "_").isidentifier():
         return True
@@ -96,6 +95,18 @@ def _is_program(head: Head, value: str, after: str) -> bool:
     if head.kind == "password" and after in ("", "\n", "\r") and head.tie == ":" and _mixes_all(value):
         return False
     return not (head.kind == "password" and after in ("", "\n", "\r", " ") and values.is_capped(value))
+
+
+def _is_given_by_page(value: str) -> bool:
+    """Tell whether a value is what a template of a page is given: `token={token ?? undefined}`, `token={user?.token}>`."""
+    inner = value[1:].rstrip("}>/!")
+    is_expression = value[0] == "{" and (expressions.is_chain(inner) or expressions.is_code(inner, "}"))
+    return is_expression and not values.looks_random(inner)
+
+
+def _is_minified(head: Head, value: str) -> bool:
+    """Tell whether a program without long names sets a field: `t.password=r`."""
+    return len(value) < 3 and value.isalpha() and head.name.find(".") in (1, 4) and not head.is_spaced
 
 
 def _is_line_setting(head: Head, value: str) -> bool:

@@ -14,14 +14,15 @@ from decklog.redact import encoded, engine, finder, json_values, may_hold_secret
 from decklog.redact.patterns.presence import Presence, loosened
 from decklog.redact.rules.table import PREFIXED, SHAPED
 from decklog.redact.view import looked_through
-from tests.redact.batches import strangers
+from tests.redact.batches import rounds, strangers
 
 BATCHES = ("third", "fourth", "fifth", "sixth")
 
 
 def texts() -> list[str]:
-    """Give every text of the strangers, or every eighth."""
+    """Give every text of the strangers and every secret of our own rounds, or every eighth."""
     found = [text for batch in BATCHES for text in _of(batch)]
+    found += [case.text for batch in rounds.ROUNDS for case in rounds.secrets(batch, strangers.SEED)]
     return found if "DECKLOG_TEST_FULL" in os.environ else found[::8]
 
 

@@ -108,10 +108,11 @@ _CALLS = (
 _GIVING_TEXT = """
     sqlldr bundle cracked unseal unlock radius tacacs secrets setuser zugangsdaten
     clave senha kennwort adgangskode sifre jelszo nenosiri parola pasahitz pasvorto accounts geheimzahl
-    lozinka zaporka salasana tunnussana contrasena chiave chararray community
+    lozinka zaporka salasana tunnussana contrasena chiave chararray community com2sec createuser raddb -secrets
 """
 _GIVING = (
     *_GIVING_TEXT.split(),
+    *("token ", "_key ", ".key ", "-key ", '"keys', "logged in as"),
     *("rman ", "exp ", "imp ", " on >", "sign in", "ssh in", "otp is", "pin ", "pin's", "pw's", "kata ", "code secret"),
 )
 _GIVING_WITH = (

@@ -1,6 +1,6 @@
 """The whole table of rules, in the order in which they are tried."""
 
-from decklog.redact.rules import calls, commands, fields, generic, providers, services, shapes, tools
+from decklog.redact.rules import calls, commands, daemons, fields, generic, providers, services, shapes, tools
 from decklog.redact.rules.rule import Rule
 
 _MARKED: tuple[Rule, ...] = (
@@ -28,7 +28,12 @@ PLACED: tuple[Rule, ...] = (
 
 # Searched for apart: the tables of two matchers are smaller than that of one for both.
 TOOLS: tuple[Rule, ...] = (
-    fields.FIELDS + tools.DEVICES + tuple(rule for rule in calls.CALLS if rule.glued) + tools.LOGINS + tools.STORES
+    fields.FIELDS
+    + daemons.DAEMONS
+    + tools.DEVICES
+    + tuple(rule for rule in calls.CALLS if rule.glued)
+    + tools.LOGINS
+    + tools.STORES
 )
 
 AS_WRITTEN: tuple[Rule, ...] = commands.AS_WRITTEN

@@ -1,0 +1,114 @@
+"""Secrets in the files and the dialogues of daemons, and in elements that have a name beside their value."""
+
+from decklog.redact.rules.rule import Rule, rule
+
+_NAMED = r"(?:password|passwd|passphrase|secret|token|(?:api|access|secret|private|account|encryption|signing)[._-]?key)"
+_BASE64 = r"[A-Za-z0-9+/]{8,}={0,2}"
+
+DAEMONS: tuple[Rule, ...] = (
+    # A name and a value as elements side by side: Hadoop, servlets, property lists, XML-RPC.
+    rule(
+        "listed-password",
+        "name> key>",
+        r"[^\s<]{4,}",
+        start=rf"(?i:{_NAMED}</[\w:-]*(?:name|key)>)",
+        keep=rf"(?i:{_NAMED}</[\w:-]*(?:name|key)>\s*(?:<[\w:-]*type>[\w.:]{{1,64}}</[\w:-]*type>\s*)?"
+        r"<[\w:-]*(?:value|string)>\s*(?:<string>\s*)?)",
+        odd=True,
+        glued=True,
+    ),
+    rule(
+        "unseal-key",
+        "keys",
+        r"[0-9a-f]{64,66}|[A-Za-z0-9+/]{43,44}=?",
+        keep=r"[\"'](?:(?:unseal_|recovery_)?keys(?:_base64|_b64|_hex)?)[\"'][ \t]*:[ \t]*\[\s*"
+        r"(?:[\"'][A-Za-z0-9+/=]{43,66}[\"'],\s*)*[\"']",
+        until=r"[\"']",
+        random=True,
+        glued=True,
+    ),
+    rule(
+        "encryption-key",
+        "base64:",
+        r"[A-Za-z0-9+/]{42,86}={0,2}",
+        keep=r"(?i:key[\"']?[ \t]*(?:=>|[:=])[ \t]*[\"']?base64:)",
+        glued=True,
+    ),
+    # The server asks for the password in base64, and the next line is the answer.
+    rule(
+        "mail-password",
+        "334",
+        _BASE64,
+        keep=r"334 (?:UGFzc3dvcmQ6|cGFzc3dvcmQ6)\s*?\n[^\n:]{0,40}?(?:C: ?|[>-]{1,3} ?)?",
+        until=r"\r?(?m:$)",
+    ),
+    rule(
+        "mail-password",
+        "auth",
+        r"[A-Za-z0-9+/]{12,}={0,2}",
+        keep=r"(?i:\bauth(?:enticate)? (?:plain|login|xoauth2|oauthbearer) )",
+        random=True,
+    ),
+    rule(
+        "store-password",
+        "auth",
+        r"[^\s\"'\\]{4,}",
+        keep=r"(?i:\"auth\" \"(?:[\w.-]{1,40}\" \")?|> auth (?:[\w.-]{1,40} )?|\bAUTH\s+\$\d+\s+)",
+        until=r"(?:\"|[ \t]*(?m:$))",
+        odd=True,
+        glued=True,
+    ),
+    rule("directive-password", "insecure-password", r"\S{4,}", keep=r"\binsecure-password[ \t]+[\"']?"),
+    rule(
+        "directive-password",
+        "createuser",
+        r"[^\s\"']{8,}",
+        keep=r"\bcreateUser[ \t]+(?:-e[ \t]+\S+[ \t]+)?[\w.-]+[ \t]+(?:MD5|SHA(?:-?\d{3})?)[ \t]+[\"']?"
+        r"(?:[^\s\"']{8,}[\"']?[ \t]+(?:DES|AES)[ \t]+[\"']?)??",
+        odd=True,
+    ),
+    rule("directive-password", "com2sec", r"\S{4,}", keep=r"\bcom2sec6?[ \t]+\S+[ \t]+\S+[ \t]+[\"']?", odd=True),
+    rule(
+        "listed-password",
+        "-secrets raddb",
+        r"[^\s\"'#*]{6,}",
+        start=r"(?m:^)\S+[ \t]+\S+[ \t]+[*\d][^\n#]{0,40}#[^\n]{0,40}?(?:[cp]h?ap-secrets|raddb)",
+        keep=r"(?m:^)\S+[ \t]+[\"']?",
+        until=r"[\"']?[ \t]+[*\d][^\n#]{0,40}#[^\n]{0,40}?(?:[cp]h?ap-secrets|raddb)",
+        odd=True,
+        glued=True,
+    ),
+    rule("directive-password", "register", r"[^\s\"'@:]{4,}", keep=r"\bregister[ \t]*=>[ \t]*[\w.+-]+:", until="@"),
+    rule(
+        "directive-password",
+        "eap xauth psk ntlm",
+        r"[^\"\n]{4,}",
+        keep=r":[ \t]*(?:EAP|XAUTH|PSK|NTLM)[ \t]+\"",
+        until=r"\"",
+        glued=True,
+    ),
+    rule(
+        "signing-secret",
+        "signwith( signedstring( symmetricsecuritykey( signjwt( hmac256( hmac384( hmac512( jwt::",
+        r"[^\"'\n]{6,}",
+        keep=r"(?:signWith\([^,\n\"']{1,60},[ \t]*|SignedString\((?:\[\]byte\()?|SymmetricSecurityKey\([\w.]{0,40}\(?"
+        r"|SignJWT\([^\n\"']{0,80}?encode\(|HMAC(?:256|384|512)\(|JWT::(?:en|de)code\([^,\n\"']{1,60},[ \t]*)[\"']",
+        until=r"[\"']",
+    ),
+    # Written as bytes, none of which is a word.
+    rule(
+        "signing-secret",
+        "secret password token salt _key",
+        r"(?:[^\"'\n\\]{0,16}\\+x[0-9a-fA-F]{2}){4,}[^\"'\n]{0,64}",
+        keep=r"(?i:(?:secret|password|token|salt|_key)[\w-]*(?:[\"']\]?)?[ \t]*(?:=>|[:=])[ \t]*b?[\"'])",
+        until=r"[\"']",
+        glued=True,
+    ),
+    rule(
+        "seed-phrase",
+        "phrase mnemonic words",
+        r"(?:[a-z]{3,8} ){11,23}[a-z]{3,8}\b",
+        keep=r"(?i:(?:mnemonic|(?:seed|recovery|backup|wallet)[ _-]?(?:phrase|words))(?: [\w-]{1,16}){1,6}[\"']?[ \t]*"
+        r"(?:[:=]|->|is)\s*[\"']?)",
+    ),
+)
