@@ -13,6 +13,7 @@ import pytest
 from decklog import Decklog
 from tests.cli.conftest import Program
 from tests.db.processes import environment
+from tests.every import every
 
 # Clears the screen, sets the window's title, hides what follows, turns the writing around, and starts the line anew.
 HOSTILE = "shown \x1b[2J\x1b]0;owned\x07\x9b8m\u202edrow\r\x08over"
@@ -99,6 +100,15 @@ def test_what_an_agent_wrote_never_drives_the_terminal(hostile_folder: Path, wor
     sent = on_a_terminal(*words, cwd=hostile_folder)
     assert "shown" in sent
     assert OBEYED.findall(OURS.sub("", sent).replace("\n", "")) == []
+
+
+@every("words", [["watch", "--no-follow"], ["watch", "run_1", "--no-follow"], ["now"], ["journal", "find", "run_1"]])
+def test_what_is_told_line_by_line_drives_no_terminal_behind_a_pager(
+    decklog: Program, hostile_folder: Path, words: list[str]
+) -> None:
+    said = decklog(*words).out
+    assert "shown" in said
+    assert OBEYED.findall(said.replace("\n", "")) == []
 
 
 def test_a_pipe_gets_the_text_as_it_is(decklog: Program, hostile_folder: Path) -> None:

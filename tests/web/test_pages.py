@@ -293,3 +293,15 @@ def test_files_are_kept_for_ever_by_what_they_are(browser: Browser) -> None:
 def test_no_page_is_kept_by_a_browser(sample: Browser) -> None:
     for url in (*SHOWN, "/now.json", "/login", "/nowhere"):
         assert sample.get(url).headers["cache-control"] == "no-store"
+
+
+def test_a_page_that_fails_names_no_path_no_statement_and_no_setting(
+    log: Decklog, sample: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DECKLOG_CANARY", "canary-of-the-environment")
+    log.db.write(lambda: log.db.count("alter table lessons rename to lessons_elsewhere", {}))
+    for place in ("/memory", "/memory.json"):
+        answer = sample.get(place)
+        assert answer.status >= 400, place
+        for word in (log.db.target, "select", "lessons", "Traceback", "canary-of-the-environment", ".py"):
+            assert word not in answer.text.lower(), (place, word)

@@ -147,7 +147,8 @@ def entry_line(entry: "Any", *, of_one_stream: bool = False) -> str:
     parts = [part for part in (what, " ".join((text or "").split())) if part]
     where = f"{entry.seq:>5}" if of_one_stream and terminal.is_terminal() else entry.id
     line = f"{entry.at:%Y-%m-%d %H:%M:%S}  {where}  {entry.kind:<11} {who:<12} {': '.join(parts)}"
-    return cut(terminal.visible(line), terminal.width()) if terminal.is_terminal() else line
+    line = terminal.written_out(line)
+    return cut(line, terminal.width()) if terminal.is_terminal() else line
 
 
 def painted_entry(entry: "Any", *, of_one_stream: bool = False) -> str:

@@ -21,9 +21,12 @@ def width(otherwise: int = 120) -> int:
 
 def visible(text: str, stream: "TextIO | None" = None) -> str:
     """Write out, on a terminal, the characters it would obey: what an agent wrote must not move the reader's cursor."""
-    if (text.isascii() and text.isprintable()) or not is_terminal(stream):
-        return text
-    return text.translate(_escapes())
+    return written_out(text) if is_terminal(stream) else text
+
+
+def written_out(text: str) -> str:
+    """Write out, wherever it goes, the characters that a terminal would obey: a pager hands them on."""
+    return text if text.isascii() and text.isprintable() else text.translate(_escapes())
 
 
 def say(text: str) -> None:

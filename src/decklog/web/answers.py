@@ -30,13 +30,18 @@ def status_of(problem: BaseException) -> int:
 
 def told(problem: BaseException) -> errors.DecklogError:
     """Give an error as a page may tell it: of trouble that is not the reader's, no path, statement or setting is shown."""
-    if isinstance(problem, errors.DecklogError) and not isinstance(problem, errors.Unavailable):
+    if isinstance(problem, errors.DecklogError) and not isinstance(problem, errors.Unavailable) and not _is_of_engine(problem):
         return problem
-    if isinstance(problem, errors.Unavailable):
+    if isinstance(problem, errors.DecklogError):
         said = errors.Unavailable("the log is out of reach, busy or damaged", hint="At the terminal: decklog doctor")
         said.code, said.retryable = problem.code, problem.retryable
         return said
     return errors.DecklogError("this is a fault in Decklog itself", hint="The terminal where it was started says more.")
+
+
+def _is_of_engine(problem: errors.DecklogError) -> bool:
+    """Tell whether the words are a database's: they may name tables, columns and values."""
+    return problem.__cause__ is not None and not isinstance(problem.__cause__, errors.DecklogError)
 
 
 def failure(problem: BaseException) -> dict[str, object]:
