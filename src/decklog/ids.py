@@ -30,6 +30,7 @@ _KINDS = frozenset(
             "learning",
             "lesson",
             "log",
+            "mend",
             "msg",
             "note",
             "out",

@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
@@ -24,13 +25,14 @@ class Mutable(Protocol):
 
 
 def outcomes(log: Mutable, seed: int, times: int) -> Iterator[Outcome]:
-    """Change one value at a time; columns that hold nothing to change are left out."""
+    """Change one value at a time, so many times; instead of a column that holds nothing to change another is taken."""
     dice = random.Random(seed)
-    for table, column in sampled(dice, log.columns(), times):
-        if (table, column) not in UNCOVERED:
-            found = next((made for _ in range(9) if (made := log.attempt(dice, table, column)) is not None), None)
-            if found is not None:
-                yield found
+    tried = (_changed(log, dice, *place) for place in sampled(dice, log.columns(), 2 * times) if place not in UNCOVERED)
+    yield from islice((one for one in tried if one is not None), times)
+
+
+def _changed(log: Mutable, dice: random.Random, table: str, column: str) -> Outcome | None:
+    return next((made for _ in range(9) if (made := log.attempt(dice, table, column)) is not None), None)
 
 
 @contextmanager

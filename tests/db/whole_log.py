@@ -161,6 +161,13 @@ def _desk(log: Any, keys: dict[str, Key]) -> None:
     log.self_edits.record(
         "7", "doc", ["a.md"], "sha1", "sha2", dict.fromkeys(PASSES, "passed"), 90, "fine", feedback_id=feedback.id
     )
+    review = {"base": "a", "head": "b", "tree": "c", "patch": "d", "settings": "e", "findings": [{"kind": "slow"}]}
+    review_id = log.reviews.record("run_2", "block", **review, confidence=80, feedback_id=feedback.id).id
+    log.reviews.keep_pass("run_2", "c", 1, {"verdict": "pass"})
+    told = {"branch": "fix", "head": "b", "fix_class": "doc", "confidence": 70, "waits_for": "fix", "merged": "m"}
+    mend = log.mends.begin("run_2", feedback.id, repo="repository", base="a", for_run_id="run_1")
+    told |= {"review_id": review_id, "fix_run_id": "run_1", "triage": {"class": "doc"}, "plan": {"steps": 1}, "proof": {"red": 1}}
+    log.mends.move(mend, reason="red", **told)
     log.inbox.post("ana", "Faster, please", run_id="run_2", key="i")
     log.trust.bind("ana", "cli", keys["manager"].public)
     asked = log.approvals.ask("run_2", "May I?", by="dev", about="the diff")

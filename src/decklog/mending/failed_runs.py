@@ -6,11 +6,12 @@ mend itself.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from decklog.clock import to_text
 from decklog.conductor.stages import all_tasks
+from decklog.dataclass import dataclass
 from decklog.errors import Conflict
 from decklog.mending.ground import newest_base
 from decklog.models.composer import Composer

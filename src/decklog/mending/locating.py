@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from decklog.dataclass import dataclass
 from decklog.stores.flow.mends import MendState
 from decklog.tools.files.gitignore import Patterns
 

@@ -2,9 +2,10 @@
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
+from decklog.dataclass import dataclass
 from decklog.errors import Invalid
 
 WAYS = ("branch", "pr", "patch")

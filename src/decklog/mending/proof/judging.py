@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from enum import StrEnum
 from typing import Any
 
 from decklog.conductor.checks.report import FAILED, PASSED, SKIPPED
+from decklog.dataclass import dataclass
 from decklog.mending.proof.trials import Seen, Trial
 from decklog.stores.flow.verdicts import CheckOutcome
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 from decklog.conductor.checks.report import LARGEST
 from decklog.conductor.checks.running import Runner, Said
 from decklog.conductor.settings.check import Check
+from decklog.dataclass import dataclass
 from decklog.mending.proof.lines import Lines
 
 _PROBE = Path(__file__).with_name("probe")

@@ -37,13 +37,13 @@ def mend() -> None:
     """Take feedback to a fix whose test fails without it and passes with it; without an id, say how everything stands.
 
     \b
-    decklog mend                      what there is, what it waits for, and what leads on
-    decklog mend ID                   go on with it, or try again; a feedback or a mend
-    decklog mend ID --branch NAME     the fix is yours; it is proven and reviewed all the same
+    decklog mend                      what there is, and what leads on
+    decklog mend ID                   go on with it, or try again
+    decklog mend ID --branch NAME     the fix is yours, and proven too
     decklog mend ID --class tool      say yourself what kind of fix it needs
     decklog mend --all                go on with all that can go on by itself
     decklog mend --watch              the same again and again, until interrupted
-    decklog mend --run RUN            a run that failed: whose fault it is, and what becomes of it
+    decklog mend --run RUN            a run that failed: whose fault it is
     decklog mend drop ID --reason WHY give it up
 
     Rules, checks, agents and models are those of decklog.toml in the commit that the fix starts from. Nothing of your working

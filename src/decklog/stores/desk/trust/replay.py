@@ -145,8 +145,15 @@ class Contracts:
 
     def look(self, *, for_update: bool = False) -> tuple[TrustContract | None, str | None]:
         """Give the contract's row, and what is wrong with it."""
+        while True:
+            told = self.replayed()
+            row, problem = self._held_against(told, for_update)
+            # Who reads what is committed may read an older contract's entries and a newer one's row.
+            if problem is None or self.replayed() is told:
+                return row, problem
+
+    def _held_against(self, told: Replay, for_update: bool) -> tuple[TrustContract | None, str | None]:
         names, rows = self._db.rows(f"select * from trust_contract{' for update' if for_update else ''}", {})
-        told = self.replayed()
         if told.problem is not None:
             return None, told.problem
         if not told.images:
