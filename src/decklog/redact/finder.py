@@ -18,6 +18,7 @@ _LONGEST_ADDRESS = 1_024
 _LONGEST_NAME = 32
 _UNDERSCORE = ord("_")
 _BRACKET = ord("(")
+_NEWLINE = ord("\n")
 _PORT = prepared(r"\d{2,5}(?:[/?#]|$)")
 _HOST = prepared(r"@(?:[\w-]+\.[\w.-]+|localhost|[\w-]+:\d|[\w.-]+/[\w.-]*@[\w.-]*$|\[)")
 _REST_IN_QUOTES = {quote: prepared(rf"((?: [^\s\"'`]+){{1,9}}){quote}(?:[\s,;:.)\]}}&|]|$)") for quote in "\"'"}
@@ -42,6 +43,8 @@ class RuleSet:
         self._each: dict[int, Pattern] = {}
         self._known: dict[bytes, list[int]] = {}
         self._before = {index: rule.before for index, rule in enumerate(rules) if rule.before}
+        # Not tried where no line begins: to say so takes far less than to ask the matcher.
+        self._of_lines = frozenset(index for index, rule in enumerate(rules) if rule.keep.startswith("(?m:^)"))
 
     def _beginnings(self, starts: Callable[[Rule], str]) -> str:
         return "|".join(_edge(rule) + starts(rule) for rule in self._rules)
@@ -65,8 +68,9 @@ class RuleSet:
                 position, candidates = place[0] + 1, self._called(view.text, place[0])
             else:
                 position, candidates = max(place[1], place[0] + 1), self._candidates(data, place)
+            begins_line = place[0] == 0 or data[place[0] - 1] == _NEWLINE
             for index in candidates:
-                secret = self._secret_at(index, data, place[0])
+                secret = None if index in self._of_lines and not begins_line else self._secret_at(index, data, place[0])
                 if secret is None:
                     continue
                 start, end = secret[0], _before_marker(view.text, *secret)
