@@ -1,6 +1,7 @@
 """Old logs stay whole: what a former schema left is opened, verified, forked, moved, restored and exported."""
 
 import gzip
+import os
 from pathlib import Path
 
 import pytest
@@ -108,7 +109,10 @@ def package_to_come(tmp_path_factory: pytest.TempPathFactory) -> Altered:
     return package
 
 
+FULL = bool(os.environ.get("DECKLOG_TEST_FULL"))
 LOGS = ["filled now", *saved()]
+# On PostgreSQL those between the oldest and the newest are steps on the way of the oldest.
+FORMER = [(one, "sqlite") for one in LOGS] + [(one, "postgres") for one in (LOGS if FULL else (LOGS[0], LOGS[1], LOGS[-1]))]
 
 
 def _name(param: object) -> str:
@@ -130,6 +134,7 @@ def old_log(request: pytest.FixtureRequest, target: str, tmp_path: Path) -> str:
     return target
 
 
+@pytest.mark.parametrize(("old_log", "target"), FORMER, ids=_name, indirect=True)
 def test_a_log_of_a_former_schema_is_whole_in_every_way_it_goes(old_log: str, tmp_path: Path) -> None:
     exec(compile(PROGRAM, "what is done with an old log", "exec"), {"target": old_log, "folder": str(tmp_path)})
 
