@@ -13,6 +13,7 @@ from statistics import median
 from typing import Any
 
 import apsw
+import psycopg
 
 from benchmarks.recall_server import database, postgres
 from benchmarks.recall_sets import own_sets
@@ -115,9 +116,12 @@ def _on_server(embedder: Any) -> "list[dict[str, Any]]":
 
 
 def _asked_on(url: str, embedder: Any) -> "list[dict[str, Any]]":
+    # The server that PyPI has dies of an illegal instruction on some processors when several of its processes make an index.
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("alter role current_user set max_parallel_maintenance_workers = 0")
     with Decklog.open(url, clock=ManualClock(NOW), migrate=True) as log:
-        _fill(log, apsw.Connection(":memory:"), MANY)
-        _give_vectors(log, embedder, MANY)
+        _fill(log, apsw.Connection(":memory:"), FEWER)
+        _give_vectors(log, embedder, FEWER)
         log.db.write(lambda: log.db.count("analyze lesson_vectors", {}))
         log.memory.embedder = embedder
         began = time.perf_counter()
@@ -126,9 +130,9 @@ def _asked_on(url: str, embedder: Any) -> "list[dict[str, Any]]":
         log.memory.peek(_QUESTIONS[0])
         took = _milliseconds(log.memory.recall, time.perf_counter)
         missed = _missed_by_index(log, embedder)
-    name = f"{MANY:,} lessons on PostgreSQL, indexed: "
+    name = f"{FEWER:,} lessons on PostgreSQL, indexed: "
     return [
-        {"name": name + "recall, counted and committed", "value": round(took, 2), "unit": "ms", "target": "<= 60 ms"},
+        {"name": name + "recall, counted and committed", "value": round(took, 2), "unit": "ms", "target": "<= 30 ms"},
         {"name": name + "making the index", "value": round(made, 1), "unit": "s", "target": ""},
         {"name": name + "of the ten nearest, missed", "value": round(missed, 4), "unit": "", "target": ""},
     ]
@@ -136,7 +140,7 @@ def _asked_on(url: str, embedder: Any) -> "list[dict[str, Any]]":
 
 def _missed_by_index(log: Decklog, embedder: Any) -> float:
     exact = ExactRows(embedder.dimensions)
-    exact.append([vector.tobytes() for vector in _vectors(embedder, MANY)])
+    exact.append([vector.tobytes() for vector in _vectors(embedder, FEWER)])
     index = VectorIndex(log.db, embedder.name, embedder.dimensions)
     missed = 0
     for question in embedder.embed(_QUESTIONS):
