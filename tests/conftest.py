@@ -20,9 +20,6 @@ from tests.prepared import NO_MODELS
 
 _named = named
 os.environ["DECKLOG_MODELS"] = NO_MODELS
-# What tests say yes to is none of the settings of whoever runs them, and gone with them.
-_settings = tempfile.TemporaryDirectory(prefix="decklog-settings-")
-os.environ["XDG_CONFIG_HOME"] = _settings.name
 
 ENGINES = ("sqlite", "postgres")
 # They mostly wait for other processes. One process begins with all of them while the others have the processors to themselves;

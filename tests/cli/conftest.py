@@ -39,12 +39,7 @@ def decklog(tmp_path: Path) -> Program:
     """Run `decklog` with these words in the test's folder. No answer may ever be a traceback."""
 
     def run(*words: str, stdin: str | bytes = b"", cwd: Path | None = None, **variables: str) -> Said:
-        home = {
-            "HOME": str(tmp_path / "home"),
-            "XDG_CONFIG_HOME": str(tmp_path / "home/.config"),
-            "XDG_DATA_HOME": str(tmp_path / "data"),
-        }
-        own = {**home, "COLUMNS": "100", **variables}
+        own = {"HOME": str(tmp_path / "home"), "XDG_DATA_HOME": str(tmp_path / "data"), "COLUMNS": "100", **variables}
         given = stdin.encode() if isinstance(stdin, str) else stdin
         done = call(list(words), cwd=cwd or tmp_path, variables=own, stdin=given)
         said = Said(done.code, done.out.decode(errors="surrogateescape"), done.err.decode(errors="replace"))
