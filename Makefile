@@ -14,7 +14,7 @@ PROGRAMS := 1000
 # compile every module anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test tested compiled test-full test-agents test-browser explore programs coverage lint style types bench docs site screenshots dist lock hooks clean
+.PHONY: demo test tested compiled test-full test-surfaces test-agents test-browser explore programs coverage lint style types bench docs site screenshots dist lock hooks clean
 
 demo: $(STAMP)
 	@$(BIN)/decklog demo
@@ -32,9 +32,16 @@ tested: compiled
 compiled: $(STAMP)
 	@$(BIN)/pytest --collect-only -qq >/dev/null 2>&1 || true
 
-# Those tests whose size is a matter of number alone, at the size of the claims in the documents.
+# Those tests whose size is a matter of number alone, at the size of the claims in the documents; and what `make test` tries on
+# SQLite alone.
 test-full: $(STAMP)
-	@$(IN_MEMORY); DECKLOG_TEST_FULL=1 $(BIN)/pytest -n 3 --dist worksteal $$(grep -rlE --include='test_*.py' 'DECKLOG_TEST_FULL|@given' tests)
+	@$(IN_MEMORY); DECKLOG_TEST_FULL=1 $(BIN)/pytest -n 3 --dist worksteal \
+	    $$(grep -rlE --include='test_*.py' 'DECKLOG_TEST_FULL|import FULL|@given' tests) \
+	    $(addprefix tests/,agents conversation importers mcp models notify web)
+
+# What `make test` tries on SQLite alone, on PostgreSQL: the surfaces and the importers. `.ci/run` does.
+test-surfaces: $(STAMP)
+	@$(IN_MEMORY); $(BIN)/pytest -n 3 --dist worksteal --left-out $(addprefix tests/,agents conversation importers mcp models notify web)
 
 # `make test` searches the same examples every time. This searches others: until something is found, or for MINUTES=5.
 explore: $(STAMP)

@@ -24,6 +24,7 @@ from collections import Counter
 from datetime import timedelta
 from pathlib import Path
 
+from benchmarks.killing import came_to_its_end, forked, git
 from decklog import Decklog
 from decklog.conductor import starting
 from decklog.conductor.conductor import Conductor
@@ -87,7 +88,7 @@ class Ground:
         settings = SETTINGS.format(agents=AGENTS, orphan_seconds=orphan_seconds, **called)
         (self.repository / "decklog.toml").write_text(settings)
         for words in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "First"]):
-            self.git("-c", "user.name=kills", "-c", "user.email=kills@localhost", *words)
+            self.git(*words)
         pieces = [{"name": f"p{number}", "objective": f"This is piece number {number}."} for number in range(PIECES)]
         self.plan = json.dumps({"goal": "Write all parts", "pieces": pieces}).encode()
         # The plan is on record before the first kill: what is measured is the work.
@@ -95,33 +96,19 @@ class Ground:
             self._site(log)
 
     def git(self, *words: str) -> str:
-        return subprocess.run(["git", *words], cwd=self.repository, capture_output=True, text=True, check=True).stdout.strip()
+        return git(self.repository, *words)
 
     def start(self) -> int:
         """Work on the plan in a process of its own; give its number."""
-        child = os.fork()
-        if child == 0:
-            code = 1
-            try:
-                with Decklog.open(self.target) as log:
-                    Conductor(self._site(log)).run()
-                code = 0
-            finally:
-                os._exit(code)
-        return child
+        return forked(self._conduct)
+
+    def _conduct(self) -> None:
+        with Decklog.open(self.target) as log:
+            Conductor(self._site(log)).run()
 
     def work(self, seconds: float | None) -> bool:
         """Work on the plan in a process of its own, killed after so long; say whether it came to its end."""
-        child = self.start()
-        end = None if seconds is None else time.monotonic() + seconds
-        while (done := os.waitpid(child, os.WNOHANG))[0] == 0:
-            if end is not None and time.monotonic() > end:
-                os.kill(child, signal.SIGKILL)
-                end = None
-            time.sleep(0.005)
-        code = os.waitstatus_to_exitcode(done[1])
-        assert code in (0, -signal.SIGKILL), code
-        return code == 0
+        return came_to_its_end(self.start(), seconds)
 
     def _site(self, log: Decklog) -> starting.Site:
         return starting.start(log, self.plan, is_json=True, cwd=self.repository, state=self.state, say=lambda _: None)

@@ -1,4 +1,7 @@
-"""Imports of a tracker, killed at random moments by a real signal and run again: the log is that of one that was not killed."""
+"""Imports, killed at random moments by a real signal and run again: the log is that of one that was not killed.
+
+Of a tracker, in one process, and of a large table, which a process of its own reads.
+"""
 
 import json
 import os
@@ -8,21 +11,33 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks.importing import fill as fill_bazinga
 from benchmarks.measure import Row, row, write
 
 KILLS = int(os.environ.get("DECKLOG_BENCH_KILLS", "50"))
-ISSUES = 3000
+ISSUES = int(os.environ.get("DECKLOG_BENCH_ISSUES", "3000"))
+# So many make a file that is worth a process of its own.
+LOG_ROWS = 25_000
 AT = "2026-01-01T00:00:00Z"
-IMPORT = """
+START = """
 import sys
 from decklog import Decklog
-from decklog.importers.beads.importer import BeadsImport
+{imported}
 with Decklog.open(sys.argv[2]) as log:
     print("open", flush=True)
-    BeadsImport(log, sys.argv[1], run_id="beads").run()
+    {importing}.run()
 """
+BEADS = START.format(
+    imported="from decklog.importers.beads.importer import BeadsImport",
+    importing="BeadsImport(log, sys.argv[1], run_id='beads')",
+)
+BAZINGA = START.format(
+    imported="from decklog.importers.bazinga.importer import BazingaImport",
+    importing="BazingaImport(log, sys.argv[1])",
+)
 SUMS = """
 import hashlib, json, sys
 from decklog import Decklog
@@ -33,7 +48,7 @@ with Decklog.open(sys.argv[1]) as log:
         for table in ("tasks", "dependencies", "task_comments"):
             names, rows = log.db.rows(f"select * from {table}", {})
             found[table] = sorted(json.dumps(dict(zip(names, row)), sort_keys=True) for row in rows)
-        kept = "select subtype, key, payload from entries where kind <> 'change'"
+        kept = "select stream, subtype, key, body, payload from entries where kind <> 'change'"
         found["kept"] = sorted(json.dumps(list(row)) for row in log.db.rows(kept, {})[1])
         return found
     print(hashlib.sha256(json.dumps(log.db.read(read)).encode()).hexdigest())
@@ -55,9 +70,9 @@ def fill(path: Path) -> None:
                 file.write("{broken\n")
 
 
-def take(source: Path, log: Path, seconds: float | None = None) -> bool:
+def take(program: str, source: Path, log: Path, seconds: float | None = None) -> bool:
     """Import in a process of its own, and kill it so long after it has opened the log; say whether it came to its end."""
-    process = subprocess.Popen([sys.executable, "-c", IMPORT, source, log], stdout=subprocess.PIPE)
+    process = subprocess.Popen([sys.executable, "-c", program, source, log], stdout=subprocess.PIPE)
     assert process.stdout is not None
     process.stdout.readline()
     if seconds is not None:
@@ -71,25 +86,31 @@ def sums(log: Path) -> str:
     return subprocess.run([sys.executable, "-c", SUMS, log], capture_output=True, text=True, check=True).stdout.strip()
 
 
+def kills(folder: Path, what: str, program: str, fill: "Callable[[Path], None]") -> list[Row]:
+    """Kill an import at random moments, each time with a new log; count the logs that are right once it was run again."""
+    chance, source = random.Random(2), folder / f"{what}.source"
+    fill(source)
+    begun = time.perf_counter()
+    assert take(program, source, folder / f"{what}.db")
+    whole, expected = time.perf_counter() - begun, sums(folder / f"{what}.db")
+    killed = same = 0
+    for number in range(KILLS):
+        log = folder / f"{what}-{number}.db"
+        killed += not take(program, source, log, chance.uniform(0, whole))
+        assert take(program, source, log)
+        same += sums(log) == expected
+    return [
+        row(f"imports of {what} that were killed on their way, of {KILLS}", killed, "imports"),
+        row(f"imports of {what}, the same log once run again", same, "imports", target=f">= {KILLS}"),
+    ]
+
+
 def main() -> list[Row]:
     """Kill imports; write docs/benchmarks/import-kills.md."""
-    chance = random.Random(2)
     with tempfile.TemporaryDirectory(prefix="decklog-bench-") as name:
         folder = Path(name)
-        fill(folder / "issues.jsonl")
-        begun = time.perf_counter()
-        assert take(folder / "issues.jsonl", folder / "whole.db")
-        whole, expected = time.perf_counter() - begun, sums(folder / "whole.db")
-        killed = same = 0
-        for number in range(KILLS):
-            log = folder / f"killed-{number}.db"
-            killed += not take(folder / "issues.jsonl", log, chance.uniform(0, whole))
-            assert take(folder / "issues.jsonl", log)
-            same += sums(log) == expected
-    rows = [
-        row(f"imports of {ISSUES:,} issues that were killed on their way, of {KILLS}", killed, "imports"),
-        row("of them, the same log once run again", same, "imports", target=f">= {KILLS}"),
-    ]
+        rows = kills(folder, f"{ISSUES:,} issues of beads", BEADS, fill)
+        rows += kills(folder, f"{LOG_ROWS:,} log rows of bazinga", BAZINGA, lambda path: fill_bazinga(path, LOG_ROWS))
     write("import-kills", "Imports that are killed", rows)
     return rows
 

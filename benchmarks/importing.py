@@ -35,7 +35,11 @@ with Decklog.open(sys.argv[2]) as log:
     wall, cpu = time.perf_counter(), time.process_time()
     report = BazingaImport(log, sys.argv[1], seconds=36000).run()
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-print(report.tables["orchestration_logs"][sys.argv[3]], wall, cpu, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+# The process that reads ahead.
+other = resource.getrusage(resource.RUSAGE_CHILDREN)
+cpu += other.ru_utime + other.ru_stime
+most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss + other.ru_maxrss
+print(report.tables["orchestration_logs"][sys.argv[3]], wall, cpu, most)
 """
 FLOOR = """
 import resource, sys, time
@@ -98,11 +102,11 @@ def imports(folder: Path) -> list[Row]:
     size = f"{ROWS:,} log rows"
     return [
         row(f"import of {size}", new / wall, "per s", target=">= 20000"),
-        row(f"import of {size}, by processor time", new / cpu, "per s"),
+        row(f"import of {size}, processor time of both processes a row", cpu / new * 1e6, "µs", target="<= 100"),
         row(f"import of {size}, beside plain inserts", wall, "s", floor=plain_wall),
         row(f"import of {size}, beside plain inserts, processor time", cpu, "s", floor=plain_cpu),
         row("the same file again", known / again_wall, "per s"),
-        row("the same file again, by processor time", known / again_cpu, "per s"),
+        row("the same file again, processor time of both processes a row", again_cpu / known * 1e6, "µs"),
         row(f"peak memory at {ROWS:,} rows, beside {FEWER:,}", most / 1024, "MiB", floor=least / 1024, target="<= 1.3"),
     ]
 

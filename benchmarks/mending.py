@@ -3,8 +3,10 @@
 `python -m benchmarks.mending --faults 40` hands in, for each of so many faults, a fix with a test of every wrong kind, which must
 be refused with its class, and then has a scripted agent mend it with a true one, merges that, and has it verified.
 
-`--kills 200` has faults mended by scripted agents and models, kills the loop at random moments and starts it again, until so many
-kills have fallen: no state may be lost, no fix published twice, no answer charged twice or not at all.
+`--kills 200` has faults mended by scripted agents and models, kills the loop and starts it again, until so many kills have
+fallen: no state may be lost, no fix published twice, no answer charged twice or not at all. A kill falls into one of the next few
+stages of a mend, drawn by chance, at a moment within it: so they are spread over whole lives, the passes of the gate among them,
+and not over the steps that take the longest alone.
 """
 
 import argparse
@@ -15,15 +17,16 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmarks.killing import came_to_its_end, forked, git
 from benchmarks.mending_faults import FAULTS, KINDS, Fault, files, package
 from decklog import Decklog, Mend
-from decklog.conductor import kill_points
 from decklog.mending.loop import Given, Mending
 from decklog.models.prompt import Prompt
 from decklog.models.provider import Provider
@@ -55,15 +58,17 @@ default = "scripted"
 [review]
 base = "main"
 """
-# Named moments, beside those drawn by time; a git call is one at random.
-POINTS = (
-    *("mend:triaged", "mend:located", "mend:planned", "mend:fixing", "mend:fixed", "mend:proven", "mend:cleared"),
-    *("place:intended", "place:made", "spawn:intended", "spawn:done", "keep:intended", "keep:done", "stages:worked"),
-    *("check:place", "stages:passed", "advance:intended", "advance:done", "stages:landed", "branch:intended", "branch:done"),
-    *("publish:done", "mend:published", "mend:verified", "git:update-ref:before", "git:update-ref:after"),
-    *("git:commit-tree:after", "git:diff-tree:before", "git:read-tree:before", "git:read-tree:after", "git:patch-id:after"),
+# What a mend comes through, as it is said when each stage is over; passes of the gate among them, in their order.
+STAGES = (
+    *("triaged", "located", "planned", "fixing", "fixed", "proven"),
+    *("1 static", "2 functional", "4 security", "5 prose", "3 architectural", "6 adversarial", "7 feedback-binding"),
+    *("cleared", "published", "verified", "closed"),
 )
-LONGEST_LIFE = 5.0
+# How long the stage after each takes here at most, in seconds: a kill falls somewhere in it. Others are over at once.
+LENGTHS = {"planned": 0.3, "fixing": 6.0, "fixed": 4.0, "proven": 0.3, "1 static": 3.0, "5 prose": 0.3, "cleared": 0.5}
+SHORT = 0.08
+# Kills fall into one of so many stages that come next.
+WINDOW = 4
 _PASS = {"verdict": "pass", "findings": []}
 ANSWERS: Mapping[str, Any] = {
     "mend.triage": {
@@ -98,14 +103,13 @@ class Ground:
         self.folder = folder
         self.repository = folder / "repository"
         self.target = str(folder / "decklog.db")
+        (folder / "fallen").touch()
         self.write(package(SETTINGS))
         for words in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-q", "-m", "First"]):
             self.git(*words)
 
     def git(self, *words: str) -> str:
-        named = ("-c", "user.name=kills", "-c", "user.email=kills@localhost")
-        done = subprocess.run(["git", *named, *words], cwd=self.repository, capture_output=True, text=True, check=True)
-        return done.stdout.strip()
+        return git(self.repository, *words)
 
     def write(self, wanted: Mapping[str, str]) -> None:
         for name, text in wanted.items():
@@ -121,8 +125,8 @@ class Ground:
         self.git("commit", "-q", "-m", "Mend it")
         self.git("checkout", "-q", "main")
 
-    def mending(self, log: Decklog) -> Mending:
-        return Mending(log=log, cwd=self.repository, state=self.folder / "state", make=model)
+    def mending(self, log: Decklog, say: Callable[[str], object] = lambda _: None) -> Mending:
+        return Mending(log=log, cwd=self.repository, state=self.folder / "state", make=model, say=say)
 
     def said(self, fault: Fault) -> str:
         """Say what is wrong, with what the scripted agent is to write."""
@@ -173,7 +177,7 @@ def _one(ground: Ground, log: Decklog, fault: Fault) -> list[tuple[str, str]]:
 
 def kill(wanted: int, chance: random.Random) -> None:
     """Mend until so many kills have fallen, and say what came of them."""
-    kills, repositories, total = 0, 0, Counter[str]()
+    kills, repositories, total, fallen = 0, 0, Counter[str](), Counter[str]()
     begun = time.monotonic()
     while kills < wanted:
         with tempfile.TemporaryDirectory(prefix="decklog-mending-") as folder:
@@ -182,49 +186,81 @@ def kill(wanted: int, chance: random.Random) -> None:
             with Decklog.open(ground.target) as log:
                 for fault in faults:
                     log.feedback.file("ana", ground.said(fault))
-            while kills < wanted and not _worked(ground, chance):
+            while kills < wanted and not _worked(ground, chance.getrandbits(32)):
                 kills += 1
             _worked(ground, None)
             total.update(_findings(ground, len(faults)))
+            fallen.update((ground.folder / "fallen").read_text().splitlines())
             repositories += 1
             trouble = {name: count for name, count in total.items() if count and name != "verified"}
             print(f"{kills} kills in {repositories} repositories, trouble so far: {trouble or 'none'}", flush=True)
     print(f"{kills} kills in {repositories} repositories of 2 faults, {time.monotonic() - begun:.0f} s")
     for name, count in total.items():
         print(f"  {name}: {count}")
+    print("kills by the last stage that was over:")
+    for name in ("filed", *STAGES):
+        print(f"  {name}: {fallen[name]}")
 
 
-def _worked(ground: Ground, chance: random.Random | None) -> bool:
-    """Mend everything in a process of its own, killed by chance after a time or at a point; say whether it came to its end."""
-    is_timed = chance is not None and chance.random() < 0.4
-    seconds = chance.uniform(0.05, LONGEST_LIFE) if chance is not None and is_timed else None
-    point = f"{chance.choice(POINTS)}#{chance.randint(1, 2)}" if chance is not None and not is_timed else None
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            kill_points.arm(point)
-            with Decklog.open(ground.target) as log:
-                _mend_all(ground, log)
-            code = 0
-        finally:
-            os._exit(code)
-    end = None if seconds is None else time.monotonic() + seconds
-    while (done := os.waitpid(child, os.WNOHANG))[0] == 0:
-        if end is not None and time.monotonic() > end:
-            os.kill(child, signal.SIGKILL)
-            end = None
-        time.sleep(0.005)
-    code = os.waitstatus_to_exitcode(done[1])
-    assert code in (0, -signal.SIGKILL), code
-    return code == 0
+def _worked(ground: Ground, seed: int | None) -> bool:
+    """Mend everything in a process of its own, killed where a seed says; say whether it came to its end."""
+
+    def mend_all() -> None:
+        with Decklog.open(ground.target) as log:
+            _mend_all(ground, log, None if seed is None else Fate(random.Random(seed), ground.folder))
+
+    return came_to_its_end(forked(mend_all), None)
 
 
-def _mend_all(ground: Ground, log: Decklog) -> None:
+class Fate:
+    """Kills this process once, at a moment within one of the stages that come next. What is said tells which are over.
+
+    How far each mend has ever come is kept beside the log: what is known after a kill is said again, and is then no stage that
+    is lived through.
+    """
+
+    def __init__(self, chance: random.Random, folder: Path) -> None:
+        self._chance, self._fallen, self._kept = chance, folder / "fallen", folder / "furthest"
+        self._furthest: dict[str, int] = json.loads(self._kept.read_text()) if self._kept.exists() else {}
+        self._mend, self._target, self._last = "", -1, "filed"
+
+    def begin(self, mend: Mend) -> None:
+        """Begin with a mend as it stands."""
+        if not self._mend:
+            self._target = min(self._furthest.get(mend.id, -1) + self._chance.randint(0, WINDOW), len(STAGES) - 1)
+        self._mend, self._last = mend.id, str(mend.state)
+        self._reach(STAGES.index(self._last) if self._last in STAGES else -1)
+
+    def say(self, words: str) -> None:
+        """Hear what the loop says of itself: `mend_… is fixed`, `2 functional pass`."""
+        stage = next((one for one in STAGES if words.endswith(f" is {one}") or words.startswith(f"{one} ")), None)
+        if stage is not None:
+            self._last = stage
+            self._reach(STAGES.index(stage))
+
+    def _reach(self, stage: int) -> None:
+        if stage > self._furthest.get(self._mend, -1):
+            self._furthest[self._mend] = stage
+            self._kept.write_text(json.dumps(self._furthest))
+        if stage >= self._target:
+            # Some right at the beginning, where a stage has only been recorded, the others anywhere in the next one.
+            seconds = self._chance.choice((0.0, self._chance.uniform(0.0, LENGTHS.get(self._last, SHORT))))
+            threading.Timer(seconds, self._die).start() if seconds else self._die()
+
+    def _die(self) -> None:
+        with open(self._fallen, "a", encoding="utf-8") as file:
+            file.write(f"{self._last}\n")
+            file.flush()
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _mend_all(ground: Ground, log: Decklog, fate: Fate | None) -> None:
     """Go on with all that can go on; what is published is merged, as a person would, and verified."""
-    mending = ground.mending(log)
+    mending = ground.mending(log, (lambda _: None) if fate is None else fate.say)
     while found := [one for one in mending.waiting() if not one.state.is_end]:
         for mend in found:
+            if fate is not None:
+                fate.begin(mend)
             ended = mending.go_on(mend.id)
             if ended.waits_for == "merge" and mend.waits_for != "merge":
                 continue

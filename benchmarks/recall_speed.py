@@ -122,7 +122,6 @@ def _asked_on(url: str, embedder: Any) -> "list[dict[str, Any]]":
     with Decklog.open(url, clock=ManualClock(NOW), migrate=True) as log:
         _fill(log, apsw.Connection(":memory:"), FEWER)
         _give_vectors(log, embedder, FEWER)
-        log.db.write(lambda: log.db.count("analyze lesson_vectors", {}))
         log.memory.embedder = embedder
         began = time.perf_counter()
         log.memory.index_vectors()

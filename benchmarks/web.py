@@ -1,14 +1,14 @@
 """What the dashboard costs: each page beside a bare one, in a small and a large log, on both engines; and what it costs writers.
 
-    python -m benchmarks.web [--size 1000000] [--engines sqlite,postgres] [--times 11] [--keep FOLDER] [--out FILE]
+    python -m benchmarks.web [--size 1000000] [--engines sqlite,postgres] [--times 11] [--keep FOLDER] [--write]
 
 Pages are asked in this process, as a server hands requests on, in turns with two floors of Starlette and Jinja alone: a page with
 as many rows as ours has, which is what a page is held against, and one with 50 rows. What is compared is processor time, ours
 and on PostgreSQL that of the server's processes too, so that other work on the machine changes little. The small log has 1,000
 entries, the large one so many as asked; both are made by `decklog demo --big`, once: they are kept in a folder, and each run
 works on copies, which are moved to PostgreSQL for its part. One more entry is written before each page, so that nothing is
-answered from memory alone. The rest is measured on a server in a process of its own (`benchmarks.web_served`). It takes about
-ten minutes, once the large log is there.
+answered from memory alone. The rest is measured on a server in a process of its own (`benchmarks.web_served`). It takes less
+than twelve minutes, once the large log is there. `--write` puts the figures into their page of the documents.
 """
 
 import argparse
@@ -32,19 +32,23 @@ from tests.statements import statements
 from tests.web.asking import NAMES, Answer, Browser, Pairs, hand_on, made
 
 from benchmarks.views import SMALL, Sample, sampled
-from benchmarks.web_served import STREAMS, TABS, first_visit, painted_ms, writers_and_stop
+from benchmarks.web_served import IDLE_STREAMS, STREAMS, TABS, first_visit, idle_share, painted_ms, stops, writers
 from decklog import Decklog
 from decklog.transfer.move.move import Move
 from decklog.web.rendering import environment
 from decklog.web.safety import App
 from decklog.web.sessions import COOKIE
 
-OUT = Path(__file__).resolve().parent.parent / "docs" / "benchmarks" / "web.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "benchmarks" / "web.md"
+# What stands between these in the page is the figures.
+BEGIN, END = "<!-- figures -->\n", "<!-- end of figures -->\n"
 # What each figure is held against.
 FLOOR = {"sqlite": 12, "postgres": 25}
-GROWTH, STATEMENTS, FIRST_VISIT, WRITERS, STOP_SECONDS = 1.25, 8, 100_000, 0.95, 0.5
+GROWTH, STATEMENTS, FIRST_VISIT, WRITERS, STOP_SECONDS, IDLE = 1.25, 8, 100_000, 0.95, 0.5, 0.02
 # So late may 95 of 100 rows be painted, in one tab and in each of many.
-PAINTED_MS = {1: 150, TABS: 250}
+PAINTED_MS = {1: 150, 12: 250, 20: 400}
+# PostgreSQL keeps a plan once it has made it ten times: a server that is looked at has.
+WARM = {"sqlite": 2, "postgres": 11}
 FIFTY = 50
 _ROWS = """<!doctype html><title>x</title><table>
 {% for row in rows %}<tr><td>{{ row.a }}</td><td>{{ row.b }}</td><td>{{ row.c }}</td></tr>{% endfor %}</table>"""
@@ -142,7 +146,7 @@ async def measured(samples: tuple[Sample, Sample], browsers: list[Browser], time
     apps = [browser.app for browser in browsers]
     # Whoever looks first makes marks, and opens the connections that are measured later.
     for address, app, given, sample in zip(addresses, apps, headers, samples, strict=True):
-        for _ in range(2):
+        for _ in range(WARM[sample.log.db.engine]):
             for url in address.values():
                 await timed(app, url, given, Processors(sample))
     return [
@@ -271,27 +275,34 @@ def report(engine: str, targets: list[str], size: int, times: int) -> Iterator[s
         yield f"\n## {'SQLite' if engine == 'sqlite' else 'PostgreSQL'}\n\n"
         yield f"{samples[1].entries:,} entries beside {samples[0].entries:,}.\n\n"
         yield from table(engine, found)
-        share, seconds = writers_and_stop(targets[1], samples[1])
-        yield f"\nA writer beside {STREAMS} open streams appends {share:.2f} × as many entries as alone (at least {WRITERS}). "
-        yield f"Ctrl-C with {STREAMS} streams open takes {seconds:.2f} s (at most {STOP_SECONDS}). "
-        yield f"The first visit is {first_visit(samples[1]):,} bytes (at most {FIRST_VISIT:,}). "
-        yield from _painted(targets[1], samples[1])
+        yield "\n| what | figure | may be |\n| --- | ---: | ---: |\n"
+        yield from _served(targets[1], samples[1])
     finally:
         for sample in samples:
             sample.log.close()
 
 
-def _painted(target: str, sample: Sample) -> Iterator[str]:
+def _served(target: str, sample: Sample) -> Iterator[str]:
+    """Measure a server in a process of its own, a row of the table each."""
+    share = writers(target, sample)
+    is_less = "" if share >= WRITERS else " **less**"
+    yield f"| a writer beside {STREAMS} open streams, × alone | {share:.2f}{is_less} | at least {WRITERS} |\n"
+    ended = stops(target, sample)[-1]
+    shown = f"{ended:.2f} s{held(ended, STOP_SECONDS)}"
+    yield f"| the slowest end of 8 servers with {STREAMS} streams open | {shown} | {STOP_SECONDS} s |\n"
+    idle = idle_share(target)
+    yield f"| of a core, with {IDLE_STREAMS} pages open and nothing written | {idle:.1%}{held(idle, IDLE)} | {IDLE:.0%} |\n"
+    size = first_visit(sample)
+    yield f"| the first visit | {size:,} bytes{held(size, FIRST_VISIT)} | {FIRST_VISIT:,} bytes |\n"
     if MISSING:
-        yield f"Not measured: from a commit to the painted row ({MISSING}).\n"
+        yield f"| from a commit to the painted row | not measured: {MISSING} | |\n"
         return
-    for tabs, most in PAINTED_MS.items():
+    for tabs in TABS:
         painted = painted_ms(target, sample, tabs)
-        late = painted[int(len(painted) * 0.95)]
-        yield f"From a commit to the painted row, {'one tab' if tabs == 1 else f'{tabs} tabs at once'}: "
-        middle = statistics.median(painted)
-        yield f"{middle:.0f} ms in the middle, {late:.0f} ms for 95 of 100 (at most {most}){held(late, most)}. "
-    yield "\n"
+        middle, late, most = statistics.median(painted), painted[int(len(painted) * 0.95)], PAINTED_MS[tabs]
+        shown = f"{middle:.0f} ms in the middle, {late:.0f} ms for 95 of 100{held(late, most)}"
+        where = "one tab" if tabs == 1 else f"{tabs} tabs at once"
+        yield f"| from a commit to the painted row, {where} | {shown} | {most} ms |\n"
 
 
 def main() -> None:
@@ -299,27 +310,20 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=1_000_000)
     parser.add_argument("--engines", default="sqlite,postgres")
     parser.add_argument("--times", type=int, default=11)
-    parser.add_argument("--keep", type=Path, default=OUT.parents[2] / "build" / "benchmarks")
-    parser.add_argument("--out", type=Path, default=OUT)
+    parser.add_argument("--keep", type=Path, default=PAGE.parents[2] / "build" / "benchmarks")
+    parser.add_argument("--write", action="store_true", help="put the figures into their page of the documents")
     given = parser.parse_args()
-    parts = ["# The dashboard\n\n", f"`python -m benchmarks.web --size {given.size}`. {INTRODUCTION}\n"]
+    parts: list[str] = []
     for engine in given.engines.split(","):
         with filled(engine, given.keep, (SMALL, given.size)) as targets:
             for part in report(engine, targets, given.size, given.times):
                 sys.stdout.write(part)
                 sys.stdout.flush()
                 parts.append(part)
-    given.out.write_text("".join(parts), encoding="utf-8")
+    if given.write:
+        before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+        PAGE.write_text("".join([before, BEGIN, *parts, "\n", END, rest.partition(END)[2]]), encoding="utf-8")
 
-
-INTRODUCTION = (
-    "Each page is asked in one process, in turns with two bare pages of Starlette and Jinja: one with as many rows, and one "
-    "with 50. The logs are a small and a large one, of whose entries a tenth are in one run; one more entry is written before "
-    "each page. Compared is processor time, that of PostgreSQL's processes included; all figures are medians. A page may take "
-    f"{STATEMENTS} statements, {FLOOR['sqlite']} times the bare page with as many rows on SQLite and {FLOOR['postgres']} times "
-    f"on PostgreSQL, and, each beside a bare page with its own rows, {GROWTH} times what it takes in the small log; what is "
-    "more is marked."
-)
 
 if __name__ == "__main__":
     with suppress(KeyboardInterrupt):

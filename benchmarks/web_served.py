@@ -1,5 +1,6 @@
 """The half of `benchmarks.web` that needs a server in a process of its own: what writers, readers and whoever ends it notice."""
 
+import os
 import signal
 import statistics
 import tempfile
@@ -17,7 +18,12 @@ from benchmarks.views import Sample
 from decklog import Decklog
 from decklog.web.rendering import assets
 
-STREAMS, APPENDS, PAINTED, TABS, ROUNDS = 20, 200, 40, 12, 5
+STREAMS, APPENDS, PAINTED, ROUNDS = 20, 200, 40, 5
+# So many tabs of one browser, all in sight, are looked at together.
+TABS = (1, 12, 20)
+# As many as one session may have.
+IDLE_STREAMS, IDLE_SECONDS = 60, 10.0
+_TICKS = os.sysconf("SC_CLK_TCK")
 # Written into every page that is looked at: when each row was painted, by its number.
 _WATCHING = """() => {
   window.painted = {}
@@ -29,9 +35,9 @@ _WATCHING = """() => {
 
 
 @contextmanager
-def served(target: str) -> Iterator[Server]:
+def served(target: str, *words: str) -> Iterator[Server]:
     with tempfile.TemporaryDirectory() as folder:
-        server = Server(target, Path(folder)).start()
+        server = Server(target, Path(folder), *words).start()
         try:
             yield server
         finally:
@@ -65,8 +71,8 @@ def appends_a_second(log: Decklog, run_id: str) -> float:
     return APPENDS / (time.perf_counter() - begun)
 
 
-def writers_and_stop(target: str, sample: Sample) -> tuple[float, float]:
-    """Say how many entries a writer appends beside open streams, as a share of how many without; and how soon the server ends.
+def writers(target: str, sample: Sample) -> float:
+    """Say how many entries a writer appends beside open streams, as a share of how many without.
 
     With and without are measured in turns, so that whatever else the machine does falls on both.
     """
@@ -80,13 +86,42 @@ def writers_and_stop(target: str, sample: Sample) -> tuple[float, float]:
                 connection.close()
             server.stop()
             server.start()
-        opened = streams(server, STREAMS)
-        begun = time.perf_counter()
-        server.stop(signal.SIGINT)
-        seconds = time.perf_counter() - begun
+    return statistics.median(beside) / statistics.median(alone)
+
+
+def stops(target: str, sample: Sample) -> list[float]:
+    """Start servers, writable and read-only, and end them with streams open by either signal; give how long each took."""
+    taken = []
+    for words in ((), ("--read-only",)):
+        for how in (signal.SIGINT, signal.SIGTERM) * 2:
+            with served(target, *words) as server:
+                opened = streams(server, STREAMS)
+                sample.log.journal.append(sample.run_id, "one more")
+                begun = time.perf_counter()
+                server.stop(how)
+                taken.append(time.perf_counter() - begun)
+                for connection in opened:
+                    connection.close()
+    return sorted(taken)
+
+
+def idle_share(target: str) -> float:
+    """Say which share of a core the server takes with many pages open while nothing is written."""
+    with served(target) as server:
+        opened = streams(server, IDLE_STREAMS)
+        time.sleep(1)
+        before = _used(server.pid)
+        time.sleep(IDLE_SECONDS)
+        share = (_used(server.pid) - before) / IDLE_SECONDS
         for connection in opened:
             connection.close()
-    return statistics.median(beside) / statistics.median(alone), seconds
+    return share
+
+
+def _used(pid: int) -> float:
+    """Give the processor time of a process so far, in seconds."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
 def painted_ms(target: str, sample: Sample, tabs: int) -> list[float]:

@@ -20,70 +20,11 @@ CREATE TABLE streams (
   in_order   integer not null check (in_order in (0, 1))
 ) strict;
 
-CREATE TABLE entries (
-  pos            integer primary key,
-  stream         text not null,
-  seq            integer not null check (seq >= 1 and seq = pos % 4294967296),
-  at             text not null,
-  hash           text not null,
-  kind           text not null check (kind = 'interaction' or kind = 'reasoning' or kind = 'event' or kind = 'tool' or kind = 'change'),
-  subtype        text,
-  agent          text,
-  agent_id       text,
-  group_id       text,
-  task_id        text,
-  iteration      integer,
-  phase          text check (phase = 'understanding' or phase = 'approach' or phase = 'decisions' or phase = 'risks' or phase = 'blockers' or phase = 'pivot' or phase = 'completion'),
-  confidence     text check (confidence = 'high' or confidence = 'medium' or confidence = 'low'),
-  redacted       integer not null default 0 check (redacted in (0, 1)),
-  key            text,
-  record_table   text,
-  record_id      text,
-  refs           text,
-  body_digest    text,
-  payload_digest text,
-  body           text,
-  payload        text,
-  check ((kind = 'change') = (record_table is not null and record_id is not null))
-) strict;
-
-CREATE UNIQUE INDEX entries_by_key on entries (stream, coalesce(subtype, ''), coalesce(group_id, ''), key) where key is not null;
-
-CREATE INDEX entries_by_record on entries (record_table, record_id, seq) where record_table is not null;
-
-CREATE INDEX entries_by_subtype on entries (subtype, pos) where subtype is not null and kind <> 'change';
-
-CREATE INDEX entries_by_group on entries (group_id, pos) where group_id is not null;
-
 CREATE TABLE blobs (
   digest text not null primary key,
   size   integer not null check (size >= 0),
   bytes  blob not null
 ) strict;
-
-CREATE TRIGGER entries_never_go before delete on entries
-begin
-  select raise(abort, 'journal entries are never deleted');
-end;
-
-CREATE TRIGGER entries_never_change before update of
-  pos, stream, seq, at, hash, kind, subtype, agent, agent_id, group_id, task_id, iteration, phase, confidence, redacted, key,
-  record_table, record_id, refs on entries
-begin
-  select raise(abort, 'journal entries are never changed');
-end;
-
-CREATE TRIGGER entries_keep_digests before update of body, payload, body_digest, payload_digest on entries
-when not (
-  old.kind <> 'change'
-  and (new.body is old.body or (new.body is null and new.body_digest is not null))
-  and (new.payload is old.payload or (new.payload is null and new.payload_digest is not null))
-  and (old.body_digest is null or new.body_digest is old.body_digest)
-  and (old.payload_digest is null or new.payload_digest is old.payload_digest)
-)
-begin
-  select raise(abort, 'journal entries are never changed');
-end;
 
 CREATE VIRTUAL TABLE entry_text using fts5(words, tags, content = '', contentless_delete = 1);
 
@@ -1009,8 +950,6 @@ CREATE INDEX contradictions_by_state on contradictions (state, found_at, id);
 
 CREATE INDEX contradictions_by_other on contradictions (other_id);
 
-CREATE INDEX entries_by_task on entries (task_id, pos) where task_id is not null and record_table is distinct from 'tasks';
-
 CREATE TABLE run_tallies (
   run_id    text not null primary key references runs (id),
   seq       integer not null check (seq >= 1),
@@ -1423,6 +1362,116 @@ CREATE TABLE mends (
 ) strict;
 
 CREATE INDEX mends_by_feedback on mends (feedback_id, created_at, id);
+
+CREATE TABLE "entries" (
+  pos            integer primary key,
+  stream         text not null,
+  seq            integer not null check (seq >= 1 and seq = pos % 4294967296),
+  at             text not null,
+  hash_bytes     blob not null,
+  kind           text not null check (kind = 'interaction' or kind = 'reasoning' or kind = 'event' or kind = 'tool' or kind = 'change'),
+  subtype        text,
+  agent          text,
+  agent_id       text,
+  group_id       text,
+  task_id        text,
+  iteration      integer,
+  phase          text check (phase = 'understanding' or phase = 'approach' or phase = 'decisions' or phase = 'risks' or phase = 'blockers' or phase = 'pivot' or phase = 'completion'),
+  confidence     text check (confidence = 'high' or confidence = 'medium' or confidence = 'low'),
+  redacted       integer not null default 0 check (redacted in (0, 1)),
+  key            text,
+  record_table   text,
+  record_id      text,
+  refs           text,
+  body_digest    text,
+  payload_digest text,
+  body           text,
+  payload        text,
+  hash           text generated always as (lower(hex(hash_bytes))) virtual,
+  check ((kind = 'change') = (record_table is not null and record_id is not null))
+) strict;
+
+CREATE UNIQUE INDEX entries_by_key on entries (stream, coalesce(subtype, ''), coalesce(group_id, ''), key) where key is not null;
+
+CREATE INDEX entries_by_record on entries (record_table, record_id, seq) where record_table is not null;
+
+CREATE INDEX entries_by_subtype on entries (subtype, pos) where subtype is not null and kind <> 'change';
+
+CREATE INDEX entries_by_group on entries (group_id, pos) where group_id is not null;
+
+CREATE INDEX entries_by_task on entries (task_id, pos) where task_id is not null and record_table is distinct from 'tasks';
+
+CREATE TRIGGER entries_never_go before delete on entries
+begin
+  select raise(abort, 'journal entries are never deleted');
+end;
+
+CREATE TRIGGER entries_never_change before update of
+  pos, stream, seq, at, hash_bytes, kind, subtype, agent, agent_id, group_id, task_id, iteration, phase, confidence, redacted, key,
+  record_table, record_id, refs on entries
+begin
+  select raise(abort, 'journal entries are never changed');
+end;
+
+CREATE TRIGGER entries_keep_digests before update of body, payload, body_digest, payload_digest on entries
+when not (
+  old.kind <> 'change'
+  and (new.body is old.body or (new.body is null and new.body_digest is not null))
+  and (new.payload is old.payload or (new.payload is null and new.payload_digest is not null))
+  and (old.body_digest is null or new.body_digest is old.body_digest)
+  and (old.payload_digest is null or new.payload_digest is old.payload_digest)
+)
+begin
+  select raise(abort, 'journal entries are never changed');
+end;
+
+CREATE TABLE graph_checkpoints (
+  run_id        text not null references runs (id),
+  namespace     text not null,
+  checkpoint_id text not null,
+  thread_id     text not null,
+  parent_id     text,
+  encoding      text not null,
+  digest        text not null,
+  metadata      text not null,
+  graph_run_id  text,
+  redacted      integer not null check (redacted = 0 or redacted = 1),
+  saved_at      text not null,
+  primary key (run_id, namespace, checkpoint_id)
+) strict;
+
+CREATE INDEX graph_checkpoints_by_id on graph_checkpoints (checkpoint_id);
+
+CREATE INDEX graph_checkpoints_by_graph_run on graph_checkpoints (graph_run_id) where graph_run_id is not null;
+
+CREATE TABLE graph_writes (
+  run_id        text not null references runs (id),
+  namespace     text not null,
+  checkpoint_id text not null,
+  task_id       text not null,
+  number        integer not null,
+  task_path     text not null,
+  channel       text not null,
+  encoding      text not null,
+  digest        text not null,
+  redacted      integer not null check (redacted = 0 or redacted = 1),
+  saved_at      text not null,
+  primary key (run_id, namespace, checkpoint_id, task_id, number)
+) strict;
+
+CREATE TABLE graph_items (
+  namespace   text not null,
+  key         text not null,
+  value       text not null,
+  created_at  text not null,
+  updated_at  text not null,
+  indexed     text,
+  ttl_seconds real,
+  expires_at  text,
+  primary key (namespace, key)
+) strict;
+
+CREATE INDEX graph_items_by_expiry on graph_items (expires_at) where expires_at is not null;
 
 ----------------------------------------------------------------------------------------------------
 -- PostgreSQL
@@ -3139,3 +3188,58 @@ create table mends (
 );
 
 create index mends_by_feedback on mends (feedback_id, created_at, id);
+
+-- 0018_hash_bytes
+
+-- A server compresses and aligns rows in its own ways: to it the hash of an entry stays the text that it is.
+select 1;
+
+-- 0019_graphs
+
+-- What graphs of other frameworks go on from: checkpoints of their threads, what was written between them, and shared items.
+create table graph_checkpoints (
+  run_id        text collate "C" not null references runs (id),
+  namespace     text collate "C" not null,
+  checkpoint_id text collate "C" not null,
+  thread_id     text collate "C" not null,
+  parent_id     text collate "C",
+  encoding      text collate "C" not null,
+  digest        text collate "C" not null,
+  metadata      text collate "C" not null,
+  graph_run_id  text collate "C",
+  redacted      bigint not null check (redacted = 0 or redacted = 1),
+  saved_at      text collate "C" not null,
+  primary key (run_id, namespace, checkpoint_id)
+);
+
+create index graph_checkpoints_by_id on graph_checkpoints (checkpoint_id);
+create index graph_checkpoints_by_graph_run on graph_checkpoints (graph_run_id) where graph_run_id is not null;
+
+create table graph_writes (
+  run_id        text collate "C" not null references runs (id),
+  namespace     text collate "C" not null,
+  checkpoint_id text collate "C" not null,
+  task_id       text collate "C" not null,
+  number        bigint not null,
+  task_path     text collate "C" not null,
+  channel       text collate "C" not null,
+  encoding      text collate "C" not null,
+  digest        text collate "C" not null,
+  redacted      bigint not null check (redacted = 0 or redacted = 1),
+  saved_at      text collate "C" not null,
+  primary key (run_id, namespace, checkpoint_id, task_id, number)
+);
+
+create table graph_items (
+  namespace   text collate "C" not null,
+  key         text collate "C" not null,
+  value       text collate "C" not null,
+  created_at  text collate "C" not null,
+  updated_at  text collate "C" not null,
+  indexed     text collate "C",
+  ttl_seconds double precision,
+  expires_at  text collate "C",
+  primary key (namespace, key)
+);
+
+create index graph_items_by_expiry on graph_items (expires_at) where expires_at is not null;

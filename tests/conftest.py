@@ -11,12 +11,12 @@ from pathlib import Path
 import psycopg
 import pytest
 
-import tests.passwords
-import tests.searches  # noqa: F401  (before any test module: their settings start from the profile that it loads)
 from decklog import Decklog, ManualClock
 from tests.connections import kept_for
 from tests.databases import Databases, named
+from tests.homes import Homes
 from tests.prepared import NO_MODELS
+from tests.searches import FULL  # before any test module: their settings start from the profile that it loads
 
 _named = named
 os.environ["DECKLOG_MODELS"] = NO_MODELS
@@ -31,13 +31,40 @@ WAITING = (
     "tests/cli/test_demo.py",
     "tests/stores/work/test_clock_jumps.py",
     "tests/conductor/test_kills.py",
+    "tests/conductor/test_machines.py",
+    "tests/conductor/test_protocol.py",
+    "tests/conductor/test_sessions.py",
     "tests/proxy/test_kills.py",
+    "tests/stores/work/test_keeping.py",
+    "tests/tools/shell/test_shell.py",
 )
+# What stands on verbs, all of which are tried on both engines: a test of it is tried on PostgreSQL too in the full run, and
+# always where it says so by `on_both`.
+ON_VERBS = tuple(f"tests/{name}/" for name in ("agents", "conversation", "importers", "mcp", "models", "notify", "web"))
+on_both = pytest.mark.parametrize("target", ENGINES, indirect=True)
 _numbers = itertools.count(1)
+_homes = pytest.StashKey[Homes]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--programs", type=int, help="run so many programs of each state machine, instead of a few")
+    parser.addoption("--left-out", action="store_true", help="run exactly those tests that are left to the full run otherwise")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[_homes] = Homes()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail when a test has said yes to a log in the settings of whoever runs it: it would count for the next one there."""
+    folder: Path = session.config._tmp_path_factory.getbasetemp().resolve()  # type: ignore[attr-defined]
+    if written := session.config.stash[_homes].accepted_below(folder):
+        pytest.exit("tests wrote to the home of whoever runs them:\n" + "\n".join(written), returncode=1)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    config.stash[_homes].close()
 
 
 def pytest_collection(session: pytest.Session) -> None:
@@ -45,8 +72,20 @@ def pytest_collection(session: pytest.Session) -> None:
     gc.disable()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    asked = config.getoption("--left-out")
+    left = [] if FULL else [item for item in items if _is_for_the_full_run(item) != asked]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if _is_for_the_full_run(item) == asked]
     items.sort(key=lambda item: not item.nodeid.startswith(WAITING))
+
+
+def _is_for_the_full_run(item: pytest.Item) -> bool:
+    case = getattr(item, "callspec", None)
+    if case is None or case.params.get("target") != "postgres" or not item.nodeid.startswith(ON_VERBS):
+        return False
+    return not any("target" in str(mark.args[:1]) for mark in item.iter_markers("parametrize"))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

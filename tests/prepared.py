@@ -1,6 +1,7 @@
 """Processes forked from one that has everything imported and nothing open: importing is most of what a short one costs."""
 
 import array
+import atexit
 import json
 import os
 import signal
@@ -92,6 +93,12 @@ class _Prepared:
         words = [sys.executable, "-m", "tests.prepared", module, str(theirs.fileno())]
         self._process = subprocess.Popen(words, env=environment(), pass_fds=[theirs.fileno()])
         theirs.close()
+        atexit.register(self._close)
+
+    def _close(self) -> None:
+        """Hang up, by which the process ends."""
+        self._ours.close()
+        self._process.wait(10)
 
     @property
     def number(self) -> int:

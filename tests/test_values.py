@@ -103,6 +103,14 @@ def test_a_long_text_is_looked_through_once_where_there_is_room_to_remember_it()
         assert found != secret
 
 
+def test_a_secret_that_is_bound_once_more_is_taken_out_once_more() -> None:
+    values, text = Values(), "the token is " + "ghp_" + "a1B2c3" * 6
+    first = values.text("body", text)
+    assert values.text("body", text) == first == (scan(text)[0], True)
+    assert values.text("body", "another one") == ("another one", False)
+    assert values.bind({"body": text}) == ({"body": first[0]}, True)
+
+
 def test_what_is_looked_through_together_is_checked_and_redacted_as_one_by_one() -> None:
     values, filler = Values(4096, remembered_characters=100_000), "plain words " * 30
     secret = "ghp_" + "aB3dE5fG7hI9kL1mN2oP4qR6sT8uV0wX2yZ4"

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from decklog.records import Page, Record
     from decklog.stores.content.artifacts import Artifact
     from decklog.stores.content.checkpoints import Checkpoint, TaskSnapshot
+    from decklog.stores.content.graphs import GraphCheckpoint, GraphItem, GraphWrite
     from decklog.stores.content.outputs import SkillOutput
     from decklog.stores.content.states import InvestigationStatus, State, StateVersion
     from decklog.stores.desk.approval import Approval, ApprovalState, Verdict
@@ -150,6 +151,7 @@ _NAMES = {
     "records": "Page Record",
     "stores.content.artifacts": "Artifact",
     "stores.content.checkpoints": "Checkpoint TaskSnapshot",
+    "stores.content.graphs": "GraphCheckpoint GraphItem GraphWrite",
     "stores.content.outputs": "SkillOutput",
     "stores.content.states": "InvestigationStatus State StateVersion",
     "stores.desk.approval": "Approval ApprovalState Verdict",
@@ -282,6 +284,9 @@ __all__ = [
     "FixClass",
     "Gate",
     "GateState",
+    "GraphCheckpoint",
+    "GraphItem",
+    "GraphWrite",
     "Group",
     "GroupStatus",
     "GroupTier",

@@ -150,6 +150,25 @@ class Record:
         return record
 
     @classmethod
+    def from_rows(cls, names: "tuple[str, ...]", rows: "Iterable[tuple[Any, ...]]") -> "list[Self]":
+        """Make records from many rows with the same columns."""
+        if cls.from_row.__func__ is not Record.from_row.__func__:  # type: ignore[attr-defined]
+            # It reads a row in a way of its own.
+            return [cls.from_row(names, row) for row in rows]
+        made: list[Self] = []
+        held: tuple[str, ...] | None = None
+        for row in rows:
+            if held is None:
+                # The first one finds out what each column is called.
+                made.append(cls.from_row(names, row))
+                held = cls._places.get(names)  # type: ignore[attr-defined]
+                continue
+            record = cls.__new__(cls)
+            record.__dict__[_ROW] = held, row
+            made.append(record)
+        return made
+
+    @classmethod
     def from_image(cls, image: "Mapping[str, Any]") -> "Self":
         """Make the record from what an entry of any age says of it."""
         columns = cls.upcast(image)

@@ -23,6 +23,7 @@ _NAME_LENGTH = 64
 _NAMES_KEPT = 4096
 _SHORT_JSON = 2048
 _SHORT_TEXT = 256
+_LONGEST_KEPT = 8192
 # So many are worth loading the rules for.
 _MANY_LINES = 1_000
 # What is seldom said twice is not remembered.
@@ -72,6 +73,8 @@ class Values:
         # Nor are long texts, where so much room is given to remember them: who reads a file reads it again. Whoever gives it has
         # many of them, and is worth having the rules warm.
         self._remembered_characters = self._room = remembered_characters
+        # The last text that is seldom said twice, and what became of it: whoever compares before writing binds it once more.
+        self._last = ("", ("", False))
 
     def bind(self, parameters: "Mapping[str, Any]") -> "tuple[dict[str, Any], bool]":
         """Make every parameter fit for a column; also say whether anything was redacted."""
@@ -121,6 +124,8 @@ class Values:
         if is_ours(value):
             self.vouch(value)
             return value, False
+        if value is self._last[0]:
+            return self._last[1]
         if not value.isascii():
             self._unicode(name, value)
         if "\x00" in value:
@@ -129,6 +134,8 @@ class Values:
             self._fits(name, len(value.encode()))
         is_long = self._remembered_characters and len(value) > _SHORT_TEXT
         clean, changed = redact.scan_by_rules(value) if is_long else redact.scan(value)
+        if name in _SAID_ONCE and len(value) <= _LONGEST_KEPT:
+            self._last = (value, (clean, changed))
         if changed:
             return clean, True
         if len(value) <= _NAME_LENGTH and name not in _SAID_ONCE:

@@ -17,6 +17,7 @@ from typing import Any
 from tests.agents import fake_wires
 
 _LANE = re.compile(r"lane=([\w-]+)")
+_FIRST_EVENT = re.compile(rb".*?\r?\n\r?\n", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ class FakeModel:
         handler.send_header("content-length", str(len(content)))
         handler.send_header("request-id", f"req_{given.answer_id}")
         handler.end_headers()
-        handler.wfile.write(content if trouble else content[: content.index(b"\n\n") + 2])
+        handler.wfile.write(content if trouble else _FIRST_EVENT.match(content)[0])  # type: ignore[index]
         handler.close_connection = not trouble
 
     def _next(self, path: str, body: dict[str, Any]) -> Given:

@@ -13,6 +13,7 @@ from decklog import Decklog, EntryKind, RunStatus
 from decklog.agents.history import HistoryImport, Imported
 from decklog.agents.intake import take_in
 from decklog.agents.spool import Spool
+from tests.conftest import on_both
 
 AT = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
@@ -197,6 +198,7 @@ def test_older_rollouts_tell_only_running_totals(log: Decklog, tmp_path: Path) -
     assert sorted(tokens) == [(50, 100, 4), (100, 0, 5)]
 
 
+@on_both
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="a process of its own needs a core of its own")
 def test_a_long_history_is_read_by_a_process_of_its_own_and_nothing_differs(
     log: Decklog, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -218,6 +220,7 @@ class Killed(BaseException):
     """Ends an import where a kill would."""
 
 
+@on_both
 def test_an_import_that_is_ended_anywhere_and_run_again_gives_the_same_log(
     log: Decklog, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

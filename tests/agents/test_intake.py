@@ -10,6 +10,7 @@ import pytest
 from decklog import Decklog, EntryKind
 from decklog.agents.intake import take_in
 from decklog.agents.spool import Spool
+from tests.conftest import on_both
 
 STRANGE: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"session_id": "a b:c", "hook_event_name": "UserPromptSubmit", "prompt": "x"}, {}),
@@ -44,6 +45,7 @@ def put(spool: Spool, payload: dict[str, Any], facts: dict[str, Any] | None = No
     spool.put("claude", "one", {"session": payload.get("session_id"), **(facts or {})}, json.dumps(payload).encode())
 
 
+@on_both
 @pytest.mark.parametrize("number", range(len(STRANGE)))
 def test_no_event_keeps_those_behind_it_out(log: Decklog, spool: Spool, number: int) -> None:
     put(spool, *STRANGE[number])

@@ -20,6 +20,7 @@ from decklog.agents.events import (
     Spawned,
 )
 from decklog.agents.recorder import Recorder
+from tests.conftest import on_both
 
 AT = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
@@ -69,6 +70,7 @@ def test_a_session_is_a_run_and_a_sub_agent_one_below_it(log: Decklog) -> None:
     assert log.journal.verify().ok
 
 
+@on_both
 def test_what_is_told_twice_is_written_once(log: Decklog) -> None:
     Recorder(log, "claude").record(session())
     before = log.journal.heads()
@@ -76,6 +78,7 @@ def test_what_is_told_twice_is_written_once(log: Decklog) -> None:
     assert log.journal.heads() == before
 
 
+@on_both
 def test_parts_that_come_late_and_in_any_order_end_as_the_same_entries(log: Decklog) -> None:
     Recorder(log, "claude").record(reversed(session()[1:6]))
     assert sorted(entries(log, "claude-s1"), key=str) == sorted(
@@ -128,6 +131,7 @@ def test_long_output_is_cut_and_its_digest_kept(log: Decklog) -> None:
     assert len(entry.body or "") == MOST_CHARACTERS
 
 
+@on_both
 def test_signs_that_no_database_takes_are_marked_and_the_rest_is_kept(log: Decklog) -> None:
     half, other = "\ud83d", "\ude00"
     arguments = {"command": "printf '\0'", f"{half}": [f"x{half}"]}

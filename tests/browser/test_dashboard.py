@@ -154,15 +154,36 @@ def test_the_tail_goes_on_over_restarts_with_nothing_missing_and_nothing_twice(t
     assert [told for told in tab.trouble if "/events" not in told and "net::ERR" not in told and "401" not in told] == []
 
 
+LAST = "Number(document.querySelector('#tail').dataset.last)"
+
+
 def test_twenty_tabs_share_one_connection(tabs: Tabs, server: Server, path: Path) -> None:
     tabs.log_in()
     opened = [tabs.open().go("/runs/commas/journal") for _ in range(20)]
     with Decklog.open(path) as log:
         newest = log.journal.append("commas", "hello").seq
     for tab in opened:
-        tab.until(f"Number(document.querySelector('#tail').dataset.last) === {newest}")
+        tab.until(f"{LAST} === {newest}")
         tab.check()
     assert sum("/events" in url and "events.js" not in url for tab in opened for url in tab.requests) <= 1
+    # What all of them show was asked for by the worker, once for all.
+    assert [url for tab in opened for url in tab.requests if "/rows" in url] == []
+
+
+def test_a_tab_that_nobody_looks_at_asks_for_no_rows_and_catches_up_when_it_is_shown(tabs: Tabs, path: Path) -> None:
+    seen = tabs.log_in().go("/runs/commas/journal")
+    hidden = tabs.open().go("/runs/commas/journal")
+    for tab in (seen, hidden):
+        tab.until_live()
+    last = hidden.page.evaluate(LAST)
+    hidden.page.evaluate("Object.defineProperty(document, 'hidden', { get: () => !window.isShown })")
+    with Decklog.open(path) as log:
+        newest = log.journal.append("commas", "hello").seq
+    seen.until(f"{LAST} === {newest}")
+    assert hidden.page.evaluate(LAST) == last
+    hidden.page.evaluate("window.isShown = true; dispatchEvent(new Event('visibilitychange'))")
+    hidden.until(f"{LAST} === {newest}")
+    assert hidden.page.evaluate(SEQS)[-1] == newest
 
 
 def test_the_slider_shows_the_run_as_of_any_entry(tab: Tab, path: Path) -> None:

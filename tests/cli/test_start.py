@@ -109,15 +109,24 @@ def test_no_command_but_the_one_that_serves_imports_what_the_dashboard_needs(tmp
     assert not any(name.startswith("decklog.web") for name in found)
 
 
+@pytest.mark.parametrize("words", [("now",), ("runs", "find"), ("where",), ("doctor",)])
+def test_no_plain_command_imports_what_reads_source_or_compresses_files(tmp_path: Path, words: tuple[str, ...]) -> None:
+    with Decklog.open(tmp_path / "log.db") as log:
+        log.runs.start("x", run_id="run_1")
+    found = imported("-m", "decklog", "--db", str(tmp_path / "log.db"), *words)
+    assert found & {"inspect", "ast", "dis", "shutil", "lzma", "bz2"} == set()
+
+
 def test_a_module_that_comes_later_is_the_real_one_once_it_is_used() -> None:
     code = f"""
 import sys
 from {import_later.__module__} import import_later
 import_later("colorsys")
+import_later("colorsys", ONE_THIRD="a third")
 import_later("sys")
 assert sys.modules["sys"] is sys
 import colorsys
-assert "__file__" not in vars(colorsys)
+assert colorsys.ONE_THIRD == "a third" and "__file__" not in vars(colorsys)
 from colorsys import rgb_to_hsv
 assert rgb_to_hsv(1, 0, 0) == colorsys.rgb_to_hsv(1, 0, 0) == (0.0, 1.0, 1)
 import colorsys

@@ -8,20 +8,19 @@ import pytest
 from decklog.conductor.git.repository import Repository
 from tests.cli.conftest import decklog as decklog
 from tests.conductor.plans import make_checked_repository
-from tests.conductor.repositories import make_repository
+from tests.conductor.repositories import copied, make_repository
 
 
 @pytest.fixture(scope="session")
 def first_repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository that each test copies: making one costs five calls of git."""
+    """A repository that each test copies."""
     return make_repository(tmp_path_factory.mktemp("first") / "repository")
 
 
 @pytest.fixture
 def folder(first_repository: Path, tmp_path: Path) -> Path:
     """A repository of a test's own."""
-    shutil.copytree(first_repository, tmp_path / "repository")
-    return tmp_path / "repository"
+    return copied(first_repository, tmp_path)
 
 
 @pytest.fixture
@@ -38,8 +37,7 @@ def first_checked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def checked(first_checked: Path, tmp_path: Path) -> Path:
     """A repository of a test's own, in which a plan can be worked through."""
-    shutil.copytree(first_checked, tmp_path / "repository")
-    return tmp_path / "repository"
+    return copied(first_checked, tmp_path)
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ FULL = "DECKLOG_TEST_FULL" in os.environ
 POINTS = (
     *("place:intended", "git:read-tree:before", "place:made", "place:done", "spawn:intended", "spawn:done"),
     *("keep:intended", "git:unpack-objects:after", "git:update-ref:after", "keep:done", "keep:settled", "stages:worked"),
-    *("clean:intended", "check:place", "stages:passed", "lane:candidate", "advance:intended"),
+    *("clean:intended", "place:aside", "check:place", "stages:passed", "lane:candidate", "advance:intended"),
     *("git:update-ref:before", "git:update-ref:after", "stages:landed"),
 )
 PIECE = piece("triple", ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"], ["commit"])
@@ -88,6 +88,7 @@ def check_whole(log: Decklog, site: Site, folder: Path) -> None:
     assert log.effects.open(site.run_id) == []
     assert list(site.folder.glob("*/tree")) == []
     assert list(site.checks_folder.glob("*/*")) == []
+    assert list(site.removed_folder.glob("*")) == []
     wait_until(lambda: not is_running(site))
     green = {one.tree for one in log.verdicts.find(site.run_id, outcome="pass", limit=200)}  # type: ignore[arg-type]
     first = starting.first_commit(log.runs.get(site.run_id))

@@ -42,7 +42,7 @@ def test_a_plan_is_taken_through_a_repository_and_landed_by_the_person(person: P
     before = everything(person.repository)
     done = person.call("run", "--plan", person.plan(piece("triple", GOOD)))
     assert (done.code, everything(person.repository)) == (0, before), done
-    assert "1 pieces: 1 landed" in done.out
+    assert "1 piece: 1 landed" in done.out
     run_id = done.out.rsplit("decklog run land ", 1)[1].strip()
     assert person.call("run", "land", run_id, "--dry-run").out.startswith("1 files would land on main: ")
     assert person.call("run", "land", run_id).out.startswith("1 files landed on main: ")
@@ -68,6 +68,14 @@ def test_what_needs_a_person_or_is_blocked_says_so_and_each_change_is_an_object(
     assert "waits for approval" in watched.out
 
 
+def test_whoever_watches_is_told_why_a_piece_is_worked_on_again(person: Person) -> None:
+    plan = person.plan(piece("add", ["replace", "calc.py", "return a + b", "return a - b"]))
+    killed = person.call("run", "--plan", plan, DECKLOG_CONDUCTOR_KILL_AT="place:intended#2", LC_ALL="C.UTF-8")
+    assert killed.code != 0
+    said = person.call("run", "watch", "--no-follow").out
+    assert "round 2, 2 attempts; last found: tests: test_calc.py::test_add and 1 more" in said, said
+
+
 def test_a_run_that_is_stopped_goes_on_with_the_same_plan(person: Person) -> None:
     plan = person.plan(piece("triple", GOOD))
     killed = person.call("run", "--plan", plan, DECKLOG_CONDUCTOR_KILL_AT="stages:worked", LC_ALL="C.UTF-8")
@@ -85,7 +93,7 @@ def test_a_run_that_is_stopped_goes_on_with_the_same_plan(person: Person) -> Non
     assert (done.code, f"goes on with run {run['id']}" in done.err) == (0, True), done
     # The same from where it was stopped, beside it.
     forked = person.call("run", "fork", run["id"], "--at", str(stopped["seq"]), "--as", "again", "--budget", "5")
-    assert (forked.code, "run again goes on from" in forked.err, "1 pieces: 1 landed" in forked.out) == (0, True, True), forked
+    assert (forked.code, "run again goes on from" in forked.err, "1 piece: 1 landed" in forked.out) == (0, True, True), forked
 
 
 BAD: dict[str, tuple[list[str], int, str]] = {
@@ -149,4 +157,4 @@ def test_a_goal_is_planned_shown_and_worked_after_a_yes(person: Person) -> None:
     approval = asked.out.split("decklog approvals decide ")[1].split()[0]
     assert person.call("approvals", "decide", approval, "granted", "--by", "ana").code == 0
     done = person.call("run", goal)
-    assert (done.code, "1 pieces: 1 landed" in done.out) == (0, True), done
+    assert (done.code, "1 piece: 1 landed" in done.out) == (0, True), done

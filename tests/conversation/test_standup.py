@@ -4,6 +4,7 @@ import pytest
 
 from decklog import Decklog, ManualClock
 from decklog.conversation.standup import prose_of, standup_of
+from tests.conftest import on_both
 from tests.conversation.talks import Person
 
 
@@ -30,6 +31,7 @@ def two_days(log: Decklog, clock: ManualClock) -> Decklog:
     return log
 
 
+@on_both
 def test_it_tells_yesterday_today_what_is_in_the_way_money_and_questions(two_days: Decklog, clock: ManualClock) -> None:
     found = standup_of(two_days, clock.now())
     assert found.yesterday == ["done: Docs (docs)"]
@@ -53,6 +55,16 @@ def test_a_log_in_which_nothing_happened_says_so(log: Decklog, clock: ManualCloc
     found = standup_of(log, clock.now())
     assert (found.yesterday, found.today, found.blockers, found.questions) == ([], [], [], [])
     assert found.markdown.count("- nothing") == 4
+
+
+def test_a_change_that_the_gate_holds_is_named_once_by_its_last_review(log: Decklog, clock: ManualClock) -> None:
+    run_id = log.runs.start("Review").id
+    bound = {"base": "b", "head": "h", "patch": "p", "settings": "s"}
+    for tree in ("first", "first", "second", "second"):
+        clock.advance(minutes=1)
+        log.reviews.record(run_id, "pass" if tree == "second" else "unproven", tree=tree, **bound)  # type: ignore[arg-type]
+    (told,) = standup_of(log, clock.now()).blockers
+    assert told.startswith("the gate says unproven of tree first")
 
 
 def test_long_lists_are_cut_and_say_by_how_much(log: Decklog, clock: ManualClock) -> None:

@@ -8,6 +8,7 @@ from decklog import Decklog, Denied
 from decklog.conversation.handling import Handler
 from decklog.conversation.intents import COMMANDS, Intent, command_in
 from decklog.models.provider import Reply
+from tests.conftest import on_both
 from tests.conversation.talks import Person, guess
 from tests.every import every
 from tests.review.orders import ORDERS as INJECTIONS
@@ -173,6 +174,7 @@ def test_a_message_is_data_to_the_model_and_can_not_pass_for_its_end(ana: Person
     assert part.text.count(last) == 1
 
 
+@on_both
 def test_heard_again_an_order_is_not_carried_out_twice(ana: Person) -> None:
     from decklog.conversation.talking import Conversation
 

@@ -12,9 +12,6 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import psycopg  # noqa: F401 - imported before the fork, where it is paid for once
-import psycopg_pool  # noqa: F401
-
 from decklog import Clock, Decklog
 from decklog.errors import Busy, Conflict, DecklogError, LeaseLost
 from decklog.stores.journal import journal, tail, verify  # noqa: F401
@@ -491,6 +488,22 @@ def die_with_open_wal(_number: int, target: str) -> None:
         connection.execute("insert into theirs values (1)")
         os.kill(os.getpid(), signal.SIGKILL)
     os.waitpid(child, 0)
+
+
+def move_until_killed(_number: int, source: str, target: str, phase: str, calls: int) -> None:
+    """Move a log, and be killed when a phase has told of itself so many times."""
+    from decklog.transfer.move.move import Move
+
+    told = 0
+
+    def progress(what: str, _done: int, _whole: int) -> None:
+        nonlocal told
+        told += what == phase
+        if told == calls:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    with Decklog.open(source, read_only=True) as old, Decklog.open(target, migrate=True) as new:
+        Move(old, new, progress).run()
 
 
 def _set_clock(hours: float) -> None:

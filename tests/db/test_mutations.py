@@ -9,9 +9,10 @@ from decklog import Decklog
 from tests.conftest import ENGINES
 from tests.db.mutations import Mutable, outcomes, postgres_log, sqlite_log
 from tests.db.tampering import UNCOVERED
+from tests.searches import FULL
 
 # A part of the columns, the same ones every time; `python -m tests.db.mutations --times 2000` changes each of them.
-TIMES = {"sqlite": 40, "postgres": 15}
+TIMES = {"sqlite": 40, "postgres": 15} if FULL else {"sqlite": 24, "postgres": 8}
 
 
 @pytest.fixture(scope="module", params=ENGINES)

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog
+from decklog.transfer.recover.recovery import recover
 from tests.conftest import ENGINES
 from tests.db.saved_logs import fill, load, saved, unpack
+from tests.db.tampering import SqliteVictim
 from tests.project.altered import Altered
 
 # What is done with an old log, whichever Decklog does it.
@@ -155,3 +157,31 @@ def test_a_saved_log_is_small_and_packed() -> None:
         assert path.stat().st_size < 200_000
         with gzip.open(path) as packed:
             assert packed.read(16) == b"SQLite format 3\x00"
+
+
+def _first_with_text_hashes(folder: Path) -> Path:
+    """Unpack a log whose entries have their hashes as text."""
+    path = folder / "former.db"
+    unpack(next(one for one in saved() if one.name.startswith("0017")), path)
+    return path
+
+
+def test_a_log_with_hashes_as_text_is_recovered_when_it_is_damaged(tmp_path: Path) -> None:
+    damaged, new = _first_with_text_hashes(tmp_path), tmp_path / "new.db"
+    (sound := tmp_path / "sound.db").write_bytes(damaged.read_bytes())
+    damaged.write_bytes(b"\0" * 4096 + damaged.read_bytes()[4096:])
+    recover(str(damaged), str(new))
+    with Decklog.open(sound) as before, Decklog.open(new) as after:
+        heads = {head["stream"]: head for head in after.journal.heads()}
+        for head in before.journal.heads():
+            assert after.journal.get(head["stream"], head["seq"]).hash == head["hash"]
+            assert heads[head["stream"]]["seq"] >= head["seq"]
+
+
+@pytest.mark.parametrize("damage", ["'no hexadecimal number'", "substr(hash, 1, 62) || '~~'", "'00' || substr(hash, 3)"])
+def test_a_hash_that_was_damaged_before_is_still_found_after_the_migration(tmp_path: Path, damage: str) -> None:
+    path = _first_with_text_hashes(tmp_path)
+    assert SqliteVictim(str(path)).change(f"update entries set hash = {damage} where stream = 'run_1' and seq = 3") == 1
+    with Decklog.open(path) as log:
+        found = log.journal.verify()
+    assert {(problem.stream, problem.seq) for problem in found.problems} >= {("run_1", 3)}

@@ -1,11 +1,13 @@
 """Writes in the background: one that ends badly ends alone."""
 
 from threading import Barrier, Thread, enumerate
+from time import sleep
 
 import pytest
 
-from decklog import Decklog
+from decklog import Closed, Decklog
 from decklog.db.statements import Statements
+from tests.waiting import wait_until
 
 
 @pytest.mark.parametrize("end", [SystemExit, KeyboardInterrupt, GeneratorExit, ValueError])
@@ -35,6 +37,34 @@ def test_a_callback_that_exits_leaves_the_log_to_others(log: Decklog, run_id: st
         second = log.submit(log.journal.append, run_id, "second")
     assert second.result(20).body == "second"
     assert log.journal.append(run_id, "third").body == "third"
+
+
+def test_whoever_left_a_job_knows_what_came_of_it_when_the_log_is_closed(log: Decklog, run_id: str) -> None:
+    with log.transaction():  # so that all of them are written together
+        log.journal.append(run_id, "nobody else writes to this run before the block ends")
+        first = log.submit(log.journal.append, run_id, "first")
+        first.add_done_callback(lambda _: sleep(0.1))  # it is told first, and takes its time
+        others = [log.submit(log.journal.append, run_id, f"number {number}") for number in range(3)]
+    log.close()
+    assert all(future.done() for future in (first, *others))
+
+
+def test_what_is_tied_to_a_job_can_close_the_log(log: Decklog, run_id: str) -> None:
+    with log.transaction():
+        log.journal.append(run_id, "nobody else writes to this run before the block ends")
+        first = log.submit(log.journal.append, run_id, "first")
+        first.add_done_callback(lambda _: log.close())
+        second = log.submit(log.journal.append, run_id, "second")
+    assert second.result(20).body == "second"
+    wait_until(lambda: _is_closed(log, run_id))
+
+
+def _is_closed(log: Decklog, run_id: str) -> bool:
+    try:
+        log.journal.append(run_id, "once more")
+    except Closed:
+        return True
+    return False
 
 
 def test_a_thread_that_exits_in_its_write_leaves_the_log_to_others(log: Decklog, run_id: str) -> None:

@@ -125,6 +125,8 @@ def every_column_of_every_entry() -> list[Any]:
 @pytest.mark.parametrize(("victim", "column", "seq"), every_column_of_every_entry(), indirect=["victim"])
 def test_any_changed_column_of_an_entry_is_found(victim: Victim, column: str, seq: int) -> None:
     new = "pos + 1000" if column == "pos" else other(column, column in NUMBERS)
+    if column == "hash" and isinstance(victim, SqliteVictim):
+        column, new = "hash_bytes", "unhex(substr(hash, 1, 62) || case substr(hash, 63) when '00' then '01' else '00' end)"
     assert victim.change(f"update entries set {column} = {new} where stream = 'run_1' and seq = {seq}") == 1
     result = victim.verify()
     assert not result.ok
@@ -149,14 +151,19 @@ def test_unreadable_post_images_are_a_finding_not_a_crash(victim: Victim) -> Non
 
 
 def row_columns() -> list[Any]:
+    """Pair each column with one of the engines: rows are held against their entries by the same code on either."""
     from decklog.stores.runs.runs import Agent, Run
     from decklog.stores.work.task import Dependency, Task
 
     kinds: list[type[Record]] = [Run, Agent, Task, Dependency]
-    return [pytest.param(kind, column, id=f"{kind.table}.{column}") for kind in kinds for column in kind.columns()]
+    columns = [(kind, column) for kind in kinds for column in kind.columns()]
+    return [
+        pytest.param(ENGINES[number % 2], kind, column, id=f"{ENGINES[number % 2]}-{kind.table}.{column}")
+        for number, (kind, column) in enumerate(columns)
+    ]
 
 
-@pytest.mark.parametrize(("kind", "column"), row_columns())
+@pytest.mark.parametrize(("victim", "kind", "column"), row_columns(), indirect=["victim"])
 def test_any_changed_column_of_a_row_is_found(victim: Victim, kind: type[Record], column: str) -> None:
     keys = {
         "runs": ("id = 'run_1'", "run_1"),

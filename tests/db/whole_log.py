@@ -12,6 +12,7 @@ from decklog.stores.runs.timeline import EVERY
 from decklog.transfer.move.move import Move
 from decklog.transfer.prune import Prune
 from tests.db.saved_logs import fill as fill_some
+from tests.stores.content.graph_records import fill_graphs
 from tests.stores.desk.trust.trust_desk import Key
 
 
@@ -147,6 +148,7 @@ def _memory(log: Any) -> None:
 
 
 def _tools(log: Any) -> None:
+    fill_graphs(log, "run_2")
     effect = log.effects.intend("run_2", "push", "git", key="e1", actor="host:1", arguments={"a": 1})
     log.effects.settle(effect.id, actor="host:1", result={"out": "z" * 70_000})
     log.effects.intend("run_2", "pull", "git", key="e2", actor="host:1")

@@ -10,11 +10,12 @@ from tests.machines.base import Place, files_like, search
 from tests.machines.journal import JournalMachine
 from tests.machines.money import MoneyMachine
 from tests.machines.tasks import TaskMachine
+from tests.searches import FULL
 
 pytestmark = pytest.mark.hypothesis
 
 # A program takes three times as long on a server.
-PROGRAMS = {"sqlite": 9, "postgres": 3}
+PROGRAMS = {"sqlite": 9, "postgres": 3} if FULL else {"sqlite": 6, "postgres": 2}
 
 
 @pytest.fixture

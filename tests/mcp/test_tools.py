@@ -10,6 +10,7 @@ import pytest
 from decklog import ApprovalState, BudgetScope, Decklog, EntryKind, ManualClock, TaskState
 from decklog.errors import Denied
 from decklog.operations import of_an_agent
+from tests.conftest import on_both
 from tests.mcp.conftest import Agent
 from tests.registry import operations
 
@@ -36,6 +37,7 @@ def test_the_handshake_of_older_clients_is_answered_too(log: Decklog, run_id: st
     assert agent(mode="legacy").data("next")["task"] == task.id
 
 
+@on_both
 def test_two_agents_get_different_tasks_and_one_gets_its_own_again(log: Decklog, run_id: str, agent: Agents) -> None:
     log.tasks.add_many(run_id, [{"title": "one"}, {"title": "two"}])
     first, second = agent("a"), agent("b")
@@ -69,6 +71,7 @@ def test_any_call_renews_the_lease_and_says_when_it_is_lost(log: Decklog, run_id
     assert me.error("done", what="x")["code"] == "lease_lost"
 
 
+@on_both
 def test_who_waits_for_work_hears_of_what_it_lost_and_gets_what_comes(
     log: Decklog, run_id: str, agent: Agents, clock: ManualClock
 ) -> None:
@@ -239,6 +242,7 @@ def test_a_wrong_call_is_an_error_that_says_the_next_step(log: Decklog, run_id: 
 ODD = ("nul \0 in it", "a lone \ud800", "\u202e\x1b[31m", "x" * 1_000_000)
 
 
+@on_both
 def test_odd_text_is_kept_or_refused_and_never_breaks_the_server(log: Decklog, run_id: str, agent: Agents) -> None:
     texts = {"note": "text", "ask": "question", "remember": "lesson", "show": "id"}
 

@@ -12,12 +12,12 @@ from decklog import Decklog, Mend
 from decklog.conductor.checks.running import Runner
 from decklog.conductor.git.repository import Repository
 from decklog.mending.loop import Given, Mending
-from decklog.mending.proof.judging import Proof
-from decklog.mending.proof.proving import Proving
 from decklog.models.prompt import Prompt
 from decklog.models.provider import Provider, Reply
 from decklog.models.providers.scripted import Scripted
 from decklog.review.change import Change, between
+from decklog.review.proof.judging import Proof
+from decklog.review.proof.proving import Proving
 from decklog.review.reviewing import settings_of
 from decklog.tools.sandbox.sandbox import Kind
 from tests.conductor.repositories import git, make_repository, write
@@ -40,6 +40,7 @@ review = "mine"
 mend = "mine"
 [review]
 base = "main"
+measure_seconds = 0
 """
 TRIAGE: Mapping[str, Any] = {
     "fix_class": "tool",

@@ -1,6 +1,5 @@
 """A repository with seeded faults, and somebody who has them mended."""
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 from decklog import Decklog
 from tests.cli.conftest import decklog as decklog
 from tests.conductor.conftest import sqlite_target as sqlite_target
+from tests.conductor.repositories import copied
 from tests.mending.bench import Bench, make_faulty_repository
 
 
@@ -20,8 +20,7 @@ def first_faulty(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def faulty(first_faulty: Path, tmp_path: Path) -> Path:
-    shutil.copytree(first_faulty, tmp_path / "repository")
-    return tmp_path / "repository"
+    return copied(first_faulty, tmp_path)
 
 
 @pytest.fixture

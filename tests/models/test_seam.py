@@ -10,12 +10,14 @@ from decklog.models.provider import Reply
 from decklog.models.providers.scripted import Scripted
 from decklog.models.seam import Models
 from decklog.models.settings import ModelSettings
+from tests.conftest import on_both
 from tests.models.asking import CALL, GOOD, PROMPT, models
 
 pytestmark = pytest.mark.usefixtures("run_id")
 FIGURES = {"input_tokens": 100, "cache_read_tokens": 900, "cache_create_tokens": 50, "output_tokens": 20}
 
 
+@on_both
 def test_a_call_is_paid_for_by_the_providers_own_figures_and_is_on_record(log: Decklog) -> None:
     long_ago = datetime(2020, 1, 1, tzinfo=UTC)
     log.prices.set("scripted", 1_000_000, 5_000_000, cache_read_price=100_000, cache_create_price=2_000_000, valid_from=long_ago)
@@ -72,6 +74,7 @@ def test_weather_that_goes_on_is_given_up_after_three_tries(log: Decklog) -> Non
     assert [charge.input_tokens for charge in log.ledger.find("run_1")] == [5, 5, 5]
 
 
+@on_both
 def test_without_money_nobody_is_asked(log: Decklog) -> None:
     log.budgets.set("run", scope_id="run_1", limit_microdollars=100)  # type: ignore[arg-type]
 

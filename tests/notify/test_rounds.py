@@ -16,6 +16,7 @@ import pytest
 
 from decklog import Decklog, Invalid, ManualClock, NotifyRule, Unproven
 from decklog.notify import Round
+from tests.conftest import on_both
 from tests.stores.desk.trust.trust_desk import make_keys
 
 SECRET = "not a secret at all"
@@ -154,6 +155,7 @@ def test_a_sender_that_was_killed_leaves_an_unknown_outcome(log: Decklog, run_id
     assert (late.state, late.already) == ("unknown", True)
 
 
+@on_both
 def test_several_who_send_at_once_send_each_once(log: Decklog, target: str, run_id: str, hook: Hook, clock: ManualClock) -> None:
     rule(log, hook)
     for number in range(6):
@@ -173,6 +175,7 @@ def test_several_who_send_at_once_send_each_once(log: Decklog, target: str, run_
     assert sorted(hook.told) == [f"Push {number}?" for number in range(6)]
 
 
+@on_both
 def test_a_sender_that_is_killed_in_the_middle_tells_nothing_twice(
     log: Decklog, target: str, run_id: str, hook: Hook, clock: ManualClock
 ) -> None:
@@ -219,6 +222,7 @@ EVENTS: dict[str, tuple[str, Callable[[Decklog, str], object], str]] = {
 }
 
 
+@on_both
 @pytest.mark.parametrize("name", EVENTS)
 def test_every_kind_of_event_is_told_once_and_no_other(
     log: Decklog, run_id: str, hook: Hook, clock: ManualClock, name: str

@@ -12,6 +12,7 @@ from tests.programs import stand_in
 
 # Blocks that are not run, by their first line, and why.
 NOT_RUN = {
+    "## Write tests": "a part of a plan; tests/importers/markdown has such plans",
     "[models.small]": "settings that name a model of the reader's own",
     "make demo     # sets up a virtual environment, then shows the main job": "the second command runs this very test",
     "A run with 8 tasks. 3 worker processes start: ada, bo, cy.": "an excerpt; tests/cli/test_demo.py runs the demonstration",

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.conftest import WAITING
+from tests.conftest import ON_VERBS, WAITING
 from tests.db.processes import ROOT
 
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
@@ -71,6 +71,13 @@ def test_whatever_fails_fails_make_test(tmp_path: Path, failing: str) -> None:
 
 def test_the_tests_that_are_begun_first_are_there() -> None:
     assert [name for name in WAITING if not (ROOT / name).is_file()] == []
+
+
+def test_what_is_tried_on_one_engine_is_in_the_full_run() -> None:
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    rules = [text.partition(f"\n{target}:")[2].partition("\n\n")[0] for target in ("test-full", "test-surfaces")]
+    assert [(name, rule) for name in ON_VERBS for rule in rules if name.split("/")[1] not in rule] == []
+    assert "make test-surfaces" in (ROOT / ".ci/run").read_text(encoding="utf-8")
 
 
 def test_the_hooks_are_well_formed() -> None:

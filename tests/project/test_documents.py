@@ -1,5 +1,6 @@
 """Every block of code in the README and the documents runs, and answers as the page shows."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -66,12 +67,13 @@ def test_an_example_in_python_prints_what_the_page_says(block: Block, tmp_path: 
         assert remark == line or remark.startswith(f"{line}: "), remark
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A project folder with the files of older systems in it, where the pages say they are."""
-    project, home = tmp_path / "project", tmp_path / "home"
-    for place in (project / "bazinga", project / ".runs", project / ".beads", home / ".gaia"):
-        place.mkdir(parents=True)
+@pytest.fixture(scope="module")
+def first_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project folder with the files of older systems in it, and a home, where the pages say they are."""
+    place = tmp_path_factory.mktemp("first")
+    project, home = place / "project", place / "home"
+    for made in (project / "bazinga", project / ".runs", project / ".beads", home / ".gaia"):
+        made.mkdir(parents=True)
     bazinga_files.build(project / "bazinga/bazinga.db", 19)
     build_runstore(project / ".runs/state.db")
     build_gaia(home / ".gaia/coder")
@@ -81,7 +83,14 @@ def folder(tmp_path: Path) -> Path:
     hermes_files.build_home(home / ".hermes")
     vibekanban_files.build(home / ".local/share/vibe-kanban/db.v2.sqlite")
     taskmaster_files.write(project / ".taskmaster/tasks/tasks.json")
-    return project
+    return place
+
+
+@pytest.fixture
+def folder(first_folder: Path, tmp_path: Path) -> Path:
+    """A project of a page's own."""
+    shutil.copytree(first_folder, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "project"
 
 
 @pytest.mark.parametrize("story", stories(), ids=lambda story: name(story[0]))

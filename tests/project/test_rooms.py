@@ -1,6 +1,8 @@
 """A house in which everything is found: small folders, modules of one subject, and walls that hold."""
 
+import ast
 from collections import Counter
+from collections.abc import Iterator
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
@@ -48,6 +50,18 @@ def test_no_folder_has_more_than_twenty_modules() -> None:
 def test_no_module_is_longer_than_five_hundred_lines() -> None:
     lengths = {str(path): len((PACKAGE / path).read_text(encoding="utf-8").splitlines()) for path in MODULES}
     assert {name: length for name, length in lengths.items() if length > 500} == {}
+
+
+def code_lines(module: Path) -> Iterator[tuple[str, int]]:
+    """Give how many lines each function of a module has below its signature and its docstring, which are the help of a verb."""
+    for node in ast.walk(ast.parse((PACKAGE / module).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            told = node.body[1:] if ast.get_docstring(node) else node.body
+            yield f"{module}: {node.name}", (node.end_lineno or 0) - told[0].lineno + 1 if told else 0
+
+
+def test_no_function_has_forty_lines_of_code() -> None:
+    assert {name: length for module in MODULES for name, length in code_lines(module) if length >= 40} == {}
 
 
 def test_every_folder_says_what_is_in_it() -> None:

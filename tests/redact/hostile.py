@@ -47,6 +47,8 @@ _REPEATED = {
     "percent escapes": "%3D",
     "markers": "password=[redacted:password] ",
     "placeholders": "password=" + "the_" * 60 + " ",
+    "words that nearly end": 'password = "' + "abAB" + "ab" * 24 + '1aB2cD3" ',
+    "numbers that nearly end": 'password = "xyzw' + "9507284694" * 4 + 'HvkdhaYMOI6XomFd7t2U4yI" ',
     "lone surrogates": "\ud800password=x1 ",
     "zeros": "\x00",
     "one letter": "A",

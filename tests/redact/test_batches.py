@@ -2,27 +2,35 @@
 
 import json
 import random
+from functools import cache
 from types import ModuleType
 
 import pytest
 
 from decklog.redact import redact, scan_value
 from tests.redact.batches import first, rounds, second, strangers, tuning
-from tests.redact.batches.score import disturbed, score
+from tests.redact.batches.score import Score, disturbed, score
+from tests.searches import FULL
 
-SEEDS = (1, 2, 3)
+# The same texts every time: another draw of them finds nothing that the day before did not.
+SEEDS = (1, 2, 3) if FULL else (1,)
 _LINES = ('DB_PASSWORD="{}"', "DB_PASSWORD={}", "password: '{}'", "db.password={}", '{{"password": "{}"}}')
+
+
+@cache
+def drawn(seed: int) -> Score:
+    return score(tuning.secrets.cases(seed=seed))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_secrets_of_every_shape_are_found_in_every_context(seed: int) -> None:
-    result = score(tuning.secrets.cases(seed=seed))
+    result = drawn(seed)
     assert len(result.missed) <= result.size * 0.01, result.missed
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_what_stands_around_a_secret_is_kept(seed: int) -> None:
-    result = score(tuning.secrets.cases(seed=seed))
+    result = drawn(seed)
     assert len(result.eaten) <= result.size * 0.002, result.eaten
 
 

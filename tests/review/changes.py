@@ -26,6 +26,7 @@ script = "unused.json"
 review = "mine"
 [review]
 base = "main"
+measure_seconds = 0
 [[checks]]
 name = "tests"
 command = {json.dumps([sys.executable, "-I", "-S", str(RUNNER), "{report}"])}
@@ -37,6 +38,12 @@ GOOD = {
     "calc.py": CALC + "\n\ndef triple(a):\n    return 3 * a\n",
     "tests/test_calc.py": TESTS + "\n\ndef test_triple():\n    assert calc.triple(2) == 6\n",
 }
+# A fix whose test fails on the base by what it claims, and settings by which a probe can see that it runs the fix.
+FIX = {
+    "calc.py": CALC.replace("a + b", "int(a) + int(b)"),
+    "tests/test_calc.py": TESTS + '\n\ndef test_add_of_texts():\n    assert calc.add("2", "3") == 5\n',
+}
+WATCHED = SETTINGS.replace('"-I", "-S", ', "")
 MESSAGE = "Multiply by three\n\nCallers did so by hand, each in its own way."
 PASS = {"verdict": "pass", "findings": []}
 ANSWERS: Mapping[str, Any] = {

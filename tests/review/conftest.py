@@ -1,6 +1,5 @@
 """Repositories with a gate, and changes to them."""
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 from decklog import Decklog
 from tests.cli.conftest import decklog as decklog
 from tests.conductor.conftest import sqlite_target as sqlite_target
+from tests.conductor.repositories import copied
 from tests.review.changes import Desk, make_gated_repository
 
 
@@ -20,8 +20,7 @@ def first_gated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def gated(first_gated: Path, tmp_path: Path) -> Path:
-    shutil.copytree(first_gated, tmp_path / "repository")
-    return tmp_path / "repository"
+    return copied(first_gated, tmp_path)
 
 
 @pytest.fixture

@@ -5,7 +5,8 @@ import pytest
 from decklog import Decklog
 from decklog.app import store_class
 from decklog.operations import operations_of
-from tests.review.changes import GOOD, SETTINGS, Desk, kinds, statuses
+from decklog.review.publishing import ask_person
+from tests.review.changes import GOOD, SETTINGS, Desk, answering, kinds, statuses
 
 
 def test_a_good_change_passes_with_a_confidence_that_is_explained(desk: Desk) -> None:
@@ -19,6 +20,19 @@ def test_a_good_change_passes_with_a_confidence_that_is_explained(desk: Desk) ->
     assert desk.review(change).already
     assert desk.log.runs.get(review.run_id).status.value == "completed"
     assert desk.log.journal.verify().ok
+
+
+def test_what_was_unproven_is_asked_again_and_what_said_something_is_not_run_again(desk: Desk) -> None:
+    change = desk.commit(GOOD)
+    first = desk.review(change, answering(review_6="no JSON"))
+    assert (first.verdict, desk.asked.count("review.3")) == ("unproven", 1)
+    again = desk.review(change, answering(review_6="no JSON"))
+    assert (again.id != first.id, statuses(again)) == (True, statuses(first))
+    assert (list(desk.log.verdicts.find(again.run_id)), desk.asked.count("review.3")) == ([], 1)
+    asked = ask_person(desk.log, again, by="dev")
+    desk.log.approvals.decide(asked, "granted", by="ana", rationale="I have read it")  # type: ignore[arg-type]
+    told = desk.review(change)
+    assert (told.id, told.already) == (again.id, True), "a person's yes is for a review that stays the last one"
 
 
 def test_a_failure_of_pass_1_2_or_4_spends_no_token(desk: Desk) -> None:

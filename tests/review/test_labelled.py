@@ -8,7 +8,7 @@ from decklog.review.passes.security import security
 from decklog.review.passes.static import static
 from decklog.review.result import Severity
 from decklog.review.settings import ReviewSettings, Rules
-from tests.review import labelled, labelled_second
+from tests.review import labelled, labelled_second, labelled_third
 from tests.review.changes import Desk
 from tests.review.labelled import BAD, GOOD
 
@@ -45,6 +45,26 @@ def test_of_the_second_set_every_bad_change_is_found_and_no_honest_one_is_held(d
     # Called like secrets, and told as that.
     assert told == {"good2/a8.html", "good2/a9.py", "good2/tests/test_login.py"}
     assert not {*bad, *good} & {*labelled.BAD, *labelled.GOOD}
+
+
+def test_of_the_third_set_in_other_languages_every_bad_change_is_found_and_no_honest_one_is_told(desk: Desk) -> None:
+    bad, good = labelled_third.BAD, labelled_third.GOOD
+    found = found_in(desk.commit({**{name: text for name, (text, _) in bad.items()}, **good}))
+    missed = {name: kind for name, (_, kind) in bad.items() if kind not in found.get(name, set())}
+    assert (len(bad), len(good)) == (65, 57)
+    assert (missed, {name: found[name] for name in good if name in found}) == ({}, {})
+
+
+def test_messages_of_the_third_set_are_told_apart(desk: Desk) -> None:
+    change = desk.commit({"a.txt": "x\n"})
+
+    def kinds(message: str) -> list[str]:
+        result = prose(Change(change.repository, change.base, change.head, (message,)), Rules(), NOBODY)
+        return [one.kind for one in result.findings]
+
+    assert {message: kinds(message) for message in labelled_third.MESSAGES_GOOD if kinds(message)} == {}
+    missed = {message for message, kind in labelled_third.MESSAGES_BAD.items() if kinds(message) != [kind]}
+    assert missed == set()
 
 
 def test_no_secret_is_looked_for_among_samples_that_the_base_names(desk: Desk) -> None:

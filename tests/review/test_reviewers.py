@@ -20,7 +20,7 @@ from decklog.review.result import ORDER, PassResult, Severity, Status, judge, pa
 from decklog.review.reviewing import settings_of
 from decklog.review.settings import Rules
 from tests.every import every
-from tests.review.changes import ANSWERS, GOOD, Desk, Script, answering, good
+from tests.review.changes import ANSWERS, FIX, GOOD, WATCHED, Desk, Script, answering, good
 from tests.review.orders import ORDERS
 
 FINDING = {"severity": "minor", "class": "style", "text": "t", "remedy": "r", "file": "calc.py", "line": 3}
@@ -177,8 +177,9 @@ def test_after_a_reviewer_without_an_answer_nothing_is_pushed_and_no_pull_reques
     log.feedback.file("ana", "Callers multiply by hand", feedback_id="fb-1")
     log.feedback.triage("fb-1", "tool")  # type: ignore[arg-type]
     log.feedback.start_fix("fb-1")
-    message = "Multiply by three\n\nFeedback: fb-1\n> Callers multiply by hand"
-    change = desk.commit(GOOD, message)
+    message = "Add texts of numbers\n\nFeedback: fb-1\n> Callers multiply by hand"
+    desk.settle(WATCHED)
+    change = desk.commit(FIX, message)
     review = desk.review(change, answering(review_6=NO_ANSWERS[kind]), feedback_id="fb-1")
     assert review.verdict == "unproven"
     assert why_change_held(log, change) is not None

@@ -10,6 +10,7 @@ from decklog.operations import operations_of
 from decklog.web.application import application
 from decklog.web.pages.inbox import VERBS
 from decklog.web.sessions import MOST_WRONG, PAUSE_SECONDS
+from tests.conftest import on_both
 from tests.web.asking import PASSWORD, Browser, made
 from tests.web.test_pages import Read
 
@@ -36,6 +37,7 @@ def state(log: Decklog, approval: Approval) -> str:
     return log.approvals.get(approval.id).state.value
 
 
+@on_both
 def test_the_manager_approves_exactly_what_the_page_showed(log: Decklog, browser: Browser, asked: Approval) -> None:
     page = Read(browser.get(f"/inbox/approval/{asked.id}").text)
     assert THING in page.text
@@ -58,6 +60,7 @@ def test_the_manager_approves_exactly_what_the_page_showed(log: Decklog, browser
     assert ("form", "class", "answer") not in after.attributes
 
 
+@on_both
 def test_a_form_that_is_sent_twice_decides_once(log: Decklog, browser: Browser, asked: Approval) -> None:
     given = form(browser, asked)
     assert [browser.post(url(asked), given).status for _ in range(2)] == [303, 303]
@@ -239,7 +242,7 @@ def test_a_log_that_is_only_read_has_nothing_to_send_a_decision_to(target: str, 
         browser = made(log)
         with browser.runner:
             browser.log_in()
-            for page in ("/now", "/runs", "/inbox", "/runs/r/overview"):
+            for page in ("/now", "/runs", "/inbox", "/runs/r/overview", "/search?q=push", "/memory?q=push"):
                 assert browser.get(page).status == 200
             shown = Read(browser.get(f"/inbox/approval/{one.id}").text)
             assert "open for reading only" in shown.text

@@ -8,6 +8,7 @@ import pytest
 
 from decklog import Decklog
 from decklog.web.live import MOST_RUNS, Feed, Listener
+from tests.conftest import on_both
 
 Streams = list[AsyncIterator[str]]
 
@@ -39,6 +40,7 @@ async def told_of(stream: AsyncIterator[str], run_id: str, seq: int) -> None:
         pass
 
 
+@on_both
 def test_every_commit_is_told_to_everybody_who_listens(log: Decklog, run_id: str) -> None:
     async def job(_: Feed, streams: Streams) -> None:
         for _ in range(3):
@@ -49,6 +51,7 @@ def test_every_commit_is_told_to_everybody_who_listens(log: Decklog, run_id: str
     listening(log, 3, job)
 
 
+@on_both
 def test_what_another_process_would_write_is_told_too(target: str, log: Decklog, run_id: str) -> None:
     async def job(_: Feed, streams: Streams) -> None:
         def write() -> int:

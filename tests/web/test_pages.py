@@ -14,6 +14,8 @@ from decklog.web import answers
 from decklog.web.pages import run, run_moment
 from decklog.web.pages.rows import LONGEST, folded, row_of
 from decklog.web.rendering import assets, bars, edition, length, shown_lines
+from decklog.web.safety import HEADERS
+from tests.conftest import on_both
 from tests.every import every
 from tests.pictures import sample_log
 from tests.web.asking import Browser
@@ -110,6 +112,7 @@ def test_a_page_and_its_data_are_of_the_same_verb(log: Decklog, sample: Browser)
     assert sample.get("/inbox.json").data["data"] == [item.as_dict() for item in log.overview.waiting()]
 
 
+@on_both
 def test_every_page_is_well_made(sample: Browser) -> None:
     for url in SHOWN:
         text = sample.get(url).text
@@ -128,6 +131,7 @@ def test_titles_are_unique(sample: Browser) -> None:
     assert len(set(titles)) == len(titles)
 
 
+@on_both
 def test_a_run_as_of_any_entry_is_what_the_snapshot_says(log: Decklog, sample: Browser) -> None:
     newest = log.overview.run("commas").entries
     for at in random.Random(14).sample(range(1, newest + 1), 12):
@@ -288,6 +292,28 @@ def test_files_are_kept_for_ever_by_what_they_are(browser: Browser) -> None:
     for odd in ("../site.py", "vendor/../../site.py", "nothing.js", "vendor", ""):
         assert browser.get(f"/static/{edition()}/{odd}").status == 404
     assert browser.get("/favicon.ico").headers["content-type"] == "image/svg+xml"
+
+
+def test_every_kind_of_answer_is_under_the_same_policy(sample: Browser) -> None:
+    static = f"/static/{edition()}/page.js"
+    urls = (
+        "/now",
+        "/now.json",
+        static,
+        "/static/0/page.js",
+        "/favicon.ico",
+        "/workflow.svg",
+        "/login",
+        "/nowhere",
+        "/nowhere.json",
+    )
+    found = [sample.get(url) for url in (*urls, "/nowhere.json", "/runs/nothing/overview", "/runs/commas", "/search?q=since:x")]
+    found += [sample.post("/now", {}), sample.post("/logout", {"token": "x"}), sample.ask("GET", "/", [("host", "x.example")])]
+    assert {answer.status for answer in found} >= {200, 303, 403, 404, 405, 421}
+    for answer in found:
+        assert HEADERS.items() <= answer.headers.items(), answer.status
+        assert len({name for name, _ in answer.pairs}) == len(answer.pairs), answer.status
+        assert not any(name.startswith("access-control") for name, _ in answer.pairs)
 
 
 def test_no_page_is_kept_by_a_browser(sample: Browser) -> None:

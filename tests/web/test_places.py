@@ -6,6 +6,7 @@ from decklog import Decklog, ManualClock
 from decklog.web.pages import compare, search
 from decklog.web.pages.charts.columns import chart_of
 from decklog.web.pages.search import words_of
+from tests.conftest import on_both
 from tests.pictures import sample_log
 from tests.web.asking import Browser
 from tests.web.test_pages import read
@@ -29,6 +30,7 @@ def test_columns_stand_on_each_other_and_small_kinds_are_one() -> None:
     assert chart_of(["a"], {}, str).bars == []
 
 
+@on_both
 def test_every_sum_is_that_of_the_days_and_an_id_leads_to_its_place(log: Decklog, clock: ManualClock, browser: Browser) -> None:
     sample_log.write(log, clock)
     log.ledger.charge("another", run_id="commas", agent="bo", input_tokens=5, enforce=False)
@@ -58,6 +60,7 @@ def test_every_sum_is_that_of_the_days_and_an_id_leads_to_its_place(log: Decklog
     assert browser.get("/tasks/nothing").status == browser.get("/compare?a=commas&b=nothing").status == 404
 
 
+@on_both
 def test_a_search_and_a_comparison_that_take_too_long_are_stopped_and_say_so(
     log: Decklog, clock: ManualClock, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:

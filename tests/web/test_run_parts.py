@@ -6,6 +6,7 @@ from decklog import Decklog, ManualClock
 from decklog.web.pages.charts.lanes import WIDTH, gantt_of
 from decklog.web.pages.charts.line import line_of
 from decklog.web.pages.run import TABS
+from tests.conftest import on_both
 from tests.every import every
 from tests.pictures import sample_log, sample_parts
 from tests.statements import statements
@@ -44,6 +45,7 @@ def test_every_tab_shows_what_the_run_has_and_what_it_had(filled: Browser) -> No
         assert filled.get(f"/runs/commas/{tab}.json").data["ok"], tab
 
 
+@on_both
 def test_every_tab_takes_eight_statements_at_most(log: Decklog, filled: Browser) -> None:
     places = [f"/runs/{run}/{tab}{at}" for run in ("commas", sample_parts.PIECES) for tab in TABS for at in ("", "?at=9")]
     places += ["/runs/commas/states?name=grammar&version=2"]
@@ -72,6 +74,7 @@ def test_a_version_of_a_document_tells_what_it_changed(filled: Browser) -> None:
     assert filled.get("/runs/commas/states?name=grammar&version=9").status == 404
 
 
+@on_both
 def test_the_lane_of_the_conductor_is_told_piece_by_piece(filled: Browser) -> None:
     shown = read(filled, f"/runs/{sample_parts.PIECES}/checks")
     assert "tokens done done landed 1" in shown

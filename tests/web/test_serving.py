@@ -2,6 +2,7 @@
 
 import asyncio
 import http.client
+import os
 import signal
 import stat
 import sys
@@ -24,6 +25,9 @@ from decklog.web.server import listening, ready
 from tests.every import every
 from tests.web.asking import NAMES, Browser
 from tests.web.serving import Server, free_port
+
+Words = tuple[str, ...]
+FULL = bool(os.environ.get("DECKLOG_TEST_FULL"))
 
 
 @contextmanager
@@ -150,3 +154,38 @@ async def _rest_of(browser: Browser, said: bytes) -> bytes:
         answer = await asyncio.wait_for(reader.read(), 20)
         writer.close()
     return answer
+
+
+# How often it is started and ended: each time is a process of its own.
+_TIMES = 25 if FULL else 1
+_SECONDS = 0.5 if FULL else 5.0
+
+
+@pytest.mark.parametrize("words", [(), ("--read-only",)], ids=["writable", "read-only"])
+def test_it_ends_in_half_a_second_with_streams_open(target: str, log: Decklog, run_id: str, tmp_path: Path, words: Words) -> None:
+    """On a busy machine half a second is no claim: the small run says that it ends, the full one how soon."""
+    server, taken = Server(target, tmp_path, *words), []
+    for _ in range(_TIMES):
+        server.start()
+        opened = [_stream(server, cookie) for cookie in [_logged_in(server)] * 3]
+        log.journal.append(run_id, "hello")
+        began = time.monotonic()
+        assert server.stop() == 0
+        taken.append(time.monotonic() - began)
+        assert len(server.printed.splitlines()) == 1
+        for stream in opened:
+            stream.close()
+    assert max(taken) < _SECONDS, taken
+
+
+def _logged_in(server: Server) -> str:
+    form = {"Content-Type": "application/x-www-form-urlencoded", "Origin": server.origin}
+    with asked(server, "POST", "/login", urlencode({"token": server.link.partition("#")[2]}), **form) as answer:
+        return (answer.getheader("set-cookie") or "").partition(";")[0]
+
+
+def _stream(server: Server, cookie: str) -> http.client.HTTPConnection:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    connection.request("GET", "/events", headers={"Host": server.origin.removeprefix("http://"), "Cookie": cookie})
+    assert connection.getresponse().readline().startswith(b"retry:")
+    return connection

@@ -1,1 +1,38 @@
-"""What other programs' agents tell of their sessions, in one form, and how it comes into the log once."""
+"""What other programs' agents tell of their sessions, in one form, and how it comes into the log once.
+
+For builders it also has the names by which a loop of their own records itself: `recorded`, `step`, `tool`, `charge`, `acharge`
+and `close_interrupted`.
+"""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from decklog.adapters.loops.calls import Call, Step, step, tool
+    from decklog.adapters.loops.interrupted import close_interrupted
+    from decklog.adapters.loops.run import Recorded, acharge, charge, recorded
+
+# Imported when they are used: hooks import this room, and pay for nothing that they do not need.
+_HOMES = {
+    "Call": "calls",
+    "Recorded": "run",
+    "Step": "calls",
+    "acharge": "run",
+    "charge": "run",
+    "close_interrupted": "interrupted",
+    "recorded": "run",
+    "step": "calls",
+    "tool": "calls",
+}
+
+__all__ = ["Call", "Recorded", "Step", "acharge", "charge", "close_interrupted", "recorded", "step", "tool"]
+
+# With this one in sight, type checkers would let any misspelt name pass.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> "Any":
+        if name not in _HOMES:
+            raise AttributeError(f"module 'decklog.agents' has no attribute {name!r}")
+        from importlib import import_module
+
+        return getattr(import_module(f"decklog.adapters.loops.{_HOMES[name]}"), name)

@@ -41,7 +41,7 @@ def entry_of(program: str, run_id: str, event: Event) -> "dict[str, Any] | None"
     match event:
         case Called():
             # Not all who tell of a call have the same name for its tool, so that is no part of what it is known by.
-            told = (EntryKind.TOOL, "call", _told(event), f"call:{event.call_id}", _call_facts(event))
+            told = (EntryKind.TOOL, "call", *call_told(event.call_id, event.tool, event.arguments))
         case Returned():
             output, cut = cut_of(event.output)
             facts = {"call": event.call_id, "tool": event.tool, "outcome": event.outcome.value, **event.facts, **cut}
@@ -91,21 +91,19 @@ def _present(facts: "dict[str, Any]") -> "dict[str, Any]":
     return {name: value for name, value in facts.items() if value is not None}
 
 
-def _told(event: Called) -> str:
-    """Say what a call does in one line: its command, or its tool with the file or whatever else tells it best."""
-    value = _telling(event)
-    return value if event.tool == "Bash" and value else f"{event.tool} {value}".strip()
+def call_told(call_id: str, tool: str, arguments: "dict[str, Any]") -> "tuple[str, str, dict[str, Any]]":
+    """Say what a call does in one line, its command or its tool with whatever tells it best; give its key, and the rest of it."""
+    told = _telling(arguments)
+    line = told if tool == "Bash" and told else f"{tool} {told}".strip()
+    rest = {name: _short(value) for name, value in arguments.items() if value != told}
+    return line, f"call:{call_id}", {"call": call_id, "tool": tool, "arguments": rest or None}
 
 
-def _telling(event: Called) -> str:
-    found = (event.arguments.get(name) for name in _TELLING)
-    return next((value for value in found if isinstance(value, str) and value.strip()), "")
-
-
-def _call_facts(event: Called) -> "dict[str, Any]":
-    told = _telling(event)
-    arguments = {name: _short(value) for name, value in event.arguments.items() if value != told}
-    return {"call": event.call_id, "tool": event.tool, "arguments": arguments or None}
+def _telling(arguments: "dict[str, Any]") -> str:
+    for name in _TELLING:
+        if name in arguments and isinstance(value := arguments[name], str) and value.strip():
+            return value
+    return ""
 
 
 def _short(value: "Any") -> "Any":

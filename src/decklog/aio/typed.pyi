@@ -8,6 +8,7 @@ from decklog.aio.claim import AsyncClaim
 from decklog.records import Page, Record
 from decklog.stores.content.artifacts import Artifact
 from decklog.stores.content.checkpoints import Checkpoint, TaskSnapshot
+from decklog.stores.content.graphs import GraphCheckpoint, GraphItem
 from decklog.stores.content.outputs import SkillOutput
 from decklog.stores.content.states import InvestigationStatus, State, StateVersion
 from decklog.stores.desk.approval import Approval, ApprovalState, Verdict
@@ -777,6 +778,12 @@ class AsyncStates:
         self, run_id: str | None = ..., *, task_id: str | None = ..., limit: int = ..., after: str | None = ...
     ) -> Page[TaskSnapshot]:
         """List the tasks that have a snapshot, by task, without the documents."""
+    async def graph_checkpoints(
+        self, run_id: str, *, namespace: str | None = ..., limit: int = ..., after: str | None = ...
+    ) -> Page[GraphCheckpoint]:
+        """List the checkpoints of a graph's thread, newest first."""
+    async def graph_items(self, *, namespace: str | None = ..., limit: int = ..., after: str | None = ...) -> Page[GraphItem]:
+        """List the items that graphs share in one namespace, or in all."""
 
 class AsyncArtifacts:
     async def add(
@@ -1818,6 +1825,7 @@ class AsyncOverview:
         after: str | None = ...,
         board: int = ...,
         records: list[str] | None = ...,
+        roles: list[str] | None = ...,
         spent: int = ...,
     ) -> RunPicture:
         """Show one run on one page, now or as of an entry or a time: its head, counts, strip, lanes, tasks and latest entries."""
@@ -1835,6 +1843,7 @@ class AsyncOverview:
         run_id: str | None = ...,
         agent: str | None = ...,
         since: datetime | None = ...,
+        going_on: bool = ...,
         limit: int = ...,
         after: str | None = ...,
     ) -> SearchResult:

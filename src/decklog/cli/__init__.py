@@ -15,10 +15,11 @@ def main(arguments: list[str] | None = None) -> "NoReturn":
     import os
     from contextlib import suppress
 
-    from decklog.cli.late_import import import_later
+    from decklog.cli.late_import import dedented, import_later
 
-    # Dataclasses import it to describe those classes that do not describe themselves: a sixth of a whole call.
-    import_later("inspect")
+    # Dataclasses import it to describe those classes that do not describe themselves: a sixth of a whole call. Click has the help
+    # of every option dedented by it, whether it is shown or not.
+    import_later("inspect", cleandoc=dedented)
     # A call lives for some hundredths of a second and its memory goes with it: collecting garbage only costs.
     gc.disable()
     code = run(sys.argv[1:] if arguments is None else arguments)
@@ -87,6 +88,11 @@ def _answer(call: "Call") -> int:
         from decklog.cli.derived import run_operation
 
         return run_operation(call)
+    if call.words == ["now"]:
+        # Shells ask it before every prompt; without options there is nothing that the menu has to read.
+        from decklog.cli.screens.now import tell_now
+
+        return tell_now(call)
     from decklog.cli.main import run_command
 
     return run_command(call)

@@ -18,6 +18,18 @@ class _Later(ModuleType):
         return getattr(__import__(self.__name__), name)
 
 
-def import_later(name: str) -> None:
-    """Let a module be imported only when it is used, in this process; one that is there already stays."""
-    sys.modules.setdefault(name, _Later(name))
+def import_later(name: str, **known: "Any") -> None:
+    """Let a module be imported only when it is used, in this process; one that is there already stays.
+
+    What is known of it is given without importing it.
+    """
+    module = sys.modules.setdefault(name, _Later(name))
+    if type(module) is _Later:
+        vars(module).update(known)
+
+
+def dedented(text: str) -> str:
+    """Take off what all lines after the first are indented by, and the empty lines around: what `inspect.cleandoc` does."""
+    first, *others = text.expandtabs().split("\n")
+    margin = min((len(line) - len(line.lstrip()) for line in others if line.strip()), default=0)
+    return "\n".join([first.lstrip(), *(line[margin:] for line in others)]).strip("\n")

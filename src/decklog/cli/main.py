@@ -1,7 +1,5 @@
 """The menu: commands a person needs in words of their own, and every store's verbs with their help."""
 
-from inspect import cleandoc
-
 import click
 
 from decklog import __version__
@@ -9,6 +7,7 @@ from decklog.app import STORES
 from decklog.cli.call import HAND_WRITTEN, SENTENCES, SHORT_WAY, Call, Usage
 from decklog.cli.derived import operations
 from decklog.cli.examples import with_examples
+from decklog.cli.late_import import dedented
 from decklog.cli.manager import SENTENCE
 
 TYPE_CHECKING = False
@@ -70,6 +69,7 @@ COMMANDS = {
     "report": ("report", "Sum up what happened over all runs, as Markdown or as a page to hand on."),
     "export": ("transfer", "Write a log, or one run of it, in another form."),
     "import": ("transfer", "Take another form of a log into this one."),
+    "sync": ("exchange.syncing", "Keep a run and another tracker in step, both ways."),
     "move": ("transfer", "Copy a whole log to another place or engine, and prove that it arrived."),
     "backup": ("transfer", "Write a consistent copy of the log, as a SQLite file, while others go on writing."),
     "restore": ("transfer", "Put a backup in the place of a log."),
@@ -191,7 +191,7 @@ def _verb(verb: str, operation: "Any") -> click.Command:
     from decklog.cli.parameters import parameters_of
 
     found = parameters_of(operation)
-    text = cleandoc(operation.function.__doc__ or "") + _choices(found)
+    text = dedented(operation.function.__doc__ or "") + _choices(found)
     if operation.manager_only:
         text += f"\n\n{SENTENCE}"
     return click.Command(verb, params=_described(found, {}), callback=_run_elsewhere, help=text, short_help=operation.summary)
@@ -203,7 +203,7 @@ def _short(name: str) -> click.Command:
     from decklog.short.verbs import VERBS
 
     found = parameters(name)
-    text = cleandoc(VERBS[name].__doc__ or "") + _choices(found)
+    text = dedented(VERBS[name].__doc__ or "") + _choices(found)
     return click.Command(name, params=_described(found, HELP), callback=_run_elsewhere, help=text)
 
 

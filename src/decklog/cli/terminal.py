@@ -1,5 +1,6 @@
 """What is special about a terminal: it has a width, and it obeys some of the characters it is sent."""
 
+import os
 import sys
 
 TYPE_CHECKING = False
@@ -14,9 +15,14 @@ def is_terminal(stream: "TextIO | None" = None) -> bool:
 
 def width(otherwise: int = 120) -> int:
     """Give the width of the terminal in characters; of a file or pipe, the width that is asked for."""
-    import shutil
-
-    return shutil.get_terminal_size((otherwise, 40)).columns
+    said = os.environ.get("COLUMNS", "")
+    if said.isdecimal() and int(said) > 0:
+        return int(said)
+    try:
+        # Not by `shutil`, which tells the same and imports every way to compress a file.
+        return os.get_terminal_size(sys.__stdout__.fileno()).columns or otherwise  # type: ignore[union-attr]
+    except (AttributeError, ValueError, OSError):
+        return otherwise
 
 
 def visible(text: str, stream: "TextIO | None" = None) -> str:

@@ -5,7 +5,8 @@ import os
 import select
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import field
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from decklog.tools.shell.shell import read_note
 # Half of this is kept of the beginning, all of it in order: charges are read from it, also after a crash.
 CAP_BYTES = 64 * 1024 * 1024
 _SHORT_WAIT = 0.05
+# Its end wakes whoever waits; whether it is to be ended is looked at this often.
+_LOOK_SECONDS = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,21 +109,35 @@ class Running:
             return {"reason": "lost", "exit_code": None, "signal": None, "signals_sent": [], "leftovers": 0}
         return ended
 
-    def wait(self, seconds: float) -> None:
-        """Wait so long, or until its supervisor has ended."""
-        try:
-            handle = os.pidfd_open(self.supervisor.pid)
-        except OSError:
-            time.sleep(min(seconds, _SHORT_WAIT))
-            return
-        try:
-            # The number may be another's by now: then it has ended, and there is nothing to wait for.
-            if self.supervisor.is_alive():
-                poll = select.poll()
-                poll.register(handle, select.POLLIN)
-                poll.poll(1000 * seconds)
-        finally:
-            os.close(handle)
+    @contextmanager
+    def watched(self) -> Iterator[Callable[[float], bool]]:
+        """Hold on to the supervisor; give what waits for its end so long and says whether it may have come.
+
+        Its number may be another's by now: then it has ended, and there is nothing to wait for.
+        """
+        with ExitStack() as held:
+            try:
+                handle = os.pidfd_open(self.supervisor.pid)
+                held.callback(os.close, handle)
+            except OSError:
+                handle = -1
+            if handle < 0 or not self.supervisor.is_alive():
+                yield _wait_shortly
+                return
+            poll = select.poll()
+            poll.register(handle, select.POLLIN)
+            yield lambda seconds: bool(poll.poll(1000 * seconds))
+
+    def until_end(self, wanted_end: Callable[[], str | None], stages: list[tuple[int, float]]) -> dict[str, Any]:
+        """Wait for its end and say how it ended; it is stopped by these stages as soon as `wanted_end` gives a reason."""
+        is_ending, may_be_over = False, True
+        with self.watched() as wait:
+            while not may_be_over or (ended := self.ending()) is None:
+                if not is_ending and wanted_end() is not None:
+                    is_ending = True
+                    self.stop(stages)
+                may_be_over = wait(_LOOK_SECONDS)
+        return ended
 
     def stop(self, stages: list[tuple[int, float]]) -> None:
         """Ask the supervisor to end it and all it started, by these signals with so many seconds after each."""
@@ -133,6 +150,11 @@ class Running:
     def adopt(self) -> None:
         """Have it taken for a program of this process."""
         launch.adopt(self.folder)
+
+
+def _wait_shortly(seconds: float) -> bool:
+    time.sleep(min(seconds, _SHORT_WAIT))
+    return True
 
 
 def end(mark: str) -> None:

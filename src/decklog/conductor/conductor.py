@@ -31,6 +31,8 @@ LONGEST_WAIT = 4.0
 TROUBLE_SECONDS = 30.0
 _EVERY_LANE = 10_000
 CHECKS_AT_ONCE = 2
+# So long nothing was handed on before folders that nobody needs any more are removed.
+QUIET_SECONDS = 3.0
 
 
 class _Bell:
@@ -73,6 +75,7 @@ class Conductor:
         self._has_money = True
         # When all tasks were last looked at: there may be thousands, and many changes in a second.
         self._looked_at = -WAIT_SECONDS
+        self._handed_on_at = time.monotonic()
         self._lease_seconds = site.configuration.lease_seconds
         self._weather = Weather(site)
         self._overlaps = OverlapProbe(site)
@@ -107,12 +110,18 @@ class Conductor:
     def run(self) -> None:
         """Work until nothing is left that could be claimed, or until told to stop."""
         self._weather.person_came(self._everybody)
+        with self._site.busy(CHECKS_AT_ONCE + 1):
+            self._run()
+        self._overlaps.look(with_places=False)
+
+    def _run(self) -> None:
         recovery = Recovery(self._site, self._lease_seconds)
         adopted = recovery.take_over()
         lanes = [(WORK, self._work)] * self._site.configuration.agents_at_once
         lanes += [(CHECK, self._check)] * CHECKS_AT_ONCE + [(LAND, self._land), (PLAN, self._plan)]
-        with ThreadPoolExecutor(len(adopted) + len(lanes), thread_name_prefix="conductor") as pool:
-            under_way = [pool.submit(self._go_on, claim, fence) for claim, fence in adopted]
+        with ThreadPoolExecutor(len(adopted) + len(lanes) + 1, thread_name_prefix="conductor") as pool:
+            under_way = [pool.submit(self._tidy)]
+            under_way += [pool.submit(self._go_on, claim, fence) for claim, fence in adopted]
             under_way += [pool.submit(self._claims, role, handle) for role, handle in lanes]
             try:
                 while not self._stopping.is_set() and not self._is_over():
@@ -131,7 +140,14 @@ class Conductor:
         commands.rest(0)
         for one in under_way:
             one.result()
-        self._overlaps.look(with_places=False)
+
+    def _tidy(self) -> None:
+        """Remove what is done with whenever nothing else is going on, or there is too much of it."""
+        removal = self._site.removal
+        while not self._stopping.wait(WAIT_SECONDS):
+            if removal.is_full or time.monotonic() > self._handed_on_at + QUIET_SECONDS:
+                removal.finish()
+                self.trouble = removal.trouble or self.trouble
 
     # Lanes
 
@@ -237,6 +253,7 @@ class Conductor:
         finally:
             # What was reserved for it and not spent is free again.
             self._has_money = True
+            self._handed_on_at = time.monotonic()
             self._changed.set()
             self._ring()
 

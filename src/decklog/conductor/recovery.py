@@ -41,13 +41,13 @@ class Recovery:
             elif (claim := self._claimed(task, fence)) is not None:
                 adopted.append((claim, fence))
         self.clean_up()
-        self._drop_checks()
+        self._drop_left_over()
         return adopted
 
     def pin_all(self) -> None:
         """Keep what is left in the places of a run that is over, and end what still runs there."""
         self.clean_up()
-        self._drop_checks()
+        self._drop_left_over()
 
     def _of_the_dead(self) -> list["Task"]:
         running = self._log.tasks.find(self._site.run_id, state="running", limit=_PAGE)  # type: ignore[arg-type]
@@ -129,12 +129,18 @@ class Recovery:
         is_newest = _fence_of(effect) >= newest.get(str(effect.task_id), 0)
         return is_newest and self._log.tasks.get(str(effect.task_id)).state == "running"
 
-    def _drop_checks(self) -> None:
-        """Remove the folders of checks that died with their conductor: whoever claims the task runs them again."""
+    def _drop_left_over(self) -> None:
+        """Remove the folders of checks that died with their conductor, and what it had still to remove.
+
+        Whoever claims a task runs its checks again; what is to be removed was kept before.
+        """
         for folder in self._site.checks_folder.glob("*"):
             if self._site.host.is_dead(folder.name):
                 for check in folder.iterdir():
                     commands.end(check.name)
+                places.remove_folder(folder)
+        for folder in self._site.removed_folder.glob("*"):
+            if self._site.host.is_dead(folder.name):
                 places.remove_folder(folder)
 
     def _keep_and_clean(self, task_id: str, fence: int, facts: dict[str, Any]) -> None:

@@ -1,13 +1,16 @@
 """What all stages of one run share: the log, the repository, the settings, and how to find things again."""
 
 import hashlib
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from decklog.conductor.acts import Acts
+from decklog.conductor.checks.checkouts import Checkouts
 from decklog.conductor.checks.examination import Examination, Examiner
 from decklog.conductor.checks.running import Runner
+from decklog.conductor.git.removal import Removal
 from decklog.conductor.git.repository import Person, Repository, ref_part
 from decklog.conductor.machines.host import Host
 from decklog.conductor.machines.tips import Tips, tips_of
@@ -16,7 +19,7 @@ from decklog.conductor.stages import Stages
 from decklog.dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from decklog.app import Decklog
     from decklog.stores.work.task import Task
@@ -75,6 +78,27 @@ class Site:
         """Where checks run: a folder for each conductor, so that the next one knows which are nobody's."""
         return self.folder / "checks"
 
+    @property
+    def removed_folder(self) -> Path:
+        """Where lies what is still to be removed: a folder for each conductor, as for checks."""
+        return self.folder / "removed"
+
+    @cached_property
+    def removal(self) -> Removal:
+        """What removes places that nobody needs any more."""
+        return Removal()
+
+    @cached_property
+    def checkouts(self) -> Checkouts:
+        """What gives checks the files of commits."""
+        return Checkouts(self.removal)
+
+    @contextmanager
+    def busy(self, checks: int) -> "Iterator[None]":
+        """Remove later what is done with, and keep the folders of so many checks, until the block ends."""
+        with self.removal.later(self.removed_folder / self.holder), self.checkouts.kept(checks):
+            yield
+
     @cached_property
     def stages(self) -> Stages:
         return Stages(self.log, self.run_id, self.configuration)
@@ -96,6 +120,7 @@ class Site:
             log_file=self.log_file,
             folder=self.checks_folder / self.holder,
             wanted_end=wanted_end,
+            checkouts=self.checkouts,
         )
 
     def examined(self, task: "Task", base: str, tip: str, wanted_end: "Callable[[], str | None]") -> Examination:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from decklog.stores.work.task import Task
 
 _DOING = {PLAN: "plan", WORK: "work", CHECK: "check", LAND: "landing"}
+_LONGEST_BECAUSE = 60
 # In the order in which they are counted out.
 STATES = ("landed", "landing", "queued", "check", "work", "plan", "ready", "waits", "needs you", "blocked", "given up")
 
@@ -28,11 +29,14 @@ class PieceStanding:
     attempts: int
     # Other pieces that it does not merge with as it is, and where.
     meets: tuple[str, ...] = ()
+    # What was found wrong with the round before.
+    because: str = ""
 
     def told(self) -> str:
         """Say what there is to say of where it is."""
         more = f"round {self.round}, " if self.round > 1 else ""
         words = self.detail or f"{more}{self.attempts} attempt{'s' if self.attempts != 1 else ''}"
+        words += f"; last found: {self.because}" if self.because else ""
         return f"{words}; meets {'; '.join(self.meets)}" if self.meets else words
 
     def line(self) -> str:
@@ -65,7 +69,9 @@ class Standing:
     def counts(self) -> str:
         """Count the pieces by where they are."""
         found = [(state, sum(piece.state == state for piece in self.pieces)) for state in STATES]
-        return f"{len(self.pieces)} pieces: " + ", ".join(f"{count} {state}" for state, count in found if count)
+        return f"{len(self.pieces)} piece{'s' if len(self.pieces) != 1 else ''}: " + ", ".join(
+            f"{count} {state}" for state, count in found if count
+        )
 
     def spent(self) -> str:
         """Say what it has spent, as far as that is known."""
@@ -116,7 +122,20 @@ def _piece(name: str, tasks: "list[Task]") -> PieceStanding:
     state, detail = _state(tasks)
     rounds = sum(task.role == WORK for task in tasks)
     attempts = sum(task.attempts for task in tasks if task.role == WORK)
-    return PieceStanding(name, state, detail, rounds, attempts)
+    because = _because([task for task in tasks if task.role == WORK and task.state != "done"])
+    return PieceStanding(name, state, detail, rounds, attempts, because=because)
+
+
+def _because(open_work: "list[Task]") -> str:
+    """Say in a few words why a piece is worked on again; empty when it is not."""
+    findings: Any = [one for task in open_work for one in task.inputs.get("findings") or ()]  # type: ignore[attr-defined]
+    if not findings:
+        return ""
+    first, *others = findings
+    named = [str(one) for one in first.get("tests") or first.get("paths") or ()]
+    more = len(named) + len(others) - 1 if named else len(others)
+    words = named[0] if named else first.get("text") or "red"
+    return f"{first.get('check') or first['kind']}: {words}"[:_LONGEST_BECAUSE] + (f" and {more} more" if more > 0 else "")
 
 
 def _state(tasks: "list[Task]") -> tuple[str, str]:
@@ -136,4 +155,6 @@ def _state(tasks: "list[Task]") -> tuple[str, str]:
     if land.open_dependencies == 0:
         return "queued", ""
     ready = [task for task in tasks if task.state == "pending" and task.role != LAND and task.open_dependencies == 0]
-    return ("ready", str(ready[0].reason or "")) if ready else ("waits", "for another piece")
+    if not ready:
+        return "waits", "for another piece"
+    return "ready", str(ready[0].reason or ("to be checked" if ready[0].role == CHECK else ""))

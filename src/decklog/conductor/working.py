@@ -202,7 +202,7 @@ class Attempt:
 
     def _clean(self) -> None:
         def remove() -> None:
-            places.remove(self._place)
+            self._site.removal.take(self._place.folder)
 
         self._step("clean", remove, lambda _: Finding(not self._place.folder.exists()))
 

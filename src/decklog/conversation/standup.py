@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from decklog.app import Decklog
     from decklog.records import Page
+    from decklog.stores.flow.reviews import Review
     from decklog.stores.runs.run import Run
     from decklog.stores.work.task import Task
 
@@ -136,6 +137,14 @@ class _Reader:
 
     # What is in the way; what went wrong is told unasked
 
+    def _held(self) -> "list[Review]":
+        """Give the changes that the gate holds, each by its last review, without those that a person let pass."""
+        last: dict[tuple[str, str], Review] = {}
+        for one in self._log.reviews.find(limit=100):
+            last.setdefault((one.tree, one.patch), one)
+        found = [one for one in last.values() if one.verdict.holds and one.created_at >= self._since]
+        return [one for one in found if not self._log.reviews.is_overridden(one.id)]
+
     def blockers(self) -> list[str]:
         log = self._log
         told = [
@@ -147,8 +156,7 @@ class _Reader:
         told += [f"given up: {_named(task)}: {_line(task.reason or '')}" for task in abandoned]
         failed = log.ci.find(conclusion=CiConclusion.FAILURE, since=self._since, limit=100)
         told += [f"CI failed: {one.workflow_name} on {one.branch}, run {one.ci_run_id}" for one in failed]
-        held = [one for one in log.reviews.find(limit=100) if one.verdict.holds and one.created_at >= self._since]
-        told += [f"the gate says {one.verdict} of tree {one.tree[:12]}: {one.id}" for one in held]
+        told += [f"the gate says {one.verdict} of tree {one.tree[:12]}: {one.id}" for one in self._held()]
         told += [f"closed: {one.name}: {_line(one.reason)}" for one in log.gates.find(state=GateState.CLOSED, limit=100)]
         for state in (FeedbackState.PENDING, FeedbackState.TRIAGED, FeedbackState.IN_FIX):
             told += [f"feedback {one.id}, {one.state}: {_line(one.body)}" for one in log.feedback.find(state=state, limit=100)]

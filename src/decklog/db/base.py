@@ -1,6 +1,7 @@
 """What the stores know of a database: statements with named parameters, inside one transaction."""
 
 from abc import ABC, abstractmethod
+from contextlib import nullcontext
 
 from decklog.prepared import prepared
 from decklog.values import Values
@@ -76,6 +77,10 @@ class Database(ABC):
     def if_undone(self, act: "Callable[[], None]") -> None:
         """Do this should the transaction that the caller is in be undone; nothing, where what was written is committed."""
 
+    def patiently(self) -> "AbstractContextManager[None]":
+        """Give the statements of a block all the time they take: no server is taken for lost over them. In a transaction."""
+        return nullcontext()
+
     @property
     @abstractmethod
     def is_in_transaction(self) -> bool:
@@ -105,6 +110,10 @@ class Database(ABC):
     @abstractmethod
     def insert(self, table: str, names: "tuple[str, ...]", rows: "list[Row]") -> None:
         """Insert a great many rows, each with its values in the order of the names."""
+
+    def insert_of(self, table: str, names: "tuple[str, ...]") -> str:
+        """Write the statement that inserts one row, with a parameter for each of its columns."""
+        return f"insert into {table} ({', '.join(names)}) values ({', '.join(':' + name for name in names)})"
 
     @abstractmethod
     def lock_stream(self, stream: str) -> int | None:
@@ -148,9 +157,18 @@ class Database(ABC):
 
         return standing_in_for(deputy)
 
+    def is_search_prepared(self, stream_no: int | None) -> bool:
+        """Tell whether all entries of a stream, or of all, are in the text index at this moment."""
+        from decklog.db.text import marks
+
+        return not marks.not_indexed(self, stream_no)
+
     @abstractmethod
-    def prepare_search(self, stream_no: int | None) -> bool:
-        """Index everything committed so far, in one stream or in all; False where nothing can be written at the moment."""
+    def prepare_search(self, stream_no: int | None, *, going_on: bool = False) -> bool:
+        """Index everything committed so far, in one stream, in all, or in those that go on.
+
+        False where nothing can be written at the moment.
+        """
 
     @abstractmethod
     def search(

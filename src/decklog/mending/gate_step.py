@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from decklog.mending.proof_step import sent_back
+from decklog.mending.proof_step import proof_of, sent_back
 from decklog.review.publishing import is_overridden, why_change_held
 from decklog.review.reviewing import review as reviewed
 from decklog.stores.flow.mends import MendState, MendWait
@@ -35,6 +35,7 @@ def review(ground: "Ground", *, again: bool) -> "Mend":
         say=lambda one: say(f"{one.number} {one.name} {one.status}{f': {one.why}' if one.why else ''}"),
         feedback_id=mend.feedback_id,
         is_mending=True,
+        proof=lambda one: proof_of(ground, one),
     )
     if found.verdict is ReviewVerdict.PASS:
         return log.mends.move(mend, MendState.CLEARED, review_id=found.id)

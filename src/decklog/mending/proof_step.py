@@ -5,9 +5,9 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor.checks.examination import environment_digest
-from decklog.mending.proof.judging import Proof, Refusal
-from decklog.mending.proof.proving import Proving
 from decklog.review.change import Change
+from decklog.review.proof.judging import Proof, Refusal
+from decklog.review.proof.proving import Proving
 from decklog.stores.flow.mends import MendState, MendWait
 from decklog.stores.flow.verdicts import CheckOutcome
 from decklog.values import to_json

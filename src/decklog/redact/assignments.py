@@ -22,9 +22,9 @@ _MOST_KNOWN = 4_096
 
 # What stands before a named value: `DB_PASSWORD=`, `"api_key": "`, `--token `, `<secret>`.
 _NAME_STEM = (
-    r"(?:pass(?:word|wd|phrase|code|wort|w)?|p(?:s?wd|sk|sw|word|w)|kennwort|senha|contrasena|wachtwoord|passord|salasana|adgangskode|heslo|haslo|parola|secret|token|key"
+    r"(?:pass(?:word|owrd|wrod|wd|phrase|code|wort|w)?|p(?:s?wd|sk|sw|word|w)|pas?w(?:or)?d|pssword|kennwort|senha|contrasena|wachtwoord|passord|salasana|adgangskode|heslo|haslo|parola|secret|token|key"
     r"|(?:api|secret|access|private) key|sess(?:ion)?[_-]?id|connect\.sid|jwt|auth|cred(?:ential)?s?|bearer|pat|pepper|salt|wif"
-    r"|mdp|(?:otp|mfa|secret)[_-]?seed)"
+    r"|mdp|mot[_-]?de[_-]?passe|palavra[_-]?passe|jelszo|lozinka|geslo|losenord|(?:otp|mfa|secret)[_-]?seed)"
 )
 _TYPE = r"(?:&'\w+[ \t]+)?[\w.&\[\]<>]+(?:[ \t]*\|[ \t]*[\w.\[\]]+)*"
 _ANY_QUOTE = r"[\"'`]"
@@ -46,7 +46,7 @@ _HEAD = Pattern(
     rf"|[ \t]+(?:(?:as[ \t]+)?string|\[\]byte|text|varchar)[ \t]*:?=[ \t]*{_ANY_QUOTE}"
     rf"|[ \t]*[:=]?=?[ \t]*%s\s?{_ANY_QUOTE}[ \t,]+{_ANY_QUOTE}"
     rf"|[ \t]*:?=[ \t]*(?:new[ \t]+)?[\w.\[\]]{{1,40}}\([ \t]*[bfru]{{0,2}}{_ANY_QUOTE}"
-    rf"|{_ANY_QUOTE}?[\])*]{{0,2}}[ \t]*(?:<{{1,2}}-|:{{1,3}}=|\?=|=>|={{1,3}}|:\*{{0,2}}|\|\||\?\?)"
+    rf"|{_ANY_QUOTE}?[\])*]{{0,2}}[ \t]*(?:<{{1,2}}-|:{{1,3}}=|\?=|=>|={{1,3}}|:\*{{0,2}}|\|\|=?|\?\?=?|//=)"
     rf"(?:\s*(?:string\(\d+\)[ \t]*|\(\n\s*|<<|!(?:sub|base64|unsafe|binary|str)[ \t]+)?[bfrun@$]{{0,2}}{_ANY_QUOTE}{{1,3}}"
     r"|[ \t]*(?:(?:!!|&)\w+[ \t]+)?)"
     rf"|{_ANY_QUOTE}[ \t]*,[ \t]*(?:(?:value|default)[ \t]*[=:][ \t]*)?{_ANY_QUOTE}"
@@ -125,7 +125,7 @@ def _parse_head(source: str) -> Head | None:
     is_set = bool(setter) or name.startswith("-")
     is_quoted = is_anchored or (tie[:1] in ('"', "'", "`") and not is_given)
     # A makefile's `?=` and `::=` assign as `=` does.
-    tie_sign = "=" if bare.strip() in ("?=", "::=", ":::=", "<-", "<<-") else bare.strip().lower()
+    tie_sign = "=" if bare.strip() in ("?=", "::=", ":::=", "<-", "<<-", "||=", "??=", "//=") else bare.strip().lower()
     if not is_given and _CALLED.search(tie):
         tie_sign = "=" if _CONVERTED.search(tie) else "call"
     sign, is_spaced, is_format = ":" if is_given else tie_sign, bare[:1].isspace(), bool(_FORMAT.search(tie))

@@ -21,7 +21,7 @@ _LINKS = prepared(r"\.|->|::|\?\.")
 # What turns one thing into another is called so: `bin2hex(`.
 _CONVERSION = prepared(r"(?<=[A-Za-z])[24](?=[A-Za-z])")
 _VARIABLE_END = prepared(r"[\[(]|:(?!:)")
-_OPENING = prepared(r"[(\[<]")
+_OPENING = prepared(r"!?[(\[<]")
 _CLOSING = prepared(r"[)\]>]")
 _NUMBER_BEHIND = prepared(r"[)\]>]\d")
 _GROUPED = prepared(r"[,.*&:=<>()\[\]-]")
@@ -57,7 +57,7 @@ def is_variable(value: str) -> bool:
     """Tell whether a value is a variable of a shell or of PHP, as `$DB_PASSWORD` is and `$w0rdFish` is not."""
     if value[:1] != "$" or has_many_signs(value):
         return False
-    return is_chain(_VARIABLE_END.split(value[1:].lstrip("$").rstrip(";,)]}"))[0])
+    return is_chain(_VARIABLE_END.split(value[1:].lstrip("$").rstrip(";,)]}/|"))[0])
 
 
 def has_many_signs(value: str) -> bool:

@@ -231,7 +231,9 @@ def is_real(rule: Rule, secret: str) -> bool:
             return False
     elif not is_jumble and (len(set(secret[-16:])) <= 3 or values.is_stand_in(secret)):
         return False
-    if rule.name == "authorization" and (secret[0] in "{+.&" or expressions.is_field_name(secret.replace("-", "_"))):
+    if rule.name == "authorization" and (
+        secret[0] in "{+.&" or secret.startswith("realm=") or expressions.is_field_name(secret.replace("-", "_"))
+    ):
         return False
     if rule.keep and (values.is_public(secret) or (rule.name == "directive-password" and values.is_path(secret))):
         return False

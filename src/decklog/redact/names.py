@@ -26,6 +26,16 @@ _PASS_ENDS = (
     "passord",
     "salasana",
     "adgangskode",
+    "pasword",
+    "passowrd",
+    "passwrod",
+    "pssword",
+    "paswd",
+    "jelszo",
+    "lozinka",
+    "geslo",
+    "losenord",
+    "palavrapasse",
 )
 _PASS_WORDS = word_set(
     """
@@ -139,7 +149,7 @@ def _is_session(last: str, before: str, parts: list[str]) -> bool:
 def _password(last: str, before: str) -> str | None:
     if last.endswith(_PASS_ENDS) or last in _PASS_WORDS or (last.endswith(("pass", "psk")) and not last.endswith(_PASSING_BY)):
         return "password"
-    if last == "phrase" and before in ("pass", "seed", "secret"):
+    if (last == "passe" and before in ("de", "palavra")) or (last == "phrase" and before in ("pass", "seed", "secret")):
         return "password"
     if last in ("pin", "pincode") or (last == "code" and before in _CODE_OWNERS):
         return "pin"

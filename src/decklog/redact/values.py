@@ -41,7 +41,7 @@ _PLACEHOLDER = prepared(
     | ^at[-_ ]least[-_ ] | ^%\{[\w.]+\}$
     | ^(?:placeholder|example|dummy|sample|todo|tbd|fixme)(?:$|[-_ .:])
     | (?:[-_ ](?:here|placeholder|goes[-_ ]here|example))$
-    | \(\?[:=!P<] | \[\^ | \[a-z | \[0-9 | \\[wdsbW][+*]?   # a pattern
+    | \(\?[:=!P<] | \[\^ | \[a-z | \[0-9 | \\[wdsW][+*]? | \\b(?!\S{0,24}\d)   # a pattern
     | ^@{1,2}[\w.-]+@{1,2}$
     | ^(?:required|nullable|bail|sometimes|string|(?:min|max|size|between):\d+)[|,] | ^(?:len|length)?[<>]=?\d+$  # rules for one
     | ^\#(?:[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})$
@@ -92,7 +92,7 @@ _ANSWERS = word_set(
 _PASSWORD_WITH_AT = prepared(r"[A-Za-z]+\d{2,}\w*@[A-Za-z0-9]+|[A-Z][a-z]+@\d{2,}[!?]?")
 _PUBLIC_BLOCK = prepared(r"-----BEGIN (?:[A-Z0-9]+ )*(?:PUBLIC KEY|CERTIFICATE|CERTIFICATE REQUEST|X509 CRL|DH PARAMETERS)")
 # What opens a template and goes on as no name does, with nothing that closes it.
-_UNCLOSED = prepared(r"[$#@%]?[({<]{1,2}%?=?([A-Za-z0-9]{6,})")
+_UNCLOSED = prepared(r"[$#@%]?[({<]{1,2}%?=?([A-Za-z0-9]{6,}|(?:\d[A-Za-z0-9]{5,})[)}>]{1,2}[A-Za-z0-9]+)")
 _PUBLIC_MARKS = ("phc_", "pk_live_", "pk_test_", "pk.eyJ", "AAAAB3NzaC1", "AAAAC3NzaC1", "ssh-rsa ", "ssh-ed25519 ")
 _HOLDERS = word_set(
     """
@@ -102,7 +102,9 @@ _HOLDERS = word_set(
     """
 )
 _COMMIT = prepared(r"[0-9a-f]{40}")
-_WORDY = prepared(r"(?:[A-Z]{0,5}[a-z]{2,}|[A-Z]{2,6}|\d{1,4})+$")
+# A letter by itself, which neither words nor abbreviations leave. Looking for whole words instead tries every way to cut a value.
+_LONE = prepared(r"(?<![a-z])[a-z](?![a-z])|(?<![A-Z])[A-Z](?![A-Za-z])")
+_LATIN = prepared(r"[A-Za-z]{6,}")
 _KEY_BODY = prepared(r"[A-Za-z0-9+/=]{8,}")
 _SEGMENTS = prepared(r"[^A-Za-z0-9]+")
 
@@ -114,7 +116,7 @@ def is_placeholder(value: str) -> bool:
         return True
     if _MASK.issuperset(bare[:256]) and bare not in ("x", "X", "0"):
         return True
-    if not bare.isascii() and (len(bare) < 4 or bare.isalpha() or is_foreign_label(bare)):
+    if not bare.isascii() and _is_foreign_word(bare):
         return True
     if len(set(bare[:64])) <= 2 and len(bare) >= 6 and not bare.isdigit():
         return True
@@ -123,6 +125,13 @@ def is_placeholder(value: str) -> bool:
     if is_variable(bare) or _PLACEHOLDER.search(bare[:96]) or NUMBERED_TERMS.fullmatch(bare):
         return True
     return bool(_BRACKETED.search(bare[:96])) and not _is_odd_in_brackets(bare[:96])
+
+
+def _is_foreign_word(value: str) -> bool:
+    """Tell whether a value is a word of another language, rather than random letters between some of another alphabet."""
+    word = value.rstrip(":?!*")
+    is_word = len(word) < 4 or word.isalpha() or is_foreign_label(word)
+    return is_word and all(map(is_identifier, _LATIN.findall(word)))
 
 
 def _is_odd_in_brackets(value: str) -> bool:
@@ -212,6 +221,12 @@ def is_told(value: str) -> bool:
     if is_capped(value) or ("." in value and all(part[:1].isupper() for part in value.split("."))):
         return True
     return not (is_identifier(value) or is_code(value, ""))
+
+
+def has_told_word(value: str) -> bool:
+    """Tell whether one of a few words is random, as no word of a label or a message is."""
+    tokens = value[:200].split()
+    return len(tokens) < 7 and any(len(token) > 6 and has_all_kinds(token) and is_told(token) for token in tokens)
 
 
 def is_told_plainly(value: str) -> bool:
@@ -351,7 +366,7 @@ def _is_jumbled(segment: str) -> bool:
     runs = 1 + sum(map(kinds.count, ("ud", "du", "ld", "dl", "lu")))
     if runs < 4 or len(segment) > 5.5 * runs or (segment.isalpha() and is_identifier(segment)):
         return False
-    return len(segment) <= 3.4 * runs or (len(segment) >= 16 and not _WORDY.match(segment))
+    return len(segment) <= 3.4 * runs or (len(segment) >= 16 and bool(_LONE.search(segment)))
 
 
 def is_jumble(value: str) -> bool:

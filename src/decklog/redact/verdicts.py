@@ -127,6 +127,8 @@ def _is_meant(head: Head, value: str) -> bool:
     """Tell whether a value that looks harmless is the secret that its name says it is."""
     if head.kind == "password" and _is_phrase(head, value):
         return True
+    if head.is_setting and head.quote and " " in value and values.has_told_word(value):
+        return True
     if not head.quote or head.tie not in ("=", ":", "=>", "{") or head.kind not in ("password", "secret", "token"):
         return False
     return " " not in value and lookalikes.is_meant(value)
@@ -172,13 +174,18 @@ def _quoted_is_secret(head: Head, value: str) -> bool:
             return head.kind in ("password", "secret") and not head.tie.startswith("==") and phrases.is_odd_phrase(value)
         if head.name.lower() in _PASSING:
             return values.is_told(value)
-        is_odd = _has_oddity(value) if head.kind == "password" else values.is_random_or_odd(value) and head.kind not in _DOUBTFUL
+        if head.kind == "password":
+            is_odd = _has_oddity(value) or values.is_odd_word(value)
+        else:
+            is_odd = values.is_random_or_odd(value) and head.kind not in _DOUBTFUL
         return is_odd and len(value) >= 4 and head.name.lower() not in _VERBS
     if head.kind == "password":
         return not expressions.is_field_name(value)
     if expressions.is_field_name(value):
         return False
     if head.kind in _DOUBTFUL:
+        if head.is_setting and values.has_told_word(value):
+            return True
         is_random = values.looks_random(value) or (len(value) >= _LONG_KEY and expressions.has_many_signs(value))
         return is_random and not values.is_place(value)
     if len(value) < 4 or (" " in value and head.kind != "secret"):
@@ -240,6 +247,8 @@ def _bare_password(head: Head, value: str, after: str, starts_line: bool) -> boo
         return after not in (",", ")", ";", ".", "]", "}") and not any(mark in value for mark in "_.")
     if head.tie != ":":
         return False
+    if after in ("", "\n") and values.is_odd_word(value):
+        return True
     if head.name[0].isupper() and ((head.is_tight and value.isalnum() and after in (" ", "}")) or values.is_dotted(value)):
         return not value.isupper()
     return after in ("", "\n") and value.islower() and value.isalpha() and len(value) >= 6 and starts_line

@@ -10,7 +10,8 @@ from decklog.prepared import prepared
 # The runs of backslashes are taken whole: whatever the depth of the JSON, what remains stays balanced.
 _NOISE = prepared(
     r"(\x1b(?:\[(?!redacted:)[0-9;:?]*[ -/]?[A-Za-z]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[()][0-9A-B]|[=>78cM])?"
-    r"|\\(?:(?<==\\)\r?\n[ \t]+|\\*(?:(?:u001[bB]|x1[bB]|033|e)\[(?!redacted:)[0-9;:?]*[A-Za-z]"
+    r"|\\(?!(?:(?<=[=>]\\)|(?<=: \\))[rbf][A-Za-z0-9])"
+    r"(?:(?<==\\)\r?\n[ \t]+|\\*(?:(?:u001[bB]|x1[bB]|033|e)\[(?!redacted:)[0-9;:?]*[A-Za-z]"
     r"|u00[0-9a-fA-F]{2}|x[0-7][0-9a-fA-F]|\r?\n|r\\+n|[\"'/nrtbf])|\\+)"
     r"|%(?:2[2BbDdFf]|3[AaDd]|40|5[Ff])"
     r"|&(?:quot|apos|amp|lt|gt|#3[49]|#6[02]|#x2[27]|#x3[CEce]);"

@@ -17,6 +17,8 @@ from decklog.review.passes.functional import functional
 from decklog.review.passes.prose import prose
 from decklog.review.passes.security import security
 from decklog.review.passes.static import static
+from decklog.review.proof.judging import Proof
+from decklog.review.proof.proving import Proving
 from decklog.review.result import ENDING, ORDER, PassResult, Status, from_dict, judge, skipped
 from decklog.review.settings import ReviewSettings
 from decklog.values import to_json
@@ -29,7 +31,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Gate:
-    """Reviews one change for one run. `only` narrows it to some passes, whose results then make no verdict."""
+    """Reviews one change for one run. `proof` gives what is known already of how a test shows it, `last` is the review before it
+    of the same change by the same rules.
+    """
 
     log: "Decklog"
     change: Change
@@ -42,6 +46,8 @@ class Gate:
     feedback_id: str | None = None
     is_mending: bool = False
     say: Callable[[PassResult], object] = lambda _: None
+    proof: Callable[[Change], Proof] | None = None
+    last: "Review | None" = None
 
     def review(self) -> "Review":
         """Take the change through the passes, and put the verdict on record."""
@@ -92,7 +98,7 @@ class Gate:
         rules = settings.rules
         return {
             1: lambda: static(change, settings, self._examiner(settings.static_checks)),
-            2: lambda: functional(change, settings, self._examiner(settings.functional_checks)),
+            2: lambda: functional(change, settings, self._examiner(settings.functional_checks), self.runner, self._mark),
             3: lambda: architectural(change, settings, ask),
             4: lambda: security(change, tests=settings.tests, samples=rules.samples),
             5: lambda: prose(change, rules, ask),
@@ -104,10 +110,16 @@ class Gate:
         """Give what critique kept while the change was made, if it was made in this run."""
         return kept_for_review(self.log, self.run_id, self.task_id)
 
+    @property
+    def _mark(self) -> str:
+        return f"{self.run_id}:{self.task_id or 'review'}:{self.fence}:measured"
+
     def _bound(self) -> PassResult:
-        examiner = self._examiner(self.settings.functional_checks)
         given = {"feedback_id": self.feedback_id, "is_mending": self.is_mending}
-        return feedback_binding(self.log, self.change, self.settings, examiner, self.ask, **given)  # type: ignore[arg-type]
+        return feedback_binding(self.log, self.change, self.proof or self._proven, self.ask, **given)  # type: ignore[arg-type]
+
+    def _proven(self, change: Change) -> Proof:
+        return Proving(self.log, self.settings, self.runner, self.run_id, lambda _: None).prove(change)
 
     def _examiner(self, checks: "tuple[Check, ...]") -> Examiner:
         configuration = self.settings.configuration(checks)
@@ -125,9 +137,12 @@ class Gate:
         self.log.reviews.keep_pass(self.run_id, self._identity, result.number, result.as_dict(), task_id=self.task_id)
 
     def _known(self) -> dict[int, PassResult]:
-        """Find the results that a gate which was killed came to: what said something has said it, and is not paid for again."""
+        """Find the results that a gate which was killed, or could not prove all, came to: what said something has said it."""
         found: dict[int, PassResult] = {}
+        earlier: list[Any] = self.last.passes if self.last is not None else []
         for kept in self.log.reviews.passes(self.run_id, self._identity):
             told: Any = kept.result
             found.setdefault(kept.number, from_dict(told))
+        for one in earlier:
+            found.setdefault(one["number"], from_dict(one))
         return {number: one for number, one in found.items() if one.status in (Status.PASS, Status.FAIL)}

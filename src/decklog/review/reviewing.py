@@ -23,6 +23,7 @@ from decklog.values import to_json
 if TYPE_CHECKING:
     from decklog.app import Decklog
     from decklog.models.settings import ModelChoice
+    from decklog.review.proof.judging import Proof
     from decklog.review.settings import ReviewSettings
 
 NAME = "decklog.toml"
@@ -77,13 +78,16 @@ def gate_of(
     return Gate(log=log, change=change, settings=settings, runner=runner, ask=ask, run_id=run_id, **given)
 
 
-def known_review(log: "Decklog", change: Change, settings: "ReviewSettings", feedback_id: str | None) -> Review | None:
-    """Find what the gate said of exactly this commit by these rules; what was unproven may be proven now."""
+def last_review(log: "Decklog", change: Change, settings: "ReviewSettings", feedback_id: str | None) -> Review | None:
+    """Find what the gate said last of exactly this commit by these rules."""
     found = log.reviews.latest(change.tree, change.patch)
-    if found is None or found.verdict is ReviewVerdict.UNPROVEN:
-        return None
-    is_same = (found.head, found.settings, found.feedback_id) == (change.head, settings.digest, feedback_id)
-    return found.marked_already() if is_same else None
+    is_same = found is not None and (found.head, found.settings, found.feedback_id) == (change.head, settings.digest, feedback_id)
+    return found if is_same else None
+
+
+def _is_settled(log: "Decklog", review: Review) -> bool:
+    """Say whether nothing would come of asking again: what was unproven may be proven now, unless a person let it pass."""
+    return review.verdict is not ReviewVerdict.UNPROVEN or log.reviews.is_overridden(review.id)
 
 
 def review(
@@ -95,16 +99,17 @@ def review(
     say: Callable[[PassResult], object] = lambda _: None,
     feedback_id: str | None = None,
     is_mending: bool = False,
+    proof: "Callable[[Change], Proof] | None" = None,
 ) -> Review:
     """Review a change in a run of its own; one that was killed in the middle goes on where it was."""
     settings = settings_of(change)
-    known = None if again else known_review(log, change, settings, feedback_id)
-    if known is not None:
-        return known
+    last = None if again else last_review(log, change, settings, feedback_id)
+    if last is not None and _is_settled(log, last):
+        return last.marked_already()
     run_id = _run_of(log, change, settings, feedback_id)
     folder = change.repository.state / "reviews" / ref_part(run_id)
     _clear(folder)
-    given = {"make": make, "say": say, "feedback_id": feedback_id, "is_mending": is_mending}
+    given = {"make": make, "say": say, "feedback_id": feedback_id, "is_mending": is_mending, "proof": proof, "last": last}
     try:
         found = gate_of(log, change, settings, folder, run_id=run_id, **given).review()  # type: ignore[arg-type]
     finally:

@@ -177,7 +177,7 @@ class Store:
         names, rows = db.rows(sql, parameters)
         for row in rows:
             self._record(record_class, names, row, "changed", note, redacted)
-        return [record_class.from_row(names, row) for row in rows]
+        return record_class.from_rows(names, rows)
 
     def _compare(self, record_class: "type[R]", bound: "Mapping[str, Any]") -> None:
         """Refuse to build on a row that is not what its newest entry says: the next entry would make it true."""
@@ -206,7 +206,7 @@ class Store:
         names, rows = self._db.rows(sql, bound)
         for row in rows:
             self._record(record_class, (*names, "removed"), (*row, True), "removed", note, redacted)
-        return [record_class.from_row(names, row) for row in rows]
+        return record_class.from_rows(names, rows)
 
     def _lock_first(self, record_class: "type[R]", bound: "Mapping[str, Any]") -> None:
         """Lock the stream of a record before the record itself.
@@ -303,7 +303,7 @@ class Store:
         if " for update" in sql:
             self._lock_first(record_class, bound)
         names, rows = self._db.rows(sql, bound)
-        return [record_class.from_row(names, row) for row in rows]
+        return record_class.from_rows(names, rows)
 
     def _page(
         self,
@@ -327,7 +327,7 @@ class Store:
         names, rows = self._db.rows(f"select * from {record_class.table} {where.sql} order by {by} limit {size + 1}", bound)
         last = dict(zip(names, rows[size - 1], strict=True)) if len(rows) > size else None
         more = to_json([last[name] for name in order]) if last else None
-        return Page((record_class.from_row(names, row) for row in rows[:size]), next=more)
+        return Page(record_class.from_rows(names, rows[:size]), next=more)
 
 
 def _place(cursor: str, parts: int) -> "list[Any]":

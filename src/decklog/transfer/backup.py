@@ -72,6 +72,6 @@ def _extent(log: "Decklog", partial: str, progress: Progress) -> tuple[int, int]
 
 
 def _remove(partial: str) -> None:
-    for name in (partial, f"{partial}-wal", f"{partial}-shm", f"{partial}-lock"):
+    for name in (partial, f"{partial}-journal", f"{partial}-wal", f"{partial}-shm", f"{partial}-lock"):
         if os.path.lexists(name):
             os.unlink(name)

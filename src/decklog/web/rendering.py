@@ -1,6 +1,7 @@
 """Pages as text: templates that escape whatever they are given, and how times, money and words are written in them."""
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -39,10 +40,15 @@ def assets() -> dict[str, bytes]:
     return found
 
 
+# A text in quotes, which stays as it is, or a sign with the blanks around it.
+_SIGNS = re.compile(rb"""('(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`)| *(=>|&&|\|\||[=,?:{}]) *""")
+
+
 def _slimmed(program: bytes) -> bytes:
-    """Leave out what only those read who write it: comments on lines of their own, and how far lines are indented."""
+    """Leave out what only those read who write it: comments on lines of their own, indentation, blanks at signs."""
     lines = (line.strip() for line in program.splitlines())
-    return b"".join(line + b"\n" for line in lines if line and not line.startswith(b"//"))
+    kept = (_SIGNS.sub(lambda found: found[1] or found[2], line) for line in lines if not line.startswith(b"//"))
+    return b"".join(line + b"\n" for line in kept if line)
 
 
 @cache

@@ -1,6 +1,7 @@
 """What one running dashboard is made of: its log, its names, who is logged in, and what is told to open pages."""
 
 from dataclasses import field
+from time import monotonic
 from typing import Any
 
 from decklog.app import Decklog
@@ -9,6 +10,25 @@ from decklog.web.elsewhere import Password
 from decklog.web.live import Feed
 from decklog.web.names import Names
 from decklog.web.sessions import Session, Sessions
+
+
+class NowAndThen:
+    """Says yes at first, and then once in so many seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._said = -seconds
+
+    def is_time(self) -> bool:
+        now = monotonic()
+        if now - self._said < self._seconds:
+            return False
+        self._said = now
+        return True
+
+
+# What was added to runs that are over is looked for so often: to look at those that go on costs the same however many are over.
+_WHOLE_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -23,6 +43,8 @@ class Site:
     key: str | None = None
     # What whoever comes from another machine logs in with.
     password: Password | None = None
+    # When a search looks into every run for what is new.
+    whole_searches: NowAndThen = field(default_factory=lambda: NowAndThen(_WHOLE_SECONDS))
 
     @property
     def is_read_only(self) -> bool:

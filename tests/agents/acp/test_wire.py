@@ -13,6 +13,7 @@ from decklog.agents.history import HistoryImport
 from decklog.agents.recorder import Recorder
 from decklog.agents.spool import Spool
 from tests.agents.acp.told import Session, bodies, facts
+from tests.conftest import on_both
 
 
 @pytest.fixture
@@ -65,6 +66,7 @@ def test_a_turn_is_on_record_with_what_was_said_done_and_spent(session: Session,
     assert log.journal.verify().ok
 
 
+@on_both
 def test_however_often_lines_are_taken_in_the_record_is_the_same(session: Session, log: Decklog) -> None:
     """Whoever takes in may be killed after any line, before or after that is known."""
     turn(session)

@@ -1,8 +1,11 @@
 """Agents' own programs under the conductor, with a model that answers by script: each lands, whatever it meets."""
 
 import json
+import os
+import random
 import signal
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,14 +15,14 @@ import pytest
 
 from decklog import Decklog
 from decklog.conductor.site import Site
+from decklog.tools.shell.process_identity import Identity
 from tests.agents.fake_model import FakeModel, Step, Use
 from tests.agents.real.editors import CLAUDE_ADAPTER, CODEX_ADAPTER, NODE
 from tests.agents.real.programs import CLAUDE, CODEX, GEMINI, OPENCODE, needs
 from tests.conductor.plans import SETTINGS, Work, landed, landed_titles, make_checked_repository, settle, states, task_of
-from tests.conductor.test_kills import conducted
+from tests.conductor.test_kills import check_whole, conducted, conducting, ended, site_of
 
 TEXT = "def triple(a):\n    return a * 3\n"
-PATCH = "*** Begin Patch\n*** Add File: triple.py\n" + "".join(f"+{line}\n" for line in TEXT.splitlines()) + "*** End Patch\n"
 PIECE: dict[str, Any] = {"name": "triple", "title": "Piece triple", "objective": "lane=work go", "paths": ["triple.py"]}
 SLOW = {**PIECE, "objective": "lane=slow go"}
 
@@ -31,8 +34,10 @@ class Ground:
     folder: Path
     model: FakeModel
     target: str
-    # So often the program asks again for what it was refused, the first time counted.
-    tries: int = 2
+    # How its model has it write a file.
+    use: Callable[[str, str], Use]
+    # So often it is refused where it meets a quota.
+    tries: int
 
     def work(self) -> Site:
         with Decklog.open(self.target) as log:
@@ -130,37 +135,45 @@ def _settings(program: str, env: dict[str, str], more: str = "") -> str:
     return SETTINGS + own
 
 
-WRITE, APPLY = Use("Write", {"file_path": "triple.py", "content": TEXT}), Use("apply_patch", {"input": PATCH})
-ADD = Use("write_file", {"file_path": "triple.py", "content": TEXT})
-PUT = Use("write", {"filePath": "triple.py", "content": TEXT})
+def by_write(path: str, text: str) -> Use:
+    return Use("Write", {"file_path": path, "content": text})
+
+
+def by_patch(path: str, text: str) -> Use:
+    lines = "".join(f"+{line}\n" for line in text.splitlines())
+    return Use("apply_patch", {"input": f"*** Begin Patch\n*** Add File: {path}\n{lines}*** End Patch\n"})
+
+
+def by_write_file(path: str, text: str) -> Use:
+    return Use("write_file", {"file_path": path, "content": text})
+
+
+def by_plain_write(path: str, text: str) -> Use:
+    return Use("write", {"filePath": path, "content": text})
+
+
 PROGRAMS = {
-    "claude": (CLAUDE, claude_settings, WRITE),
-    "codex": (CODEX, codex_settings, APPLY),
-    "claude-acp": (CLAUDE_ADAPTER, claude_by_adapter, WRITE),
-    "codex-acp": (CODEX_ADAPTER, codex_by_adapter, APPLY),
-    "gemini": (GEMINI, gemini_settings, ADD),
-    "gemini-acp": (GEMINI, gemini_by_protocol, ADD),
-    "opencode": (OPENCODE, opencode_settings, PUT),
-    "opencode-acp": (OPENCODE, opencode_by_protocol, PUT),
+    "claude": (CLAUDE, claude_settings, by_write),
+    "codex": (CODEX, codex_settings, by_patch),
+    "claude-acp": (CLAUDE_ADAPTER, claude_by_adapter, by_write),
+    "codex-acp": (CODEX_ADAPTER, codex_by_adapter, by_patch),
+    "gemini": (GEMINI, gemini_settings, by_write_file),
+    "gemini-acp": (GEMINI, gemini_by_protocol, by_write_file),
+    "opencode": (OPENCODE, opencode_settings, by_plain_write),
+    "opencode-acp": (OPENCODE, opencode_by_protocol, by_plain_write),
 }
 
 
-# How these meet trouble is known; the others wait for minutes before they give up what they were refused.
-STURDY = ("claude", "codex", "claude-acp", "codex-acp")
+# These give up what they were refused twice. Codex's adapter does at once, and the others ask again for minutes.
+REFUSED_TWICE = ("claude", "codex", "claude-acp")
 
 
 def _asked(name: str) -> Any:
     return pytest.param(name, marks=needs(PROGRAMS[name][0]))
 
 
-@pytest.fixture(params=[_asked(name) for name in STURDY])
-def ground(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ground]:
-    with _prepared(request.param, tmp_path, monkeypatch) as ground:
-        yield ground
-
-
 @pytest.fixture(params=[_asked(name) for name in PROGRAMS])
-def any_ground(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ground]:
+def ground(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ground]:
     with _prepared(request.param, tmp_path, monkeypatch) as ground:
         yield ground
 
@@ -172,16 +185,16 @@ def _prepared(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     (home / "bin").mkdir(parents=True)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("PATH", f"{program.parent}:{home}/bin:/usr/local/bin:/usr/bin:/bin")
-    steps = [Step("I write it.", (use,)), Step("It is written.")]
+    steps = [Step("I write it.", (use("triple.py", TEXT),)), Step("It is written.")]
     slow = [steps[0], Step("It is written.", seconds=6)]
     with FakeModel({"work": steps, "slow": slow}) as model:
         folder = make_checked_repository(tmp_path / "repository")
         settle(folder, settings(model, home))
-        yield Ground(folder, model, str(tmp_path / "decklog.db"), tries=1 if program == CODEX_ADAPTER else 2)
+        yield Ground(folder, model, str(tmp_path / "decklog.db"), use, tries=2 if name in REFUSED_TWICE else 1)
 
 
-def test_a_piece_lands(any_ground: Ground) -> None:
-    any_ground.check_landed(any_ground.work())
+def test_a_piece_lands(ground: Ground) -> None:
+    ground.check_landed(ground.work())
 
 
 def test_a_quota_costs_no_attempt(ground: Ground) -> None:
@@ -206,10 +219,72 @@ def test_a_lost_login_waits_for_a_person(ground: Ground) -> None:
     ground.check_landed(ground.work())
 
 
-@pytest.mark.parametrize("any_ground", [_asked(name) for name in (*STURDY, "gemini", "gemini-acp", "opencode")], indirect=True)
-def test_a_program_outlives_its_conductor_and_is_adopted(any_ground: Ground) -> None:
-    assert conducted(any_ground.target, any_ground.folder, (SLOW,), "spawn:settled") == -signal.SIGKILL
-    with Decklog.open(any_ground.target) as log:
-        site = Work(log, any_ground.folder, SLOW).run()
+@pytest.mark.parametrize("ground", [_asked(name) for name in PROGRAMS if name != "opencode-acp"], indirect=True)
+def test_a_program_outlives_its_conductor_and_is_adopted(ground: Ground) -> None:
+    assert conducted(ground.target, ground.folder, (SLOW,), "spawn:settled") == -signal.SIGKILL
+    with Decklog.open(ground.target) as log:
+        site = Work(log, ground.folder, SLOW).run()
         assert len(log.effects.find(site.run_id, tool="conductor.spawn")) == 1, "it was not started again"
-    any_ground.check_landed(site)
+    ground.check_landed(site)
+
+
+# While the models of so many programs take their time, conductors are killed so often.
+KILLS, PIECES = 5, 6
+
+
+def _killed_at_work(ground: Ground, pieces: tuple[dict[str, Any], ...], chance: random.Random) -> bool:
+    """Kill a conductor while one of its programs waits for its model; say no when there was nothing left to work on."""
+    asked, child = len(ground.model.requests), conducting(ground.target, ground.folder, pieces)
+    end = time.monotonic() + 120
+    while len(ground.model.requests) == asked and time.monotonic() < end and os.waitpid(child, os.WNOHANG)[0] == 0:
+        time.sleep(0.01)
+    if len(ground.model.requests) == asked:
+        return False
+    time.sleep(chance.uniform(0.0, 0.4))
+    os.kill(child, signal.SIGKILL)
+    return ended(child) == -signal.SIGKILL
+
+
+def _kill_supervisors(folder: Path) -> None:
+    for note in folder.glob("**/running.json"):
+        Identity.from_text(json.loads(note.read_text())["supervisor"]).send(signal.SIGKILL)
+
+
+@pytest.mark.parametrize("with_supervisors", [False, True])
+@pytest.mark.parametrize("ground", [_asked(name) for name in ("claude", "codex")], indirect=True)
+def test_programs_whose_conductor_is_killed_while_they_work_land_each_piece_once(ground: Ground, with_supervisors: bool) -> None:
+    chance = random.Random(5)
+    pieces = []
+    for number in range(PIECES):
+        name = f"p{number}"
+        pieces.append({"name": name, "title": f"Piece {name}", "objective": f"lane={name} go", "paths": [f"{name}.py"]})
+        write = ground.use(f"{name}.py", f"value = {number}\n")
+        ground.model.script[name] = [Step("I write it.", (write,), seconds=1.0), Step("It is written.", seconds=1.5)]
+    with Decklog.open(ground.target) as log:
+        site = Work(log, ground.folder, *pieces).site()
+    kills = 0
+    while kills < KILLS and _killed_at_work(ground, tuple(pieces), chance):
+        kills += 1
+        if with_supervisors:
+            _kill_supervisors(site.folder)
+    assert kills == KILLS
+    assert conducted(ground.target, ground.folder, tuple(pieces), None, seconds=240) == 0
+    with Decklog.open(ground.target) as log:
+        site = site_of(log, ground.folder, tuple(pieces))
+        assert sorted(landed_titles(site)) == [f"Piece p{number}" for number in range(PIECES)]
+        assert [landed(site, f"p{number}.py") for number in range(PIECES)] == [f"value = {number}" for number in range(PIECES)]
+        assert {task.failures for task in log.tasks.find(site.run_id, limit=200)} == {0}
+        check_whole(log, site, ground.folder)
+        _check_charged(log, site, ground, with_supervisors=with_supervisors)
+
+
+def _check_charged(log: Decklog, site: Site, ground: Ground, *, with_supervisors: bool) -> None:
+    """Hold what was charged against what the model gave: all of it, or at least that of the attempts that came to their end."""
+    charged = sum(charge.output_tokens for charge in log.ledger.find(site.run_id, limit=200))
+    given = sum(one.step.output_tokens for one in ground.model.given)
+    if with_supervisors:
+        assert PIECES * 2 * Step().output_tokens <= charged <= given
+    else:
+        assert charged == given
+        started = log.effects.find(site.run_id, tool="conductor.spawn", state="done", limit=200)  # type: ignore[arg-type]
+        assert len(started) == PIECES, "none was started again"

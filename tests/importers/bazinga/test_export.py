@@ -10,6 +10,7 @@ from decklog import Conflict, Decklog, ManualClock
 from decklog.importers.bazinga.export import BazingaExport
 from decklog.importers.bazinga.importer import BazingaImport
 from decklog.importers.engine.source import Source
+from tests.conftest import on_both
 from tests.importers.bazinga.bazinga_files import ROWS, build
 
 
@@ -33,6 +34,7 @@ def _by_key(rows: list[dict[str, object]]) -> list[dict[str, object]]:
     return sorted(rows, key=lambda row: json.dumps(row, sort_keys=True))
 
 
+@on_both
 def test_a_file_that_was_imported_is_written_back_row_by_row(log: Decklog, tmp_path: Path) -> None:
     original, written = tmp_path / "in.db", tmp_path / "out.db"
     build(original, 19)

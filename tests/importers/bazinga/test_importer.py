@@ -11,6 +11,7 @@ from decklog.errors import SchemaTooNew
 from decklog.importers.bazinga.export import BazingaExport
 from decklog.importers.bazinga.importer import BazingaImport
 from decklog.importers.engine.report import Fate
+from tests.conftest import on_both
 from tests.importers.bazinga.bazinga_files import HISTORY, build
 
 VERSIONS = range(1, 20)
@@ -51,6 +52,7 @@ def test_every_version_arrives_whole_and_a_second_import_changes_nothing(sqlite_
     assert sqlite_log.journal.verify().ok
 
 
+@on_both
 def test_what_the_file_says_is_what_the_log_says(log: Decklog, file: Path) -> None:
     build(file, 19)
 
@@ -101,6 +103,7 @@ def test_a_dry_run_says_all_and_does_nothing(log: Decklog, file: Path) -> None:
     assert log.journal.heads() == []
 
 
+@on_both
 def test_a_later_import_brings_what_is_new_and_what_moved_on(log: Decklog, file: Path) -> None:
     build(file, 19)
     BazingaImport(log, str(file)).run()

@@ -10,6 +10,7 @@ import pytest
 from decklog import Conflict, Decklog
 from decklog.importers.beads.export import BeadsExport
 from decklog.importers.beads.importer import BeadsImport
+from tests.conftest import on_both
 from tests.importers import claims
 from tests.importers.beads.beads_files import EVERY_FIELD, MEMORIES, issue, issues, write
 
@@ -45,6 +46,7 @@ def _plain(found: dict[str, Any]) -> dict[str, Any]:
     return {**{name: value for name, value in kept.items() if name not in times}, **parts}
 
 
+@on_both
 def test_what_was_imported_comes_back_as_it_was(log: Decklog, file: Path, tmp_path: Path) -> None:
     BeadsImport(log, str(file), run_id="beads").run()
 

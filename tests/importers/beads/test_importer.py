@@ -10,6 +10,7 @@ from decklog import Decklog
 from decklog.importers.beads.importer import BeadsImport
 from decklog.importers.engine.report import Fate, Report
 from decklog.stores.journal.entry import COLUMNS_KEPT, ROW_KEPT
+from tests.conftest import on_both
 from tests.importers import claims
 from tests.importers.beads.beads_files import BROKEN, EVERY_FIELD, KINDS, counts, issue, lines, needs, write
 
@@ -28,6 +29,7 @@ def _take(log: Decklog, path: Path, *found: dict[str, object]) -> Report:
     return _taker(path)(log)
 
 
+@on_both
 def test_every_row_arrives_once_and_a_second_import_changes_nothing(log: Decklog, file: Path) -> None:
     report = claims.check_whole(log, _taker(file), counts())
 

@@ -12,6 +12,7 @@ from decklog.importers.bazinga.importer import BazingaImport
 from decklog.importers.engine import landing
 from decklog.importers.engine.report import Fate
 from decklog.stores.journal.entry import COLUMNS_KEPT, ROW_KEPT
+from tests.conftest import on_both
 from tests.importers.bazinga.bazinga_files import ROWS, build
 
 MANY = 2300
@@ -39,6 +40,7 @@ def _bodies(log: Decklog, stream: str) -> list[str]:
     return [entry.body or "" for entry in log.journal.tail(stream, follow=False) if (entry.body or "").startswith("line ")]
 
 
+@on_both
 def test_many_rows_arrive_in_order_and_once(log: Decklog, tmp_path: Path) -> None:
     build(tmp_path / "in.db", 19, more={"orchestration_logs": _logs(MANY)})
 
@@ -51,6 +53,7 @@ def test_many_rows_arrive_in_order_and_once(log: Decklog, tmp_path: Path) -> Non
     assert log.journal.verify().ok
 
 
+@on_both
 def test_rows_that_cannot_be_taken_are_kept_among_many_that_can(log: Decklog, tmp_path: Path) -> None:
     rows = _logs(MANY)
     for number in (0, 777, 1500, 1501):
@@ -90,6 +93,7 @@ def test_a_row_that_is_too_long_for_a_record_is_refused_alone(tmp_path: Path) ->
         assert len(_bodies(log, "bazinga_1")) + len(_bodies(log, "bazinga_2")) == 1199
 
 
+@on_both
 def test_what_a_row_left_over_is_named_by_the_entry_it_became(log: Decklog, tmp_path: Path) -> None:
     rows = [{**row, "event_payload": "{broken"} for row in _logs(30)]
     build(tmp_path / "in.db", 19, more={"orchestration_logs": rows})
@@ -102,6 +106,7 @@ def test_what_a_row_left_over_is_named_by_the_entry_it_became(log: Decklog, tmp_
     assert all(entries[entry.payload["made"]].key.endswith(f":{entry.payload['id']}") for entry in beside)
 
 
+@on_both
 @pytest.mark.parametrize("characters", [1, 20_000])
 def test_large_rows_make_small_batches(log: Decklog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, characters: int) -> None:
     monkeypatch.setattr(landing, "_CHARACTERS", 100_000)

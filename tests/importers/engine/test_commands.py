@@ -8,8 +8,8 @@ import pytest
 
 from decklog import NotFound
 from decklog.cli.call import Call
-from decklog.cli.commands.exporting import export_bazinga
-from decklog.cli.commands.importing import import_bazinga, import_gaia, import_runstore
+from decklog.cli.commands.exchange.exporting import export_bazinga
+from decklog.cli.commands.exchange.importing import import_bazinga, import_gaia, import_runstore
 from tests.importers.bazinga.bazinga_files import build
 from tests.importers.other_files import build_gaia, build_runstore
 

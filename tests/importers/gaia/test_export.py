@@ -10,12 +10,13 @@ import pytest
 
 from decklog import Conflict, Decklog, ManualClock, NotFound
 from decklog.cli.call import Call
-from decklog.cli.commands.exporting import export_gaia
+from decklog.cli.commands.exchange.exporting import export_gaia
 from decklog.errors import DiskFull
 from decklog.importers.gaia.export import GaiaExport
 from decklog.importers.gaia.importer import GaiaImport
 from decklog.importers.gaia.schema import DATABASES, TABLES
 from decklog.importers.runstore.importer import RunStoreImport
+from tests.conftest import on_both
 from tests.importers.comparing import records_of, rows_of, said_in, schema_of, settings_of
 from tests.importers.gaia.gaia_home import LEARNINGS, build_full_home, record_everything
 from tests.importers.other_files import GAIA_ROWS, SELF_EDIT, build_runstore
@@ -40,6 +41,7 @@ def _files(home: Path) -> dict[str, bytes]:
     return {str(path.relative_to(home)): path.read_bytes() for path in found}
 
 
+@on_both
 def test_a_home_that_was_imported_is_written_back_row_by_row(log: Decklog, home: Path, written: Path) -> None:
     GaiaImport(log, str(home)).run()
 

@@ -10,6 +10,7 @@ from decklog.importers.engine.report import Fate
 from decklog.importers.gaia.export import GaiaExport
 from decklog.importers.gaia.importer import GaiaImport
 from decklog.importers.gaia.schema import DATABASES
+from tests.conftest import on_both
 from tests.importers.other_files import build_gaia
 
 
@@ -18,6 +19,7 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "gaia"
 
 
+@on_both
 def test_everything_arrives_and_a_second_import_changes_nothing(log: Decklog, home: Path) -> None:
     counts = build_gaia(home)
 

@@ -11,6 +11,7 @@ from decklog.errors import Unavailable
 from decklog.importers.engine.report import Fate
 from decklog.importers.github.importer import GithubImport
 from decklog.stores.journal.entry import ROW_KEPT
+from tests.conftest import on_both
 from tests.importers import claims
 from tests.importers.github.github_files import FULL, T2, by_api, by_gh, counts, issues, write
 
@@ -24,6 +25,7 @@ def file(tmp_path: Path) -> Path:
     return write(tmp_path / "issues.json")
 
 
+@on_both
 def test_every_row_arrives_once_and_a_second_import_changes_nothing(log: Decklog, file: Path) -> None:
     report = claims.check_whole(log, _taker(file), counts())
 

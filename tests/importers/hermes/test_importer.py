@@ -9,6 +9,7 @@ from decklog import Decklog, Invalid
 from decklog.importers.engine.report import Fate
 from decklog.importers.hermes.importer import STATES, HermesImport
 from decklog.stores.journal.entry import ROW_KEPT
+from tests.conftest import on_both
 from tests.importers import claims
 from tests.importers.hermes.hermes_files import FULL, T0, build, build_home, counts
 
@@ -22,6 +23,7 @@ def home(tmp_path: Path) -> Path:
     return build_home(tmp_path / "hermes")
 
 
+@on_both
 def test_every_row_arrives_once_and_a_second_import_changes_nothing(log: Decklog, home: Path) -> None:
     report = claims.check_whole(log, _taker(home), counts())
 

@@ -81,11 +81,11 @@ WRITES = [
 ]
 
 
-def build(path: Path, *, reverse: bool = False, checkpoints: list[Any] | None = None) -> Path:
+def build(path: Path, *, reverse: bool = False, checkpoints: list[Any] | None = None, writes: list[Any] | None = None) -> Path:
     path.unlink(missing_ok=True)
     db = apsw.Connection(str(path))
     db.execute(SCHEMA)
-    for table, rows in (("checkpoints", checkpoints or CHECKPOINTS), ("writes", WRITES)):
+    for table, rows in (("checkpoints", checkpoints or CHECKPOINTS), ("writes", writes or WRITES)):
         for row in reversed(rows) if reverse else rows:
             db.execute(f"insert into {table} values ({', '.join('?' for _ in row)})", row)
     db.close()

@@ -9,6 +9,7 @@ from decklog import Decklog, Invalid
 from decklog.importers.engine.report import Fate
 from decklog.importers.langgraph.importer import LangGraphImport
 from decklog.importers.langgraph.msgpack import decoded
+from tests.conftest import on_both
 from tests.every import every
 from tests.importers import claims
 from tests.importers.langgraph.langgraph_files import CHECKPOINTS, build, counts, document, packed
@@ -23,6 +24,7 @@ def file(tmp_path: Path) -> Path:
     return build(tmp_path / "checkpoints.sqlite")
 
 
+@on_both
 def test_every_row_arrives_once_and_a_second_import_changes_nothing(log: Decklog, file: Path) -> None:
     report = claims.check_whole(log, _taker(file), counts())
 

@@ -9,9 +9,10 @@ import pytest
 
 from decklog import Conflict, Decklog, ManualClock, NotFound
 from decklog.cli.call import Call
-from decklog.cli.commands.exporting import export_runstore
+from decklog.cli.commands.exchange.exporting import export_runstore
 from decklog.importers.runstore.export import RunStoreExport
 from decklog.importers.runstore.importer import TABLES, RunStoreImport
+from tests.conftest import on_both
 from tests.importers.comparing import records_of, rows_of, said_in, schema_of, settings_of
 from tests.importers.other_files import T0, T1, T2, build_runstore
 
@@ -50,6 +51,7 @@ def written(tmp_path: Path) -> Path:
     return tmp_path / "out.db"
 
 
+@on_both
 def test_a_file_that_was_imported_is_written_back_row_by_row(log: Decklog, source: Path, written: Path) -> None:
     RunStoreImport(log, str(source)).run()
 

@@ -9,6 +9,7 @@ from decklog import Decklog, Invalid
 from decklog.importers.engine.report import Fate
 from decklog.importers.runstore.export import RunStoreExport
 from decklog.importers.runstore.importer import RunStoreImport
+from tests.conftest import on_both
 from tests.importers.other_files import T1, build_runstore
 
 
@@ -17,6 +18,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "runs.db"
 
 
+@on_both
 def test_everything_arrives_and_a_second_import_changes_nothing(log: Decklog, file: Path) -> None:
     counts = build_runstore(file)
 
@@ -32,6 +34,7 @@ def test_everything_arrives_and_a_second_import_changes_nothing(log: Decklog, fi
     assert log.journal.verify().ok
 
 
+@on_both
 def test_what_the_file_says_is_what_the_log_says(log: Decklog, file: Path) -> None:
     build_runstore(file)
 

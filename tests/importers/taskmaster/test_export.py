@@ -11,6 +11,7 @@ from decklog import Conflict, Decklog
 from decklog.importers.engine.report import Fate
 from decklog.importers.taskmaster.export import TaskMasterExport
 from decklog.importers.taskmaster.importer import TaskMasterImport
+from tests.conftest import on_both
 from tests.importers import claims
 from tests.importers.taskmaster.taskmaster_files import document, task, write
 
@@ -40,6 +41,7 @@ def _plain(found: dict[str, Any]) -> dict[str, Any]:
     return {"priority": "medium", **kept}
 
 
+@on_both
 def test_what_was_imported_comes_back_as_it_was(log: Decklog, tmp_path: Path) -> None:
     _take(log, write(tmp_path / "tasks.json"))
 

@@ -10,6 +10,7 @@ from decklog import Decklog, Invalid
 from decklog.importers.engine.report import Fate
 from decklog.importers.taskmaster.importer import TaskMasterImport
 from decklog.stores.journal.entry import ROW_KEPT
+from tests.conftest import on_both
 from tests.importers import claims
 from tests.importers.taskmaster.taskmaster_files import T1, conflicted, counts, document, task, write
 
@@ -23,6 +24,7 @@ def file(tmp_path: Path) -> Path:
     return write(tmp_path / "tasks.json")
 
 
+@on_both
 def test_every_row_arrives_once_and_a_second_import_changes_nothing(log: Decklog, file: Path) -> None:
     claims.check_whole(log, _taker(file), counts())
 

@@ -9,6 +9,7 @@ from decklog import Decklog, Invalid
 from decklog.importers.engine.report import Fate
 from decklog.importers.vibekanban.importer import VibeKanbanImport
 from decklog.stores.journal.entry import ROW_KEPT
+from tests.conftest import on_both
 from tests.importers import claims
 from tests.importers.vibekanban.vibekanban_files import EARLIER, ROWS, build, counts, task, text
 
@@ -25,6 +26,7 @@ def file(tmp_path: Path) -> Path:
     return build(tmp_path / "db.v2.sqlite")
 
 
+@on_both
 def test_every_row_arrives_once_and_a_second_import_changes_nothing(log: Decklog, file: Path) -> None:
     report = claims.check_whole(log, _taker(file), counts())
 

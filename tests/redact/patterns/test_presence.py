@@ -1,8 +1,8 @@
 """One pass tells what a text has to be searched for: what it leaves out would have found nothing."""
 
-import os
 import random
 from collections.abc import Iterator
+from functools import cache
 from re import _parser  # type: ignore[attr-defined]
 from string import ascii_letters, digits
 from typing import Any
@@ -15,15 +15,17 @@ from decklog.redact.patterns.presence import Presence, loosened
 from decklog.redact.rules.table import PREFIXED, SHAPED
 from decklog.redact.view import looked_through
 from tests.redact.batches import rounds, strangers
+from tests.searches import FULL
 
 BATCHES = ("third", "fourth", "fifth", "sixth")
 
 
+@cache
 def texts() -> list[str]:
     """Give every text of the strangers and every secret of our own rounds, or every eighth."""
     found = [text for batch in BATCHES for text in _of(batch)]
     found += [case.text for batch in rounds.ROUNDS for case in rounds.secrets(batch, strangers.SEED)]
-    return found if "DECKLOG_TEST_FULL" in os.environ else found[::8]
+    return found if FULL else found[::8]
 
 
 def _of(batch: str) -> Iterator[str]:

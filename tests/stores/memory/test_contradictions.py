@@ -109,8 +109,11 @@ def test_a_superseded_lesson_that_is_learned_again_is_told_and_can_hold_again(lo
     assert (learned.id, learned.superseded_by, learned.sightings) == (old, new, 2)
     assert new in learned.warnings[0]
     assert [hit.id for hit in log.memory.peek("migrations deploy")] == [new]
-    [found] = log.memory.contradictions(state="settled")  # type: ignore[arg-type]
+    [found] = log.memory.contradictions()
     assert found.about == "after / before"
+    assert f"settle {found.id} {old}" in learned.warnings[0]
+    log.memory.settle(found.id, old)
+    assert (log.memory.get(old).superseded_by, log.memory.get(new).superseded_by) == (None, old)
 
 
 def test_a_superseded_lesson_of_which_nothing_was_known_is_settled_by_the_verb_that_its_warning_names(log: Decklog) -> None:
@@ -133,6 +136,11 @@ def test_what_was_only_recalled_is_not_learned_back(log: Decklog, run_id: str, c
     parroted = log.memory.remember("task_outcomes", BEFORE)
     assert (parroted.id, parroted.sightings, parroted.already) == (lesson.id, 1, True)
     assert "recalled lately" in parroted.warnings[0]
+    newer = log.memory.remember("task_outcomes", "Nobody has to run migrations by hand any more")
+    log.memory.supersede(lesson.id, newer.id)
+    [_, told] = log.memory.remember("task_outcomes", BEFORE).warnings
+    assert newer.id in told
+    log.memory.reinstate(lesson.id)
     seen = log.journal.append(run_id, "the deploy failed without its migrations")
     assert log.memory.remember("task_outcomes", BEFORE, refs=[seen.id]).sightings == 2
     clock.advance(days=2)

@@ -150,6 +150,7 @@ def test_a_lesson_goes_stale_with_what_it_holds_for_until_it_is_learned_again(lo
         {"versions": ["python"]},
         {"paths": "src"},
         {"paths": ["/"]},
+        {"paths": ["src/parser/**"]},
         {"commit": "HEAD"},
     ],
 )

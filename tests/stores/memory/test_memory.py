@@ -187,6 +187,16 @@ def test_the_same_words_in_another_topic_or_project_are_another_lesson(log: Deck
     assert log.memory.remember("failure_patterns", CYCLE, project="bank").sightings == 2
 
 
+def test_what_a_crowd_of_projects_has_learned_is_known_in_each(log: Decklog) -> None:
+    with log.transaction():
+        for number in range(40):
+            log.memory.remember("task_outcomes", "Close the file before the test ends.", project=f"p{number}")
+    again = log.memory.remember("task_outcomes", "Before the test ends, close the file.", project="p39")
+    assert again.sightings == 2
+    contrary = log.memory.remember("task_outcomes", "Close the file after the test ends.", project="p39")
+    assert [again.id in warning for warning in contrary.warnings] == [True]
+
+
 def test_what_a_second_sighting_knows_is_added_to_the_first(log: Decklog) -> None:
     first = log.memory.remember("flaky_tests", PORT, payload={"test_fqn": "t::a"})
     log.memory.remember("flaky_tests", PORT, payload={"test_fqn": "t::b", "environment_factors": "firewall"})
@@ -467,3 +477,11 @@ def test_a_recalled_lesson_shows_what_it_rests_on(log: Decklog, run_id: str, clo
     claim = log.tasks.claim(other, worker="w", recall=True)
     [first, *_] = claim.as_dict()["lessons"][0]["evidence"]
     assert (first["run_id"], first["task_id"], first["refs"]) == (run_id, "earlier", [entry.id])
+
+
+def test_a_memory_whose_entries_are_gone_is_indexed_to_its_end(log: Decklog) -> None:
+    log.db.write(
+        lambda: log.db.count("insert into streams (name, created_at, in_order) values ('@memory', '2026-01-01T00:00:00Z', 1)", {})
+    )
+    assert log.memory.reindex() == 0
+    assert list(log.memory.recall("anything")) == []

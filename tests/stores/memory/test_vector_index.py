@@ -2,10 +2,13 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Timer
 
+import psycopg
 import pytest
 
 from decklog import Decklog, Invalid, ManualClock
+from decklog.db.postgres.database import PostgresDatabase
 from decklog.stores.memory.neighbours.on_server import NeighboursOnServer
 from tests.stores.memory.test_memory_vectors import LESSONS, QUESTION, Letters
 
@@ -50,6 +53,17 @@ def test_the_index_finds_what_comparing_all_finds(taught: Decklog, postgres_url:
         other.memory.embedder = Quoted()
         assert _told(other) == before
         assert _is_asked(other)
+
+
+def test_an_index_may_take_longer_than_a_server_may_be_silent(taught: Decklog, postgres_url: str) -> None:
+    assert isinstance(taught.db, PostgresDatabase)
+    taught.db.connections.patience_seconds = 1.0
+    with psycopg.connect(postgres_url) as writing:
+        writing.execute("lock table lesson_vectors in row exclusive mode")
+        later = Timer(1.5, writing.rollback)
+        later.start()
+        assert taught.memory.index_vectors() is True
+        later.join()
 
 
 def test_the_planner_takes_the_index(taught: Decklog) -> None:

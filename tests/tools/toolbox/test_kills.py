@@ -12,7 +12,7 @@ from benchmarks.effects import DONE, PENDING, Driver, Ground
 from decklog.tools.sandbox.sandbox import Kind
 from tests.waiting import wait_until
 
-KILLS = 40 if "DECKLOG_TEST_FULL" in os.environ else 8
+KILLS = 40 if "DECKLOG_TEST_FULL" in os.environ else 4
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork.*:DeprecationWarning")
 
 

@@ -1,9 +1,6 @@
 """What is not whole in the target is found, whatever became of it on the way; a move that was killed goes on from any point."""
 
-import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +10,7 @@ from decklog.errors import Damaged
 from decklog.stores.journal.blobs import keep
 from decklog.transfer.move import table_check
 from decklog.transfer.move.move import Move
+from tests.db.processes import alone
 from tests.transfer.conftest import Filled, exported
 
 # Takes the place of a row: SQLite and PostgreSQL check a statement's keys row by row, so they pass through a free one.
@@ -120,27 +118,6 @@ def test_a_second_process_finds_the_same_in_the_tables(
         Move(source, log).run()
 
 
-KILLED = """
-import os, signal, sys
-from decklog import Decklog
-from decklog.transfer.move.move import Move
-phase, calls = sys.argv[3], int(sys.argv[4])
-def progress(what, done, whole):
-    global calls
-    if what == phase:
-        calls -= 1
-        if not calls:
-            os.kill(os.getpid(), signal.SIGKILL)
-with Decklog.open(sys.argv[1], read_only=True) as source, Decklog.open(sys.argv[2], migrate=True) as target:
-    Move(source, target, progress).run()
-"""
-
-
-def run_apart(program: str, *arguments: object) -> int:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    return subprocess.run([sys.executable, "-c", program, *map(str, arguments)], env=environment, check=False).returncode
-
-
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Filled:
     """A log that takes three steps to move: the first hundred entries, the next five thousand and the rest."""
@@ -154,7 +131,8 @@ def test_a_move_that_is_killed_in_any_phase_goes_on(
     phase: str, calls: int, large: Filled, tmp_path: Path, target: str, clock: ManualClock
 ) -> None:
     large.copied(tmp_path / "source.db", clock)
-    assert run_apart(KILLED, tmp_path / "source.db", target, phase, calls) == -signal.SIGKILL
+    died = alone("move_until_killed", str(tmp_path / "source.db"), target, phase, calls)
+    assert died == {"error": f"ended with status {signal.SIGKILL.value}"}
     with Decklog.open(tmp_path / "source.db", read_only=True) as source, Decklog.open(target, clock=clock) as log:
         assert log.journal.verify().ok
         there = sum(head["seq"] for head in log.journal.heads())

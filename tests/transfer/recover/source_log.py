@@ -9,6 +9,7 @@ from typing import Any
 from decklog import Decklog, ManualClock
 from tests.db import saved_logs
 from tests.importers.other_files import PASSES
+from tests.stores.content.graph_records import fill_graphs
 from tests.transfer.conftest import fill
 
 
@@ -27,6 +28,7 @@ def fill_every_store(log: Decklog, clock: ManualClock) -> None:
     desk.mends.begin("run_1", feedback.id, repo="repository", base="a")
     desk.self_edits.record("https://example.invalid/1", "test", ["a.py"], "aaa", "bbb", PASSES, 88, "approved")
     desk.states.save_snapshot("run_1", "parked", {"task_id": "parked", "paused_at": "2026-01-01T00:00:00Z", "reason": "CI"})
+    fill_graphs(desk, "run_1")
     desk.effects.intend("run_1", "push", "git", key="k1", actor="host:1")
     desk.processes.started(
         "run_1", "p1", command={"argv": ["make"]}, cwd="/", root="/", folder="/", sandbox="none", keeper="k", pid=7

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.searches import FULL
 from tests.transfer.recover.damage import KINDS, Outcome, try_out
 from tests.transfer.recover.source_log import source_log
 from tests.transfer.recover.truth import Truth
 
-# Each kind with a write-ahead log and without one; `python -m benchmarks.damage` goes through a hundred of a larger log.
-SEEDS = range(2 * len(KINDS))
+# Each kind with a write-ahead log or without one, in full both; `python -m benchmarks.damage` tries a hundred of a larger log.
+SEEDS = range(2 * len(KINDS)) if FULL else [kind + kind % 2 * len(KINDS) for kind in range(len(KINDS))]
 
 
 @pytest.fixture(scope="module")

@@ -72,7 +72,7 @@ def test_one_flipped_bit_in_the_name_of_an_entrys_stream_costs_nothing(path: Pat
     [(seq,)] = rows(path, "select seq from entries where kind = 'change' and record_table = 'tasks' and seq > 60 limit 1")
     content = path.read_bytes()
     [(hash,)] = rows(path, f"select hash from entries where seq = {seq}")
-    flip(path, content.rindex(b"run_3", 0, content.index(hash.encode())) + 1)
+    flip(path, content.rindex(b"run_3", 0, content.index(bytes.fromhex(hash))) + 1)
     report, new = recovered(path)
     assert [(stream.stream, stream.missing, stream.altered) for stream in report.streams] == [("run_3", [], [])]
     assert truth.found_in(new) == (set(truth.content), 0)
@@ -156,7 +156,7 @@ def test_what_the_manager_proved_and_is_lost_is_named_and_everything_else_comes_
     Path(f"{path}-wal").touch()
     truth = Truth.of(path, tmp_path)
     [(hash,)] = rows(path, "select hash from entries where stream = '@desk' and record_table = 'proofs' limit 1")
-    change(path, hash.encode()[:40], b"z" * 40)
+    change(path, bytes.fromhex(hash)[:20], b"z" * 20)
     report, new = recovered(path)
     assert len(set(truth.content) - truth.found_in(new)[0]) <= 1
     assert bool(report.problems) == (not Decklog.open(new).journal.verify().ok)

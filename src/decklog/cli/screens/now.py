@@ -1,6 +1,8 @@
 """What goes on in a log, as lines of a screen: the sentence first, then what needs a person, the runs, and the money."""
 
-from decklog.cli.screens.lines import Line, Piece, cells, clipped, fit, wrapped
+from decklog.cli import terminal
+from decklog.cli.screens.lines import Line, Piece, cells, clipped, fit, say, wrapped
+from decklog.cli.show import show
 from decklog.cli.styles import DIM, LOUD, PLAIN, STRONG, of_word
 from decklog.figures import bar, counted, dollars, span, sparkline
 
@@ -10,7 +12,13 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from decklog import BudgetStanding, RunOverview, Summary, WaitingItem
+    from decklog.cli.call import Call
 
+# So many of each are listed, unless another number is asked for.
+LISTED = 12
+_PENDING = 7
+_UNLESS_TERMINAL = 80
+_IN_BRIEF = ("at", "sentence", "decisions", "counts", "agents", "spent_today", "unpriced_today")
 START = (
     'Start a run:  decklog runs start "GOAL"',
     'Plan it:      decklog plan "TITLE" "TITLE"',
@@ -20,6 +28,21 @@ _WORD, _DONE, _COST, _AGE = 10, 7, 8, 6
 _NARROW, _ROOMY = 64, 116
 _SHOWN_BUDGETS = 6
 _BAR = 20
+
+
+def tell_now(call: "Call", limit: int = LISTED) -> int:
+    """Say what goes on, once; give the exit code, which says whether something waits for a decision."""
+    with call.open(writing=False) as log:
+        summary = log.overview.now(limit=limit)
+        strips = None if call.json or call.brief else log.overview.pulse([run.id for run in summary.runs])
+    if call.json:
+        data = summary.as_dict()
+        show({name: data[name] for name in _IN_BRIEF} if call.brief else summary, as_json=True)
+    elif call.brief:
+        terminal.say(summary.sentence)
+    else:
+        say(screen(summary, terminal.width(_UNLESS_TERMINAL), strips))
+    return _PENDING if summary.decisions else 0
 
 
 def screen(summary: "Summary", width: int, strips: "Mapping[str, Sequence[int]] | None" = None) -> list[Line]:

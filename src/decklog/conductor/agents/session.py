@@ -103,10 +103,21 @@ class Session:
 
     def watch(self, wanted_end: Callable[[], str | None]) -> Outcome:
         """Follow the agent to its end; `wanted_end` gives a reason as soon as it is to be ended."""
+        with self._running.watched() as wait:
+            ended = self._followed(wanted_end, wait)
+        self._take(self._follower.rest())
+        self.outcome.exit_code, self.outcome.reason = ended.get("exit_code"), ended.get("reason", "refused")
+        if "charged" not in self.outcome.counts and self.outcome.error_class not in WEATHER:
+            # It told of no price: that something was spent is on record all the same, as a call of unknown price.
+            self._charge({})
+        return self.outcome
+
+    def _followed(self, wanted_end: Callable[[], str | None], wait: Callable[[float], bool]) -> dict[str, Any]:
+        """Take in what the agent tells until it has ended; give how that was. Nobody asks as long as its supervisor is there."""
         heard = progressed = time.monotonic()
-        wait, is_ending = SHORTEST_WAIT, False
+        seconds, is_ending, may_be_over = SHORTEST_WAIT, False, True
         longest = min(LONGEST_WAIT, 15 * (self._description.stall_minutes or 1))
-        while (ended := self._running.ending()) is None:
+        while not may_be_over or (ended := self._running.ending()) is None:
             events = self._take(self._follower.lines())
             now = time.monotonic()
             self._questions.look()
@@ -119,14 +130,9 @@ class Session:
                 self.outcome.ended_for, is_ending = why, True
                 self.outcome.approval = self._questions.newest if why == ASKED else None
                 self._running.stop(KINDLY)
-            wait = SHORTEST_WAIT if events or is_ending else min(wait * 1.5, longest)
-            self._running.wait(wait)
-        self._take(self._follower.rest())
-        self.outcome.exit_code, self.outcome.reason = ended.get("exit_code"), ended.get("reason", "refused")
-        if "charged" not in self.outcome.counts and self.outcome.error_class not in WEATHER:
-            # It told of no price: that something was spent is on record all the same, as a call of unknown price.
-            self._charge({})
-        return self.outcome
+            seconds = SHORTEST_WAIT if events or is_ending else min(seconds * 1.5, longest)
+            may_be_over = wait(seconds)
+        return ended
 
     def end(self) -> None:
         """End the agent and wait until nothing of it is left."""

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -166,15 +167,25 @@ class Examiner:
 
     def with_files_of(self, base: str, tip: str, paths: Sequence[str]) -> str:
         """Make a commit of a tip's tree with some files as they are in the base."""
+        listed = self._repository.on_objects("ls-tree", "-r", "-z", "--full-tree", base, "--", *paths).out
+        return self._with(tip, listed, "With the tests of the base\n")
+
+    def with_content(self, tip: str, path: str, content: bytes) -> str:
+        """Make a commit of a tip's tree with one of its files otherwise."""
+        listed = self._repository.on_objects("ls-tree", "-z", "--full-tree", tip, "--", path).out
+        mode = listed.partition(b" ")[0]
+        blob = self._repository.on_objects("hash-object", "-w", "--stdin", given=content).text
+        return self._with(tip, b"%s blob %s\t%s\0" % (mode, blob.encode(), os.fsencode(path)), "With a file otherwise\n")
+
+    def _with(self, tip: str, listed: bytes, message: str) -> str:
         index = self._runner.folder / f"index.{self._task_id or 'base'}.{self._fence}".replace("/", "_")
         variables = {"GIT_INDEX_FILE": str(index)}
         self._runner.folder.mkdir(parents=True, exist_ok=True)
         self._repository.on_objects("read-tree", tip, variables=variables)
-        listed = self._repository.on_objects("ls-tree", "-r", "-z", "--full-tree", base, "--", *paths).out
         self._repository.on_objects("update-index", "-z", "--index-info", given=listed, variables=variables)
         tree = self._repository.on_objects("write-tree", variables=variables).text
         index.unlink()
-        return self._repository.commit(tree, [tip], "With the tests of the base\n", self._runner.person, 0)
+        return self._repository.commit(tree, [tip], message, self._runner.person, 0)
 
     def _questions(self, base: str, tip: str, changed: Sequence[Change]) -> list[dict[str, Any]]:
         """Name what only a person may let pass, whatever the checks say."""

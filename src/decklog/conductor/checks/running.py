@@ -1,4 +1,4 @@
-"""Runs one check on exactly one tree: in a fresh place, under a supervisor and a sandbox, and says what came of it."""
+"""Runs one check on exactly one tree, under a supervisor and a sandbox, and says what came of it."""
 
 import os
 import time
@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Protocol
 
 from decklog.conductor import commands, kill_points
+from decklog.conductor.checks.checkouts import Checkout, Checkouts
 from decklog.conductor.checks.report import FAILED, read_junit
 from decklog.conductor.commands import Command, Running
-from decklog.conductor.git import places
-from decklog.conductor.git.places import Place
 from decklog.conductor.git.repository import Person, Repository
 from decklog.conductor.settings.check import Check
 from decklog.dataclass import dataclass
@@ -21,7 +20,6 @@ from decklog.tools.sandbox.sandbox import Kind, Sandbox
 from decklog.tools.shell.output import read_output
 
 SHOWN = 4000
-SHORTEST_WAIT, LONGEST_WAIT = 0.004, 0.1
 GRACE_SECONDS = 5.0
 _KILL = [(9, 5.0)]
 
@@ -61,31 +59,33 @@ class Runner:
     log_file: str | None
     folder: Path
     wanted_end: Callable[[], str | None] = field(default=lambda: None)
+    checkouts: Checkouts = field(default_factory=Checkouts)
 
     def run(self, check: Check, commit: str, mark: str, changed: Sequence[str] = (), *, beside: Beside | None = None) -> Said:
-        """Run a check on the files of a commit; its place is removed afterwards."""
-        place = Place(self.folder / mark.replace("/", "_"), "")
-        places.make(self.repository, place, commit, self.person)
-        kill_points.reached("check:place")
-        begun = time.monotonic()
-        try:
-            said = self._run_in(place, check, mark, changed, beside)
-        finally:
-            places.remove(place)
+        """Run a check on the files of a commit; what it wrote is removed afterwards."""
+        with self.checkouts.of(self.repository, commit, self.person, self.folder) as checkout:
+            kill_points.reached("check:place")
+            begun = time.monotonic()
+            folder = self.folder / mark.replace("/", "_")
+            try:
+                said = self._run_in(checkout, folder, check, mark, changed, beside)
+            finally:
+                self.checkouts.removal.take(folder)
         return replace(said, duration_ms=int((time.monotonic() - begun) * 1000))
 
-    def _run_in(self, place: Place, check: Check, mark: str, changed: Sequence[str], beside: Beside | None) -> Said:
-        folder = place.folder / "command"
+    def _run_in(
+        self, checkout: Checkout, folder: Path, check: Check, mark: str, changed: Sequence[str], beside: Beside | None
+    ) -> Said:
         # Within the command's own scratch folder, which its sandbox may write to.
         report = folder / "tmp/report.xml"
         report.parent.mkdir(parents=True, mode=0o700)
         own = {"PYTHONDONTWRITEBYTECODE": "1", **check.env}
-        more = {} if beside is None else beside.begin(report.parent, place.tree, own)
+        more = {} if beside is None else beside.begin(report.parent, checkout.tree, own)
         also = () if beside is None else beside.readable
         command = Command(
             argv=check.arguments(report=str(report), changed=changed),
             mark=mark,
-            root=place.tree,
+            root=checkout.tree,
             folder=folder,
             sandbox=Sandbox(
                 kind=self.sandbox,
@@ -102,23 +102,15 @@ class Runner:
             commands.start(command)
         except DecklogError as problem:
             return Said(CheckOutcome.ERROR, 127, f"it can't be started: {problem.message}")
-        ended = self._await(Running.find(mark, folder))
+        running = Running.find(mark, folder)
+        assert running is not None
+        ended = running.until_end(self.wanted_end, _KILL)
+        checkout.is_left_well = ended["reason"] == "exited" and not ended.get("leftovers")
         output = read_output(folder).text[-SHOWN:]
         tests = read_junit(report) if check.report == "junit" else None
         if beside is not None:
             beside.ended(report.parent)
         return _judged(check, ended, tests, output)
-
-    def _await(self, running: Running | None) -> dict[str, object]:
-        assert running is not None
-        wait, is_ending = SHORTEST_WAIT, False
-        while (ended := running.ending()) is None:
-            if not is_ending and self.wanted_end() is not None:
-                is_ending = True
-                running.stop(_KILL)
-            time.sleep(wait)
-            wait = min(wait * 1.5, LONGEST_WAIT)
-        return ended
 
 
 def _expanded(paths: Sequence[str]) -> list[str]:

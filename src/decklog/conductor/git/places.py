@@ -48,28 +48,32 @@ def make(repository: Repository, place: Place, commit: str, person: Person) -> N
     making = place.folder / "making"
     shutil.rmtree(making, ignore_errors=True)
     making.mkdir(parents=True, mode=0o700)
+    place.index.unlink(missing_ok=True)
+    fill(repository, making, place.index, commit, person)
+    kill_points.reached("place:made")
+    making.rename(place.tree)
+
+
+def fill(repository: Repository, folder: Path, index: Path, commit: str, person: Person) -> None:
+    """Have a folder hold the files of a commit, and a repository of its own; the index knows what the folder holds before."""
+    repository.populate(commit, folder, index)
     skeleton.write(
-        making / ".git",
+        folder / ".git",
         branch=BRANCH,
         commit=commit,
         borrowed=repository.objects,
         settings=f"[user]\n\tname = {skeleton.quoted(person.name)}\n\temail = {skeleton.quoted(person.email)}\n",
         is_sha256=repository.is_sha256,
     )
-    place.index.unlink(missing_ok=True)
-    repository.populate(commit, making, place.index)
     # With its time: git tells by it which files may have changed in the second in which they were written.
-    shutil.copy2(place.index, making / ".git/index")
-    kill_points.reached("place:made")
-    making.rename(place.tree)
+    shutil.copy2(index, folder / ".git/index")
 
 
 def remove(place: Place) -> None:
     """Remove a place with everything in it, also what an agent made unwritable."""
-    aside = place.folder / "removing"
     if place.tree.exists():
         # A place that is half removed must not be taken for one.
-        place.tree.rename(aside)
+        place.tree.rename(place.folder / "removing")
     kill_points.reached("place:removing")
     remove_folder(place.folder)
 

@@ -79,6 +79,15 @@ class PostgresDatabase(Database):
     def if_undone(self, act: "Callable[[], None]") -> None:
         self._transactions.if_undone(act)
 
+    @contextmanager
+    def patiently(self) -> "Iterator[None]":
+        connection = self._transactions.here()
+        usual, connection.patience_seconds = connection.patience_seconds, None
+        try:
+            yield
+        finally:
+            connection.patience_seconds = usual
+
     @property
     def is_in_transaction(self) -> bool:
         return self._transactions.is_held()
@@ -157,6 +166,9 @@ class PostgresDatabase(Database):
             bulk.many(self._transactions.here(), sql, self._spell(sql), parameters)
 
     def insert(self, table: str, names: "tuple[str, ...]", rows: "list[Row]") -> None:
+        if len(rows) < bulk.WORTH_A_COPY:
+            self.many(self.insert_of(table, names), [dict(zip(names, row, strict=True)) for row in rows])
+            return
         self._flush()
         with _translated():
             bulk.insert(self._transactions.here(), table, names, rows)
@@ -231,11 +243,11 @@ class PostgresDatabase(Database):
 
     # Search
 
-    def prepare_search(self, stream_no: int | None) -> bool:
+    def prepare_search(self, stream_no: int | None, *, going_on: bool = False) -> bool:
         from decklog.db.postgres import search
         from decklog.db.text import marks
 
-        return marks.catch_up(self, stream_no, search.INDEX)
+        return marks.catch_up(self, stream_no, search.INDEX, going_on=going_on)
 
     def forget_text(self, positions: "list[int]") -> None:
         from decklog.db.postgres import search

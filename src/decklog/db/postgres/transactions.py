@@ -58,6 +58,7 @@ class Transactions:
         self._gate = forks.ForkGate()
         self._opening = Lock()
         self._background: ThreadPoolExecutor | None = None
+        self._untold: set[Future[Any]] = set()
 
     @property
     def memo(self) -> "dict[Any, Any]":
@@ -188,7 +189,14 @@ class Transactions:
     def submit(self, job: "Callable[[], T]") -> "Future[T]":
         self._connections.check_writable()
         with self._opening:
-            return self._executor().submit(own_context().run, self.write, job)
+            future = self._executor().submit(own_context().run, self._write_in_background, job)
+            self._untold.add(future)
+        future.add_done_callback(self._untold.discard)
+        return future
+
+    def _write_in_background(self, job: "Callable[[], T]") -> "T":
+        self.local.is_background = True  # the thread is of this log's own, and does nothing else
+        return self.write(job)
 
     def _executor(self) -> "ThreadPoolExecutor":
         if self._background is None:
@@ -274,7 +282,11 @@ class Transactions:
         """Commit what was submitted, and let go of all connections."""
         self._check_free()
         if self._background is not None:
-            self._background.shutdown(wait=True)
+            from concurrent.futures import wait
+
+            wait(list(self._untold))
+            # What is tied to a job runs in a thread of these, which can't wait for its own end.
+            self._background.shutdown(wait=not getattr(self.local, "is_background", False))
         self._connections.close()
 
     def before_fork(self) -> None:

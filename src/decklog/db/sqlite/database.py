@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from decklog.db.base import Row, T
     from decklog.db.sqlite.watcher import Watcher
 
+# Read as hexadecimal digits and kept as bytes, which are half as long; by table and name, the column that holds them.
+_KEPT_AS_BYTES = {("entries", "hash"): "hash_bytes"}
+
 
 class SqliteDatabase(Database):
     """A log in a SQLite file."""
@@ -187,10 +190,15 @@ class SqliteDatabase(Database):
         except apsw.Error as problem:
             raise errors.translate(problem, self.target) from problem
 
+    def insert_of(self, table: str, names: "tuple[str, ...]") -> str:
+        columns = ", ".join(_KEPT_AS_BYTES.get((table, name), name) for name in names)
+        places = ", ".join(f"unhex(:{name})" if (table, name) in _KEPT_AS_BYTES else f":{name}" for name in names)
+        return f"insert into {table} ({columns}) values ({places})"
+
     def insert(self, table: str, names: "tuple[str, ...]", rows: "list[Row]") -> None:
-        places = ", ".join("?" * len(names))
+        text, _ = self._spell(self.insert_of(table, names))
         try:
-            self.connections.writing().executemany(f"insert into {table} ({', '.join(names)}) values ({places})", rows)
+            self.connections.writing().executemany(text, rows)
         except apsw.Error as problem:
             raise errors.translate(problem, self.target) from problem
 
@@ -233,11 +241,11 @@ class SqliteDatabase(Database):
 
     # Search
 
-    def prepare_search(self, stream_no: int | None) -> bool:
+    def prepare_search(self, stream_no: int | None, *, going_on: bool = False) -> bool:
         from decklog.db.sqlite import search
         from decklog.db.text import marks
 
-        return marks.catch_up(self, stream_no, search.INDEX)
+        return marks.catch_up(self, stream_no, search.INDEX, going_on=going_on)
 
     def search(self, select: str, words: str, **narrowing: "Any") -> "tuple[tuple[str, ...], list[Row]]":
         from decklog.db.sqlite import search

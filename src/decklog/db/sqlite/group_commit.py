@@ -4,7 +4,7 @@ There is no writer thread. Whoever comes first leads: it runs its own job and th
 the others. A lone caller pays for nothing but a lock it finds free.
 """
 
-from _thread import allocate_lock, start_new_thread
+from _thread import allocate_lock, get_ident, start_new_thread
 from collections import deque
 
 from decklog.db.callers import own_context
@@ -65,6 +65,8 @@ class GroupCommit:
         self._gate = allocate_lock()
         self._waiting: deque[Ticket] = deque()
         self._led = False
+        self._untold: set[Any] = set()
+        self._telling: set[int] = set()
 
     def run(self, job: "Callable[[], Any]") -> "Any":
         """Run a job and return once it is committed."""
@@ -106,12 +108,21 @@ class GroupCommit:
         """Leave a job to be committed in the background."""
         ticket = Ticket(job, future)
         ticket.prepare_to_wait()
+        self._untold.add(future)
+        future.add_done_callback(self._untold.discard)
         with self._gate:
             self._waiting.append(ticket)
             if self._led:
                 return
             self._led = True
         start_new_thread(self._drain, ())
+
+    def wait_until_told(self) -> None:
+        """Wait until everybody who left a job knows what came of it; one who is being told it does not wait for the others."""
+        if self._untold and get_ident() not in self._telling:
+            from concurrent.futures import wait
+
+            wait(list(self._untold))
 
     def alone(self, *, after_all: bool = False) -> None:
         """Wait until nobody else writes, and keep it so until `done` is called.
@@ -141,7 +152,7 @@ class GroupCommit:
             self._commit_all(batch)
         finally:
             self._hand_over()
-            _settle(iter(batch[1:]))
+            self._tell(iter(batch[1:]))
 
     def _drain(self) -> None:
         """Commit what is queued, batch by batch, until somebody else has to lead."""
@@ -156,9 +167,21 @@ class GroupCommit:
             finally:
                 if not leads_on:
                     self._hand_over()
-                _settle(iter(batch))
+                self._tell(iter(batch))
             if not leads_on:
                 return
+
+    def _tell(self, tickets: "Iterator[Ticket]") -> None:
+        """Tell everybody what came of their jobs; what they have tied to it may write, and be told in turn."""
+        thread = get_ident()
+        if thread in self._telling:
+            _settle(tickets)
+            return
+        self._telling.add(thread)
+        try:
+            _settle(tickets)
+        finally:
+            self._telling.discard(thread)
 
     def _has_more_queued(self) -> bool:
         with self._gate:

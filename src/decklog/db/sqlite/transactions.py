@@ -300,6 +300,7 @@ class Transactions:
         inside = self.is_mine()
         if not inside:
             self._check_free()
+            self._group.wait_until_told()
             self._group.alone(after_all=True)
         try:
             self._connections.close()

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from hashlib import sha256
 from math import log
+from typing import NamedTuple
 
 from decklog.db.where import placed
 
@@ -18,9 +19,18 @@ if TYPE_CHECKING:
 
     from decklog.db.base import Database
 
+# What a lesson `l` is that is neither superseded nor retired.
+HOLDS = "l.superseded_by is null and l.retired_at is null"
 # FTS5's constants: how soon one more of the same word stops to matter, and how much its length is held against a lesson.
 K1, B = 1.2, 0.75
 _TAGS = 2
+
+
+class Saying(NamedTuple):
+    """What a lesson says."""
+
+    id: str
+    body: str
 
 
 def length_of(terms: "Sequence[str]") -> int:
@@ -92,8 +102,12 @@ class LessonSearch(ABC):
         """Find lessons with any of the terms, best first, each with its score."""
 
     @abstractmethod
-    def containing(self, groups: "Sequence[Sequence[str]]", *, topic: str | None, project: str | None, limit: int) -> list[str]:
-        """Find lessons of one project, and one topic or any, that have all the terms of at least one group."""
+    def containing(self, groups: "Sequence[Sequence[str]]", *, project: str | None, limit: int) -> list[Saying]:
+        """Find lessons of one project that hold and have all the terms of at least one group, in the order they were indexed."""
+
+    @abstractmethod
+    def with_term(self, term: str, *, topic: str, project: str | None) -> list[str]:
+        """Find lessons of a topic and a project that have a term, whether they hold or not, in the order they were indexed."""
 
     @abstractmethod
     def _put(self, lesson_id: str, topic: str, project: str | None, terms: "Sequence[str]") -> None: ...
@@ -163,18 +177,36 @@ class SqliteLessons(LessonSearch):
         )
         return [(lesson_id, score) for lesson_id, score in rows]
 
-    def containing(self, groups: "Sequence[Sequence[str]]", *, topic: str | None, project: str | None, limit: int) -> "list[str]":
+    def containing(self, groups: "Sequence[Sequence[str]]", *, project: str | None, limit: int) -> "list[Saying]":
         whole = " OR ".join(f"({' AND '.join(map(_quoted, group))})" for group in groups)
-        tags = " AND ".join([f"tags : {_quoted(_tag('project', project))}", *_tags(topic, None)])
+        # The project is looked at where the text is read: its tag is in every lesson of it, and walking them takes longer.
         _, rows = self._db.rows(
-            """
-            select p.lesson_id
+            f"""
+            select l.id, l.body
               from lesson_text t
               join lesson_places p on p.no = t.rowid
+              join lessons l on l.id = p.lesson_id
              where t.lesson_text match :match
+               and l.project is :project
+               and {HOLDS}
              limit :limit
             """,
-            {"match": f"terms : ({whole}) AND {tags}", "limit": limit},
+            {"match": f"terms : ({whole})", "project": project, "limit": limit},
+        )
+        return [Saying(*row) for row in rows]
+
+    def with_term(self, term: str, *, topic: str, project: str | None) -> "list[str]":
+        _, rows = self._db.rows(
+            """
+            select l.id
+              from lesson_text t
+              join lesson_places p on p.no = t.rowid
+              join lessons l on l.id = p.lesson_id
+             where t.lesson_text match :match
+               and l.topic = :topic
+               and l.project is :project
+            """,
+            {"match": f"terms : {_quoted(term)}", "topic": topic, "project": project},
         )
         return [row[0] for row in rows]
 
@@ -286,12 +318,8 @@ class PostgresLessons(LessonSearch):
         )
         return [(lesson_id, score) for lesson_id, score in rows]
 
-    def containing(self, groups: "Sequence[Sequence[str]]", *, topic: str | None, project: str | None, limit: int) -> "list[str]":
-        bound: dict[str, Any] = {
-            "limit": limit,
-            **({"project": project} if project else {}),
-            **({"topic": topic} if topic else {}),
-        }
+    def containing(self, groups: "Sequence[Sequence[str]]", *, project: str | None, limit: int) -> "list[Saying]":
+        bound: dict[str, Any] = {"limit": limit, "project": project}
         wholes = []
         for number, group in enumerate(groups):
             bound |= {f"terms{number}": sorted(set(group)), f"count{number}": len(set(group))}
@@ -302,17 +330,32 @@ class PostgresLessons(LessonSearch):
                  group by lesson_no having count(*) = :count{number}
                 """
             )
-        same_project = "l.project = :project" if project else "l.project is null"
         _, rows = self._db.rows(
             f"""
-            select l.lesson_id
-              from lesson_text l
-             where l.no in ({" union ".join(wholes)})
-               and {"l.topic = :topic" if topic else "true"}
-               and {same_project}
-             order by l.no
+            select l.id, l.body
+              from lesson_text t
+              join lessons l on l.id = t.lesson_id
+             where t.no in ({" union ".join(wholes)})
+               and l.project is not distinct from :project
+               and {HOLDS}
+             order by t.no
              limit :limit
             """,
             bound,
+        )
+        return [Saying(*row) for row in rows]
+
+    def with_term(self, term: str, *, topic: str, project: str | None) -> "list[str]":
+        _, rows = self._db.rows(
+            """
+            select l.lesson_id
+              from lesson_terms t
+              join lesson_text l on l.no = t.lesson_no
+             where t.term = :term
+               and l.topic = :topic
+               and l.project is not distinct from :project
+             order by l.no
+            """,
+            {"term": term, "topic": topic, "project": project},
         )
         return [row[0] for row in rows]

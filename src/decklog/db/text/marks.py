@@ -11,21 +11,35 @@ _BATCH = 5000
 SIZE = 2**32
 
 
-def catch_up(database: "Database", stream_no: int | None, insert: str) -> bool:
-    """Bring the index up to date, for one stream or for all; `insert` indexes the entries from :mark to :end.
+def catch_up(database: "Database", stream_no: int | None, insert: str, *, going_on: bool = False) -> bool:
+    """Bring the index up to date, for one stream, all, or those that go on; `insert` indexes the entries from :mark to :end.
 
     False where that can't be: a log that is only read, or inside of a read, which would never see it done.
     """
     if database.read_only or database.is_reading:
         return False
-    for number, mark, newest in database.read(lambda: not_indexed(database, stream_no)):
+    for number, mark, newest in database.read(lambda: not_indexed(database, stream_no, going_on=going_on)):
         for end in (*range(mark + _BATCH, newest, _BATCH), newest):
             database.write(lambda number=number, end=end: _index(database, number, end, insert))  # type: ignore[misc]
     return True
 
 
-def not_indexed(database: "Database", stream_no: int | None) -> "list[tuple[int, int, int]]":
+# Those of runs that are not over, those of no run, and those that no search has met yet.
+_GOING_ON = """
+s.no in (
+  select n.no from runs r join streams n on n.name = r.id
+   where r.status = 'active' or r.status = 'planning' or r.status = 'paused'
+  union
+  select n.no from streams n where n.name >= '@' and n.name < 'A'
+  union
+  select n.no from streams n where n.no > coalesce((select max(stream_no) from entry_text_marks), 0)
+)
+"""
+
+
+def not_indexed(database: "Database", stream_no: int | None, *, going_on: bool = False) -> "list[tuple[int, int, int]]":
     """List streams with entries after their mark: number, mark and newest position."""
+    wanted = "s.no = :no" if stream_no is not None else _GOING_ON if going_on else "true"
     _, rows = database.rows(
         f"""
         select no, mark, (select max(pos) from entries where pos > mark and pos < (no + 1) * {SIZE})
@@ -33,7 +47,7 @@ def not_indexed(database: "Database", stream_no: int | None) -> "list[tuple[int,
             select s.no, coalesce(m.pos, s.no * {SIZE}) as mark
               from streams s
               left join entry_text_marks m on m.stream_no = s.no
-             where {"s.no = :no" if stream_no is not None else "true"}
+             where {wanted}
           ) marked
          where exists (select 1 from entries where pos > mark and pos < (no + 1) * {SIZE})
         """,

@@ -7,7 +7,7 @@ import re
 from hashlib import sha256
 from typing import NamedTuple
 
-from decklog.db.text.vectors import HOLDS
+from decklog.db.text.lessons import HOLDS
 from decklog.errors import Denied, Invalid, Unavailable
 
 TYPE_CHECKING = False
@@ -22,7 +22,7 @@ _MOST_DIMENSIONS = 2_000
 # So many of the graph's nodes are kept in view on the way: of the ten nearest of 100,000 one in a hundred was missed.
 _IN_VIEW = 200
 # From so many, spread over all, it is read how near a question is to lessons in general.
-_SAMPLE = 4_000
+_SAMPLE = 1_000
 _NAME = "lesson_vectors_near_"
 # What the catalogue says of such an index. One that says anything else is not ours.
 _MADE_BY_US = re.compile(
@@ -71,10 +71,13 @@ class VectorIndex:
             raise Invalid(f"vectors of {self._dimensions} numbers can't be indexed: {_MOST_DIMENSIONS} at most", field="embedder")
         if self.is_there():
             return False
-        self._extend()
-        self._db.count(
-            f"create index {self._name} on lesson_vectors using hnsw ({self._vector} vector_ip_ops) where {self._ours}", {}
-        )
+        with self._db.patiently():
+            self._extend()
+            self._db.count(
+                f"create index {self._name} on lesson_vectors using hnsw ({self._vector} vector_ip_ops) where {self._ours}", {}
+            )
+            # A server that does not know yet how many lessons there are sorts all of them instead of using it.
+            self._db.count("analyze lessons, lesson_vectors", {})
         return True
 
     def _extend(self) -> None:
@@ -97,8 +100,8 @@ class VectorIndex:
         bound: dict[str, Any] = {"asked": "[" + ",".join(map(repr, vector)) + "]"}
         narrowed = _narrowed(bound, topic, project)
         product = f"({self._vector} <#> cast(:asked as vector({int(self._dimensions)})))"
-        for setting, value in (("ef_search", str(_IN_VIEW)), ("iterative_scan", "strict_order")):
-            self._db.one("select set_config(:setting, :value, true)", {"setting": f"hnsw.{setting}", "value": value})
+        settings = "set_config('hnsw.ef_search', :in_view, true), set_config('hnsw.iterative_scan', 'strict_order', true)"
+        self._db.one(f"select {settings}", {"in_view": str(_IN_VIEW)})
         from_all = f"from lesson_vectors v join lessons l on l.id = v.lesson_id where {self._ours} and {HOLDS} {narrowed}"
         _, nearest = self._db.rows(
             f"select v.lesson_id, -{product} {from_all} order by {product} limit :limit", {**bound, "limit": limit}
@@ -115,12 +118,18 @@ class VectorIndex:
         """Say how near some of all lessons are on average, how that is spread, and how many of these were looked at."""
         row = self._db.one("select greatest(reltuples, 1) from pg_class where oid = to_regclass('lesson_vectors')", {})
         share = min(100.0, 100.0 * _SAMPLE / (row[0] if row else 1))
+        # Lessons that no longer hold are as near as others are, so that whether they do is not looked up for this.
+        of_lessons = f"join lessons l on l.id = v.lesson_id and {HOLDS} {narrowed}" if narrowed else ""
+        # Materialised, since each product would be made for the mean and once more for the spread.
         found = self._db.one(
             f"""
-            select coalesce(avg(-{product}), 0), coalesce(stddev_pop(-{product}), 0), count(*)
-              from lesson_vectors v tablesample system ({share}) repeatable (1)
-              join lessons l on l.id = v.lesson_id
-             where {self._ours} and {HOLDS} {narrowed}
+            with looked_at as materialized (
+              select -{product} as near
+                from lesson_vectors v tablesample system ({share}) repeatable (1)
+                {of_lessons}
+               where {self._ours}
+            )
+            select coalesce(avg(near), 0), coalesce(stddev_pop(near), 0), count(*) from looked_at
             """,
             bound,
         )

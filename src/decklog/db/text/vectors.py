@@ -5,6 +5,8 @@ from array import array
 from hashlib import sha256
 from typing import NamedTuple
 
+from decklog.db.text.lessons import HOLDS
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -13,7 +15,6 @@ if TYPE_CHECKING:
     from decklog.db.base import Database
 
 _STREAM_SIZE = 2**32
-HOLDS = "l.superseded_by is null and l.retired_at is null"
 _MISSING = f"""
   from lessons l
  where {HOLDS}

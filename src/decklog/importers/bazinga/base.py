@@ -2,7 +2,6 @@
 
 from decklog.errors import Invalid, NotFound
 from decklog.importers.engine.landing import run_id_of
-from decklog.stores.journal.rows import number_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ class BazingaTables:
 
     def _run_of(self, session: str) -> str:
         run_id = run_id_of(session)
-        if number_of(self.log.db, run_id) is None:
+        if not self.landing.has_run(run_id):
             raise NotFound(f"its session {session} is not in the file")
         self.sessions[session] = run_id
         return run_id

@@ -1,7 +1,7 @@
 """Writes a log as a bazinga database of the newest version, which its own programs can read."""
 
 from decklog.importers.bazinga.ddl import STATEMENTS
-from decklog.importers.engine.exporting import Export, every, text_of
+from decklog.importers.engine.exports.rows import Export, every, text_of
 from decklog.importers.engine.landing import key_start
 from decklog.stores.flow.context_package import ContextConsumption
 from decklog.stores.intake import Intake

@@ -4,9 +4,9 @@ import json
 
 from decklog.importers.beads.importer import ISSUES, MEMORIES, TOPIC
 from decklog.importers.beads.words import KIND_WORDS, USUAL_TYPE, WORDS, priority_word
-from decklog.importers.engine.exporting import each, every
+from decklog.importers.engine.exports.rows import each, every
+from decklog.importers.engine.exports.texts import TextExport, short_time
 from decklog.importers.engine.row import EPOCH
-from decklog.importers.engine.text_export import TextExport, short_time
 from decklog.importers.engine.tracker import COMMENTS, LINES, LINKS, link_name
 from decklog.stores.work.task import Dependency, LinkKind, Task, TaskComment, TaskState
 

@@ -25,6 +25,8 @@ class Draft:
     fate: Fate = Fate.NEW
     # Goes into the report, unless the journal knew the entry.
     note: str | None = None
+    # The entry's columns, where it was checked and redacted before.
+    prepared: "tuple[Any, ...] | None" = None
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
+from decklog.importers.engine import mapping_ahead
 from decklog.importers.engine.landing import Landing
 from decklog.importers.engine.report import Report
 from decklog.importers.engine.row import Row
@@ -24,6 +25,8 @@ class Import(ABC):
     # Tables by name with the columns that are known, and the columns of the key where that is not `id`.
     tables: ClassVar[dict[str, tuple[str, ...]]]
     keys: ClassVar[dict[str, tuple[str, ...]]]
+    # What mappings that only describe need to know of the importer, besides the row.
+    known_ahead: ClassVar[tuple[str, ...]] = ()
     # Tables that say nothing of their own.
     ignored: ClassVar[tuple[str, ...]] = ()
 
@@ -52,18 +55,22 @@ class Import(ABC):
 
     def run(self) -> Report:
         """Take everything over, or only say what would become of it."""
-        with Source(self.path, seconds=self.seconds) as source:
+        with self.source() as source:
             self.check(source)
             with self.landing.open():
                 self.take(source)
         return self.report
+
+    def source(self) -> Source:
+        """Open what is read."""
+        return Source(self.path, seconds=self.seconds)
 
     def take(self, source: Source) -> None:
         """Take a file's tables over, and name those that are unknown."""
         self._name_unknown(source)
         for table, mapping in self.mappings().items():
             if table in source:
-                rows = self.rows_of(table, self.in_order(source, table))
+                rows = mapping_ahead.rows_of(self, source, table, mapping)
                 self.landing.take_all(rows, mapping, source.count(table))
 
     def in_order(self, source: Source, table: str) -> "Iterable[dict[str, Any]]":

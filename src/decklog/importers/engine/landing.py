@@ -13,6 +13,7 @@ from decklog.importers.engine.versions import NOTE, Versions, same_entry
 from decklog.records import Record
 from decklog.stores.intake import Intake
 from decklog.stores.journal.entry import BOOKKEEPING, COLUMNS_KEPT, IMPORT_KEY, ROW_KEPT, TAKEN, EntryKind
+from decklog.stores.journal.rows import number_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -129,6 +130,8 @@ class Landing:
         return fates
 
     def _described(self, row: Row, mapping: "Mapping") -> "Draft | RecordDraft":
+        if row.ahead is not None:
+            return row.ahead
         try:
             draft: Draft | RecordDraft = mapping(row)
         except DecklogError as problem:
@@ -174,7 +177,7 @@ class Landing:
         """Append entries, each once; say what became of their rows, and name these by their entries if asked."""
         if not drafts:
             return []
-        entries = self.log.journal.append_many([draft.entry for draft in drafts])
+        entries = self.intake.append_all([draft.prepared or draft.entry for draft in drafts])
         self._notes += [draft.note for place, draft in enumerate(drafts) if draft.note is not None and place not in entries.known]
         for place, draft in enumerate(drafts) if name_rows else ():
             if draft.row.left:
@@ -186,7 +189,7 @@ class Landing:
     def _known(self, draft: Draft, entry: "Entry") -> Fate:
         """Look whether a row that became an entry says something else now: an entry stays, and the row is kept beside it."""
         row = draft.row
-        if draft.entry["subtype"] in BOOKKEEPING or same_entry(self.log, entry, draft.entry):
+        if entry.subtype in BOOKKEEPING or same_entry(self.log, entry, draft.entry, draft.prepared):
             return Fate.ALREADY
         row.left, row.instead, row.made = dict(row.columns), {}, entry.id
         [fate] = self._write([self._left(row)])
@@ -234,8 +237,20 @@ class Landing:
             name = f"{name}:{row.digest()}"
         if row.id.isascii() and row.id.isdigit():
             # All of it is ours but for a number, and it is too long to pass for a name: say so, or every row's is scanned.
-            self.log.db.values.vouch(name)
+            self.vouch(name)
         return name
+
+    def vouch(self, name: str) -> None:
+        """Remember that a name holds no secret."""
+        self.log.db.values.vouch(name)
+
+    def has_run(self, run_id: str) -> bool:
+        """Say whether a run is here."""
+        return number_of(self.log.db, run_id) is not None
+
+    def streams(self) -> frozenset[str]:
+        """Name all that entries can be written to."""
+        return frozenset(name for (name,) in self.log.db.read(lambda: self.log.db.rows("select name from streams", {}))[1])
 
     # What mappings write with
 

@@ -4,6 +4,7 @@ What is read goes through a pipe, so that never more waits in memory than it hol
 with the pipe, and whoever writes is told.
 """
 
+import gc
 import os
 import pickle
 import subprocess
@@ -98,6 +99,8 @@ def _waiting(pipe: "IO[bytes]") -> int:
 
 def _main() -> None:
     reading: Reading = getattr(import_module(sys.argv[1]), sys.argv[2])
+    # What is loaded stays: nobody need look through it for what can be freed.
+    gc.freeze()
     balance = Balance(_FIRST_SHARE)
     pipe = sys.stdout.buffer
     try:

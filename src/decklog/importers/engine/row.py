@@ -12,7 +12,10 @@ from decklog.values import to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any, TypeVar
+
+    from decklog.importers.engine.draft import Draft
 
     E = TypeVar("E", bound=StrEnum)
 
@@ -29,7 +32,7 @@ class Row:
     restores it unless the record was changed since.
     """
 
-    __slots__ = ("columns", "id", "instead", "left", "made", "stream", "table", "usual")
+    __slots__ = ("ahead", "columns", "id", "instead", "left", "made", "stream", "table", "usual")
 
     def __init__(self, table: str, row_id: object, columns: "dict[str, Any]") -> None:
         self.table = table
@@ -39,9 +42,19 @@ class Row:
         self.usual: tuple[str, ...] = ()
         self.begin_again()
 
+    @classmethod
+    def mapped(cls, table: str, row_id: str, columns: "dict[str, Any]", told: "Sequence[Any]") -> "Row":
+        """Give a row that was mapped elsewhere, with its stream and what its mapping left over."""
+        row = cls.__new__(cls)
+        row.table, row.id, row.columns, row.usual, row.made, row.ahead = table, row_id, columns, (), None, None
+        row.stream, row.left, row.instead = told
+        return row
+
     def begin_again(self) -> None:
         """Forget what was taken, and what the row became."""
         self.stream = "@desk"
+        # What it is to become, where that was found out before it came here.
+        self.ahead: Draft | None = None
         # Names what the row became, where the source's own id does not.
         self.made: str | None = None
         self.left: dict[str, Any] = {name: value for name, value in self.columns.items() if value is not None}

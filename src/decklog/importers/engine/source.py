@@ -48,22 +48,37 @@ _ROW_NUMBERS = ("rowid", "_rowid_", "oid")
 class Source:
     """The tables of a SQLite file and their rows.
 
-    A private copy is read, so the file itself, its folder and its locks are never touched, and what was read can't change
-    meanwhile. Views, virtual tables, triggers and generated columns are left alone.
+    A private copy is read, unless it is one, so the file itself, its folder and its locks are never touched, and what was read
+    can't change meanwhile. Views, virtual tables, triggers and generated columns are left alone.
     """
 
-    def __init__(self, path: str, *, seconds: float = 600, most_bytes: int = _MOST_BYTES, most_rows: int = 20_000_000) -> None:
+    def __init__(
+        self,
+        path: str,
+        *,
+        seconds: float = 600,
+        most_bytes: int = _MOST_BYTES,
+        most_rows: int = 20_000_000,
+        is_private: bool = False,
+    ) -> None:
         self.path = path
+        self._is_private = is_private
         self._until = time.monotonic() + seconds
         self._most_rows = most_rows
-        self._folder = tempfile.mkdtemp(prefix="decklog-import-")
+        self._folder = path if is_private else tempfile.mkdtemp(prefix="decklog-import-")
         try:
-            copy = _copied(path, self._folder, most_bytes)
-            self._db = self._opened(copy)
+            # Empty where what is read is no file.
+            self.copy = path if is_private else _copied(path, self._folder, most_bytes)
+            self._db = self._opened(self.copy)
             self.columns = self._columns()
         except BaseException:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            self._clear()
             raise
+
+    def _clear(self) -> None:
+        """Remove the copy, unless it is another's."""
+        if not self._is_private:
+            shutil.rmtree(self._folder, ignore_errors=True)
 
     def _opened(self, copy: str) -> apsw.Connection:
         db = apsw.Connection(copy, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_NOFOLLOW)
@@ -160,7 +175,7 @@ class Source:
 
     def close(self) -> None:
         self._db.close(True)
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._clear()
 
     def __enter__(self) -> "Source":
         return self

@@ -6,6 +6,7 @@ from typing import ClassVar
 from decklog.clock import from_text, to_text
 from decklog.dataclass import dataclass
 from decklog.errors import Invalid, NotFound
+from decklog.ids import is_ours
 from decklog.importers.engine.draft import RecordDraft, describes
 from decklog.importers.engine.gathering import Gathered
 from decklog.importers.engine.importing import Import
@@ -33,6 +34,7 @@ LINES = "lines"
 LINKS = "dependencies"
 COMMENTS = "comments"
 _LONGEST_TITLE = 500
+_NAMED_BY = ("id", "run_id")
 _COUNTED = """
 (select count(*) from dependencies d join tasks b on b.id = d.depends_on
   where d.task_id = tasks.id and d.kind = 'blocks' and b.state <> 'done')
@@ -79,6 +81,8 @@ class Tracker(Import):
         self.gathered = Gathered()
         self.links = LinkOrder(self.gathered, self.items)
         self.runs: dict[str, str] = {}
+        # Items as the tasks that are here would be written: of these only what differs is brought.
+        self.as_here: dict[str, dict[str, Any]] = {}
 
     @abstractmethod
     def gather(self) -> None:
@@ -212,9 +216,23 @@ class Tracker(Import):
         told = {"id": self.task_of(row.id), "run_id": run_id, "title": title, **fields}
         changed = {"updated_at": max(created_at, updated_at or created_at)}
         first = {"created_at": created_at, "open_dependencies": self.links.open_count(row.id)}
+        told = self._what_differs(row, told)
         if updated_at is None:
             return RecordDraft(row, Task, told, at_first={**first, **changed}, stays=_why_stays(run_id))
         return RecordDraft(row, Task, {**told, **changed}, clock="updated_at", at_first=first, stays=_why_stays(run_id))
+
+    def _what_differs(self, row: Row, told: "dict[str, Any]") -> "dict[str, Any]":
+        """Leave out what the item says no different than the task that is here: its words may be coarser than ours."""
+        here = self.as_here.get(row.id)
+        if here is None or row.columns is here:
+            return told
+        mine = self.item(Row(row.table, row.id, here)).fields
+        differs = {name: value for name, value in told.items() if name in _NAMED_BY or mine[name] != value}
+        present = self.landing.intake.seek(Task, told["id"]) if "inputs" in differs else None
+        if present is not None:
+            # What the source does not know of stays.
+            differs["inputs"] = {**present.inputs, **differs["inputs"]}
+        return differs
 
     @describes
     def link(self, row: Row) -> RecordDraft:
@@ -235,7 +253,10 @@ class Tracker(Import):
     def said(self, row: Row, item: str, *, author: str, body: str, at: "datetime") -> RecordDraft:
         """Describe what somebody said of an item."""
         run_id = row.stream = self.run_of(item)
-        told = {"id": f"{self.task_of(item)}#{row.id.rpartition('#')[2]}", "run_id": run_id, "task_id": self.task_of(item)}
+        name = row.id.rpartition("#")[2]
+        # One that was said here and written there is known by the id that it has here.
+        comment_id = name if is_ours(name) else f"{self.task_of(item)}#{name}"
+        told = {"id": comment_id, "run_id": run_id, "task_id": self.task_of(item)}
         return RecordDraft(row, TaskComment, {**told, "author": author or "unknown", "body": body, "created_at": at})
 
     @describes

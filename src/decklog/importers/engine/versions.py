@@ -3,6 +3,7 @@
 from functools import cached_property
 
 from decklog.importers.engine.pages import every
+from decklog.stores.journal.rows import COLUMNS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,8 +47,15 @@ class Versions:
         return isinstance(image, dict) and all(image.get(name) == value for name, value in self._given.items())
 
 
-def same_entry(log: "Decklog", entry: "Entry", given: "dict[str, Any]") -> bool:
-    """Say whether an entry is what a row of the source says now."""
-    said = {name: value for name, value in given.items() if name not in ("key", "stream") and value not in (None, "")}
-    here = {name: getattr(entry, name) for name in said}
-    return log.db.values.bind(said)[0] == log.db.values.bind(here)[0]
+def same_entry(log: "Decklog", entry: "Entry", given: "dict[str, Any]", prepared: "tuple[Any, ...] | None") -> bool:
+    """Say whether an entry is what a row of the source says now, as it is given or as columns hold it."""
+    if prepared is None:
+        said = log.db.values.bind({name: value for name, value in given.items() if _says(name, value)})[0]
+    else:
+        columns = zip(COLUMNS, prepared, strict=True)
+        said = {name: value for name, value in columns if _says(name, value) and name != "redacted"}
+    return said == log.db.values.bind({name: getattr(entry, name) for name in said})[0]
+
+
+def _says(name: str, value: object) -> bool:
+    return name not in ("key", "stream") and value not in (None, "")

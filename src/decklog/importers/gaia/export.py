@@ -3,8 +3,8 @@
 import os
 from contextlib import closing
 
-from decklog.importers.engine.export_report import ExportReport
-from decklog.importers.engine.exporting import Export, Folder
+from decklog.importers.engine.exports.report import ExportReport
+from decklog.importers.engine.exports.rows import Export, Folder
 from decklog.importers.engine.leftovers import Kept
 from decklog.importers.gaia.ddl import STATEMENTS
 from decklog.importers.gaia.export_desk import DeskRows

@@ -1,7 +1,7 @@
 """Messages, feedback and lessons as gaia-coder's databases have them."""
 
 from decklog.errors import Invalid
-from decklog.importers.engine.exporting import Export, each
+from decklog.importers.engine.exports.rows import Export, each
 from decklog.importers.engine.row import EPOCH
 from decklog.importers.gaia.desk import NO_ACK, VECTOR, body_of
 from decklog.importers.gaia.spelling import json_or_none, json_text

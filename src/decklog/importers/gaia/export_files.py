@@ -7,8 +7,8 @@ from itertools import chain
 from decklog.clock import to_text
 from decklog.db.sqlite.scratch import Scratch
 from decklog.errors import NotFound
-from decklog.importers.engine.export_report import ExportReport
-from decklog.importers.engine.exporting import each
+from decklog.importers.engine.exports.report import ExportReport
+from decklog.importers.engine.exports.rows import each
 from decklog.importers.engine.leftovers import Kept
 from decklog.importers.engine.pages import every
 from decklog.importers.gaia import files

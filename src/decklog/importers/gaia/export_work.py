@@ -1,7 +1,7 @@
 """Tasks, tool calls, spending and CI runs as gaia-coder's databases have them."""
 
 from decklog.clock import from_text
-from decklog.importers.engine.exporting import Export, each
+from decklog.importers.engine.exports.rows import Export, each
 from decklog.importers.engine.row import EPOCH
 from decklog.importers.gaia.spelling import json_or_none, json_text
 from decklog.importers.gaia.work import CALL, WAS_RUNNING, title_of

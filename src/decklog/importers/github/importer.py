@@ -5,7 +5,7 @@ from decklog.importers.engine.draft import RecordDraft, describes
 from decklog.importers.engine.row import EPOCH, Row
 from decklog.importers.engine.text_files import text_of, values_in
 from decklog.importers.engine.tracker import COMMENTS, LINKS, Link, Part, Tracker, moment_of, set_time
-from decklog.importers.github.reading import REPOSITORY, asked_of_gh, name_of, needed_by, plain_names
+from decklog.importers.github.reading import REPOSITORY, asked_of_gh, name_of, needed_by, plain_names, unmarked
 from decklog.stores.work.task import LinkKind, TaskState
 from decklog.values import to_json
 
@@ -65,10 +65,14 @@ class GithubImport(Tracker):
         except Invalid as problem:
             self.hold_line(to_json(found), problem.message)
             return
+        if isinstance(issue.get("body"), str):
+            issue["body"], made_of = unmarked(issue["body"])
+            # One that was made of a task is that task.
+            name = made_of or name
         if "issue_url" in issue and "title" not in issue:
             self._hold_comment(name, issue)
             return
-        is_done = str(issue.get("state")).lower() == "closed" and not _is_given_up(issue)
+        is_done = str(issue.get("state")).lower() == "closed" and not is_given_up(issue)
         place = {"at": moment_of(issue.get("created_at")), "clock": moment_of(issue.get("updated_at"))}
         self.gathered.add(ISSUES, name, to_json(issue), is_done=is_done, **place)
 
@@ -78,7 +82,7 @@ class GithubImport(Tracker):
 
     def parts_of(self, item: Row) -> "Iterator[Part]":
         """Give what an issue says that it waits for, and what was said of it."""
-        for other, kind in needed_by(item.columns, item.id).items():
+        for other, kind in needed_by(item.columns, name_of(item.columns, item.id.rpartition("#")[0])).items():
             yield Part(LINKS, f"{item.id}/{other}", {"item": item.id, "other": other, "kind": kind})
         comments = item.columns.get("comments")
         for comment in comments if isinstance(comments, list) else ():
@@ -120,7 +124,7 @@ class GithubImport(Tracker):
     def _state(self, row: Row, shown: "dict[str, Any]") -> TaskState:
         word = str(row.take("state", "open")).lower()
         if word == "closed":
-            return TaskState.ABANDONED if _is_given_up(shown) else TaskState.DONE
+            return TaskState.ABANDONED if is_given_up(shown) else TaskState.DONE
         if word != "open":
             row.replace("state", "open")
         return TaskState.PENDING
@@ -140,7 +144,8 @@ class GithubImport(Tracker):
         return self.said(row, item, author=author, body=body, at=at)
 
 
-def _is_given_up(issue: "dict[str, Any]") -> bool:
+def is_given_up(issue: "dict[str, Any]") -> bool:
+    """Say whether an issue was closed without being done."""
     return str(issue.get("state_reason")).lower() in NOT_DONE
 
 

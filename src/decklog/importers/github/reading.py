@@ -21,6 +21,8 @@ _ADDRESS = re.compile(r"([\w.-]+/[\w.-]+)/(?:issues|pull)/(\d+)")
 # A line of an issue that says what it waits for.
 _NEEDS = re.compile(r"^[^\w\n]*(?:depends on|blocked by)\b(.*)$", re.IGNORECASE | re.MULTILINE)
 _NUMBER = re.compile(r"(?<![\w/])#(\d+)\b")
+# Stands at the end of an issue that was made of a task here, where readers do not see it.
+_MARK = re.compile(r"\s*<!-- decklog: (\S+) -->\s*\Z")
 
 
 def asked_of_gh(repository: str, seconds: float) -> str:
@@ -62,6 +64,17 @@ def name_of(issue: "dict[str, Any]", otherwise: str) -> str:
     if isinstance(number, bool) or not isinstance(number, int):
         raise Invalid("an issue needs a number")
     return f"{otherwise}#{number}"
+
+
+def marked(body: str, task_id: str) -> str:
+    """Write with an issue's text which task it was made of."""
+    return f"{body}\n\n<!-- decklog: {task_id} -->".lstrip()
+
+
+def unmarked(body: str) -> "tuple[str, str | None]":
+    """Give an issue's text, and the task that it was made of here, if it was."""
+    found = _MARK.search(body)
+    return (body[: found.start()], found[1]) if found else (body, None)
 
 
 def needed_by(issue: "dict[str, Any]", name: str) -> "dict[str, str]":

@@ -1,4 +1,4 @@
-"""Takes over LangGraph's checkpoints from the file of its SQLite saver: each thread is a run."""
+"""Takes over LangGraph's checkpoints, from a file of its SQLite saver or from its tables in PostgreSQL. Each thread is a run."""
 
 from typing import ClassVar
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from decklog.importers.engine.landing import Mapping
 
+SERVERS = ("postgres://", "postgresql://")
 _PLACE = ("thread_id", "checkpoint_ns", "checkpoint_id")
 
 
@@ -33,6 +34,19 @@ class LangGraphImport(Import):
         "writes": (*_PLACE, "task_id", "task_path", "idx", "channel", "type", "value"),
     }
     keys: ClassVar = {"checkpoints": _PLACE, "writes": (*_PLACE, "task_id", "idx")}
+
+    def __init__(self, *words: "Any", shown: str | None = None, **settings: "Any") -> None:
+        super().__init__(*words, **settings)
+        # An address may hold a password.
+        self.report.path = shown or self.path
+
+    def source(self) -> Source:
+        """Open a file, or the tables on a server."""
+        if not self.path.startswith(SERVERS):
+            return super().source()
+        from decklog.importers.langgraph.server import ServerCheckpoints
+
+        return ServerCheckpoints(self.path, self.report.path, seconds=self.seconds)
 
     def mappings(self) -> "dict[str, Mapping]":
         """Name the tables with their mappings."""

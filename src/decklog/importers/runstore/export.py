@@ -1,8 +1,8 @@
 """Writes a log as a RunStore database, which its own program can open and go on with."""
 
 from decklog.errors import NotFound
-from decklog.importers.engine.export_report import ExportReport
-from decklog.importers.engine.exporting import Export, each, every, text_of
+from decklog.importers.engine.exports.report import ExportReport
+from decklog.importers.engine.exports.rows import Export, each, every, text_of
 from decklog.importers.engine.row import EPOCH
 from decklog.importers.runstore.ddl import STATEMENTS
 from decklog.importers.runstore.export_tasks import AttemptTrail, write_attempt, write_tasks

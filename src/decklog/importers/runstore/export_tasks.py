@@ -1,6 +1,6 @@
 """Tasks and attempts as RunStore has them: its attempts are rows, and here they are the history of their task."""
 
-from decklog.importers.engine.exporting import Export, each, text_of
+from decklog.importers.engine.exports.rows import Export, each, text_of
 from decklog.importers.engine.row import EPOCH
 from decklog.importers.runstore.tasks import WAS_RUNNING
 from decklog.stores.work.task import Attempt, AttemptOutcome, Task, TaskState, attempts_from

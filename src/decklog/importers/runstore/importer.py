@@ -12,7 +12,6 @@ from decklog.importers.engine.source import Source
 from decklog.importers.runstore.tasks import TaskTables
 from decklog.stores.content.artifacts import Artifact, media_type_of
 from decklog.stores.journal.entry import EntryKind
-from decklog.stores.journal.rows import number_of
 from decklog.stores.of_run import next_number
 from decklog.stores.runs.run import ENDED, Agent, Run, RunStatus
 
@@ -53,6 +52,7 @@ class RunStoreImport(Import, TaskTables):
     system = "runstore"
     tables = TABLES
     keys: ClassVar = {"agents": ("run_id", "role")}
+    known_ahead = ("runs",)
 
     def __init__(self, log: "Decklog", path: str, **settings: "Any") -> None:
         super().__init__(log, path, **settings)
@@ -94,7 +94,7 @@ class RunStoreImport(Import, TaskTables):
 
     def _run_of(self, name: str) -> str:
         run_id = run_id_of(name)
-        if number_of(self.log.db, run_id) is None:
+        if not self.landing.has_run(run_id):
             raise NotFound(f"its run {name} is not in the file")
         self.runs[name] = run_id
         return run_id

@@ -3,8 +3,8 @@
 import json
 import re
 
-from decklog.importers.engine.exporting import each
-from decklog.importers.engine.text_export import TextExport, short_time
+from decklog.importers.engine.exports.rows import each
+from decklog.importers.engine.exports.texts import TextExport, short_time
 from decklog.importers.engine.tracker import LINES, LINKS
 from decklog.importers.taskmaster.importer import TASKS
 from decklog.importers.taskmaster.words import MAIN, OURS, WORDS, priority_word

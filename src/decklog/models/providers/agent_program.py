@@ -25,7 +25,6 @@ from decklog.tools.shell.output import read_output
 if TYPE_CHECKING:
     from decklog.clock import Clock
 
-_LONGEST_WAIT = 0.5
 # The one who asked is gone: nobody would hear the answer.
 _GRACE_SECONDS = 5.0
 _LONGEST_SAID = 300
@@ -69,10 +68,7 @@ class AgentModel:
             return Reply(error_class="failed", error=f"{agent.name} can't be started: {problem}")
         running = Running.find(mark, scratch / "command")
         assert running is not None
-        while (ended := running.ending()) is None:
-            if self.wanted_end() is not None:
-                running.stop(_KILL)
-            running.wait(_LONGEST_WAIT)
+        ended = running.until_end(self.wanted_end, _KILL)
         reader = Reader(agent)
         lines = Follower(scratch / "command").rest()
         events = [event for line in lines if (event := reader.read(line)) is not None]

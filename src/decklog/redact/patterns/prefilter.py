@@ -31,7 +31,7 @@ MARKS = tuple(_MARKS_TEXT.split())
 # Past this size the rules themselves are faster than looking for their beginnings one by one.
 _LONG = 4_096
 _NAMES = {
-    "pass": ("word", "wd", "phrase", "code", "command", "w"),
+    "pass": ("word", "owrd", "wd", "phrase", "code", "command", "w", "e"),
     "pwd": (),
     "secret": (),
     "token": (),
@@ -47,7 +47,9 @@ _NAMES = {
     "identified": (),
     "cookie": (),
     "bearer": (),
-    **dict.fromkeys(("pin", "hmac", "salt", "wif", "mdp", "seed"), ()),
+    **dict.fromkeys(
+        ("pin", "hmac", "salt", "wif", "mdp", "seed", "pasw", "pssword", "jelszo", "lozinka", "geslo", "losenord"), ()
+    ),
     "kennwort": (),
     "senha": (),
     "contrase": (),

@@ -34,6 +34,37 @@ CALLS: tuple[Rule, ...] = (
         keep=r"(?i:\b(?:cookieParser|Cryptr|SimpleCrypto)\([ \t]*\[?[ \t]*[\"']"
         r"|\bcookieSession\([^)\n]{0,120}?\bkeys:[ \t]*\[[ \t]*[\"'])",
     ),
+    rule(
+        "signing-secret",
+        "aes.new( des.new( des3.new( blowfish.new( chacha20.new( arc4.new(",
+        r"[^\"'\n]{8,}",
+        keep=r"\b(?:AES|DES3?|Blowfish|ChaCha20|ARC4)\.new\([ \t]*b?[\"']",
+        until=r"[\"']",
+    ),
+    rule("network-password", "wifi.begin(", r"[^\"\n]{8,63}", keep=r"WiFi\.begin\([ \t]*\"[^\"\n]{1,32}\",[ \t]*\"", until=r"\""),
+    rule(
+        "connection-password",
+        "smtp.start(",
+        r"[^\"'\n]{4,}",
+        keep=r"SMTP\.start\([^()\n]{1,160}?,[ \t]*[\"'][^\"'\n]{1,64}[\"'],[ \t]*[\"']",
+        until=r"[\"'],[ \t]*:",
+    ),
+    rule(
+        "password",
+        "fetch(",
+        r"[^\"'\n]{4,}",
+        keep=r"fetch\([ \t]*[:\"'][\w.-]{0,40}(?i:pass|secret|token|key)[\w.-]{0,24}[\"']?[ \t]*\)[ \t]*\{[ \t]*[\"']",
+        until=r"[\"'][ \t]*\}",
+        glued=True,
+    ),
+    rule(
+        "password",
+        "{pass {secret {token",
+        r"[^\"'\n\s]{4,}",
+        keep=r"\{(?:password|passwd|passphrase|secret|token)[ \t]*,[ \t]*(?:<<)?[\"']",
+        until=r"[\"'](?:>>)?[ \t]*\}",
+        glued=True,
+    ),
     rule("signing-secret", "crypt(", r"[^\"'\n]{6,}", keep=r"AES\.(?:en|de)crypt\([^,\n]{1,80},[ \t]*[\"']"),
     rule(
         "connection-password",

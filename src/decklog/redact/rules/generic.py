@@ -98,7 +98,7 @@ PLACES: tuple[Rule, ...] = (
     rule(
         "authorization",
         "authorization",
-        r"[^\s\"'<>,;`)\]}][^\s\"'<>,;`)\]}]{3,}",
+        r"[^\s\"'<>,;`()\]}][^\s\"'<>,;`)\]}]{3,}",
         keep=r"(?i:authorization[\"'\])]{0,3}\s*[:=,]\s*[a-z]{0,2}[\"'`]?"
         r"(?:Bearer|Basic|Token|Digest|ApiKey|Api-Key|Key|SSWS|JWT|OAuth|Splunk|NTLM|Negotiate|GenieKey|Bot"
         r"|PVEAPIToken)[ =](?:token=)?[\"']?)",
@@ -168,7 +168,7 @@ PLACES: tuple[Rule, ...] = (
         "directive-password",
         "pass",
         SIGNED,
-        keep=r"(?m:^)[ \t]*(?i:pass|(?:auth|smtp|imap|db|user|root|admin)_pass|(?:\w+_)?(?:password|passwd"
+        keep=r"(?m:^)[ \t]*(?i:(?:quote[ \t]+)?pass|(?:auth|smtp|imap|db|user|root|admin)_pass|(?:\w+_)?(?:password|passwd"
         r"|passphrase))[ \t]+[\"']?",
         until=r"[\"']?[ \t]*(?m:$)",
         glued=True,
@@ -276,7 +276,8 @@ PLACES: tuple[Rule, ...] = (
         keep=r"random_password\"[^|]{0,200}?\bresult\"?[ \t]*[:=][ \t]*\"",
         glued=True,
     ),
-    rule("sonar-token", "sonar.login", r"[0-9a-zA-Z_]{16,}", keep=r"sonar\.login[ \t]*[=:][ \t]*[\"']?"),
+    rule("sonar-token", "sonar.login", r"[0-9a-zA-Z_]{16,}", keep=r"sonar\.login[ \t]*[=:][ \t]*[\"']?", glued=True),
+    rule("masked-secret", "::add-mask::", r"[^\s\"'$][^\n\"']{3,}", keep=r"::add-mask::", glued=True),
     rule("directive-password", "wpa-psk", r"[^\s\"']+", keep=r"(?i:wpa-psk[ \t]+[\"']?)"),
     rule("directive-secret", "secret", r"[^\s\"';]{12,}", keep=r"(?m:^)[ \t]*secret[ \t]+[\"']?", random=True, glued=True),
     rule(

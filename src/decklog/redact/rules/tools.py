@@ -24,6 +24,15 @@ LOGINS: tuple[Rule, ...] = (
         glued=True,
     ),
     rule("command-password", "bcp sqlcmd isql osql", _BARE, keep=rf"(?:bcp|sqlcmd|d?b?t?isql|osql)\b{_QUIET}-P[\"']?"),
+    # A script that answers the question of another program.
+    rule(
+        "typed-password",
+        "assword asscode assphrase",
+        r"[^\s\"'$\\][^\"'\\\n\r]{3,}",
+        keep=r"ass(?:word|code|phrase)[^\n{]{0,12}[\"'}]?\s{0,8}\{?\s{0,8}(?:exp_)?send(?:line)?(?:[ \t]+--)?[ \t(]+[\"']",
+        until=r"[\r\n]?[\"']",
+        glued=True,
+    ),
     rule("command-password", "-auth", r"[^\s\"']{4,}", keep=r"--proxy-auth[ =][\"']?[\w.@+-]+:", glued=True),
     rule(
         "told-password",

@@ -35,7 +35,7 @@ _WORKED = prepared(
     r"[\"'`]?[ \t]+(?:work|accept|reject|leak|burn|expos|for |was |is |did|does|fail|still|got|open|unlock|has |expire"
     r"|let |used\b)"
 )
-_AFTER_USER = prepared(r"(?:[\w.@+-]{2,32},|>|\b(?:login|user|username|account)[ \t]+[\w.@+-]{2,32})[ \t]*$")
+_AFTER_USER = prepared(r"(?:[\w.@+-]{2,32}(?:,|[ \t]+[/|])|>|\b(?:login|user|username|account)[ \t]+[\w.@+-]{2,32})[ \t]*$")
 _WIRED = prepared(r"(?i)(?:gpio|connect|wire|solder|header|chip|board|output|input|i/o)[\w ]{0,12}$")
 _PIN_GIVEN = prepared(
     r"(?i)(?:\b(?:set|use[ds]?|using|enter(?:ed)?|typ(?:e|ed)|try|tried|my|new|old|sim"
@@ -87,6 +87,11 @@ def is_key(text: str, start: int, value: str) -> bool:
     if _HEX_KEY.fullmatch(value):
         return not value.isdigit() and not value.isalpha() and not _DIGEST_OF.search(text, max(0, start - 24), start)
     return values.is_jumbled_key(value) and not values.is_harmless(value)
+
+
+def is_key_set(text: str, start: int, value: str) -> bool:
+    """Tell whether somebody sets a key or a token to what follows: `set the secret to … in prod`."""
+    return bool(_SET.search(text, max(0, start - 60), start)) and is_key(text, start, value)
 
 
 def is_quoted_phrase(_text: str, _start: int, value: str) -> bool:

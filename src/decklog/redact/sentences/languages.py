@@ -102,6 +102,8 @@ def find(view: View, opened: list[Span]) -> Iterator[Found]:
         if not match:
             yield from _loosely_told(view, place)
             continue
+        if _is_glued(view.text, match.start("value")):
+            continue
         value = _SENTENCE_END.sub("", match["value"]).strip("*_").rstrip(_ENDS)
         start = match.start("value") + match["value"].find(value)
         if match["tie"] and match["tie"][-1] in ":：=" and (line := phrases.words_from(view.text, start)):
@@ -114,6 +116,11 @@ def find(view: View, opened: list[Span]) -> Iterator[Found]:
             yield Found(start, start + len(value), "told-password")
         else:
             yield from _loosely_told(view, place)
+
+
+def _is_glued(text: str, start: int) -> bool:
+    """Tell whether a value begins right behind a letter of this alphabet: both are a part of something else, such as a key."""
+    return text[start - 1].isalnum() and text[start - 1].isascii()
 
 
 def _loosely_told(view: View, place: int) -> Iterator[Found]:

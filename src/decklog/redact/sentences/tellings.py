@@ -84,6 +84,7 @@ TELLINGS: tuple[Telling, ...] = (
         rf"[ \t]+(?:for|of|on|to|at|from|under)[ \t][^\n:=\"']{{1,48}}?(?:[ \t]*[:=]|[ \t](?:is|was))[ \t]*{_QUOTE}{_VALUE}",
         checks.is_told,
     ),
+    Telling("told-password", _NAMED, " \t", r"[ \t]+[\w.@-]{2,40}[ \t]*[:=][ \t]*([^\s\"'`,<>()]{8,64})", checks.is_random),
     Telling("told-password", _NAMED, " \t", rf"[ \t]+(?:{_BEING})[ \t:]+[\"'`*]{{0,3}}{_VALUE}", checks.is_said),
     Telling("told-password", _NAMED, " \t", rf"[ \t]+{_QUOTE}{_ODD_VALUE}", checks.is_right_behind),
     Telling(
@@ -111,6 +112,20 @@ TELLINGS: tuple[Telling, ...] = (
         rf"(?:[ -]?code)?[ \t]+(?:for|of|on|to|at|from)[ \t][^\n:=\"'\d]{{1,40}}?(?:[ \t]*[:=]|[ \t](?:is|was"
         rf"|being))[ \t]*{_QUOTE}(\d{{4,8}})(?:[^\w.:/-]|\.(?:\s|$)|$)",
         checks.is_any,
+    ),
+    Telling(
+        "told-password",
+        _NAMED,
+        "?",
+        rf"\?[^\n]{{0,24}}\n[^\n]{{0,24}}?(?:\b(?:is|was|be|use|try)|'s)[ \t:]+{_QUOTE}{_VALUE}",
+        checks.is_said,
+    ),
+    Telling(
+        "told-password",
+        _NAMED,
+        " \t",
+        rf"(?:[ \t]+[a-z]+){{1,6}},[ \t]+(?:it[ \t]+is|it's|use|now)[ \t:]+{_QUOTE}{_VALUE}",
+        checks.is_told_plainly,
     ),
     Telling("told-password", _NAMED, "'", rf"'s[ \t]+(?:now[ \t]+)?{_QUOTE}{_VALUE}", checks.is_told_plainly),
     Telling(
@@ -148,7 +163,7 @@ TELLINGS: tuple[Telling, ...] = (
         "told-password",
         _NAMED,
         " \t",
-        rf"[ \t]+for[ \t]+{_WHOM}(?::|[a-z \t]*[ \t]to)[ \t]+{_QUOTE}{_VALUE}",
+        rf"[ \t]+for[ \t]+(?:[a-z]+[ \t]+){{0,3}}{_WHOM}(?::|[a-z \t]*[ \t]to)[ \t]+{_QUOTE}{_VALUE}",
         checks.is_asked_for,
     ),
     Telling(
@@ -177,7 +192,7 @@ TELLINGS: tuple[Telling, ...] = (
         _LOGGING,
         " \t:=",
         rf"(?:[ \t]*[:=]|[ \t]+(?:are|is))?[ \t]*(?:(?:with|as|using|via|by|to)[ \t]+)?(?:user[ \t]+)?"
-        rf"{_QUOTE}[\w.@+-]{{1,40}}{_QUOTE}[ \t]*[/:][ \t]*{_QUOTE}{_VALUE}",
+        rf"{_QUOTE}[\w.@+-]{{1,40}}{_QUOTE}(?:[ \t]*[/:]|[ \t]+and)[ \t]*{_QUOTE}{_VALUE}",
         checks.is_partner,
     ),
     Telling(
@@ -221,7 +236,8 @@ TELLINGS: tuple[Telling, ...] = (
         "code",
         rf"(?:{_PLACES}|{_LOCKS}|one[ -]time)[ _-](?:pass)?codes?",
         " \t:=",
-        rf"(?:[ \t]*[:=]|[ \t]+(?:is|was))?[ \t]*{_QUOTE}(\d{{4,10}}#?|[\w.!-]{{6,40}})(?:[^\w:/-]|$)",
+        rf"(?:(?:[ \t][^\n:=\"'\d]{{1,60}})?[ \t]*[:=]|[ \t]+(?:is|was))?[ \t]*{_QUOTE}"
+        r"(\d{4,10}#?|[\w.!-]{6,40})(?:[^\w:/-]|$)",
         checks.is_code,
     ),
     Telling(
@@ -259,12 +275,13 @@ TELLINGS: tuple[Telling, ...] = (
         r"[ \t]*[(\[][^)\]\n]{1,40}[)\]][ \t]*[:=-][ \t]*[\"'`]?([\w.~+/=-]{16,})",
         checks.is_key,
     ),
+    Telling("token", _KEYS, " \t", r"[ \t]+(?:[a-z]+[ \t]+){0,6}(?:to|as)[ \t:]+[\"'`]?([\w.~+/=-]{16,})", checks.is_key_set),
     Telling("secret", "secrets?", " \t:=", _QUOTED_WORDS, checks.is_odd_phrase),
     Telling(
         "told-password",
         "credentials?|creds?",
         " \t:=",
-        rf"[ \t:=]+(?:[\w.@-]{{1,20}},?[ \t]+){{0,5}}{_QUOTE}{_ODD_VALUE}",
+        rf"[ \t:=]+(?:[\w.@-]{{1,20}},?[ \t]+(?:[/|][ \t]+)?){{0,5}}{_QUOTE}{_ODD_VALUE}",
         checks.is_unmistakable,
     ),
     Telling("token", r"tokens?|api[ _-]?keys?|secrets?", " \t-", r"[ \t]*->[ \t]*[\"']?([\w.~+/=-]{16,})", checks.is_key),

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from decklog.prepared import prepared
-from decklog.redact import expressions, lookalikes, values
+from decklog.redact import expressions, lookalikes, phrases, values
 from decklog.redact.patterns.pattern import Pattern, Span
 from decklog.redact.sentences import languages, next_lines
 from decklog.redact.sentences.tellings import TELLINGS
@@ -146,7 +146,8 @@ def _find_commented(view: View) -> Iterator[Found]:
             continue
         start = text.rfind(text[quote], max(0, quote - _LONGEST_LINE), quote) + 1
         value = text[start:quote]
-        if start and not any(map(str.isspace, value)) and values.is_told(value) and not expressions.is_field_name(value):
+        is_word = not any(map(str.isspace, value)) and values.is_told(value) and not expressions.is_field_name(value)
+        if start and (is_word or (value.count(" ") > 1 and phrases.is_odd_phrase(value))):
             yield Found(start, quote, "told-password")
 
 

@@ -1,12 +1,14 @@
-"""Pass 2: the tests of the tree, those of the base among them, and whether new ones would fail without the change."""
+"""Pass 2: the tests of the tree, those of the base among them; whether new ones would fail without the change; what they run."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from decklog.conductor.checks.examination import Examiner
 from decklog.conductor.checks.report import PASSED
+from decklog.conductor.checks.running import Runner
 from decklog.conductor.settings.check import Check
 from decklog.review.change import Change
+from decklog.review.proof.measuring import Measuring
 from decklog.review.result import Finding, PassResult, Severity, passed
 from decklog.review.settings import ReviewSettings
 from decklog.tools.files.gitignore import Patterns
@@ -16,8 +18,8 @@ _QUESTIONS = ("protected", "knows-its-tests", "old-tests")
 _MOST = 20
 
 
-def functional(change: Change, settings: ReviewSettings, examiner: Examiner) -> PassResult:
-    """Run the checks of the base on the change."""
+def functional(change: Change, settings: ReviewSettings, examiner: Examiner, runner: Runner, mark: str) -> PassResult:
+    """Run the checks of the base on the change; of one that they let pass, measure how much of it they show."""
     checks = settings.functional_checks
     by = [check.name for check in checks]
     if not checks:
@@ -28,7 +30,17 @@ def functional(change: Change, settings: ReviewSettings, examiner: Examiner) -> 
     unsaid = f"{', '.join(dict.fromkeys(could_not_say))} could not say" if could_not_say else ""
     if not any(one.severity is Severity.BLOCKING for one in findings) and not unsaid:
         findings += [one for check in checks for one in _vacuous(check, change, settings, examiner)]
+        check = next((one for one in checks if one.report == "junit"), None)
+        if check is not None and settings.rules.measure_seconds and not findings:
+            seconds = settings.rules.measure_seconds
+            given = {"runner": runner, "examiner": examiner, "check": check, "change": change, "mark": mark, "seconds": seconds}
+            findings += Measuring(**given).findings(_sources(change, settings))  # type: ignore[arg-type]
     return passed(2, findings, unproven=unsaid, by=by)
+
+
+def _sources(change: Change, settings: ReviewSettings) -> list[str]:
+    tests = Patterns(settings.tests)
+    return [one.path for one in change.paths if one.status != "D" and not tests.covers(one.path)]
 
 
 def _told(one: Mapping[str, Any], *, is_held: bool) -> Iterator[Finding]:

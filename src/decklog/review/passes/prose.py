@@ -38,6 +38,9 @@ def _of_message(message: str, rules: Rules) -> Iterator[Finding]:
         yield _bad(
             "title", f"the first line has {len(title)} characters, and at most {rules.title_length} are read", "Shorten it."
         )
+    if body and body.partition("\n")[0].strip():
+        text = "no empty line follows the first: git takes both for the title"
+        yield Finding(severity=Severity.MINOR, kind="body", text=text, remedy="Leave the second line empty.")
     if _UNFINISHED.search(title):
         yield _bad("title", f"the first line says nothing: {title[:60]!r}", "Say what the change does.")
     if rules.titles == "conventional" and not _CONVENTIONAL.match(title):

@@ -1,6 +1,7 @@
 """Calls in Python that run what others wrote: found in its syntax tree, by whatever name they were imported."""
 
 import ast
+import re
 from collections.abc import Iterator
 
 from decklog.dataclass import dataclass
@@ -27,13 +28,24 @@ _LOADERS = (
     "shelve.open",
     "jsonpickle.decode",
     "torch.load",
+    "joblib.load",
+    "cloudpickle.load",
+    "cloudpickle.loads",
+    "pandas.read_pickle",
 )
 _YAML = ("yaml.load", "yaml.load_all", "yaml.unsafe_load", "yaml.unsafe_load_all", "yaml.full_load")
 _SAFE_LOADERS = ("SafeLoader", "CSafeLoader", "BaseLoader")
-_STATEMENTS = ("execute", "executemany", "executescript", "raw", "text")
+_STATEMENTS = (
+    *("execute", "executemany", "executescript", "raw", "text", "query", "read_sql", "read_sql_query"),
+    *("fetch", "fetchrow", "fetchval", "fetch_all", "fetch_one", "scalar", "scalars"),
+)
+_SHELL_PROGRAMS = ("sh", "bash", "dash", "zsh", "/bin/sh", "/bin/bash")
 _OF_SCHEMAS = ("create ", "drop ", "alter ", "grant ", "revoke ")
 _BUILTINS = ("eval", "exec", "__import__")
-_SQL_WORDS = ("select ", "insert ", "update ", "delete ", "drop ", "alter ", "create ", "replace into", "with ", "where ")
+_SQL = re.compile(
+    r"(?is)^\W*(?:select\b|insert\s+into\b|update\b.*\bset\b|delete\s+from\b|replace\s+into\b|with\b.*\bselect\b|(?:drop|alter|create|truncate)\s+\w)"
+    r"|\bwhere\b.*(?:[=<>]|\bin\b|\blike\b)"
+)
 
 
 @dataclass(frozen=True)
@@ -115,6 +127,10 @@ def _danger(node: ast.Call, names: dict[str, str]) -> tuple[str, str, str] | Non
         )
     if called in _SHELLS:
         return "shell", f"{called} gives a text to a shell", "Give a list of arguments to subprocess.run."
+    if called.startswith(("subprocess.", "asyncio.create_subprocess_exec", "os.exec", "os.spawn", "os.posix_spawn")) and (
+        _of_shell(node) is not None
+    ):
+        return "shell", f"{called} gives a text to a shell", "Name the program itself, and its arguments."
     if called.startswith(("subprocess.", "asyncio.create_subprocess_shell")) and (
         called.endswith("_shell") or _is_true(node, "shell")
     ):
@@ -130,8 +146,21 @@ def _danger(node: ast.Call, names: dict[str, str]) -> tuple[str, str, str] | Non
 
 def _written_out(node: ast.Call) -> str | None:
     """Give the command that a shell is given, where all of it is written there."""
-    first = node.args[0] if node.args else None
+    first = _of_shell(node) or (node.args[0] if node.args else None)
     return first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else None
+
+
+def _of_shell(node: ast.Call) -> ast.expr | None:
+    """Give the text that a shell is told to run by its arguments: ["sh", "-c", text]."""
+    for words in (node.args, *(one.elts for one in node.args if isinstance(one, ast.List | ast.Tuple))):
+        for program, option, text in zip(words, words[1:], words[2:], strict=False):
+            if _constant(program) in _SHELL_PROGRAMS and _constant(option) in ("-c", "-lc", "-ec", "-ce"):
+                return text
+    return None
+
+
+def _constant(node: ast.expr) -> object:
+    return node.value if isinstance(node, ast.Constant) else None
 
 
 def _is_own_pickle(node: ast.Call, names: dict[str, str]) -> bool:
@@ -176,8 +205,10 @@ def _only_names(values: list[ast.expr]) -> bool:
 
 
 def _is_sql(node: ast.AST) -> bool:
-    texts = (one.value.lower() for one in ast.walk(node) if isinstance(one, ast.Constant) and isinstance(one.value, str))
-    return any(word in f"{text} " for text in texts for word in _SQL_WORDS)
+    """Say whether the texts of an expression, in their order, begin as a statement does, or have a condition of one."""
+    texts = [one for one in ast.walk(node) if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+    ordered = sorted(texts, key=lambda one: (one.lineno, one.col_offset))
+    return _SQL.search("".join(str(one.value) for one in ordered)) is not None
 
 
 def _is_constant(node: ast.expr) -> bool:

@@ -1,13 +1,14 @@
 """Pass 4: secrets, dangerous calls and commands in added lines, and what changes the ground that everything stands on."""
 
-import ast
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from decklog.conductor.settings.configuration import TESTS
 from decklog.review.change import AddedLine, Change
+from decklog.review.passes.line_dangers import line_dangers
 from decklog.review.passes.python_dangers import dangers
+from decklog.review.passes.python_source import parsed
 from decklog.review.passes.secrets import secrets
+from decklog.review.passes.shell_lines import is_image, shell_lines
 from decklog.review.result import Finding, PassResult, Severity, passed
 from decklog.tools.files.gitignore import Patterns
 
@@ -23,7 +24,8 @@ _LOCKS = Patterns(
         ".gitlab-ci.yml",
     )
 )
-_SHELL = (".sh", ".bash")
+# What builds an image may do as it likes with the files and accounts in it.
+_OF_IMAGES = ("network-to-shell",)
 _MOST = 50
 
 
@@ -40,8 +42,9 @@ def security(change: Change, *, tests: Sequence[str] = TESTS, samples: Sequence[
             found += secrets(path, lines, is_test=of_tests.covers(path))
         if path.endswith((".py", ".pyi")):
             found += _python(change, path, lines, is_test=of_tests.covers(path))
-        elif path.endswith(_SHELL):
-            commands = _commands(lines)
+        found += _of_lines(path, lines, is_test=of_tests.covers(path))
+        if scripted := list(shell_lines(path, lines)):
+            commands = _commands(scripted, rules=_OF_IMAGES if is_image(path) else None)
             found += commands or []
             unsaid = unsaid or ("commands could not be judged: the extra `tools` is not installed" if commands is None else "")
     asked = [one.path for one in change.paths if _LOCKS.covers(one.path)]
@@ -53,7 +56,9 @@ def security(change: Change, *, tests: Sequence[str] = TESTS, samples: Sequence[
             text="known faults of dependencies were not looked up: no database is at hand",
         )
     )
-    return passed(4, found[:_MOST], unproven=unsaid, by=["secrets", "python", "shell"])
+    # The worst first: what is cut off at the end of many must not be what stops the change.
+    found.sort(key=lambda one: list(Severity).index(one.severity))
+    return passed(4, found[:_MOST], unproven=unsaid, by=["secrets", "python", "lines", "shell"])
 
 
 def _question(path: str) -> Finding:
@@ -63,17 +68,12 @@ def _question(path: str) -> Finding:
 
 def _python(change: Change, path: str, lines: Sequence[AddedLine], *, is_test: bool) -> Iterator[Finding]:
     content = change.content(path)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = None if content is None else ast.parse(content)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        # That it is no Python was said by the first pass.
-        tree = None
     if content is None:
         text = "it is too large to be looked through for dangerous calls"
         yield Finding(severity=Severity.QUESTION, kind="too-large", text=text, file=path, remedy="Have a person look at it.")
+    tree = None if content is None else parsed(content)
     if tree is None:
+        # That it is no Python was said by the first pass.
         return
     added = {line.number for line in lines}
     for danger in dangers(tree):
@@ -82,14 +82,23 @@ def _python(change: Change, path: str, lines: Sequence[AddedLine], *, is_test: b
                 # Nobody's text but the author's own: judged as a line of a script is.
                 yield from _commands([AddedLine(path, danger.first, danger.command)]) or []
                 continue
-            # Whoever can choose what a test puts into its own statements can choose the statements.
-            severity = Severity.MINOR if is_test and danger.kind == "sql" else Severity.BLOCKING
             facts = {"kind": danger.kind, "text": danger.text, "remedy": danger.remedy}
-            yield Finding(severity=severity, file=path, line=danger.first, **facts)
+            yield Finding(severity=_severity(is_test=is_test), file=path, line=danger.first, **facts)
 
 
-def _commands(lines: Sequence[AddedLine]) -> list[Finding] | None:
-    """Judge the lines that are added to a script, as an agent's own commands are; None where that can't be done."""
+def _of_lines(path: str, lines: Sequence[AddedLine], *, is_test: bool) -> Iterator[Finding]:
+    for danger in line_dangers(path, lines):
+        facts = {"kind": danger.kind, "text": danger.text, "remedy": danger.remedy}
+        yield Finding(severity=_severity(is_test=is_test), file=path, line=danger.line.number, **facts)
+
+
+def _severity(*, is_test: bool) -> Severity:
+    # Nobody but its author chooses what a test puts into its own commands and statements.
+    return Severity.MINOR if is_test else Severity.BLOCKING
+
+
+def _commands(lines: Sequence[AddedLine], rules: Container[str] | None = None) -> list[Finding] | None:
+    """Judge lines that a shell will run, as an agent's own commands are, by some rules or all; None where that can't be done."""
     try:
         from decklog.tools.policy import Decision, judge
     except ImportError:
@@ -98,7 +107,7 @@ def _commands(lines: Sequence[AddedLine]) -> list[Finding] | None:
     for line in lines:
         if line.text.strip() and not line.text.lstrip().startswith("#"):
             verdict = judge(line.text)
-            if verdict.decision is Decision.DENY:
+            if verdict.decision is Decision.DENY and (rules is None or verdict.rule in rules):
                 text = f"{verdict.rule}: {verdict.reason}"
                 found.append(Finding(severity=Severity.BLOCKING, kind="command", text=text, file=line.file, line=line.number))
     return found

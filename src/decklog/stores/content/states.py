@@ -11,6 +11,7 @@ from decklog.operations import reads, writes
 from decklog.records import Page, Record
 from decklog.stores import documents
 from decklog.stores.content.checkpoints import Checkpoint, Checkpoints, TaskSnapshot
+from decklog.stores.content.graphs import GraphCheckpoint, GraphItem, Graphs, GraphWrite
 from decklog.stores.journal.entry import Entry, EntryKind
 from decklog.stores.of_run import lock_run
 from decklog.values import to_json
@@ -122,10 +123,10 @@ class StateVersion(Record):
         return super().as_dict() | documents.filled(self, "document")
 
 
-class States(Checkpoints):
+class States(Checkpoints, Graphs):
     """Keeps state documents and their versions, checkpoints of runs and snapshots of paused tasks."""
 
-    records = (State, StateVersion, Checkpoint, TaskSnapshot)
+    records = (State, StateVersion, Checkpoint, TaskSnapshot, GraphCheckpoint, GraphWrite, GraphItem)
 
     @writes
     def save(

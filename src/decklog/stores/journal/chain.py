@@ -83,14 +83,21 @@ class _Fragments(dict):  # type: ignore[type-arg]
         if len(self) >= _NAMES_KEPT:
             self.clear()
         agent, agent_id, confidence, group_id, kind, phase, record_table, refs, stream, subtype = names
-        texts = self[names] = (
-            f'{{{_field("agent", agent)}{_field("agent_id", agent_id)}"at":',
+        between = (
             _field("confidence", confidence) + _field("group_id", group_id),
             _field("kind", kind),
             _field("phase", phase),
             _field("record_table", record_table),
             f'{_field("refs", refs)}"seq":',
-            f",{_field('stream', stream)}{_field('subtype', subtype)}",
+        )
+        until_task = f",{_field('stream', stream)}{_field('subtype', subtype)}"
+        texts = self[names] = (
+            f'{{{_field("agent", agent)}{_field("agent_id", agent_id)}"at":',
+            *between,
+            until_task,
+            # Where nothing stands between them.
+            "".join(between),
+            f"{until_task[:-1]}}}",
         )
         return texts
 
@@ -122,9 +129,13 @@ def _written(row: "Row") -> str:
      record_table, record_id, refs, body_digest, payload_digest, body, payload) = row  # fmt: skip
     # In the order of the alphabet, as `FIELDS` has them. Numbers are never looked up, since to a dictionary 1 and 1.0 are the
     # same; nor is what hardly comes twice.
-    until_at, until_iteration, until_payload, until_record_id, until_redacted, until_seq, until_task = _fragments[
-        agent, agent_id, confidence, group_id, kind, phase, record_table, refs, stream, subtype
-    ]
+    until_at, until_iteration, until_payload, until_record_id, until_redacted, until_seq, until_task, until_seq_at_once, end = (
+        _fragments[agent, agent_id, confidence, group_id, kind, phase, record_table, refs, stream, subtype]
+    )
+    has_only_body = body_digest is payload_digest is payload is key is iteration is record_id is task_id is None
+    if has_only_body and type(body) is str and not redacted:
+        # Most entries have a body, and nothing else that is their own.
+        return f'{until_at}{_quote(at)},"body":"{sha256(body.encode()).hexdigest()}",{until_seq_at_once}{seq}{end}'
     text = (
         f"{until_at}{_quote(at)},{_text_field('body', body, body_digest)}{until_iteration}"
         f"{'' if iteration is None else _field('iteration', iteration)}{'' if key is None else _field('key', key)}"

@@ -8,15 +8,15 @@ from decklog.errors import Invalid, NotFound
 from decklog.operations import follows, prepares_to_write, reads, reads_in_steps, within_lease, writes
 from decklog.records import Page, Record
 from decklog.stores.journal.entry import Confidence, Entry, EntryKind, ReasoningPhase
-from decklog.stores.journal.rows import SELECT, STREAM_SIZE, heads, load, newest_position, number_of
+from decklog.stores.journal.rows import SELECT, STREAM_SIZE, heads, load, load_all, newest_position, number_of
 from decklog.stores.journal.time_index import Times
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping
+    from collections.abc import Callable, Generator
     from typing import Any, TypeVar, overload
 
-    from decklog.db.base import Database
+    from decklog.db.base import Database, Row
     from decklog.operations import Step
     from decklog.stores.journal.verify import Audit, Verification
 
@@ -154,13 +154,11 @@ class Journal:
         number = None
         if stream is not None and (number := self._db.read(lambda: number_of(self._db, stream))) is None:
             return Page()
-        if search.text is not None:
-            search.is_indexed = self._db.prepare_search(number)
         page = self._db.read(lambda: self._find(where, number, (since, until), search))
         if page is None:
             # The index is brought up to date outside of the read, which sees only one moment.
             search.is_indexed = self._db.prepare_search(number)
-            search.text = ""
+            search.text = search.text or ""
             page = self._db.read(lambda: self._find(where, number, (None, None), search))
             assert page is not None
         return page
@@ -178,22 +176,22 @@ class Journal:
         found = self._found(where, number, search)
         if found is None:
             return None
-        more = str(found[search.limit - 1][1]) if len(found) > search.limit else None
-        return Page((entry for entry, _ in found[: search.limit]), next=more)
+        more = str(found[search.limit - 1][0]) if len(found) > search.limit else None
+        return Page(load_all(self._db, found[: search.limit]), next=more)
 
-    def _found(self, where: Where, number: int | None, search: "_Search") -> "list[tuple[Entry, int]] | None":
+    def _found(self, where: Where, number: int | None, search: "_Search") -> "list[Row] | None":
         """Find by the cheapest way that holds all there is; None when that is the text index, and it was not prepared."""
         tags = {name: where.bound[name] for name in _TAGS if name in where.bound}
         if search.text is not None:
+            if search.is_indexed is None and not self._db.is_search_prepared(number):
+                return None
             return self._by_search(where, tags, number, search)
         if not tags or not self._db.finds_tags_by_search or _INDEXED & where.bound.keys():
             return self._in_order(where, search)
         recent = self._recent(where, number, search)
         return recent if len(recent) > search.limit else None
 
-    def _by_search(
-        self, where: Where, tags: "dict[str, str]", number: int | None, search: "_Search"
-    ) -> "list[tuple[Entry, int]]":
+    def _by_search(self, where: Where, tags: "dict[str, str]", number: int | None, search: "_Search") -> "list[Row]":
         _, rows = self._db.search(
             SELECT,
             search.text or "",
@@ -204,11 +202,11 @@ class Journal:
             limit=search.limit + 1,
             after=search.after,
             stream_no=number,
-            is_indexed=search.is_indexed,
+            is_indexed=search.is_indexed is not False,
         )
-        return self._loaded(rows)
+        return rows
 
-    def _recent(self, where: Where, number: int | None, search: "_Search") -> "list[tuple[Entry, int]]":
+    def _recent(self, where: Where, number: int | None, search: "_Search") -> "list[Row]":
         """Look through the latest entries of a stream: what many entries share is usually found there."""
         if number is None or search.oldest_first:
             return []
@@ -218,22 +216,16 @@ class Journal:
         near.add("pos >= :near", near=top - _LOOK_BACK)
         return self._in_order(near, search)
 
-    def _in_order(self, where: Where, search: "_Search") -> "list[tuple[Entry, int]]":
+    def _in_order(self, where: Where, search: "_Search") -> "list[Row]":
         if search.after is not None:
             where.add("pos > :after" if search.oldest_first else "pos < :after", after=search.after)
         order = f"order by pos {'asc' if search.oldest_first else 'desc'} limit {search.limit + 1}"
         if "task_id" not in where.bound:
-            return self._select(f"{SELECT} {where.sql} {order}", where.bound)
+            return self._db.rows(f"{SELECT} {where.sql} {order}", where.bound)[1]
         # What the task itself became is found by its record, and all else by its task: no index holds both.
         own = f"{SELECT} {where.sql} and record_table = 'tasks' and record_id = :task_id {order}"
         others = f"{SELECT} {where.sql} and record_table is distinct from 'tasks' {order}"
-        return self._select(f"select * from ({own}) own union all select * from ({others}) others {order}", where.bound)
-
-    def _select(self, sql: str, bound: "Mapping[str, Any]") -> "list[tuple[Entry, int]]":
-        return self._loaded(self._db.rows(sql, bound)[1])
-
-    def _loaded(self, rows: "list[tuple[Any, ...]]") -> "list[tuple[Entry, int]]":
-        return [(load(self._db, row), row[0]) for row in rows]
+        return self._db.rows(f"select * from ({own}) own union all select * from ({others}) others {order}", where.bound)[1]
 
     @reads_in_steps
     def search(self, words: str, *, stream: str | None = None, limit: int = 20, after: str | None = None) -> Page[Entry]:
@@ -291,7 +283,8 @@ class Journal:
         if after is not None:
             where.add("seq > :after", after=cursor_of(after))
         size = page_size(limit)
-        entries = [entry for entry, _ in self._select(f"{SELECT} {where.sql} order by seq limit {size + 1}", where.bound)]
+        _, rows = self._db.rows(f"{SELECT} {where.sql} order by seq limit {size + 1}", where.bound)
+        entries = load_all(self._db, rows)
         if not entries and after is None:
             raise NotFound(f"no entry tells of {table} {record_id!r}")
         return Page(entries[:size], next=str(entries[size - 1].seq) if len(entries) > size else None)
@@ -320,8 +313,8 @@ class Journal:
         else:
             self._check_reached(stream, moment)
             where.add("seq <= :seq", seq=moment)
-        found = self._select(f"{SELECT} {where.sql} order by seq desc limit 1", where.bound)
-        image = found[0][0].payload if found else None
+        _, found = self._db.rows(f"{SELECT} {where.sql} order by seq desc limit 1", where.bound)
+        image = load(self._db, found[0]).payload if found else None
         if not isinstance(image, dict) or image.get("removed"):
             raise NotFound(f"there was no {table} {record_id!r} at {when}")
         return record_class.from_image(image)
@@ -392,5 +385,5 @@ class _Search:
         self.oldest_first = oldest_first
         self.limit = limit
         self.after = after
-        # Whether the text index holds all that there is to find.
-        self.is_indexed = True
+        # Whether the text index holds all that there is to find; None until somebody has looked.
+        self.is_indexed: bool | None = None

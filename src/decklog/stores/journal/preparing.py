@@ -28,10 +28,10 @@ def checked(given: "dict[str, Any]") -> "dict[str, Any]":
         raise Invalid("an entry needs a body or a payload")
     if payload is not None and not isinstance(payload, (dict, list, tuple)):
         raise Invalid("a payload is a JSON object or list; put plain text in the body", field="payload")
-    if given.get("phase") is not None:
-        given["phase"] = enum_of(ReasoningPhase, given["phase"], "phase")
-    if given.get("confidence") is not None:
-        given["confidence"] = enum_of(Confidence, given["confidence"], "confidence")
+    if (phase := given.get("phase")) is not None:
+        given["phase"] = enum_of(ReasoningPhase, phase, "phase")
+    if (confidence := given.get("confidence")) is not None:
+        given["confidence"] = enum_of(Confidence, confidence, "confidence")
     return given
 
 

@@ -74,6 +74,15 @@ def load(db: "Database", row: "Row") -> Entry:
     return entry
 
 
+def load_all(db: "Database", rows: "list[Row]") -> list[Entry]:
+    """Make entries from whole rows."""
+    entries = Entry.from_rows(_FIELDS, [row[1:] for row in rows])
+    for entry, row in zip(entries, rows, strict=True):
+        if row[_BODY_DIGEST] is not None or row[_PAYLOAD_DIGEST] is not None:
+            _fill(db, entry)
+    return entries
+
+
 def _fill(db: "Database", entry: Entry) -> None:
     """Fetch what the entry names by its digest."""
     if entry.body is None and entry.body_digest and (text := kept_text(db, entry.body_digest)) is not None:
@@ -90,4 +99,4 @@ def entry_at(db: "Database", position: int) -> Entry:
 def entries_between(db: "Database", start: int, until: int) -> list[Entry]:
     """List the entries after one position up to another, oldest first."""
     _, rows = db.rows(f"{SELECT} where pos > :start and pos <= :until order by pos", {"start": start, "until": until})
-    return [load(db, row) for row in rows]
+    return load_all(db, rows)

@@ -7,7 +7,7 @@ import time
 
 from decklog.errors import NotFound
 from decklog.operations import reading, waiting
-from decklog.stores.journal.rows import SELECT, STREAM_SIZE, load, number_of
+from decklog.stores.journal.rows import SELECT, STREAM_SIZE, load_all, number_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class Tail:
                 "end": (number + 1) * STREAM_SIZE,
             },
         )
-        return [load(self._db, row) for row in rows]
+        return load_all(self._db, rows)
 
 
 class _Deadline:

@@ -1,6 +1,7 @@
 """Writing the journal: every entry of every stream passes through here."""
 
 from collections.abc import Sequence
+from functools import cached_property
 
 from decklog.clock import to_text
 from decklog.errors import Conflict, NotFound
@@ -18,12 +19,6 @@ if TYPE_CHECKING:
     from decklog.clock import Clock
     from decklog.db.base import Database
 
-INSERT = f"""
-insert into entries ({", ".join(COLUMNS)})
-values ({", ".join(":" + name for name in COLUMNS)})
-"""
-_INSERT_ONCE = INSERT + "on conflict do nothing"
-
 
 class Writer:
     """Appends entries, each chained to the one before it in its stream."""
@@ -31,6 +26,14 @@ class Writer:
     def __init__(self, db: "Database", clock: "Clock") -> None:
         self._db = db
         self._clock = clock
+
+    @cached_property
+    def _plain_insert(self) -> str:
+        return self._db.insert_of("entries", COLUMNS)
+
+    @cached_property
+    def _insert_once(self) -> str:
+        return f"{self._plain_insert} on conflict do nothing"
 
     def append(self, prepared: "dict[str, Any]") -> Entry:
         """Append one entry as it was prepared, or give the first one with its key."""
@@ -76,16 +79,16 @@ class Writer:
         """Append entries whose columns are bound, and what records became, in their order."""
         # In one order by all who write to several.
         times = {values["stream"]: values["at"] for values in reversed(batch)}
-        for stream in sorted(times):
-            # Before the keys are looked up: from here on nobody else adds one.
-            self._db.memo["head", stream] = self.head(stream, at=times[stream])
+        # Before the keys are looked up: from here on nobody else adds one.
+        heads = {stream: self.head(stream, at=times[stream]) for stream in sorted(times)}
         repeated, found = self._known(batch)
         fresh = [values for place, values in enumerate(batch) if place not in found and place not in repeated]
         for values in fresh:
-            head = self.head(values["stream"])
-            self._link(values, head)
-            self._order(values["stream"], head, values["at"])
-        self._db.many(INSERT, fresh)
+            stream = values["stream"]
+            head, heads[stream] = heads[stream], self._link(values, heads[stream])
+            self._order(stream, head, values["at"])
+        self._db.memo.update((("head", stream), head) for stream, head in heads.items())
+        self._db.insert("entries", COLUMNS, [tuple(values.values()) for values in fresh])
         for stream in dict.fromkeys(values["stream"] for values in fresh):
             self._db.announce(stream)
         first = {place: batch[earlier]["pos"] for place, earlier in repeated.items() if place not in found}
@@ -158,12 +161,13 @@ class Writer:
             return self._insert_there(append, values, new_stream)
         stream = values["stream"]
         before = self.head(stream, new_stream, at=values["at"])
-        self._link(values, before)
+        head = self._link(values, before)
         if values["key"] is None:
-            db.count(INSERT, values)
-        elif not db.count(_INSERT_ONCE, values):
+            db.count(self._plain_insert, values)
+        elif not db.count(self._insert_once, values):
             db.memo["head", stream] = before
             return False
+        db.memo["head", stream] = head
         self._order(stream, before, values["at"])
         db.announce(stream)
         return True
@@ -189,19 +193,17 @@ class Writer:
         self._db.memo["head", stream] = (position, hashed, values["at"])
         return True
 
-    def _link(self, values: "dict[str, Any]", head: "tuple[Any, ...]") -> None:
-        """Give an entry its number and its hash, and make it the stream's head."""
-        stream, position = values["stream"], head[0] + 1
+    def _link(self, values: "dict[str, Any]", head: "tuple[Any, ...]") -> "tuple[Any, ...]":
+        """Give an entry its number and its hash; it is the stream's head from then on, which is given back."""
+        position = head[0] + 1
         values["pos"], values["seq"] = position, position % STREAM_SIZE
-        if values["record_table"] is None:
+        if values["record_table"] is None and _is_long(values):
             self._move_long(values)
         hashed = values["hash"] = chain.hashed(head[1], tuple(values.values()))
-        self._db.memo["head", stream] = (position, hashed, values["at"])
+        return position, hashed, values["at"]
 
     def _move_long(self, values: "dict[str, Any]") -> None:
         """Move texts that are too long for a row to blobs. What a record became stays in its row, whatever its length."""
-        if not _is_long(values):
-            return
         for name in ("body", "payload"):
             text = values[name]
             if text is not None and len(text) > INLINE_CHARACTERS:

@@ -44,8 +44,9 @@ class LessonIndex:
             self._db.write(self._step)
 
     def _is_behind(self) -> bool:
+        # A damaged log may have a stream without entries, which nothing can be indexed of.
         mark, head = self._span()
-        return mark < head
+        return mark < head != 0
 
     @contextmanager
     def following(self) -> "Iterator[LessonIndex]":
@@ -108,7 +109,7 @@ class LessonIndex:
             """,
             {"stream": STREAM, "mark": mark, "end": end},
         )
-        return [Lesson.from_row(names, row) for row in rows]
+        return Lesson.from_rows(names, rows)
 
     def _move(self, seq: int) -> None:
         at = f"""

@@ -19,15 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from decklog.db.text.lessons import LessonSearch
-    from decklog.stores.base import Parts
+    from decklog.db.text.lessons import Saying
 
 LONGEST_BODY = 4000
 # How many of the lessons that share most words with a new one are compared with it, word by word.
 _COMPARED = 12
-_CANDIDATES = 50
+_CANDIDATES = 32
 _MOST_CONTRADICTIONS = 5
-_MOST_RARITIES = 20_000
 # Who says again what was recalled within this time has most likely just read it.
 _JUST_RECALLED = timedelta(days=1)
 _KIND = re.compile(r"[a-z][a-z0-9_-]{0,62}")
@@ -36,10 +34,6 @@ _REF = re.compile(r"(\S{1,200}):([1-9]\d*)")
 
 class LessonWriter(LessonSettler):
     """Keeps lessons apart that differ and together that do not."""
-
-    def __init__(self, parts: "Parts") -> None:
-        super().__init__(parts)
-        self._rarities: dict[str, float] = {}
 
     @writes_in_steps
     def remember(
@@ -126,8 +120,10 @@ class LessonWriter(LessonSettler):
     ) -> Lesson:
         """Count a lesson as seen once more, unless it was only read here and is said again without anything that shows it."""
         if self._was_only_recalled(known, given, refs):
-            told = f"lesson {known.id} was recalled lately; saying it again is no proof of it, and is not counted without refs"
-            return known.marked_already().warned([told])
+            told = [f"lesson {known.id} was recalled lately; saying it again is no proof of it, and is not counted without refs"]
+            if known.superseded_by is not None:
+                told.append(f"lesson {known.id} was superseded by {known.superseded_by} and stays hidden")
+            return known.marked_already().warned(told)
         lesson = self._count(known, given)
         self._see(lesson, given, refs, key, again=True)
         if lesson.payload != known.payload:
@@ -146,7 +142,7 @@ class LessonWriter(LessonSettler):
         if lesson.superseded_by is None:
             return []
         successor = self._fetch(Lesson, lesson.superseded_by)
-        found = self._oppose(lesson, successor, "learned again after it was superseded")
+        found = self._oppose_again(lesson, successor, "learned again after it was superseded")
         return [
             f"lesson {lesson.id} was superseded by {successor.id} ({successor.body!r}) and stays hidden; "
             f"if it holds again: decklog memory settle {found.id} {lesson.id}"
@@ -162,21 +158,10 @@ class LessonWriter(LessonSettler):
                 told.append(f"contradicts {other.id} ({about}): {other.body!r}; settle it: decklog memory settle {found.id} KEEP")
         return told
 
-    def _near(self, body: str, project: str | None) -> list[Lesson]:
-        """Find lessons of a project, of whatever topic, that have most of the terms of a text."""
-        search = lesson_search(self._db)
-        groups = similarity.groups_of(body, lambda terms: self._rarity(search, terms))
-        found = search.containing(groups, topic=None, project=project, limit=_CANDIDATES) if groups else []
-        return _nearest(body, [other for other in self._lessons(found) if other.holds])
-
-    def _rarity(self, search: "LessonSearch", terms: list[str]) -> dict[str, float]:
-        """Say how rare terms are, or were when this process first asked: it decides where to look first, and nothing else."""
-        if len(self._rarities) > _MOST_RARITIES:
-            self._rarities = {}
-        known = self._rarities
-        if new := [term for term in terms if term not in known]:
-            known.update(search.weights(new))
-        return known
+    def _near(self, body: str, project: str | None) -> "list[Saying]":
+        """Find lessons of a project that hold, of whatever topic, and have most of the terms of a text."""
+        groups = similarity.groups_of(body)
+        return _nearest(body, lesson_search(self._db).containing(groups, project=project, limit=_CANDIDATES)) if groups else []
 
     def _check_topic(self, name: str) -> None:
         if name not in topics.TOPICS and self._seek(Topic, name) is None:
@@ -206,12 +191,12 @@ class LessonWriter(LessonSettler):
         exact = self._select(
             Lesson,
             "select * from lessons where fingerprint = :fingerprint and topic = :topic",
-            fingerprint=similarity.fingerprint(body),
+            fingerprint=self._fingerprint(body),
             topic=topic,
         )
         yield from (lesson for lesson in exact if lesson.project == project)
-        said = [[essence_term(body)]]
-        yield from self._lessons(lesson_search(self._db).containing(said, topic=topic, project=project, limit=_CANDIDATES))
+        others = lesson_search(self._db).with_term(essence_term(body), topic=topic, project=project)
+        yield from self._lessons(others[:_CANDIDATES])
 
     def _lessons(self, lesson_ids: "list[str]") -> "list[Lesson]":
         if not lesson_ids:
@@ -220,13 +205,19 @@ class LessonWriter(LessonSettler):
         bound = {f"id{number}": lesson_id for number, lesson_id in enumerate(lesson_ids)}
         marks = ", ".join(f":{name}" for name in bound)
         names, rows = self._db.rows(f"select * from lessons where id in ({marks}) order by created_at, id", bound)
-        return [Lesson.from_row(names, row) for row in rows]
+        return Lesson.from_rows(names, rows)
 
     def _write(self, given: "dict[str, Any]", **more: "Any") -> Lesson:
         now = self._now()
         body, _ = self._db.values.text("body", given["body"])
-        fields = {"id": self._ids.new("lesson"), "created_at": now, "last_seen_at": now, **given, **more}
-        return self._add(Lesson, note=given["topic"], fingerprint=similarity.fingerprint(body), **fields)
+        fields: dict[str, Any] = {"id": self._ids.new("lesson"), "created_at": now, "last_seen_at": now, **given, **more}
+        return self._add(Lesson, note=given["topic"], fingerprint=self._fingerprint(body), **fields)
+
+    def _fingerprint(self, body: str) -> str:
+        digest = similarity.fingerprint(body)
+        # It is ours, and as long as many a secret: there is nothing to look for in it.
+        self._db.values.vouch(digest)
+        return digest
 
     def _count(self, known: Lesson, given: "dict[str, Any]") -> Lesson:
         """Count one more sighting; what the new one knows beyond the old is added, and the surer of the two stands."""
@@ -264,7 +255,7 @@ class LessonWriter(LessonSettler):
         )
 
 
-def _nearest(body: str, lessons: "list[Lesson]") -> "list[Lesson]":
+def _nearest(body: str, sayings: "list[Saying]") -> "list[Saying]":
     """Choose the lessons that share most words with a text: to compare each of them word by word would take too long."""
     words = set(body.casefold().split())
-    return sorted(lessons, key=lambda lesson: -len(words.intersection(lesson.body.casefold().split())))[:_COMPARED]
+    return sorted(sayings, key=lambda said: (-len(words.intersection(said.body.casefold().split())), said.id))[:_COMPARED]

@@ -13,6 +13,10 @@ from decklog.stores.memory import scope as scopes
 from decklog.stores.memory.indexing import STREAM, LessonIndex
 from decklog.stores.memory.lesson import HOLDS, Lesson
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from decklog.db.text.lessons import Saying
+
 BOTH = "both"
 
 
@@ -188,7 +192,7 @@ class LessonSettler(Store):
         self._db.lock_stream(STREAM)
         self._db.rows("select id from lesson_desk where id = 1 for update", {})
 
-    def _oppose(self, lesson: Lesson, other: Lesson, about: str) -> Contradiction:
+    def _oppose(self, lesson: Lesson, other: "Lesson | Saying", about: str) -> Contradiction:
         """Keep that two lessons contradict each other; what is known already comes back as it is."""
         known = self._select(
             Contradiction,
@@ -209,6 +213,22 @@ class LessonSettler(Store):
             other_id=other.id,
             about=about,
             found_at=self._now(),
+        )
+
+    def _oppose_again(self, lesson: Lesson, other: Lesson, why: str) -> Contradiction:
+        """Keep that two lessons contradict each other, as one to settle; what was settled before is open again."""
+        found = self._oppose(lesson, other, why)
+        if found.state is ContradictionState.OPEN:
+            return found
+        return self._change(
+            Contradiction,
+            found.id,
+            """
+            update contradictions set state = 'open', settled_at = null, settled_by = null, reason = null
+             where id = :id and state <> 'open'
+            returning *
+            """,
+            note=why,
         )
 
     def _close(self, lesson_id: str, by: str) -> None:

@@ -17,8 +17,6 @@ from decklog.stores.memory.tokens import STOP_WORDS, terms_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     Words = tuple[str, ...]
 
 # Texts that share less than this of their words are about different things; the opposite of what one says is nearer to it.
@@ -60,7 +58,6 @@ _PHRASES = tuple(
         (tuple("0123456789"), r"(\d)(?=(?:ms|s|m|h|kb|mb|gb)\b)", r"\1 "),
     )
 )
-_CHUNK = re.compile(r"\S+")
 _EDGES = ".,;:!?\"'()[]{}*`"
 _EMPTY = frozenset(
     (
@@ -156,10 +153,12 @@ def _essence(text: str) -> "tuple[Words, Words]":
     """List the words of a text that tell it from others: each in its plain form and spelling, and each as it is said."""
     plain = text.casefold()
     for parts, pattern, replacement in _PHRASES:
-        if any(part in plain for part in parts):
-            plain = pattern.sub(replacement, plain)
-    chunks = (chunk.strip(_EDGES) for chunk in _CHUNK.findall(plain.replace("-", "")))
-    said = tuple(chunk for chunk in chunks if chunk and chunk not in _EMPTY)
+        for part in parts:
+            if part in plain:
+                plain = pattern.sub(replacement, plain)
+                break
+    chunks = [chunk.strip(_EDGES) for chunk in plain.replace("-", "").split()]
+    said = tuple([chunk for chunk in chunks if chunk and chunk not in _EMPTY])
     return tuple(map(_plain_form, said)), said
 
 
@@ -272,8 +271,7 @@ def contradiction(one: str, other: str) -> str | None:
     if is_reordered:
         return "the same words in another order"
     shared, slots = _compared(left, right)
-    nearness = 2 * shared / (len(left) + len(right))
-    if nearness < NEAR and not (shared >= _LEAST_SHARED and len(slots) == 1):
+    if shared < _least_shared(left, right) and not (shared >= _LEAST_SHARED and len(slots) == 1):
         return None
     contrary = [slot for slot in slots if _is_contrary(left[slot[0]], right[slot[1]])]
     if not contrary and not (len(slots) == 1 and _is_other(left, left[slots[0][0]], right[slots[0][1]], shared)):
@@ -284,19 +282,34 @@ def contradiction(one: str, other: str) -> str | None:
 
 def _may_contradict(left: "Words", right: "Words") -> bool:
     """Tell whether two texts may say otherwise than each other, which most that share words do not; it takes far less time."""
+    ends = _shared_ends(left, right)
+    # No more words than these can be shared in the same order, and a single place that differs leaves them at the ends.
+    if ends < _LEAST_SHARED and (Counter(left) & Counter(right)).total() < _least_shared(left, right):
+        return False
     if not (_negation_forms().isdisjoint(left) and _negation_forms().isdisjoint(right)):
         return True
     if not (_opposites(left).isdisjoint(right) and _opposites(right).isdisjoint(left)):
         return True
-    return max(len(left), len(right)) - _shared_ends(left, right) <= _WIDEST
+    return max(len(left), len(right)) - ends <= _WIDEST
+
+
+def _least_shared(left: "Words", right: "Words") -> float:
+    """Say how many words two texts share that are about the same thing."""
+    return NEAR * (len(left) + len(right)) / 2
 
 
 @lru_cache(4096)
 def _opposites(words: "Words") -> frozenset[str]:
-    """Collect what says the opposite of any of these words: by the list, or as what one of them turns round by its beginning."""
-    listed = (_contraries().get(word, ()) for word in words)
-    turned = (word[len(start) :] for word in words if word.startswith(PREFIXES) for start in PREFIXES if _turns(start, word))
-    return frozenset(chain(*listed, turned))
+    """Collect what says the opposite of any of these words."""
+    return frozenset(chain.from_iterable(map(_opposites_of, words)))
+
+
+# As for words' forms: a project has a few thousand words, and the same ones come again and again.
+@lru_cache(16_384)
+def _opposites_of(word: str) -> "Words":
+    """List what says the opposite of a word: by the list, or as what the word turns round by its beginning."""
+    turned = (word[len(start) :] for start in PREFIXES if _turns(start, word)) if word.startswith(PREFIXES) else ()
+    return (*_contraries().get(word, ()), *turned)
 
 
 def _turns(start: str, word: str) -> bool:
@@ -332,7 +345,7 @@ def _is_contrary(ours: "Words", theirs: "Words") -> bool:
 
 
 def _are_contrary(one: str, other: str) -> bool:
-    return other in _opposites((one,)) or one in _opposites((other,))
+    return other in _opposites_of(one) or one in _opposites_of(other)
 
 
 def _is_other(left: "Words", ours: "Words", theirs: "Words", shared: int) -> bool:
@@ -347,17 +360,14 @@ def _spelled(words: "Words") -> str:
     return " ".join(words) or "nothing"
 
 
-def groups_of(text: str, worth: "Callable[[list[str]], dict[str, float]] | None" = None) -> list[list[str]]:
+def groups_of(text: str) -> list[list[str]]:
     """Share a text's terms out so that whatever is near has all the terms of at least one group.
 
     A text that is near lacks at most a third of the terms, so with one group more than that, one group is whole: the index is
-    asked for a few conjunctions, which stays fast where asking for any of the terms would not. The rarest terms are dealt out
-    first, so that each group has one.
+    asked for a few conjunctions, which stays fast where asking for any of the terms would not. The longest terms are dealt out
+    first, so that each group has one: they are seldom common, and to ask how rare each one is takes longer than it saves.
     """
     terms = sorted(set(terms_of(text)), key=lambda term: (-len(term), term))
-    if worth is not None:
-        weights = worth(terms)
-        terms.sort(key=lambda term: -weights[term])
     spare = max(int(len(terms) * _LACKING), 1) if len(terms) > 1 else 0
     return [group for group in (terms[start :: spare + 1] for start in range(spare + 1)) if group]
 

@@ -168,7 +168,7 @@ class Meter:
         sought = {column: bound[column] and f"{scope} {bound[column]}" for scope, column in COLUMNS.items()}
         one = f"{BudgetScope.GROUP} {bound['run_id']}/{bound['group_id']}" if bound["run_id"] and bound["group_id"] else None
         names, rows = self._db.rows(_BUDGETS, {"everything": f"{BudgetScope.ALL} ", "group_of_run": one, **sought})
-        return [Budget.from_row(names, row) for row in rows]
+        return Budget.from_rows(names, rows)
 
     # Where a budget stands
 

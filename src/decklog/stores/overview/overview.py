@@ -200,6 +200,7 @@ class Overview(Store):
         after: str | None = None,
         board: int = 0,
         records: "list[str] | None" = None,
+        roles: "list[str] | None" = None,
         spent: int = 0,
     ) -> "RunPicture":
         """Show one run on one page, now or as of an entry or a time: its head, counts, strip, lanes, tasks and latest entries.
@@ -207,8 +208,9 @@ class Overview(Store):
         Lanes begin at `since`, an entry or a time, and end at the moment that is shown; the strip is that of the whole run.
         Entries are those before the number `before`, or those of a kind; tasks those after the cursor `after`, in the order in
         which they were added; `board` has so many of them in each column, as they are now. `records` names kinds of records, by
-        their tables, of each of which the newest 50 are shown; `spent` is at how many entries it is said what had been spent.
-        A size of 0 leaves a part out. Of tools and changes, the newest 20,000 entries are looked at.
+        their tables, of each of which the newest 50 are shown; `roles` shows those of the first 200 tasks that have one of
+        these roles now; `spent` is at how many entries it is said what had been spent. A size of 0 leaves a part out.
+        Of tools and changes, the newest 20,000 entries are looked at.
         """
         from decklog.stores.overview.picture import Wished, drawn, kinds
 
@@ -216,7 +218,8 @@ class Overview(Store):
         sizes = {name: size and page_size(size) for name, size in (("lanes", lanes), ("entries", entries), ("tasks", tasks))}
         more = {"after": after, "board": board and page_size(board), "spent": spent and page_size(spent)}
         classes = self._journal.record_classes()
-        wanted = Wished(at, since, before, of_kind, buckets, **sizes, **more, records=kinds(classes, records or []))  # type: ignore[arg-type]
+        named = {"records": kinds(classes, records or []), "roles": roles or []}
+        wanted = Wished(at, since, before, of_kind, buckets, **sizes, **more, **named)  # type: ignore[arg-type]
 
         def draw(can_move: bool) -> "RunPicture":
             return self._past().told(run_id, lambda *past: drawn(self._db, wanted, self._base(can_move), classes["tasks"], *past))
@@ -269,13 +272,15 @@ class Overview(Store):
         run_id: str | None = None,
         agent: str | None = None,
         since: datetime | None = None,
+        going_on: bool = False,
         limit: int = 20,
         after: str | None = None,
     ) -> "SearchResult":
         """Find runs, tasks, lessons, questions, files and whatever was said by words, newest first; `word*` is a beginning.
 
         Of each record only the newest entry counts. Kinds, runs and agents are counted among the newest 1,000 hits; a page
-        looks no further than these, and `next` goes on behind them.
+        looks no further than these, and `next` goes on behind them. `going_on` looks for new entries in runs that go on alone:
+        that costs the same however many runs are over, and misses what was added to these since a search without it.
         """
         from decklog.stores.overview.search import Asked, searched
 
@@ -286,7 +291,7 @@ class Overview(Store):
         if run_id is not None and number is None:
             raise no_run(self._db, run_id, "List them: decklog overview runs")
         beginning = None if since is None else to_text(since)
-        asked = Asked(words, kind, agent, size, place, number, self._db.prepare_search(number), beginning)
+        asked = Asked(words, kind, agent, size, place, number, self._db.prepare_search(number, going_on=going_on), beginning)
         return self._db.read(lambda: searched(self._db, asked, STREAM_SIZE))
 
     @reads_in_steps

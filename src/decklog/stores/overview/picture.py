@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 MOST_ASKED = 200
 # So many records of a kind are shown.
 MOST_RECORDS = 50
+# Among so many tasks of a run those of a role are looked for.
+MOST_TASKS = 200
 # Of a long text its beginning is read: what a page shows, whatever it is written in.
 _HEAD_BYTES = 8192
 # Each part is told from the others by a number.
@@ -58,6 +60,17 @@ select 2, asked.* from (
       limit {MOST_ASKED}
    )
 ) asked
+"""
+# The roles are looked at first: most runs have no task of them, and a task has many columns.
+_OF_ROLES = f"""
+select *
+  from tasks
+ where id in (
+   select id
+     from (select id, role from tasks where run_id = :run_id order by created_at, id limit {MOST_TASKS}) first_tasks
+    where role in ({{roles}})
+ )
+ order by created_at, id
 """
 _MOMENT = f"select 3, moment.* from ({SELECT} where pos = :until) moment"
 _TEXTS = """
@@ -95,6 +108,8 @@ class RunPicture:
     # The newest records of the kinds that were asked for, by table, and where the older ones of each begin.
     records: "dict[str, list[Any]]" = field(default_factory=dict)
     older: "dict[str, str | None]" = field(default_factory=dict)
+    # Those of the run's first tasks that have one of the roles that were asked for.
+    of_roles: "list[Any]" = field(default_factory=list)
     spent: "RunSpending | None" = None
 
     @property
@@ -102,7 +117,8 @@ class RunPicture:
         return self.overview is not None
 
     def as_dict(self) -> "dict[str, Any]":
-        lists = {name: [one.as_dict() for one in getattr(self, name)] for name in ("entries", "tasks", "board")}
+        names = ("entries", "tasks", "board", "of_roles")
+        lists = {name: [one.as_dict() for one in getattr(self, name)] for name in names}
         overview = None if self.overview is None else self.overview.as_dict()
         records = {table: [one.as_dict() for one in found] for table, found in self.records.items()}
         spent = None if self.spent is None else self.spent.as_dict()
@@ -137,6 +153,7 @@ class Wished:
     after: str | None
     board: int
     records: "list[type[Record]]" = field(default_factory=list)
+    roles: list[str] = field(default_factory=list)
     spent: int = 0
 
 
@@ -173,8 +190,16 @@ def drawn(
         board=columns(db, run_id, wanted.board, story, base.tasks, *times) if wanted.board else [],
         records={table: records for table, (records, _) in newest.items()},
         older={table: older for table, (_, older) in newest.items()},
+        of_roles=_of_roles(db, record, run_id, wanted.roles) if wanted.roles else [],
         spent=_spent(db, base, place, is_now, line) if wanted.spent else None,
     )
+
+
+def _of_roles(db: "Database", record: "type[Record]", run_id: str, roles: list[str]) -> "list[Any]":
+    """Read those of a run's first tasks that have one of some roles, in the order in which they were added."""
+    marks, bound = placed(roles)
+    names, rows = db.rows(_OF_ROLES.format(roles=marks), {**bound, "run_id": run_id})
+    return [record.from_row(names, row) for row in rows]
 
 
 def _spent(db: "Database", base: "Any", place: "Any", is_now: bool, line: "list[tuple[int, int]]") -> "RunSpending":

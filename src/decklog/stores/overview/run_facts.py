@@ -44,11 +44,18 @@ _COLUMNS = (
     *("earlier_seq", "earlier_at", "mark", "spend_mark"),
     *tallies.FIELDS,
 )
+# The tasks are found before they are joined, in the order of the index of those that run: otherwise SQLite walks over all tasks
+# of the run.
 _ONE = f"""
 select f.*, t.id, t.title, t.worker, t.stage, t.leased_at, t.leased_until
   from ({_FACTS.format(runs="select * from runs where id = :run_id")}) f
-  left join tasks t on t.run_id = :run_id and t.state = 'running'
- limit {_MOST_LEASES}
+  left join (
+    select id, title, worker, stage, leased_at, leased_until
+      from tasks
+     where run_id = :run_id and state = 'running'
+     order by leased_until
+     limit {_MOST_LEASES}
+  ) t on true
 """
 # Who has which task, with as many columns as what the entries after the marks tell of tasks: both are read at once.
 _LEASES = f"""
@@ -206,15 +213,11 @@ def _overview(
     waiting: "Mapping[str, int]",
 ) -> RunOverview:
     leases, last_at = all_leases.get(fact["id"], ()), from_text(fact["at"])
+    ends = [from_text(lease[5]) for lease in leases]
     gap = (last_at - from_text(fact["earlier_at"])) / max(1, fact["seq"] - fact["earlier_seq"])
+    needs_you, silent = waiting.get(fact["id"], 0), moment.now - last_at
     status = of_run(
-        fact["state"],
-        needs_you=waiting.get(fact["id"], 0) > 0,
-        leases=[from_text(lease[5]) for lease in leases],
-        tallies=counts,
-        silent=moment.now - last_at,
-        gap=gap,
-        steady_now=moment.steady_now,
+        fact["state"], needs_you=needs_you > 0, leases=ends, tallies=counts, silent=silent, gap=gap, steady_now=moment.steady_now
     )
     shown = RunOverview(
         **{name: fact[name] for name in ("id", "goal", "state", "repo", "branch", "parent_run_id", "parent_seq", "summary")},
@@ -226,16 +229,16 @@ def _overview(
         last_by=fact["agent"],
         last_said=_said(fact),
         tasks=counts,
-        workers=len({lease[2] for lease in leases if from_text(lease[5]) > moment.steady_now}),
+        workers=len({lease[2] for lease, end in zip(leases, ends, strict=True) if end > moment.steady_now}),
         working_on=[_task(lease, moment.steady_now) for lease in leases[:_SHOWN_TASKS]],
-        waiting=waiting.get(fact["id"], 0),
+        waiting=needs_you,
         cost_microdollars=spent.get("cost_microdollars", 0),
         calls=spent.get("calls", 0),
         unpriced_calls=spent.get("unpriced_calls", 0),
     )
     if status is not Status.QUIET:
         return shown
-    ended = [from_text(lease[5]) for lease in leases if from_text(lease[5]) <= moment.steady_now]
+    ended = [end for end in ends if end <= moment.steady_now]
     return replace(shown, quiet_since=min(ended, default=last_at + silence_of(gap)))
 
 

@@ -5,6 +5,7 @@ from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 
 from decklog.errors import Invalid
+from decklog.prepared import prepared
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,9 +23,9 @@ _FIELDS = (
     ("month", 1, 12, _MONTHS),
     ("day of the week", 0, 7, _SHORT_DAYS),
 )
-_AT_TIME = re.compile(r"every (.+?) (?:at )?(\d{1,2}):(\d\d)")
-_SO_OFTEN = re.compile(r"every (?:(\d+) )?(minute|hour)s?")
-_PART = re.compile(r"(\*|\w+)(?:-(\w+))?(?:/(\d+))?")
+_AT_TIME = prepared(r"every (.+?) (?:at )?(\d{1,2}):(\d\d)")
+_SO_OFTEN = prepared(r"every (?:(\d+) )?(minute|hour)s?")
+_PART = prepared(r"(\*|\w+)(?:-(\w+))?(?:/(\d+))?")
 _EXAMPLES = "`every day 06:00`, `every monday 09:00`, `every 15 minutes`, or cron's five fields such as `30 6 * * 1-5`"
 # The 29th of February may be eight years away.
 _FARTHEST = timedelta(days=9 * 366)

@@ -1,11 +1,11 @@
 """Templates: sets of tasks that are planned again and again, with places to be filled in."""
 
-import re
 from datetime import datetime
 
 from decklog.dataclass import dataclass
 from decklog.errors import Invalid, NotFound
 from decklog.operations import reads, writes
+from decklog.prepared import prepared
 from decklog.records import Page, Record
 from decklog.stores.base import Store
 from decklog.stores.checks import filled, mapping, name_of, text
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         def add_many(self, run_id: str, tasks: list[dict[str, object]]) -> list[Task]: ...
 
 
-_PLACE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+_PLACE = prepared(r"\{\{\s*(\w+)\s*\}\}")
 _KNOWN = {*EDITABLE, "name", "depends_on", "parent", "assigned_to"}
 
 

@@ -216,11 +216,17 @@ class Version:
         """Name the values of a row, as an entry of this place."""
         if len(values) != len(COLUMNS):
             raise ValueError("this is no entry")
-        return {**dict(zip(COLUMNS[1:], values[1:], strict=True)), "stream": self._stream, "seq": self.seq}
+        named = dict(zip(COLUMNS[1:], values[1:], strict=True))
+        return {**named, "hash": in_digits(named["hash"]), "stream": self._stream, "seq": self.seq}
+
+
+def in_digits(link: "Any") -> "Any":
+    """Give a hash as entries tell it; older logs have it so in their rows."""
+    return link.hex() if type(link) is bytes else link
 
 
 def _looks_like_an_entry(values: "list[Any]") -> bool:
     stream, seq, at, link = (values[place] for place in (_STREAM, _SEQ, _AT, _LINK))
-    if type(stream) is not str or type(at) is not str or type(link) is not str or type(seq) is not int:
+    if type(stream) is not str or type(at) is not str or type(seq) is not int:
         return False
-    return 1 <= seq < STREAM_SIZE and len(link) == 64
+    return 1 <= seq < STREAM_SIZE and type(link) in (bytes, str) and len(in_digits(link)) == 64

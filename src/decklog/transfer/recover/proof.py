@@ -10,6 +10,7 @@ from decklog.errors import DecklogError
 from decklog.stores.journal import chain
 from decklog.stores.journal.replication import linked
 from decklog.stores.journal.rows import COLUMNS
+from decklog.transfer.recover.findings import in_digits
 from decklog.transfer.recover.payload import UNREADABLE, spans_of, value_of
 
 TYPE_CHECKING = False
@@ -25,6 +26,7 @@ _INTEGERS = ("seq", "iteration", "redacted")
 _PLACE = ("pos", "stream", "seq")
 # Two hashes that differ in so few digits are the same one, damaged.
 _FEW_DIGITS = 4
+_ZEROS = "0" * 16
 _MOST_TRIES = 100_000
 
 
@@ -93,7 +95,8 @@ def _flipped_values(version: "Version", spans: "list[tuple[int, int, int]]") -> 
         if name in _PLACE or unsound - {name}:
             continue
         for flipped in _flips(data):
-            if _may_hold(name, value := _read(kind, flipped)):
+            value = _read(kind, flipped)
+            if _may_hold(name, value := in_digits(value) if name == "hash" else value):
                 yield {**values, name: value}
 
 
@@ -209,8 +212,10 @@ def _may_hold(name: str, value: "Any") -> bool:
         return type(value) is int and value in (0, 1) if name == "redacted" else type(value) in (int, type(None))
     if value is None:
         return name not in ("at", "hash")
-    # No text that was written has a NUL, and a range of zeros reads as many.
-    return type(value) is str and "\0" not in value and (name != "at" or _is_time(value))
+    # No text that was written has a NUL, and a range of zeros reads as many; in a hash, as more of the digit than chance brings.
+    if type(value) is not str or "\0" in value:
+        return False
+    return _is_time(value) if name == "at" else name != "hash" or _ZEROS not in value
 
 
 def _is_time(text: str) -> bool:

@@ -20,6 +20,8 @@ TASKS, CARDS, LANES, _FIRST_TASKS = 50, 30, 40, 12
 COLUMNS = {"to_do": "To do", "doing": "Doing", "held": "Held", "over": "Over"}
 # Of more than so many new entries, the newest are shown.
 MOST_NEW, NEWEST = 1000, 200
+# Mostly no more than these have come since a page last asked: they are read at once.
+_FEW_NEW = 5
 
 
 def read(asked: Asked) -> View:
@@ -57,13 +59,16 @@ def _sizes(asked: Asked, tab: str, at: int | None) -> dict[str, Any]:
 def rows(asked: Asked) -> View:
     """Read the entries after the last one that a page has, as rows to put beneath it."""
     run_id, after = asked.path["run_id"], asked.number("after") or 0
-    last = asked.log.journal.find(run_id, limit=1)
+    last = asked.log.journal.find(run_id, limit=_FEW_NEW)
     if not last:
         raise NotFound(f"there is no run {run_id!r}", table="runs", id=run_id)
     newest = last[0].seq
     is_far = newest - after > MOST_NEW
     start = newest - NEWEST if is_far else after
-    found = run_moment.entries(asked.log, run_id, after=start, until=newest)
+    if last[-1].seq <= start + 1:
+        found = [entry for entry in reversed(last) if entry.seq > start]
+    else:
+        found = run_moment.entries(asked.log, run_id, after=start, until=newest)
     shown = {"parts_of_rows": folded(found), "left_out": newest - NEWEST - after if is_far else 0, "run_id": run_id}
     return View("rows.html", "Entries", f"decklog journal tail {run_id}", found, shown, decisions=0)
 

@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 from decklog.figures import dollars
 from decklog.web.pages.charts.lanes import gantt_of
 from decklog.web.pages.charts.line import line_of
-from decklog.web.pages.pieces import pieces_of
+from decklog.web.pages.pieces import STAGES, pieces_of
 from decklog.web.pages.run_moment import RunMoment
 from decklog.web.site import Asked
 
@@ -15,7 +15,7 @@ MOST_BARS, MOST_PIECES, POINTS, FORKS = 200, 200, 100, 50
 # What is asked of a run's picture for each tab.
 SIZES: dict[str, dict[str, Any]] = {
     "lanes": {"lanes": MOST_BARS},
-    "checks": {"records": ["verdicts", "reviews"]},
+    "checks": {"records": ["verdicts", "reviews"], "roles": list(STAGES)},
     # Who was at work then is left out: the line and the calls say more of money.
     "spend": {"spent": POINTS, "records": ["charges"], "lanes": 0},
     "plan": {"records": ["plans", "phases", "criteria"]},
@@ -33,9 +33,9 @@ def lanes(asked: Asked, head: RunMoment, picture: Any) -> Part:
     return {"lanes": picture.lanes}, {"gantt": gantt_of(picture.lanes, moment)}
 
 
-def checks(asked: Asked, head: RunMoment, picture: Any) -> Part:
+def checks(_: Asked, head: RunMoment, picture: Any) -> Part:
     found, reviews = picture.records["verdicts"], picture.records["reviews"]
-    tasks = asked.log.tasks.find(head.id, limit=MOST_PIECES) if head.at is None else picture.tasks
+    tasks = picture.of_roles if head.at is None else picture.tasks
     told = {"verdicts": found, "reviews": reviews}
     return told, {**told, "pieces": pieces_of(tasks), "older": picture.older["verdicts"] or picture.older["reviews"]}
 

@@ -69,8 +69,11 @@ def read(asked: Asked) -> View:
 def _found(asked: Asked, typed: Words) -> SearchResult:
     narrowed = {"run_id" if name == "run" else name: value for name, value in typed.narrowed.items() if name != "since"}
     since = _since(typed.narrowed.get("since"), asked.log.clock.now())
+    going_on = not asked.site.whole_searches.is_time()
     with asked.log.db.within(PATIENCE_SECONDS):
-        return asked.log.overview.search(typed.words, **narrowed, since=since, limit=PAGE, after=asked.word("after"))
+        return asked.log.overview.search(
+            typed.words, **narrowed, since=since, going_on=going_on, limit=PAGE, after=asked.word("after")
+        )
 
 
 def _since(text: str | None, now: datetime) -> datetime | None:

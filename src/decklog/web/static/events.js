@@ -2,9 +2,17 @@
 const ports = new Set()
 let source = null
 let state = 'connecting'
+// What was asked for since the last news, by its address: tabs that show the same ask the server once.
+let asked = new Map()
 
 function tell(message) {
+  asked = new Map()
   for (const port of ports) port.postMessage(message)
+}
+
+async function answer(port, url) {
+  if (!asked.has(url)) asked.set(url, fetch(url).then(got => got.ok && !got.redirected && got.text()).catch(() => null))
+  port.postMessage({ url, text: await asked.get(url) })
 }
 
 function open() {
@@ -24,7 +32,7 @@ function open() {
 self.onconnect = event => {
   const port = event.ports[0]
   ports.add(port)
-  port.onmessage = message => { if (message.data === 'bye') ports.delete(port) }
+  port.onmessage = ({ data }) => data === 'bye' ? ports.delete(port) : answer(port, data)
   if (source) port.postMessage({ state, reset: state === 'live' })
   else open()
 }

@@ -9,12 +9,27 @@ const policy = (window.trustedTypes || { createPolicy: (_, rules) => rules }).cr
     return url
   },
 })
-// A page of ours; nothing where there is none, or where one has to log in first.
-const fetched = async (url, wrap = text => text) => {
+const parsed = text => new DOMParser().parseFromString(policy.createHTML(text), 'text/html')
+const read = async url => {
   const answer = await fetch(url)
-  const text = answer.ok && !answer.redirected && wrap(await answer.text())
-  return text && new DOMParser().parseFromString(policy.createHTML(text), 'text/html')
+  return answer.ok && !answer.redirected && await answer.text()
 }
+// A page of ours; nothing where there is none, or where one has to log in first.
+const fetched = async url => {
+  const text = await read(url)
+  return text && parsed(text)
+}
+// The same by the worker, which asks once for all tabs that show the same.
+const waiting = new Map()
+const shared = url => !worker ? read(url) : new Promise(done => {
+  waiting.set(url, [...waiting.get(url) || [], done])
+  worker.port.postMessage(url)
+})
+function answered({ url, text }) {
+  for (const done of waiting.get(url) || []) done(text)
+  waiting.delete(url)
+}
+const worker = window.SharedWorker && new SharedWorker(policy.createScriptURL(document.body.dataset.events), { name: 'decklog' })
 const whole = document.documentElement
 const toEnd = () => scrollTo(0, whole.scrollHeight)
 const stored = (name, value) => value === undefined ? localStorage.getItem(name) : localStorage.setItem(name, value)
@@ -39,7 +54,7 @@ function tick() {
 
 // Live: a worker tells which runs moved; the page asks for what it lacks
 
-const live = { state: 'connecting', lostSince: 0, lastAt: Date.parse(document.body.dataset.last) - skew || 0, last: 0 }
+const live = { state: 'connecting', lostSince: 0, lastAt: Date.parse(document.body.dataset.last) - skew || 0, next: 0 }
 function say() {
   const place = $('#live')
   const text = $('[data-live=none]') ? 'as of an entry, not live'
@@ -58,8 +73,15 @@ function heard(message) {
   if (message.reset || (message.moved && (!run || run.dataset.run in message.moved))) catchUp()
   say()
 }
-// The new rows first: the whole page takes longer to read, and both at once would keep them waiting.
-const catchUp = () => $('#tail') ? follow().then(() => setTimeout(refresh, 50)) : refresh()
+// The new rows first: the whole page takes longer to read, and both at once would keep them waiting. Whoever is not looked at
+// shows in its title what waits, and no rows.
+const catchUp = () => $('#tail') && !document.hidden ? follow().then(() => setTimeout(refresh, 50)) : refresh()
+const rest = ms => new Promise(done => { live.hurry = done; setTimeout(done, ms) })
+addEventListener('visibilitychange', () => {
+  if (document.hidden) return
+  live.hurry?.()
+  if (live.state === 'live') catchUp()
+})
 const options = {
   ignoreActiveValue: true,
   callbacks: {
@@ -75,12 +97,15 @@ async function refresh() {
   live.busy = true
   try {
     while (live.wanted && !live.held) {
-      await new Promise(done => setTimeout(done, Math.max(0, live.last + (document.hidden ? 9999 : 1000) - Date.now())))
+      await rest(Math.max(0, live.next + (document.hidden ? 9000 : 0) - Date.now()))
       live.wanted = false
-      live.last = Date.now()
-      const fresh = await fetched(location.pathname + location.search)
-      if (!fresh) return
-      put(fresh)
+      const begun = Date.now()
+      const text = await shared(location.pathname + location.search)
+      if (!text) return
+      put(parsed(text))
+      // What is slow, since it is large or many tabs want it at once, is done less often: a tenth of the time at most. Where new
+      // rows come by themselves, the rest can wait; and many tabs do not begin at the same moment.
+      live.next = begun + Math.max($('#tail') ? 2000 + 1000 * Math.random() : 1000, 10 * (Date.now() - begun))
     }
   } catch { live.wanted = true } finally { live.busy = false }
 }
@@ -110,9 +135,9 @@ async function follow() {
     while (tail.wanted && !live.held) {
       tail.wanted = false
       const run = list.dataset.tail.split('/').map(encodeURIComponent).join('/')
-      const fresh = await fetched(`/runs/${run}/rows?after=${list.dataset.last}`, text => `<ol>${text}</ol>`)
-      if (!fresh) { tail.wanted = true; break }
-      add(list, fresh)
+      const text = await shared(`/runs/${run}/rows?after=${list.dataset.last}`)
+      if (!text) { tail.wanted = true; break }
+      add(list, parsed(`<ol>${text}</ol>`))
     }
   } catch { tail.wanted = true } finally { tail.busy = false }
 }
@@ -294,9 +319,8 @@ buttons()
 theme(false)
 setInterval(tick, 1000)
 
-if (window.SharedWorker) {
-  const worker = new SharedWorker(policy.createScriptURL(document.body.dataset.events), { name: 'decklog' })
-  worker.port.onmessage = event => heard(event.data)
+if (worker) {
+  worker.port.onmessage = ({ data }) => 'url' in data ? answered(data) : heard(data)
   worker.port.start()
   addEventListener('pagehide', () => worker.port.postMessage('bye'))
   // A tab that comes back from the history has said goodbye.

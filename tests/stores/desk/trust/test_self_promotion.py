@@ -244,7 +244,7 @@ def _rewritten(agent: Agent) -> None:
         values = dict(zip(COLUMNS, row, strict=True))
         digests = {name: chain.digest(values[name]) or values[f"{name}_digest"] for name in ("body", "payload")}
         previous = chain.link(previous, {**values, **digests, "redacted": values["redacted"] or None})
-        connection.execute("update entries set hash = ? where pos = ?", (previous, values["pos"]))
+        connection.execute("update entries set hash_bytes = unhex(?) where pos = ?", (previous, values["pos"]))
     connection.close()
 
 

@@ -176,6 +176,7 @@ class Trust(Store):
             "phrase": asked["phrase"],
             "persona_name": persona_name,
         }
+        self._db.values.vouch(fields["public_key"])  # whose random letters may look like a token by chance
         now = self._now()
         note = f"bound to {fields['handle']}"
         try:
@@ -290,6 +291,9 @@ class Trust(Store):
             signature = signer_for(contract, "trust.apply")(statement)
         if not signatures.is_signed(statement, signature, contract.public_key):
             raise Denied(f"the signature is not {contract.handle}'s of this statement", manager=contract.handle)
+        for proven in (signature, said["terms"].get("public_key")):
+            if proven is not None:
+                self._db.values.vouch(proven)
         self._change(
             TrustProposal,
             proposal.nonce,

@@ -216,9 +216,10 @@ class LessonProposals(LessonUpkeep):
     def _known_lesson(self, seen: Observation) -> Lesson | None:
         """Find the lesson that says this already, whether it holds or was put aside."""
         body, _ = self._db.values.text("body", seen.body)
-        same = self._same(seen.topic, None, body)
-        near = () if same else (one for one in self._near(body, None) if _say_the_same(one.body, body))
-        return same or next(iter(near), None)
+        if (same := self._same(seen.topic, None, body)) is not None:
+            return same
+        near = next((one.id for one in self._near(body, None) if _say_the_same(one.body, body)), None)
+        return None if near is None else self._fetch(Lesson, near)
 
     def _seen_again(self, known: Proposal, seen: Observation) -> Proposal:
         evidence: list[Any] = [*known.evidence, seen.evidence()]

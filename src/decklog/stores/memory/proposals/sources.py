@@ -2,7 +2,7 @@
 
 import re
 
-from decklog.stores.journal.rows import COLUMNS, load
+from decklog.stores.journal.rows import COLUMNS, load, load_all
 from decklog.stores.memory.error_signatures import signature
 from decklog.stores.memory.proposals.proposal import Observation, ProposalKind, ShownBy
 from decklog.stores.memory.tokens import words_of
@@ -82,7 +82,7 @@ class Sources:
             """,
             {"record_table": table, "record_id": record_id, **bound},
         )
-        return [load(self._db, row) for row in rows]
+        return load_all(self._db, rows)
 
     # What checks saw
 

@@ -1,6 +1,7 @@
 """The strip above a run's slider: how fast its entries came, where it was silent, and the entries that a person looks for."""
 
 from datetime import timedelta
+from functools import lru_cache
 from itertools import pairwise
 from math import log
 from typing import Any
@@ -32,20 +33,30 @@ class Strip:
 
 def strip_of(pulse: dict[str, Any]) -> Strip:
     """Draw a run's pulse over the numbers of its entries: the same places that the slider has."""
-    steps = [(one["seq"], from_text(one["at"]).timestamp()) for one in pulse["steps"]]
-    size = max(1, pulse["last"] - pulse["first"] + 1)
+    steps = tuple([(one["seq"], one["at"]) for one in pulse["steps"]])
+    marks = tuple([(one["what"], one["seq"]) for one in pulse["marks"]])
+    # A long run is read at steps up to its last mark: what came after that is narrower than a line.
+    last = steps[-1][0] if steps else pulse["last"]
+    return _drawn(pulse["first"], last, steps, marks, pulse["left_out"])
+
+
+# The same strip is drawn for every tab of a run, and again and again while its page is open.
+@lru_cache(maxsize=64)
+def _drawn(first: int, last: int, given: tuple[tuple[int, str], ...], told: tuple[tuple[str, int], ...], left_out: int) -> Strip:
+    steps = [(seq, from_text(at).timestamp()) for seq, at in given]
     pauses = [(seq, at - before, seq - earlier) for (earlier, before), (seq, at) in pairwise(steps)]
     rates = [count / (max(0.0, seconds) + 1) for _, seconds, count in pauses]
     width = WIDTH / max(1, len(steps))
     tops = (HEIGHT - height for height in (_LOWEST, *_heights(rates)))
     # A line each is a third of the bytes of a rectangle each.
     bars = "".join([f"M{int((place + 0.5) * width)} {HEIGHT}V{top}" for place, top in enumerate(tops)])
-    silences = [(_x(seq, pulse, size), span(timedelta(seconds=seconds))) for seconds, seq in _silences(pauses)]
+    scale = WIDTH / max(1, last - first + 1)
+    silences = [(_x(seq - first, scale), span(timedelta(seconds=seconds))) for seconds, seq in _silences(pauses)]
     marks: dict[str, str] = {}
-    for one in pulse["marks"]:
-        marks[one["what"]] = marks.get(one["what"], "") + f"M{_x(one['seq'], pulse, size)} 0h2.5v{HEIGHT}h-2.5z"
-    listed = [{**one, "shape": _SHAPES[one["what"]]} for one in pulse["marks"][-_LISTED:]]
-    return Strip(bars, round(width * 0.7, 1), marks, listed, silences, pulse["left_out"])
+    for what, seq in told:
+        marks[what] = marks.get(what, "") + f"M{_x(seq - first, scale)} 0h2.5v{HEIGHT}h-2.5z"
+    listed = [{"what": what, "seq": seq, "shape": _SHAPES[what]} for what, seq in told[-_LISTED:]]
+    return Strip(bars, round(width * 0.7, 1), marks, listed, silences, left_out)
 
 
 def _silences(pauses: list[tuple[int, float, int]]) -> list[tuple[float, int]]:
@@ -55,9 +66,8 @@ def _silences(pauses: list[tuple[int, float, int]]) -> list[tuple[float, int]]:
     return sorted(((seconds, seq) for seq, seconds, _ in pauses if seconds >= least), reverse=True)[:_MOST_SILENCES]
 
 
-def _x(seq: int, pulse: dict[str, Any], size: int) -> float:
-    first: int = pulse["first"]
-    return round((seq - first) * WIDTH / size, 2)
+def _x(distance: int, scale: float) -> float:
+    return round(min(distance * scale, WIDTH - 2.5), 2)
 
 
 def _heights(rates: list[float]) -> list[int]:

@@ -1,0 +1,94 @@
+"""Values as LangGraph's serializer writes them, without secrets.
+
+The bytes are kept as they are unless a text in them is one: then the secret is replaced as in every other value, and they are
+written anew. A graph saves the same messages step after step, so what was found clean once is not looked through again.
+"""
+
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Any
+
+import ormsgpack
+
+from decklog import redact
+from decklog.stores.content.graphs import Encoded
+
+# Opened, an object of a program's own class is a dictionary with this name in it.
+_OBJECT = "decklog.object"
+_NON_TEXT_NAMES = ormsgpack.OPT_NON_STR_KEYS
+_CHANNELS = "channel_values"
+# LangGraph makes these itself: ids, times, and the numbers of versions.
+_OF_LANGGRAPH = frozenset({"v", "id", "ts", "channel_versions", "versions_seen", "updated_channels"})
+_MOST_REMEMBERED = 50_000
+
+
+class Encoder:
+    """Writes the values of one saver."""
+
+    def __init__(self) -> None:
+        # Digests of what holds no secret.
+        self._clean: set[bytes] = set()
+
+    def encoded(self, serde: Any, value: Any) -> Encoded:
+        """Write a value by a graph's serializer, and take the secrets out."""
+        kind, content = serde.dumps_typed(value)
+        if kind != "msgpack":
+            # Null, bytes as they are, or what the serializer has encrypted.
+            return Encoded(kind, content, False)
+        opened = ormsgpack.unpackb(content, ext_hook=_object, option=_NON_TEXT_NAMES)
+        if all(self._is_clean(name, piece) for name, piece in _pieces(opened)):
+            return Encoded(kind, content, False)
+        clean, changed = redact.scan_value(opened)
+        return Encoded(kind, _closed(clean) if changed else content, changed)
+
+    def _is_clean(self, name: str, piece: Any) -> bool:
+        if piece is None or isinstance(piece, (bool, int, float)):
+            return True
+        digest = sha256(name.encode(errors="replace") + b"\0" + ormsgpack.packb(piece, option=_NON_TEXT_NAMES)).digest()
+        if digest in self._clean:
+            return True
+        if redact.scan_value({name: piece})[1]:
+            return False
+        if len(self._clean) >= _MOST_REMEMBERED:
+            self._clean.clear()
+        self._clean.add(digest)
+        return True
+
+
+def _pieces(opened: Any) -> Iterator[tuple[str, Any]]:
+    """Take a value apart as far as it grows from step to step: the channels of a checkpoint, and the items of lists."""
+    if isinstance(opened, dict) and _CHANNELS in opened:
+        rest = {name: item for name, item in opened.items() if name not in _OF_LANGGRAPH and name != _CHANNELS}
+        if rest:
+            yield "", rest
+        for name, channel in opened[_CHANNELS].items():
+            yield from _items(str(name), channel)
+    else:
+        yield from _items("", opened)
+
+
+def _items(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, list):
+        for item in value:
+            yield name, item
+    else:
+        yield name, value
+
+
+def _object(code: int, content: bytes) -> Any:
+    try:
+        return {_OBJECT: code, "of": ormsgpack.unpackb(content, ext_hook=_object, option=_NON_TEXT_NAMES)}
+    except ormsgpack.MsgpackDecodeError:
+        return ormsgpack.Ext(code, content)
+
+
+def _closed(value: Any) -> bytes:
+    return bytes(ormsgpack.packb(_as_written(value), option=_NON_TEXT_NAMES))
+
+
+def _as_written(value: Any) -> Any:
+    if isinstance(value, dict):
+        if _OBJECT in value:
+            return ormsgpack.Ext(value[_OBJECT], _closed(value["of"]))
+        return {name: _as_written(item) for name, item in value.items()}
+    return [_as_written(item) for item in value] if isinstance(value, list) else value

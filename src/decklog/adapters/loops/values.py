@@ -1,0 +1,60 @@
+"""What a call was given and what it gave, as texts and JSON that a log takes: whatever is neither is told by its `repr`."""
+
+import json
+from math import isfinite
+
+from decklog.agents.entries import cut_of
+from decklog.agents.texts import storable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+_DEEPEST = 20
+_MOST_ITEMS = 1000
+_LONGEST_REPR = 1000
+_RECEIVERS = ("self", "cls")
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def as_json(value: "Any", depth: int = 0) -> "Any":
+    """Give a value as JSON; what lies deeper than anybody reads, or is no JSON, by its `repr`."""
+    if value is None or isinstance(value, int):
+        return value
+    if isinstance(value, str):
+        return cut_of(storable(str(value)))[0]
+    if isinstance(value, float):
+        return value if isfinite(value) else repr(value)
+    if depth < _DEEPEST and isinstance(value, dict) and len(value) <= _MOST_ITEMS:
+        return {storable(str(name)): as_json(item, depth + 1) for name, item in value.items()}
+    if depth < _DEEPEST and isinstance(value, (list, tuple)) and len(value) <= _MOST_ITEMS:
+        return [as_json(item, depth + 1) for item in value]
+    return _told(value)
+
+
+def _told(value: "Any") -> str:
+    """Tell an object; one that can't even be told is no reason to stop the loop."""
+    try:
+        return str(storable(repr(value)[:_LONGEST_REPR]))
+    except Exception as problem:  # noqa: BLE001  (whatever somebody's __repr__ does)
+        return f"<{type(value).__name__}: its repr failed with {type(problem).__name__}>"
+
+
+def as_text(value: "Any") -> str:
+    """Give what a tool gave as one text."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else _encode(as_json(value))
+
+
+def arguments_of(function: "Callable[..., Any]", args: "tuple[Any, ...]", kwargs: "dict[str, Any]") -> "dict[str, Any]":
+    """Name what a function is called with, by its own names for it; the object that a method is of is left out."""
+    code = getattr(function, "__code__", None)
+    names = code.co_varnames[: code.co_argcount] if code is not None else ()
+    given = dict(zip(names, args, strict=False))
+    if names and names[0] in _RECEIVERS:
+        given.pop(names[0], None)
+    if len(args) > len(names):
+        given["args"] = list(args[len(names) :])
+    return {**given, **kwargs}

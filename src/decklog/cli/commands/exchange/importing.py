@@ -1,0 +1,313 @@
+"""Taking over what older systems recorded."""
+
+import os
+import sys
+import tempfile
+from contextlib import contextmanager
+
+import click
+
+from decklog.cli.call import Call
+from decklog.cli.progress import Meter
+from decklog.cli.show import show
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from decklog.app import Decklog
+    from decklog.importers.engine.report import Report
+
+_dry_run = click.option("--dry-run", is_flag=True, help="say what would happen, and change nothing")
+_seconds = click.option("--seconds", type=float, default=600, show_default=True, help="how long reading the source may take")
+
+
+def _run(default: str) -> "Callable[[Callable[..., Any]], Callable[..., Any]]":
+    """Let a tracker's items come into a run of another name."""
+    text = "the run that gets the tasks"
+    return click.option("--run", "run_id", metavar="RUN", default=default, show_default=True, help=text)
+
+
+@click.command("bazinga")
+@click.argument("file")
+@_dry_run
+@_seconds
+@click.pass_obj
+def import_bazinga(call: Call, file: str, dry_run: bool, seconds: float) -> int:
+    """Take over a bazinga database of any version.
+
+    The file is only read. Run it again at any time: what is here already stays, and what is new or moved on is added.
+    """
+    from decklog.importers.bazinga.importer import BazingaImport
+
+    with _log(call, file, dry_run) as log, Meter() as meter:
+        taken = BazingaImport(log, file, dry_run=dry_run, seconds=seconds, progress=meter).run()
+    return _show(call, taken)
+
+
+@click.command("runstore")
+@click.argument("file")
+@_dry_run
+@_seconds
+@click.pass_obj
+def import_runstore(call: Call, file: str, dry_run: bool, seconds: float) -> int:
+    """Take over a RunStore database; its attempts become the history of their tasks.
+
+    A task that was in progress is paused here, because nobody here holds it: resume it when nobody there works on it.
+    """
+    from decklog.importers.runstore.importer import RunStoreImport
+
+    with _log(call, file, dry_run) as log, Meter() as meter:
+        taken = RunStoreImport(log, file, dry_run=dry_run, seconds=seconds, progress=meter).run()
+    return _show(call, taken)
+
+
+@click.command("gaia")
+@click.argument("directory")
+@click.option(
+    "--run", "run_id", metavar="RUN", default="gaia-coder", show_default=True, help="the run that gets the home's tasks"
+)
+@_dry_run
+@_seconds
+@click.pass_obj
+def import_gaia(call: Call, directory: str, run_id: str, dry_run: bool, seconds: float) -> int:
+    """Take over a gaia-coder home: its seven databases, paused tasks, self-edits and learnings.
+
+    A task that was running is paused here, because nobody here holds it: resume it when nobody there works on it.
+    """
+    from decklog.importers.gaia.importer import GaiaImport
+
+    with _log(call, directory, dry_run) as log, Meter() as meter:
+        taken = GaiaImport(log, directory, run_id=run_id, dry_run=dry_run, seconds=seconds, progress=meter).run()
+    return _show(call, taken)
+
+
+@click.command("beads")
+@click.argument("path", default=".")
+@_run("beads")
+@_dry_run
+@click.pass_obj
+def import_beads(call: Call, path: str, run_id: str, dry_run: bool) -> int:
+    """Take over beads' issues with their dependencies and comments, and memories: a repository, or a file of `bd export`.
+
+    The file is only read. Run it again at any time: of an issue that was changed on both sides the newer is taken.
+    """
+    from decklog.importers.beads.importer import BeadsImport
+
+    with _log(call, path, dry_run) as log, Meter() as meter:
+        taken = BeadsImport(log, path, run_id=run_id, dry_run=dry_run, progress=meter).run()
+    return _show(call, taken)
+
+
+@click.command("taskmaster")
+@click.argument("path", default=".")
+@_run("taskmaster")
+@_dry_run
+@click.pass_obj
+def import_taskmaster(call: Call, path: str, run_id: str, dry_run: bool) -> int:
+    """Take over Task Master's tasks and subtasks: a repository, or a tasks.json. Every tag but master gets a run of its own.
+
+    The file is only read. Run it again at any time; tags and tasks that are gone from it stay here.
+    """
+    from decklog.importers.taskmaster.importer import TaskMasterImport
+
+    with _log(call, path, dry_run) as log, Meter() as meter:
+        taken = TaskMasterImport(log, path, run_id=run_id, dry_run=dry_run, progress=meter).run()
+    return _show(call, taken)
+
+
+@click.command("github")
+@click.argument("source")
+@_run("github")
+@_dry_run
+@_seconds
+@click.pass_obj
+def import_github(call: Call, source: str, run_id: str, dry_run: bool, seconds: float) -> int:
+    """Take over GitHub's issues with their comments: OWNER/REPOSITORY by the program gh, or a file that gh or the API wrote.
+
+    Nothing is changed there. Run it again at any time: of an issue that was changed on both sides the newer is taken.
+    """
+    from decklog.importers.github.importer import GithubImport
+    from decklog.importers.github.reading import REPOSITORY
+
+    # A file of that name goes first.
+    is_asked = REPOSITORY.match(source) is not None and not os.path.exists(source)
+    with _log(call, "." if is_asked else source, dry_run) as log, Meter() as meter:
+        path = source if is_asked else os.path.abspath(source)
+        taken = GithubImport(log, path, run_id=run_id, dry_run=dry_run, seconds=seconds, progress=meter).run()
+    return _show(call, taken)
+
+
+@click.command("markdown")
+@click.argument("file")
+@_dry_run
+@click.pass_obj
+def import_markdown(call: Call, file: str, dry_run: bool) -> int:
+    """Take a plan back that `decklog export markdown` wrote and somebody edited: texts, priorities, links, new tasks.
+
+    What was changed here since it was written stays; what was changed on both sides is a message in the inbox.
+    """
+    from decklog.importers.markdown.importer import MarkdownImport
+
+    with _log(call, file, dry_run) as log:
+        taken = MarkdownImport(log, file, dry_run=dry_run).run()
+    return _show(call, taken)
+
+
+@click.command("hermes")
+@click.argument("path", required=False)
+@_run("hermes")
+@_dry_run
+@_seconds
+@click.pass_obj
+def import_hermes(call: Call, path: str | None, run_id: str, dry_run: bool, seconds: float) -> int:
+    """Take over Hermes Kanban's boards: the program's folder (~/.hermes), or one kanban.db. Each board has a run.
+
+    A copy is read. A task that was running is paused here, because nobody here holds it.
+    """
+    from decklog.importers.hermes.importer import HermesImport
+
+    source = path or os.path.expanduser("~/.hermes")
+    with _log(call, source, dry_run) as log, Meter() as meter:
+        taken = HermesImport(log, source, run_id=run_id, dry_run=dry_run, seconds=seconds, progress=meter).run()
+    return _show(call, taken)
+
+
+@click.command("vibe-kanban")
+@click.argument("path", required=False)
+@_run("vibe-kanban")
+@_dry_run
+@_seconds
+@click.pass_obj
+def import_vibe_kanban(call: Call, path: str | None, run_id: str, dry_run: bool, seconds: float) -> int:
+    """Take over Vibe Kanban's projects: the program's folder (~/.local/share/vibe-kanban), or its database. Each has a run.
+
+    A copy is read. Attempts, sessions, processes with their logs, and turns of agents become entries of their tasks.
+    """
+    from decklog.importers.vibekanban.importer import VibeKanbanImport
+
+    data = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
+    source = path or os.path.join(data, "vibe-kanban")
+    with _log(call, source, dry_run) as log, Meter() as meter:
+        taken = VibeKanbanImport(log, source, run_id=run_id, dry_run=dry_run, seconds=seconds, progress=meter).run()
+    return _show(call, taken)
+
+
+@click.command("langgraph")
+@click.argument("source", metavar="FILE|URL")
+@_dry_run
+@_seconds
+@click.pass_obj
+def import_langgraph(call: Call, source: str, dry_run: bool, seconds: float) -> int:
+    """Take over LangGraph's checkpoints: the file of its SQLite saver, or the database of the other. Each thread is a run.
+
+    Nothing is changed there, and no object in it is ever made: each is told by the name of its class and what it was made of.
+    """
+    from decklog.importers.langgraph.importer import SERVERS, LangGraphImport
+    from decklog.place.locate import without_password
+
+    is_server = source.startswith(SERVERS)
+    shown = without_password(source) if is_server else source
+    with _log(call, "." if is_server else source, dry_run) as log, Meter() as meter:
+        taken = LangGraphImport(log, source, shown=shown, dry_run=dry_run, seconds=seconds, progress=meter).run()
+    return _show(call, taken)
+
+
+@click.command("claude")
+@click.argument("path", required=False)
+@_dry_run
+@click.pass_obj
+def import_claude(call: Call, path: str | None, dry_run: bool) -> int:
+    """Take over Claude Code's sessions from its transcripts: all of this user's, those below a folder, or one file.
+
+    The files are only read. What hooks or an import before put on record is not written again. The program deletes its
+    transcripts after thirty days.
+    """
+    return _history(call, "claude", path or os.path.expanduser("~/.claude/projects"), dry_run)
+
+
+@click.command("codex")
+@click.argument("path", required=False)
+@_dry_run
+@click.pass_obj
+def import_codex(call: Call, path: str | None, dry_run: bool) -> int:
+    """Take over Codex's sessions from its rollouts: all of this user's, those below a folder, or one file.
+
+    The files are only read. What hooks or an import before put on record is not written again.
+    """
+    home = os.environ.get("CODEX_HOME") or os.path.expanduser("~/.codex")
+    return _history(call, "codex", path or os.path.join(home, "sessions"), dry_run)
+
+
+@click.command("gemini")
+@click.argument("path", required=False)
+@_dry_run
+@click.pass_obj
+def import_gemini(call: Call, path: str | None, dry_run: bool) -> int:
+    """Take over Gemini CLI's sessions from its chat files: all of this user's, those below a folder, or one file.
+
+    The files are only read. What hooks or an import before put on record is not written again.
+    """
+    return _history(call, "gemini", path or os.path.expanduser("~/.gemini/tmp"), dry_run)
+
+
+@click.command("opencode")
+@click.argument("path", required=False)
+@_dry_run
+@click.pass_obj
+def import_opencode(call: Call, path: str | None, dry_run: bool) -> int:
+    """Take over opencode's sessions from its database: this user's, those below a folder, or one file.
+
+    A copy of the file is read, and of that nothing but sessions, messages and their parts. What the plugin or an import before
+    put on record is not written again.
+    """
+    data = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
+    return _history(call, "opencode", path or os.path.join(data, "opencode"), dry_run)
+
+
+def _history(call: Call, program: str, path: str, dry_run: bool) -> int:
+    from decklog.agents.history import HistoryImport
+    from decklog.agents.spool import Spool
+    from decklog.place.locate import beside, locate
+
+    with _log(call, path, dry_run) as log, Meter() as meter:
+        spool = Spool(beside(locate(call.db), "spool"))
+        done = HistoryImport(log, program, path, spool, dry_run=dry_run, progress=meter).run()
+    show(done.as_dict(), as_json=call.json)
+    return 0
+
+
+@contextmanager
+def _log(call: Call, source: str, dry_run: bool) -> "Iterator[Decklog]":
+    """Open the log that gets the records. What only asks what would happen makes none, nor does a source that is not there."""
+    from decklog.errors import NotFound
+    from decklog.place.locate import locate
+
+    if not os.path.exists(source):
+        raise NotFound(f"there is no {source} to import", path=source)
+    if not dry_run or locate(call.db).exists:
+        with call.open(create=True) as log:
+            yield log
+        return
+    from decklog.app import Decklog
+
+    with tempfile.TemporaryDirectory(prefix="decklog-import-") as folder, Decklog.open(os.path.join(folder, "log.db")) as log:
+        yield log
+
+
+def _show(call: Call, report: "Report") -> int:
+    """Show a report: for programs as data, for people as a table with what needs a look below it. Losses are a failure."""
+    if call.json:
+        show(report, as_json=True, warnings=report.losses)
+        return int(bool(report.losses))
+    if report.dry_run:
+        sys.stderr.write("Nothing was changed: this is what would happen.\n")
+    show([{"table": table, **counts} for table, counts in report.tables.items()], as_json=False)
+    for note in report.notes:
+        sys.stderr.write(f"note: {note}\n")
+    if report.notes_left_out:
+        sys.stderr.write(f"note: and {report.notes_left_out} more\n")
+    if report.losses:
+        sys.stderr.write(f"Not all of {report.path} has arrived: {'; '.join(report.losses[:3])}\n")
+    return int(bool(report.losses))

@@ -1,0 +1,38 @@
+"""Somebody else's PostgreSQL database, read at one moment and never written to."""
+
+import psycopg
+
+from decklog.db.postgres.errors import translate
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+_BATCH = 200
+_BEGIN = "begin transaction isolation level repeatable read read only"
+
+
+class OtherDatabase:
+    """One connection in one read-only transaction; each statement may take so long."""
+
+    def __init__(self, url: str, *, seconds: float) -> None:
+        try:
+            self._connection = psycopg.connect(url, autocommit=True)
+            self._connection.execute(f"set statement_timeout = {int(seconds * 1000)}".encode())
+            self._connection.execute(_BEGIN)
+        except psycopg.Error as problem:
+            raise translate(problem) from problem
+
+    def each(self, sql: str, parameters: "Sequence[Any]" = ()) -> "Iterator[tuple[Any, ...]]":
+        """Give rows one by one; the server keeps those that nobody has asked for yet."""
+        try:
+            with self._connection.cursor(name="decklog") as cursor:
+                cursor.itersize = _BATCH
+                cursor.execute(sql.encode(), parameters)
+                yield from cursor
+        except psycopg.Error as problem:
+            raise translate(problem) from problem
+
+    def close(self) -> None:
+        self._connection.close()

@@ -1,0 +1,77 @@
+"""A text file in another program's format: made beside its place, and there when it is whole."""
+
+import os
+import tempfile
+
+from decklog.clock import to_text
+from decklog.errors import Conflict
+from decklog.importers.engine.exports.report import ExportReport
+from decklog.importers.engine.exports.rows import folder_of, refuse_full
+from decklog.importers.engine.leftovers import Kept
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+    from typing import Any, Self
+
+    from decklog.app import Decklog
+
+_PREFIX = ".decklog-export-"
+
+
+class TextExport:
+    """Writes one file. With `replace`, it takes the place of the one that is there, at one moment."""
+
+    def __init__(
+        self,
+        log: "Decklog",
+        path: str,
+        system: str,
+        *,
+        replace: bool = False,
+        progress: "Callable[[str, int, int], None] | None" = None,
+    ) -> None:
+        self.log = log
+        self.path = path
+        self.report = ExportReport(path, progress)
+        self._system = system
+        self._replace = replace
+        if os.path.lexists(path) and not replace:
+            raise Conflict(f"{path} is there already; name a file that is not, or say --replace", path=path)
+
+    def __enter__(self) -> "Self":
+        self.kept = Kept(self.log, self._system)
+        # Where a link leads, not in its place: who made it wants the other file to change.
+        self._place = os.path.realpath(self.path)
+        opened, self._file = tempfile.mkstemp(dir=folder_of(self._place), prefix=_PREFIX)
+        self._out = os.fdopen(opened, "w", encoding="utf-8", newline="\n")
+        return self
+
+    def write(self, text: str) -> None:
+        self._out.write(text)
+
+    def __exit__(self, _kind: object, problem: BaseException | None, _trace: object) -> None:
+        self.kept.close()
+        self._out.close()
+        if os.path.exists(self._file):
+            os.unlink(self._file)
+        refuse_full(self.path, problem)
+
+    def finish(self) -> "dict[str, Any]":
+        """Put the file in its place; say what was written, and what was left out."""
+        self._out.flush()
+        os.fsync(self._out.fileno())
+        if self._replace:
+            os.rename(self._file, self._place)
+            return self.report.as_dict()
+        try:
+            os.link(self._file, self._place)
+        except FileExistsError:
+            raise Conflict(f"{self.path} is there already; name a file that is not", path=self.path) from None
+        return self.report.as_dict()
+
+
+def short_time(moment: "datetime | None") -> str | None:
+    """Spell a time without the fractions that it does not have."""
+    return None if moment is None else to_text(moment).replace(".000000Z", "Z")

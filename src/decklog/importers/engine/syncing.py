@@ -1,0 +1,213 @@
+"""Keeps a run and another program's items in step: by the last state that both had, and never over anybody's words.
+
+Killed at any moment, it is run again: what one side has of the other by then is the same on both, and so nothing to do.
+"""
+
+import os
+import tempfile
+from abc import ABC, abstractmethod
+from dataclasses import field
+from datetime import timedelta
+from typing import ClassVar
+
+from decklog.clock import from_text, to_text
+from decklog.dataclass import dataclass
+from decklog.digests import sha256
+from decklog.errors import Conflict, NotFound
+from decklog.importers.engine.exports.rows import folder_of
+from decklog.importers.engine.three_way import Difference, ThreeWay
+from decklog.stores.desk.inbox import MessageSeverity
+from decklog.values import to_json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from decklog.app import Decklog
+    from decklog.importers.engine.three_way import Base, Item
+
+    Items = dict[str, Item]
+
+_LONGEST_SHOWN = 2000
+_MOST_NAMED = 200
+_LATEST = "select max(updated_at) from tasks where run_id = :run_id"
+
+
+@dataclass
+class Synced:
+    """What was done: items that were taken from there, given to it, in dispute, and gone from it."""
+
+    system: str
+    path: str
+    dry_run: bool = False
+    items: int = 0
+    taken: list[str] = field(default_factory=list)
+    given: list[str] = field(default_factory=list)
+    disputed: list[dict[str, object]] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def as_dict(self) -> "dict[str, Any]":
+        return dict(vars(self))
+
+
+class Sync(ABC):
+    """Keeps one source in step. A subclass reads and writes the other side, and gives the log in the same form."""
+
+    system: ClassVar[str]
+    fields: ClassVar[tuple[str, ...]]
+    # Fields that are sets, each with what tells its members apart.
+    sets: "ClassVar[dict[str, Callable[[Any], Any]]]"
+
+    def __init__(self, log: "Decklog", path: str, *, run_id: str, dry_run: bool = False) -> None:
+        self.log = log
+        self.path = path
+        self.run_id = run_id
+        self.report = Synced(self.system, path, dry_run)
+        self._three_way = ThreeWay(self.fields, self.sets)
+
+    @abstractmethod
+    def theirs(self) -> "Items":
+        """Read the other side's items."""
+
+    @abstractmethod
+    def ours(self) -> "Items":
+        """Give the run's tasks as the other side would have them."""
+
+    @abstractmethod
+    def take(self, items: "Items", ours: "Items") -> None:
+        """Bring items of the other side into the log, so far as they differ from what is here."""
+
+    @abstractmethod
+    def give(self, items: "Items") -> None:
+        """Write items to the other side, over what is there."""
+
+    def task_of(self, item: str) -> str | None:
+        """Name the task of an item; None where that is not known."""
+        return item
+
+    def is_wanted(self, _item: "Item") -> bool:
+        """Say whether a task that the other side never had is to be made there."""
+        return True
+
+    def run(self) -> Synced:
+        """Bring each side what the other has changed, and put what both have changed to a person."""
+        base, ours, theirs = self._base(), self.ours(), self.theirs()
+        take, give = self._merge(base, ours, theirs)
+        self.report.taken, self.report.given = sorted(take)[:_MOST_NAMED], sorted(give)[:_MOST_NAMED]
+        if self.report.dry_run:
+            return self.report
+        self._tell()
+        if take:
+            self.take(take, ours)
+            # At once: what is changed there from now on is a change of its own.
+            base = self._agree(base, theirs)
+        if give:
+            self.give(give)
+        self._agree(base, self.theirs() if give else theirs)
+        return self.report
+
+    def _merge(self, base: "dict[str, Base]", ours: "Items", theirs: "Items") -> "tuple[Items, Items]":
+        take: Items = {name: item for name, item in theirs.items() if name not in ours}
+        new = ((name, item) for name, item in ours.items() if name not in theirs and name not in base)
+        give: Items = {name: item for name, item in new if self.is_wanted(item)}
+        self.report.items = len({*ours, *theirs})
+        self.report.gone = sorted(name for name in ours if name not in theirs and name in base)[:_MOST_NAMED]
+        for name in sorted(ours.keys() & theirs.keys()):
+            merged = self._three_way.merge(name, base.get(name, {}), ours[name], theirs[name])
+            if merged.here is not None:
+                take[name] = merged.here
+            if merged.there is not None:
+                give[name] = merged.there
+            self.report.disputed += [shown(one) for one in merged.differences]
+        return take, give
+
+    def _agree(self, base: "dict[str, Base]", theirs: "Items") -> "dict[str, Base]":
+        """Remember in what both sides are the same now, as each of them tells it."""
+        ours = self.ours()
+        now = {name: self._three_way.agreed(base.get(name, {}), ours[name], theirs[name]) for name in ours if name in theirs}
+        # What is gone there stays known, or it would be written there again.
+        now.update({name: held for name, held in base.items() if name not in now and name in ours})
+        if now and now != base:
+            self.log.states.save(self.run_id, self._state, {"items": now})
+        return now
+
+    @property
+    def _state(self) -> str:
+        return f"sync-{self.system}"
+
+    def _base(self) -> "dict[str, Base]":
+        try:
+            document = self.log.states.get(self.run_id, self._state).document
+        except NotFound:
+            return {}
+        items = document.get("items") if isinstance(document, dict) else None
+        return items if isinstance(items, dict) else {}
+
+    def _tell(self) -> None:
+        tell(self.log, self.system, self.run_id, [(one, self.task_of(str(one["item"]))) for one in self.report.disputed])
+
+    def later(self) -> str:
+        """Give a time after that of every task here, so that what is taken is newer."""
+        found = self.log.db.read(lambda: self.log.db.one(_LATEST, {"run_id": self.run_id}))
+        latest = from_text(found[0]) if found and found[0] else self.log.clock.now()
+        return to_text(max(latest, self.log.clock.now()) + timedelta(microseconds=1))
+
+
+class FileSync(Sync):
+    """Keeps a file in step, which is read and written as a whole."""
+
+    _read: bytes = b""
+
+    def read_file(self) -> str:
+        """Read the file, and remember how it was: it must be the same still when it is replaced."""
+        try:
+            with open(self.path, "rb") as file:
+                self._read = file.read()
+        except FileNotFoundError:
+            raise NotFound(f"there is no file {self.path}", path=self.path) from None
+        text = self._read.decode("utf-8", "replace")
+        if "<<<<<<< " in text and ">>>>>>> " in text:
+            hint = "Edit the file, or take the newer of both: decklog import"
+            raise Conflict(f"{self.path} has conflicts of git's in it; settle them first", hint=hint, path=self.path)
+        return text
+
+    def replace_file(self, text: str) -> None:
+        """Put a new text in the file's place at one moment, unless somebody wrote to it meanwhile."""
+        place = os.path.realpath(self.path)
+        opened, made = tempfile.mkstemp(dir=folder_of(place), prefix=".decklog-sync-")
+        try:
+            with os.fdopen(opened, "w", encoding="utf-8", newline="") as out:
+                out.write(text)
+                out.flush()
+                os.fsync(out.fileno())
+            os.chmod(made, os.stat(place).st_mode & 0o777)
+            with open(place, "rb") as file:
+                if file.read() != self._read:
+                    hint = "Run it again: what came into the log stays."
+                    raise Conflict(f"{self.path} was written to meanwhile", hint=hint, path=self.path)
+            os.rename(made, place)
+        finally:
+            if os.path.exists(made):
+                os.unlink(made)
+
+
+def tell(log: "Decklog", system: str, run_id: str, disputed: "list[tuple[dict[str, object], str | None]]") -> None:
+    """Put what both sides changed into the inbox, each dispute once, with the task that it is about."""
+    for one, task_id in disputed:
+        body = (
+            f"{one['item']}: {one['field']} was changed here and in {system}, and nothing was overwritten. "
+            f"Make both the same, or put one of them back.\nHere: {one['here']}\nThere: {one['there']}"
+        )
+        key = f"sync:{system}:{run_id}:{sha256(to_json(one).encode()).hexdigest()[:32]}"
+        log.inbox.post(f"sync-{system}", body, severity=MessageSeverity.QUESTION, run_id=run_id, task_id=task_id, key=key)
+
+
+def shown(one: Difference) -> "dict[str, object]":
+    """Give a dispute as it is told."""
+    return {"item": one.item, "field": one.field, "here": _text(one.here), "there": _text(one.there)}
+
+
+def _text(value: "Any") -> str:
+    return (value if isinstance(value, str) else to_json(value))[:_LONGEST_SHOWN]

@@ -1,0 +1,58 @@
+"""A task as a plan shows it, now and as it was when the plan was written."""
+
+from decklog.errors import NotFound
+from decklog.importers.engine.three_way import ThreeWay
+from decklog.stores.work.task import Dependency, LinkKind, Task
+from decklog.values import to_json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from decklog.app import Decklog
+    from decklog.importers.engine.three_way import Base
+
+THREE_WAY = ThreeWay(
+    ("title", "state", "priority", "role", "assigned to", "part of", "objective", "acceptance", "verification"),
+    {"tags": lambda tag: tag, "needs": lambda task_id: task_id},
+)
+
+
+def item_of(task: Task, links: "Iterable[Dependency]") -> "dict[str, Any]":
+    """Give a task with its links as a plan shows it; what a line holds has no line breaks there."""
+    listed = list(links)
+    return {
+        "title": _line(task.title),
+        "state": task.state.value,
+        "priority": task.priority,
+        "role": task.role,
+        "assigned to": task.assigned_to,
+        "tags": task.tags,
+        "needs": sorted(link.depends_on for link in listed if link.kind is LinkKind.BLOCKS),
+        "part of": next((link.depends_on for link in listed if link.kind is LinkKind.PARENT), None),
+        "objective": task.objective.strip(),
+        "acceptance": [_line(text) for text in task.acceptance],
+        "verification": [_line(text) for text in task.verification],
+    }
+
+
+def base_of(log: "Decklog", task_id: str, entry: int, others: "set[str]") -> "Base":
+    """Give a task as it was at an entry, with the links of that moment to some others."""
+    try:
+        task = log.journal.at(Task, task_id, str(entry))
+    except NotFound:
+        return {}
+    item = item_of(task, [link for other in sorted(others) if (link := _link_at(log, task_id, other, entry))])
+    return THREE_WAY.agreed({}, item, item)
+
+
+def _link_at(log: "Decklog", task_id: str, other: str, entry: int) -> Dependency | None:
+    try:
+        return log.journal.at(Dependency, to_json([task_id, other]), str(entry))
+    except NotFound:
+        return None
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,73 @@
+"""Which lines of which files a change is made of, as statements that can be run: added ones, and those that it takes away."""
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from decklog.review.change import Change
+
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+Lines = Mapping[str, Sequence[int]]
+
+
+def changed_lines(change: Change, paths: Sequence[str]) -> tuple[Lines, Lines]:
+    """Give the lines of some Python files that a change adds, and those of the base that it takes away."""
+    added: dict[str, list[int]] = {}
+    removed: dict[str, list[int]] = {}
+    for path in paths:
+        words = ("-p", "-U0", "--no-ext-diff", "--no-textconv", "--no-color")
+        raw = change.repository.on_objects("diff-tree", "-r", "--no-renames", *words, change.base, change.head, "--", path).out
+        for old, old_count, new, new_count in _hunks(raw.decode(errors="replace")):
+            removed.setdefault(path, []).extend(range(old, old + old_count))
+            added.setdefault(path, []).extend(range(new, new + new_count))
+    return (
+        {path: _statements(change.content(path), lines) for path, lines in added.items()},
+        {path: _statements(change.content(path, at_base=True), lines) for path, lines in removed.items()},
+    )
+
+
+def heads(change: Change, path: str) -> list[range]:
+    """Give the statements that a change adds to a Python file, each by its own lines, but none that only define or describe."""
+    wanted = {line.number for line in change.added_by_file.get(path, ())}
+    try:
+        tree = ast.parse(change.content(path) or b"")
+    except (SyntaxError, ValueError):
+        return []
+    spans = [range(node.lineno, _end_of_head(node) + 1) for node in ast.walk(tree) if isinstance(node, ast.stmt) and _runs(node)]
+    return sorted((span for span in spans if wanted.intersection(span)), key=lambda span: span.start)
+
+
+def _runs(node: ast.stmt) -> bool:
+    """Say whether a statement does something when it is come to: no definition, no document, no word to the compiler."""
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+        return False
+    return not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Global | ast.Nonlocal)
+
+
+def _hunks(diff: str) -> Iterator[tuple[int, int, int, int]]:
+    for line in diff.split("\n"):
+        if (found := _HUNK.match(line)) is not None:
+            old, old_count, new, new_count = found.groups()
+            yield int(old), int(old_count or 1), int(new), int(new_count or 1)
+
+
+def _statements(content: bytes | None, lines: Sequence[int]) -> list[int]:
+    """Spread lines over the statements that they are part of: Python tells of a statement by its first line."""
+    try:
+        tree = ast.parse(content or b"")
+    except (SyntaxError, ValueError):
+        return sorted(set(lines))
+    wanted, found = set(lines), set(lines)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt):
+            span = range(node.lineno, _end_of_head(node) + 1)
+            if wanted.intersection(span):
+                found.update(span)
+    return sorted(found)
+
+
+def _end_of_head(node: ast.stmt) -> int:
+    """Give the last line of a statement itself, without the statements within it."""
+    body = getattr(node, "body", None)
+    first = body[0].lineno - 1 if isinstance(body, list) and body else (node.end_lineno or node.lineno)
+    return max(node.lineno, first)

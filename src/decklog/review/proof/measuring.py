@@ -1,0 +1,122 @@
+"""How much of a change its tests run, and whether they notice when it is otherwise: measured within a time, and never guessed."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import PurePosixPath
+
+from decklog.conductor.checks.examination import Examiner
+from decklog.conductor.checks.running import Runner
+from decklog.conductor.settings.check import Check
+from decklog.dataclass import dataclass
+from decklog.review.change import Change
+from decklog.review.proof.lines import heads
+from decklog.review.proof.mutants import Mutant, mutants
+from decklog.review.proof.trials import Watched, tried
+from decklog.review.result import Finding, Severity
+from decklog.stores.flow.verdicts import CheckOutcome
+
+MOST_MUTANTS = 10
+_DOCUMENTS = frozenset(
+    (".md", ".rst", ".txt", ".toml", ".json", ".yaml", ".yml", ".ini", ".cfg", ".lock", ".css", ".html", ".svg", "")
+)
+_SHOWN = 20
+Heads = Mapping[str, Sequence[range]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measuring:
+    """Measures one change by one check that reports tests. It fails nothing: what it finds costs confidence, and no more."""
+
+    runner: Runner
+    examiner: Examiner
+    check: Check
+    change: Change
+    mark: str
+    seconds: int
+
+    def findings(self, paths: Sequence[str]) -> Iterator[Finding]:
+        """Say which changed statements of some files no test runs, and which of the others could be otherwise unnoticed."""
+        python = [path for path in paths if path.endswith(".py")]
+        others = sorted({PurePosixPath(path).suffix for path in paths if not path.endswith(".py")} - _DOCUMENTS)
+        if others:
+            yield _unproven(f"which lines a test runs is not known of {', '.join(others)}: nothing here can watch them")
+        found = {path: spans for path in python if (spans := heads(self.change, path))}
+        if found:
+            yield from self._measured(found)
+
+    def _measured(self, found: Heads) -> Iterator[Finding]:
+        verdict = self.examiner.verdict(self.check, self.change.head, self._changed)[0]
+        takes = (verdict.duration_ms or 0) / 1000
+        if 2 * takes > self.seconds:
+            yield _unproven(f"{self.check.name} takes {takes:.0f} s, and measure_seconds is {self.seconds}")
+            return
+        begun = time.monotonic()
+        lines = {path: sorted(line for span in spans for line in span) for path, spans in found.items()}
+        check = replace(self.check, minutes=min(self.check.minutes, self.seconds / 60))
+        trial = tried(self.runner, check, self.change.head, f"{self.mark}:lines", Watched((), lines, ()), self._changed)
+        if trial.said.outcome is not CheckOutcome.PASS or not trial.seen:
+            yield _unproven(
+                f"the probe saw nothing of {self.check.name}: run it without -I, -E and -S, and without another tracer"
+            )
+            return
+        run = {path: {line for one in trial.seen for line in one.outside.get(path, ())} for path in found}
+        yield from _not_run(found, run)
+        yield from self._noticed(found, run, takes, begun)
+
+    def _noticed(self, found: Heads, run: Mapping[str, set[int]], takes: float, begun: float) -> Iterator[Finding]:
+        """Try small changes to statements that are run, spread over all of them, as long as there is time."""
+        wanted = _spread([one for path in found for one in self._mutants(path, run[path])], MOST_MUTANTS)
+        check = replace(self.check, minutes=min(self.check.minutes, (3 * takes + 5) / 60))
+        tries = survived = 0
+        for number, mutant in enumerate(wanted):
+            if time.monotonic() - begun + takes > self.seconds or self.runner.wanted_end() is not None:
+                break
+            tries += 1
+            commit = self.examiner.with_content(self.change.head, mutant.path, mutant.content)
+            said = self.runner.run(check, commit, f"{self.mark}:mutant:{number}", self._changed)
+            if said.outcome is CheckOutcome.PASS:
+                survived += 1
+                yield _unnoticed(mutant)
+        total, ran = sum(map(len, found.values())), sum(_is_run(span, run[path]) for path in found for span in found[path])
+        text = f"tests run {ran} of {total} changed statements, and notice {tries - survived} of {tries} small changes to them"
+        yield Finding(severity=Severity.INFO, kind="measured", text=text)
+
+    def _mutants(self, path: str, run: set[int]) -> list[Mutant]:
+        return list(mutants(path, self.change.content(path) or b"", run))
+
+    @property
+    def _changed(self) -> list[str]:
+        return [one.path for one in self.change.paths if one.status != "D"]
+
+
+def _not_run(found: Heads, run: Mapping[str, set[int]]) -> Iterator[Finding]:
+    for path, spans in found.items():
+        missing = [span.start for span in spans if not _is_run(span, run[path])]
+        if missing:
+            text = f"no test runs {len(missing)} of {len(spans)} changed statements"
+            where = ", ".join(map(str, missing[:_SHOWN]))
+            remedy = f"Run them in a test: line{'s' if len(missing) > 1 else ''} {where}"
+            yield Finding(severity=Severity.MINOR, kind="not-run", text=text, file=path, line=missing[0], remedy=remedy)
+
+
+def _is_run(span: range, lines: set[int]) -> bool:
+    return any(line in lines for line in span)
+
+
+def _unnoticed(mutant: Mutant) -> Finding:
+    text = f"no test notices when `{mutant.before}` is `{mutant.after}`"
+    remedy = "Test what depends on it; if nothing does, it may not be needed."
+    return Finding(severity=Severity.MINOR, kind="unnoticed", text=text, file=mutant.path, line=mutant.line, remedy=remedy)
+
+
+def _unproven(why: str) -> Finding:
+    """Say that something was not measured; nobody is held for that."""
+    return Finding(severity=Severity.INFO, kind="not-measured", text=f"unproven: {why}")
+
+
+def _spread(found: Sequence[Mutant], most: int) -> list[Mutant]:
+    """Choose so many, evenly from the first to the last: the same ones every time."""
+    if len(found) <= most:
+        return list(found)
+    return [found[number * len(found) // most] for number in range(most)]

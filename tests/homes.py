@@ -1,0 +1,33 @@
+"""The home of whoever runs the tests, which no test writes to, and the one that tests have instead."""
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from decklog.place.accepted import NAME, settings_home
+
+_HOMES = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
+
+
+class Homes:
+    """A home for the tests of one process, beside the one that it began with."""
+
+    def __init__(self) -> None:
+        self._accepted = Path(settings_home(), NAME)
+        self._own = tempfile.mkdtemp(prefix="decklog-home-")
+        # By HOME alone: a program that a test gives another home then goes by that one.
+        os.environ["HOME"] = self._own
+        for name in _HOMES:
+            os.environ.pop(name, None)
+
+    def accepted_below(self, folder: Path) -> list[str]:
+        """Give what the home of before says yes to in a folder of the tests."""
+        try:
+            lines = self._accepted.read_text(encoding="utf-8").splitlines()
+        except OSError:
+            return []
+        return [line for line in lines if line.startswith(f"{folder}{os.sep}")]
+
+    def close(self) -> None:
+        shutil.rmtree(self._own)

@@ -1,0 +1,33 @@
+"""No test writes to the home of whoever runs it."""
+
+import os
+import pwd
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from decklog.place import accepted
+from tests.homes import Homes
+from tests.programs import call
+
+
+def test_programs_of_tests_have_a_home_that_is_gone_with_them(tmp_path: Path) -> None:
+    home = Path(os.path.expanduser("~"))
+    assert home.is_relative_to(tempfile.gettempdir())
+    assert home != Path(pwd.getpwuid(os.getuid()).pw_dir)
+    assert call(["init", "."], cwd=tmp_path, variables={}).code == 0
+    assert str(tmp_path) in (home / ".config/decklog/accepted").read_text(encoding="utf-8")
+
+
+def test_what_a_test_accepted_in_the_home_of_before_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    homes = Homes()
+    assert Path(os.environ["HOME"]) != tmp_path
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "project").mkdir()
+    accepted.accept(str(tmp_path / "project"), None, "now")
+    (line,) = homes.accepted_below(tmp_path)
+    assert line.startswith(f"{tmp_path}/project\t")
+    assert homes.accepted_below(tmp_path / "other") == []
+    homes.close()
