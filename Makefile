@@ -6,8 +6,10 @@ STAMP  := $(VENV)/.installed
 LOCK   := requirements-dev.lock
 # Warnings are not for the newcomer; errors are shown, and end the command.
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -qq install
-# Files in memory where there is room for them: the tests sync to disk tens of thousands of times.
-IN_MEMORY := if [ "$$(df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 { print ($$4 > 4000000) }')" = 1 ]; then TMPDIR=/dev/shm; export TMPDIR; fi
+# Files in memory where there is room for them: the tests sync to disk tens of thousands of times. What others have put there
+# takes memory away from programs too.
+IN_MEMORY := if [ "$$(df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 { print ($$4 > 4000000) }')" = 1 ] && \
+    awk '/^MemAvailable/ { enough = $$2 > 8000000 } END { exit !enough }' /proc/meminfo; then TMPDIR=/dev/shm; export TMPDIR; fi
 MINUTES :=
 PROGRAMS := 1000
 # What Python has compiled is kept, whatever the surroundings say: a test run starts hundreds of processes, each of which would
