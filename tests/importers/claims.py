@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -103,3 +104,17 @@ def killer(moment: int) -> Callable[[str, int, int], None]:
             raise Killed
 
     return progress
+
+
+def run_killed(sync: Any, step: str, after: bool) -> None:
+    """Let a sync run until it is about to do a step, or has just done it, and end it there."""
+    done = getattr(sync, step)
+
+    def killed(*words: Any) -> None:
+        if after:
+            done(*words)
+        raise Killed
+
+    setattr(sync, step, killed)
+    with pytest.raises(Killed):
+        sync.run()

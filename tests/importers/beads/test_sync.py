@@ -12,7 +12,7 @@ from decklog.importers.beads.sync import BeadsSync
 from decklog.importers.engine.syncing import Synced
 from tests.conftest import on_both
 from tests.importers.beads.beads_files import issue, issues, needs
-from tests.importers.claims import Killed, fresh
+from tests.importers.claims import fresh, run_killed
 
 
 def _sync(log: Decklog, path: Path, **settings: Any) -> Synced:
@@ -255,16 +255,7 @@ def test_killed_at_any_step_it_comes_to_the_same_end(tmp_path: Path, step: str, 
         log.tasks.edit("bd-2", reason="mine", title="Ours")
         log.tasks.edit("bd-3", reason="mine", title="Ours too")
         sync = BeadsSync(log, str(file), run_id="beads")
-        done = getattr(sync, step)
-
-        def killed(*words: Any) -> None:
-            if after:
-                done(*words)
-            raise Killed
-
-        setattr(sync, step, killed)
-        with pytest.raises(Killed):
-            sync.run()
+        run_killed(sync, step, after)
         _sync(log, file)
 
         here = {task.id: task.title for task in log.tasks.find("beads")}

@@ -9,7 +9,7 @@ import pytest
 from decklog import Decklog
 from decklog.importers.engine.syncing import Synced
 from decklog.importers.taskmaster.sync import TaskMasterSync
-from tests.importers.claims import Killed, fresh
+from tests.importers.claims import fresh, run_killed
 from tests.importers.taskmaster.taskmaster_files import write
 
 
@@ -110,16 +110,7 @@ def test_killed_at_any_step_it_comes_to_the_same_end(tmp_path: Path, step: str, 
         log.tasks.edit("taskmaster-2", reason="mine", title="Ours")
         log.tasks.add("taskmaster", "Made here")
         sync = TaskMasterSync(log, str(file), run_id="taskmaster")
-        done = getattr(sync, step)
-
-        def killed(*words: Any) -> None:
-            if after:
-                done(*words)
-            raise Killed
-
-        setattr(sync, step, killed)
-        with pytest.raises(Killed):
-            sync.run()
+        run_killed(sync, step, after)
         _sync(log, file)
 
         titles = ["Made here", "Ours", "Task 3", "Theirs"]
