@@ -2,8 +2,11 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+# What Decklog itself needs, and what its development needs.
+READY  := $(VENV)/.ready
 STAMP  := $(VENV)/.installed
-LOCK   := requirements-dev.lock
+LOCK   := requirements.lock
+DEV    := requirements-dev.lock
 # Warnings are not for the newcomer; errors are shown, and end the command.
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -qq install
 # Files in memory where there is room for them: the tests sync to disk tens of thousands of times. What others have put there
@@ -18,7 +21,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test tested compiled test-full test-surfaces test-agents test-browser explore programs coverage lint style types bench docs site screenshots dist lock hooks clean
 
-demo: $(STAMP)
+demo: $(READY)
 	@$(BIN)/decklog demo
 
 # Types are checked beside the tests, which need not wait for them: either fails the command.
@@ -105,27 +108,39 @@ dist: $(STAMP)
 	@cd dist && ../$(VENV)-dist/bin/decklog --version && ../$(VENV)-dist/bin/decklog demo >/dev/null
 
 # Pins what pyproject.toml asks for, for every Python and machine at once. UPGRADE=--upgrade takes the newest of everything.
+LOCKED := pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command 'make lock'
 lock:
 	@$(PYTHON) -m venv $(VENV)-lock
 	@$(VENV)-lock/bin/python -m pip --disable-pip-version-check -qq install uv
-	@$(VENV)-lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
-	    --custom-compile-command 'make lock' --extra dev $(UPGRADE) --output-file $(LOCK) pyproject.toml
+	@$(VENV)-lock/bin/uv $(LOCKED) --extra dev $(UPGRADE) --output-file $(DEV) pyproject.toml
+	@$(VENV)-lock/bin/uv $(LOCKED) --group install --constraint $(DEV) --output-file $(LOCK) pyproject.toml
 
 # Lint before each commit, from now on.
 hooks: $(STAMP)
 	@$(BIN)/pre-commit install
 
-$(STAMP): pyproject.toml $(LOCK)
-	@echo "Setting up $(VENV) (once)"
+# $(call set-up,LOCK,EXTRA): from the lock, or what is newest where the lock says nothing about this Python.
+define set-up
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Decklog needs Python 3.11 or newer")'
 	@$(PYTHON) -m venv $(VENV)
 	@if $(BIN)/python -c 'import sys; sys.exit(sys.version_info >= (3, 15))'; then \
-	    $(PIP) --no-deps --require-hashes --requirement $(LOCK) && $(PIP) --no-deps --no-build-isolation --editable .; \
+	    $(PIP) --no-deps --require-hashes --requirement $(1) && $(PIP) --no-deps --no-build-isolation --editable .; \
 	else \
-	    echo "$(LOCK) is for Python 3.11 to 3.14: taking what is newest instead"; $(PIP) --editable '.[dev]'; \
+	    echo "$(1) is for Python 3.11 to 3.14: taking what is newest instead"; $(PIP) --editable '.$(2)'; \
 	fi
-	@$(BIN)/python -c 'import decklog, apsw, pytest'
+endef
+
+$(READY): pyproject.toml $(LOCK)
+	@echo "Setting up $(VENV) (once)"
+	$(call set-up,$(LOCK),)
+	@$(BIN)/python -c 'import decklog, apsw'
 	@touch $@
+
+$(STAMP): pyproject.toml $(DEV)
+	@echo "Setting up $(VENV) for development (once, a minute)"
+	$(call set-up,$(DEV),[dev])
+	@$(BIN)/python -c 'import decklog, apsw, pytest'
+	@touch $@ $(READY)
 
 clean:
 	rm -rf $(VENV) $(VENV)-lock $(VENV)-dist dist
