@@ -14,6 +14,7 @@ import pytest
 from decklog import Decklog, ManualClock
 from tests.connections import kept_for
 from tests.databases import Databases, named
+from tests.ending import end_with_parent
 from tests.homes import Homes
 from tests.prepared import NO_MODELS
 from tests.searches import FULL  # before any test module: their settings start from the profile that it loads
@@ -53,6 +54,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[_homes] = Homes()
+    if hasattr(config, "workerinput"):
+        end_with_parent()
 
 
 @pytest.hookimpl(trylast=True)

@@ -1,0 +1,19 @@
+"""A process of the tests ends with the one that gives it tests, and takes its server along.
+
+Killed, that one would leave them behind: they would go through their tests until the end, and slow down the next run.
+"""
+
+import ctypes
+import os
+import signal
+
+_SET_DEATH_SIGNAL = 1
+
+
+def end_with_parent() -> None:
+    """Ask the kernel to interrupt this process when its parent ends, however it does."""
+    # Not the signals by which tests end processes of their own, which have this handler from here.
+    signal.signal(signal.SIGUSR1, signal.default_int_handler)
+    ctypes.CDLL(None).prctl(_SET_DEATH_SIGNAL, signal.SIGUSR1)
+    if os.getppid() == 1:
+        os.kill(os.getpid(), signal.SIGUSR1)
