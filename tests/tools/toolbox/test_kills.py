@@ -25,16 +25,19 @@ def test_killed_steps_happen_once_and_are_never_lost(tmp_path: Path) -> None:
 
 def test_a_step_goes_on_when_its_maker_is_killed_and_its_result_is_kept(tmp_path: Path) -> None:
     ground = Ground(tmp_path, kind=Kind.NONE)
-    (ground.root / "push.sh").write_text("echo begun >> begun.txt; sleep 1; echo ended >> ended.txt\n")
+    (ground.root / "push.sh").write_text(
+        "echo begun >> begun.txt; until [ -e go.txt ]; do sleep 0.05; done; echo ended >> ended.txt\n"
+    )
     pid = ground.begin("push-1", with_check=False)
     wait_until((ground.root / "begun.txt").exists)
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
-    codes = []
-    end = time.monotonic() + 30
+    codes: list[int] = []
+    end = time.monotonic() + 60
     while (not codes or codes[-1] != DONE) and time.monotonic() < end:
         _, status = os.waitpid(ground.begin("push-1", with_check=False), 0)
         codes.append(os.waitstatus_to_exitcode(status))
+        (ground.root / "go.txt").touch()
         time.sleep(0.05)
     assert set(codes[:-1]) == {PENDING}
     assert codes[-1] == DONE
