@@ -1105,7 +1105,7 @@ class AsyncMemory:
     async def embed(self, *, limit: int | None = ...) -> int:
         """Give lessons that have none a vector of the embedder in use, the newest first; say how many got one."""
     async def index_vectors(self) -> bool:
-        """Have PostgreSQL find the nearest lessons itself, by pgvector: for more than 20,000 of them. False: it did already."""
+        """Have PostgreSQL find the nearest lessons itself, by pgvector: for more than 30,000 of them. False: it did already."""
     async def remember(
         self,
         topic: str,

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     Numbers = NDArray[numpy.float32]
 
 _FAR = numpy.float32(-1e9)
+# How much of a number, and of its cube, is in what it is bent by.
+_PLAIN, _CUBED = numpy.float32(0.7978845608), numpy.float32(0.7978845608 * 0.044715)
 
 
 class _Layers(Protocol):
@@ -78,8 +80,15 @@ class _Scale:
         self._weight, self._bias = arrays[name + ".weight"], arrays[name + ".bias"]
 
     def __call__(self, state: "Numbers") -> "Numbers":
-        state = state - state.mean(axis=-1, keepdims=True)
-        spread = numpy.sqrt(numpy.einsum("...w,...w->...", state, state) / WIDTH + EPSILON)
+        """Change a state in place: at a question's length, making an array takes as long as filling it."""
+        mean = numpy.add.reduce(state, axis=-1, keepdims=True)
+        mean /= WIDTH
+        state -= mean
+        # Summed in this order: weights of seven bits turn a difference in the last digit into another vector.
+        spread = numpy.einsum("...w,...w->...", state, state)
+        spread /= WIDTH
+        spread += EPSILON
+        numpy.sqrt(spread, out=spread)
         state /= spread[..., None]
         state *= self._weight
         state += self._bias
@@ -104,9 +113,13 @@ class ExactLayers:
         self._layers = [_Layer(arrays, part) for part in layers_in(arrays)]
 
     def __call__(self, state: "Numbers", beyond: "Numbers") -> "Numbers":
+        texts, pieces, _ = state.shape
+        flat = state.reshape(-1, WIDTH)
+        # Of a text alone, as a question is, nothing has to be kept out.
+        kept_out = beyond if beyond.any() else None
         for layer in self._layers:
-            state = layer(state, beyond)
-        return state
+            flat = layer(flat, texts, kept_out)
+        return flat.reshape(texts, pieces, WIDTH)
 
 
 class _Layer:
@@ -118,35 +131,49 @@ class _Layer:
         self._after_told = _Scale(arrays, part + "attention.output.LayerNorm")
         self._wide, self._wide_bias = dense_of(arrays, part + "intermediate.dense")
         self._narrow, self._narrow_bias = dense_of(arrays, part + "output.dense")
+        # What is bent comes twice as large.
+        self._narrow = self._narrow * numpy.float32(0.5)
         self._after = _Scale(arrays, part + "output.LayerNorm")
 
-    def __call__(self, state: "Numbers", beyond: "Numbers") -> "Numbers":
-        texts, pieces, _ = state.shape
-        flat = state.reshape(-1, WIDTH)
-        asked = (flat @ self._asked + self._asked_bias).reshape(texts, pieces, 3, HEADS, OF_HEAD)
-        query, key, value = asked.transpose(2, 0, 3, 1, 4)
+    def __call__(self, state: "Numbers", texts: int, beyond: "Numbers | None") -> "Numbers":
+        taken = self._taken(state, texts, beyond) @ self._told
+        taken += self._told_bias
+        taken += state
+        taken = self._after_told(taken)
+        wide = taken @ self._wide
+        wide += self._wide_bias
+        made: Numbers = _bent(wide) @ self._narrow
+        made += self._narrow_bias
+        made += taken
+        return self._after(made)
+
+    def _taken(self, state: "Numbers", texts: int, beyond: "Numbers | None") -> "Numbers":
+        """Give what each piece takes from those of its text, by how well they answer what it asks."""
+        asked = state @ self._asked
+        asked += self._asked_bias
+        query, key, value = asked.reshape(texts, -1, 3, HEADS, OF_HEAD).transpose(2, 0, 3, 1, 4)
         scores = query @ key.transpose(0, 1, 3, 2)
-        scores += beyond
-        scores -= scores.max(axis=-1, keepdims=True)
+        if beyond is not None:
+            scores += beyond
+        scores -= numpy.maximum.reduce(scores, axis=-1, keepdims=True)
         numpy.exp(scores, out=scores)
-        scores /= scores.sum(axis=-1, keepdims=True)
-        told = (scores @ value).transpose(0, 2, 1, 3).reshape(-1, WIDTH)
-        flat = self._after_told(flat + told @ self._told + self._told_bias)
-        wide = _bent(flat @ self._wide + self._wide_bias)
-        return self._after(flat + wide @ self._narrow + self._narrow_bias).reshape(texts, pieces, WIDTH)
+        scores /= numpy.add.reduce(scores, axis=-1, keepdims=True)
+        taken: Numbers = (scores @ value).transpose(0, 2, 1, 3).reshape(-1, WIDTH)
+        return taken
 
 
 def _bent(value: "Numbers") -> "Numbers":
-    """Bend numbers as the model was trained with, in the form that needs no integral: they differ in the fourth digit."""
+    """Bend numbers as the model was trained with, twice as large, in the form that needs no integral.
+
+    That differs in the fourth digit.
+    """
     inner = value * value
-    inner *= numpy.float32(0.044715)
-    inner += 1
+    inner *= _CUBED
+    inner += _PLAIN
     inner *= value
-    inner *= numpy.float32(0.7978845608)
     numpy.tanh(inner, out=inner)
     inner += 1
     inner *= value
-    inner *= numpy.float32(0.5)
     return inner
 
 

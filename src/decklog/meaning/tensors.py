@@ -16,7 +16,8 @@ _LONGEST_LIST = 1 << 20
 
 def read(path: str) -> "dict[str, NDArray[Any]]":
     """Map the arrays of a file by their names; their numbers are read when they are used."""
-    whole = numpy.memmap(path, dtype=numpy.uint8, mode="r")
+    # A plain array over the same bytes: each step of a calculation with a mapped one asks whether its result is mapped too.
+    whole = numpy.asarray(numpy.memmap(path, dtype=numpy.uint8, mode="r"))
     try:
         (length,) = struct.unpack("<Q", bytes(whole[:8]))
         if length > _LONGEST_LIST:

@@ -96,6 +96,25 @@ def test_what_changes_after_it_was_made_is_found_as_it_is_now(taught: Decklog) -
     assert new.id not in [hit.id for hit in taught.memory.peek(QUESTION, project="shop")]
 
 
+def test_what_is_usual_is_kept_until_one_in_fifty_vectors_is_newer(taught: Decklog) -> None:
+    taught.memory.index_vectors()
+    embedder = taught.memory.embedder
+    assert embedder is not None
+    sample = taught.memory._neighbours(embedder)._sample  # type: ignore[union-attr]
+    by_server, by_kept = (taught.memory.peek(QUESTION, limit=20) for _ in range(2))
+    assert sample._count == 60
+    assert [hit.id for hit in by_kept] == [hit.id for hit in by_server]
+    assert [hit.score for hit in by_kept] == pytest.approx([hit.score for hit in by_server], abs=1e-5)
+    taught.memory.remember("failure_patterns", "Quote every path that has a blank")
+    taught.memory.peek(QUESTION)
+    assert sample._count == 60
+    taught.memory.remember("failure_patterns", "Sign what leaves the house")
+    taught.memory.peek(QUESTION)
+    assert sample._count == 0
+    taught.memory.peek(QUESTION)
+    assert sample._count == 62
+
+
 def test_the_proof_knows_the_index_and_tells_of_one_that_only_has_its_name(taught: Decklog) -> None:
     taught.memory.index_vectors()
     assert taught.journal.verify().ok

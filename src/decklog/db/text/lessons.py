@@ -302,13 +302,20 @@ class PostgresLessons(LessonSearch):
         if project:
             clauses.append("(l.project = :project or l.project is null)")
             bound["project"] = project
+        # Or else it is multiplied as a decimal, to the same number in several times the time.
+        length = "cast(l.length as double precision)"
+        # Materialised: the server takes a term for far rarer than it may be, and would look up each lesson's length by itself.
         _, rows = self._db.rows(
             f"""
+            with said as materialized (
+              select t.lesson_no, t.times, a.weight
+                from unnest(cast(:terms as text[]), cast(:weights as double precision[])) as a (term, weight)
+                join lesson_terms t on t.term = a.term
+            )
             select l.lesson_id,
-                   sum(a.weight * t.times * ({K1} + 1) / (t.times + {K1} * (1 - {B} + {B} * l.length / :average))) as score
-              from unnest(cast(:terms as text[]), cast(:weights as double precision[])) as a (term, weight)
-              join lesson_terms t on t.term = a.term
-              join lesson_text l on l.no = t.lesson_no
+                   sum(s.weight * s.times * ({K1} + 1) / (s.times + {K1} * (1 - {B} + {B} * {length} / :average))) as score
+              from said s
+              join lesson_text l on l.no = s.lesson_no
              where {" and ".join(clauses)}
              group by l.no
              order by score desc, l.no

@@ -8,6 +8,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from decklog.db.text.lessons import HOLDS
+from decklog.db.text.vectors import from_postgres
 from decklog.errors import Denied, Invalid, Unavailable
 
 TYPE_CHECKING = False
@@ -94,9 +95,19 @@ class VectorIndex:
             raise Denied("this role may not add pgvector to the database", hint=hint) from denied
 
     def near(
-        self, vector: "Sequence[float]", *, topic: str | None, project: str | None, limit: int, also: "Collection[str]"
+        self,
+        vector: "Sequence[float]",
+        *,
+        topic: str | None,
+        project: str | None,
+        limit: int,
+        also: "Collection[str]",
+        general: "tuple[float, float, int] | None" = None,
     ) -> NearOnServer:
-        """Find the nearest lessons that hold, of a topic and a project if asked; give the cosines of others too. In a read."""
+        """Find the nearest lessons that hold, of a topic and a project if asked; give the cosines of others too. In a read.
+
+        `general` says how near lessons are in general, where whoever asks knows it.
+        """
         bound: dict[str, Any] = {"asked": "[" + ",".join(map(repr, vector)) + "]"}
         narrowed = _narrowed(bound, topic, project)
         product = f"({self._vector} <#> cast(:asked as vector({int(self._dimensions)})))"
@@ -112,12 +123,20 @@ class VectorIndex:
                 f"select lesson_id, -{product} from lesson_vectors where {self._ours} and lesson_id = any(cast(:ids as text[]))",
                 {"asked": bound["asked"], "ids": list(also)},
             )
-        return NearOnServer({**dict(nearest), **dict(others)}, *self._in_general(product, bound, narrowed))
+        return NearOnServer({**dict(nearest), **dict(others)}, *(general or self._in_general(product, bound, narrowed)))
+
+    def sample(self) -> "list[bytes]":
+        """Read the vectors that are looked at for how near lessons are in general, packed. In a read."""
+        _, rows = self._db.rows(f"select array_send(vector) from lesson_vectors {self._sampled()} where {self._ours}", {})
+        return [from_postgres(sent) for (sent,) in rows]
+
+    def _sampled(self) -> str:
+        row = self._db.one("select greatest(reltuples, 1) from pg_class where oid = to_regclass('lesson_vectors')", {})
+        share = min(100.0, 100.0 * _SAMPLE / (row[0] if row else 1))
+        return f"tablesample system ({share}) repeatable (1)"
 
     def _in_general(self, product: str, bound: "dict[str, Any]", narrowed: str) -> "tuple[float, float, int]":
         """Say how near some of all lessons are on average, how that is spread, and how many of these were looked at."""
-        row = self._db.one("select greatest(reltuples, 1) from pg_class where oid = to_regclass('lesson_vectors')", {})
-        share = min(100.0, 100.0 * _SAMPLE / (row[0] if row else 1))
         # Lessons that no longer hold are as near as others are, so that whether they do is not looked up for this.
         of_lessons = f"join lessons l on l.id = v.lesson_id and {HOLDS} {narrowed}" if narrowed else ""
         # Materialised, since each product would be made for the mean and once more for the spread.
@@ -125,7 +144,7 @@ class VectorIndex:
             f"""
             with looked_at as materialized (
               select -{product} as near
-                from lesson_vectors v tablesample system ({share}) repeatable (1)
+                from lesson_vectors v {self._sampled()}
                 {of_lessons}
                where {self._ours}
             )

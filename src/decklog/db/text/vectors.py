@@ -90,7 +90,7 @@ class LessonVectors:
         )
         stored: dict[str, bytes] = dict(vectors)
         if not self._is_sqlite:
-            stored = {lesson_id: _from_postgres(sent) for lesson_id, sent in stored.items()}
+            stored = {lesson_id: from_postgres(sent) for lesson_id, sent in stored.items()}
         return [(lesson_id, topic, project, stored.get(lesson_id)) for lesson_id, topic, project in sorted(lessons)]
 
     def without(self, embedder: str) -> int:
@@ -157,7 +157,8 @@ def unpacked(stored: bytes) -> "array[float]":
     return floats
 
 
-def _from_postgres(sent: bytes) -> bytes:
+def from_postgres(sent: bytes) -> bytes:
+    """Pack a vector that PostgreSQL sent."""
     words = array("I", sent[_HEAD_BYTES:])
     # Every second word is a length; what is left is turned from big end first to little end first.
     floats = words[1::2]

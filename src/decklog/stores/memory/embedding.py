@@ -62,7 +62,7 @@ class LessonEmbedding(LessonWriter):
 
     @writes
     def index_vectors(self) -> bool:
-        """Have PostgreSQL find the nearest lessons itself, by pgvector: for more than 20,000 of them. False: it did already.
+        """Have PostgreSQL find the nearest lessons itself, by pgvector: for more than 30,000 of them. False: it did already.
 
         Vectors can't be written while the index is made, which takes minutes for 100,000. SQLite needs none, and refuses.
         """

@@ -1,17 +1,24 @@
 """The neighbours of a question as PostgreSQL finds them: nothing is read into the process but what it asks for."""
 
+from importlib.util import find_spec
 from threading import Lock
 
 from decklog.db.text.vector_index import VectorIndex
 from decklog.db.text.vectors import LessonVectors
 from decklog.stores.memory.neighbours.nearest import changed_lessons, in_general
+from decklog.stores.memory.neighbours.rows import ExactRows
+from decklog.values import from_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Sequence
+    from typing import Any
 
     from decklog.db.base import Database
     from decklog.stores.memory.neighbours.embedder import Embedder
+
+# A sample is read anew when one in so many of its vectors could be newer.
+_NEWER = 50
 
 
 class NeighboursOnServer:
@@ -25,6 +32,7 @@ class NeighboursOnServer:
         self._lock = Lock()
         self._mark: tuple[int, str | None] | None = None
         self._missing: set[str] = set()
+        self._sample = _Sample(self._index, embedder.dimensions)
 
     def catch_up(self) -> None:
         """Learn which lessons have no vector by now. In a read or a transaction."""
@@ -32,6 +40,7 @@ class NeighboursOnServer:
             head = self._kept.head(self._mark[0] if self._mark else 0)
             if self._mark is None or self._mark != (self._mark[0], head.hash_at):
                 self._missing = set(self._kept.missing(self.embedder.name, None))
+                self._sample.forget()
             elif head.seq != self._mark[0]:
                 self._follow(self._mark[0])
             self._mark = (head.seq, head.hash)
@@ -39,6 +48,7 @@ class NeighboursOnServer:
     def _follow(self, mark: int) -> None:
         told = self._kept.told_since(mark, self._told_by)
         changed = changed_lessons(told, self.embedder.name)
+        self._sample.follow(told, self.embedder.name)
         among = None if changed is None else sorted(changed)
         self._missing = set(self._missing.difference(among) if among is not None else ())
         self._missing.update(self._kept.missing(self.embedder.name, among))
@@ -57,6 +67,52 @@ class NeighboursOnServer:
         self, vector: "Sequence[float]", *, topic: str | None, project: str | None, limit: int, also: "Collection[str]"
     ) -> "tuple[dict[str, float], dict[str, float]]":
         """Give the cosines of the nearest lessons and of others, and how far above the usual each of them is."""
-        found = self._index.near(vector, topic=topic, project=project, limit=limit, also=also)
+        general = None
+        if topic is None and project is None:
+            with self._lock:
+                general = self._sample.general(vector)
+        found = self._index.near(vector, topic=topic, project=project, limit=limit, also=also, general=general)
         mean, spread = in_general(found.mean, found.spread, found.looked_at)
         return found.cosines, {lesson_id: (cosine - mean) / spread for lesson_id, cosine in found.cosines.items()}
+
+
+class _Sample:
+    """Some vectors of all, kept in the process: how near lessons are in general is told by the same ones every time.
+
+    A process that asks only once has the server look at them, where they are; to read them takes as long as six questions.
+    """
+
+    def __init__(self, index: VectorIndex, dimensions: int) -> None:
+        self._index = index
+        self._dimensions = dimensions
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self._rows: ExactRows | None = None
+        self._count = 0
+        self._questions = 0
+        # How many vectors were made since it was read.
+        self._newer = 0
+
+    def follow(self, told: "Iterable[tuple[str | None, Any]]", embedder: str) -> None:
+        """Forget the sample where so many vectors were made since that it may no longer be like them all."""
+        for lesson_id, payload in told:
+            if lesson_id is None and payload is not None:
+                said: Any = from_json(payload)
+                self._newer += len(said["vectors"]) if said["embedder"] == embedder else 0
+        if self._newer * _NEWER > self._count:
+            self.forget()
+
+    def general(self, vector: "Sequence[float]") -> "tuple[float, float, int] | None":
+        """Say how near a question is to lessons on average, how that is spread, and for how many; None: the server is to say."""
+        self._questions += 1
+        if self._questions == 1 or find_spec("numpy") is None:
+            return None
+        if self._rows is None:
+            vectors = self._index.sample()
+            self._rows, self._count = ExactRows(self._dimensions), len(vectors)
+            if vectors:
+                self._rows.append(vectors)
+        _, mean, spread = self._rows.near(vector, None, [], 1)
+        return mean, spread, self._count
