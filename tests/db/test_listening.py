@@ -65,8 +65,8 @@ def test_a_wait_ends_when_its_stream_moves(log: Decklog, stream: str | None) -> 
     writer = threading.Timer(0.1, lambda: log.journal.append("run_1", "now"))
     writer.start()
     before = time.monotonic()
-    log.db.wait_for_change(20, stream)
-    assert time.monotonic() - before < 5
+    log.db.wait_for_change(90, stream)
+    assert time.monotonic() - before < 60
     writer.join()
 
 
@@ -90,8 +90,8 @@ def test_what_was_under_way_when_the_wait_began_is_found(log: Decklog, postgres_
         threading.Timer(0.2, lambda: None).start()
         block.__exit__(None, None, None)
         before = time.monotonic()
-        log.db.wait_for_change(20, "run_1")
-        assert time.monotonic() - before < 5
+        log.db.wait_for_change(90, "run_1")
+        assert time.monotonic() - before < 60
 
 
 def test_listening_goes_on_after_the_connection_was_lost(log: Decklog, postgres_url: str) -> None:
@@ -104,5 +104,5 @@ def test_listening_goes_on_after_the_connection_was_lost(log: Decklog, postgres_
     with Decklog.open(postgres_url) as other:
         other.journal.append("run_1", "while nobody heard")
         before = time.monotonic()
-        log.db.wait_for_change(20, "run_1")
-        assert time.monotonic() - before < 5
+        log.db.wait_for_change(90, "run_1")
+        assert time.monotonic() - before < 60

@@ -79,7 +79,7 @@ def test_a_frozen_writer_makes_others_busy_in_time_and_frees_them_when_it_wakes(
             before = time.monotonic()
             with pytest.raises(Busy):
                 log.journal.append("run_1", "in vain")
-            assert time.monotonic() - before < 5
+            assert time.monotonic() - before < 20
             os.kill(pid, signal.SIGCONT)
             holder.communicate("go on\n", timeout=20)
             assert log.journal.append("run_1", "at last").seq == 3

@@ -212,7 +212,7 @@ def test_a_log_that_is_locked_keeps_nobody_waiting_and_loses_nothing(place: Path
     with Editor(place).open() as editor:
         began = time.monotonic()
         editor.prompt(["say", "meanwhile"])
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 15
         holder.close()
     settled(place)
     assert ("said", "meanwhile") in bodies(log)

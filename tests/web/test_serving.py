@@ -73,7 +73,7 @@ def follow(server: Server, path: Path, token: str) -> None:
             pass
         began = time.monotonic()
         assert server.stop(signal.SIGINT) == 0
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 30
 
 
 def test_a_port_that_somebody_has_is_refused_with_what_to_do() -> None:

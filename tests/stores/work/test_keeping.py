@@ -42,7 +42,7 @@ def test_a_transaction_inside_of_a_claim_ends(log: Decklog) -> None:
         log.journal.append("run_1", "result")
         time.sleep(0.4)
         claim.finish("ok")
-    assert time.monotonic() - before < 10
+    assert time.monotonic() - before < 60
     assert log.tasks.get("t").state == "done"
     log.close()
 

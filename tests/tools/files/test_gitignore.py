@@ -59,9 +59,9 @@ def test_a_pattern_lists_what_git_would_list(patterns: list[str], path: str, is_
 
 def test_a_hostile_pattern_takes_no_time() -> None:
     patterns = Patterns(("*a" * 30 + "b",))
-    before = time.perf_counter()
+    before = time.process_time()
     assert not patterns.covers("a" * 200)
-    assert time.perf_counter() - before < 1
+    assert time.process_time() - before < 1
 
 
 NAMES = st.sampled_from(["a", "b", "ab", "a.x", "b.x", "dir", "sub"])

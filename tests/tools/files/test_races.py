@@ -14,4 +14,5 @@ def test_no_swap_shows_or_changes_a_byte_outside(shape: str) -> None:
 
 
 def test_the_race_is_one_that_checking_first_and_opening_later_loses() -> None:
-    assert naive_escape(3000)
+    # On a busy machine the two may hardly meet.
+    assert any(naive_escape(3000) for _ in range(30))

@@ -96,9 +96,9 @@ def test_any_text_gets_a_verdict(text: str) -> None:
 @given(st.lists(FRAGMENTS, max_size=60).map("".join))
 @settings(max_examples=examples(400), deadline=None)
 def test_any_heap_of_shell_fragments_gets_a_verdict_soon(text: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     assert isinstance(judge(text), Verdict)
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
 
 
 @given(
@@ -122,9 +122,9 @@ def test_any_heap_of_shell_fragments_gets_a_verdict_soon(text: str) -> None:
 )
 @settings(max_examples=examples(13), deadline=None)
 def test_long_and_deep_text_is_held_soon(piece: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     verdict = judge(piece * (60_000 // len(piece)))
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
     assert verdict.decision is not Decision.ALLOW
 
 

@@ -137,10 +137,10 @@ def test_a_very_long_line_is_cut_to_the_part_that_matters(root: Root, here: Path
 
 def test_a_hostile_pattern_takes_no_time() -> None:
     data = (b"a" * 200 + b"\n") * 2000
-    before = time.perf_counter()
+    before = time.process_time()
     assert not list(Finder("(a*)*b").matches("x", data))
     assert not list(Finder("[^x]*\\zq|[^x]*b").matches("x", data))
-    assert time.perf_counter() - before < 5
+    assert time.process_time() - before < 5
 
 
 ATOMS = st.sampled_from(
