@@ -13,6 +13,7 @@ from decklog.db.callers import Block, caller, own_context
 from decklog.db.deadlines import deadline
 from decklog.db.postgres import errors
 from decklog.db.postgres.connections import Connections
+from decklog.db.postgres.reading import Forgotten
 from decklog.errors import Busy, OutcomeUnknown, SchemaTooNew, Unreachable
 
 TYPE_CHECKING = False
@@ -148,7 +149,10 @@ class Transactions:
             raise Busy("all connections to the database are in use", hint="Try again.") from problem
 
     def _begin(self, connection: "Connection", begin: str) -> None:
-        if begin is READ or not self.version:
+        if begin is READ:
+            connection.reader.ask(begin.encode())
+            return
+        if not self.version:
             connection.execute(begin.encode())
             return
         # Both in one go: whoever has the log open when it is migrated must not write to tables it does not know.
@@ -255,6 +259,8 @@ class Transactions:
                 return job()
         try:
             return self._read(job)
+        except Forgotten:
+            return self._read(job)
         except Unreachable:
             if not self._connections.was_reached:
                 raise
@@ -304,7 +310,10 @@ class Transactions:
 def _commit(connection: "Connection", *, is_read: bool) -> None:
     """End a transaction; when the connection is lost at this moment, only the server knows how."""
     try:
-        connection.execute("commit")
+        if is_read:
+            connection.reader.ask(b"commit")
+        else:
+            connection.execute("commit")
     except psycopg.Error as problem:
         if not errors.is_lost(problem):
             raise
