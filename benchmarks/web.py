@@ -197,7 +197,10 @@ def kept(folder: Path, size: int) -> Path:
         unfinished = path.with_suffix(".unfinished")
         for left in folder.glob(f"{unfinished.name}*"):
             left.unlink()
-        sampled(str(unfinished), size).log.close()
+        log = sampled(str(unfinished), size).log
+        # Somebody has searched it before: its words are in the index.
+        log.db.prepare_search(None)
+        log.close()
         unfinished.rename(path)
     return path
 
@@ -244,9 +247,14 @@ def _on_a_server(folder: Path, sizes: tuple[int, int], sources: list[Path]) -> I
 
 
 def _move(source: Path, target: str) -> None:
+    import psycopg
+
     with Decklog.open(source, read_only=True) as log, Decklog.open(target, migrate=True) as server:
         Move(log, server).run(prove=False)
-        server.db.write(lambda: server.db.rows("analyze", {}))
+        server.db.prepare_search(None)
+    # As a server does by itself, soon after so much was written.
+    with psycopg.connect(target, autocommit=True) as connection:
+        connection.execute("vacuum analyze")
 
 
 # The report

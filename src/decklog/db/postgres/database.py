@@ -9,7 +9,7 @@ from decklog.db.base import PARAMETER, Database
 from decklog.db.postgres import bulk, errors, portal, schema
 from decklog.db.postgres.connections import CHANNEL, Connections
 from decklog.db.postgres.listener import Listener
-from decklog.db.postgres.transactions import Transactions
+from decklog.db.postgres.transactions import READ, READ_BY_SAME_PLANS, Transactions
 from decklog.db.statements import Statements
 from decklog.errors import Invalid
 from decklog.values import Values
@@ -75,8 +75,8 @@ class PostgresDatabase(Database):
     def submit(self, job: "Callable[[], T]") -> "Any":
         return self._transactions.submit(job)
 
-    def read(self, job: "Callable[[], T]") -> "T":
-        return self._transactions.read(job)
+    def read(self, job: "Callable[[], T]", *, same_plans: bool = False) -> "T":
+        return self._transactions.read(job, READ_BY_SAME_PLANS if same_plans else READ)
 
     def transaction(self) -> "AbstractContextManager[None]":
         return self._transactions.transaction()

@@ -59,7 +59,7 @@ def spent(db: "Database", base: "Any", days: int, column: str, most: int) -> Mon
     every = spending.by(db, ("day", "model"), earliest, until, base.charged)
     shown = [row for row in every if row["day"] >= since]
     dearest = spending.by(db, (column,), since, until, base.charged, dearest=most)
-    whole = _summed(shown)
+    whole, listed = _summed(shown), _summed(dearest)
     held = db.one(_HELD, {"now": to_text(base.moment.now)}) or (0, 0)
     begins = {"today": until, "week": (today - timedelta(days=today.weekday())).isoformat(), "month": f"{until[:8]}01"}
     return MoneyPicture(
@@ -69,7 +69,7 @@ def spent(db: "Database", base: "Any", days: int, column: str, most: int) -> Mon
         key=column,
         by=dearest,
         whole=whole,
-        others={name: count - _summed(dearest)[name] for name, count in whole.items()},
+        others={name: count - listed[name] for name, count in whole.items()},
         **{name: _summed([row for row in every if row["day"] >= day]) for name, day in begins.items()},
         held=held[0],
         reservations=held[1],

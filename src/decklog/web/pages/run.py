@@ -29,7 +29,8 @@ def read(asked: Asked) -> View:
     run_id, tab, at = asked.path["run_id"], asked.path["tab"], asked.number("at")
     sizes = _sizes(asked, tab, at)
     places: dict[str, Any] = {"before": asked.number("before"), "kind": _KINDS.get(tab), "after": asked.word("after")}
-    since = asked.number("since") if tab == "lanes" else None
+    # Of other tabs the head alone wants to know who was at work at the moment that is shown.
+    since = asked.number("since") if tab == "lanes" else at
     moments: dict[str, Any] = {"at": None if at is None else str(at), "since": None if since is None else str(since)}
     picture = asked.log.overview.picture(run_id, **moments, **sizes, **places)
     head = run_moment.of(picture)

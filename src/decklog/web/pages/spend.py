@@ -4,6 +4,7 @@ from datetime import UTC, date, timedelta
 from typing import Any
 
 from decklog import SpendKey
+from decklog.characters import revealed
 from decklog.errors import Invalid
 from decklog.figures import dollars
 from decklog.web.pages.charts.columns import Chart, chart_of
@@ -60,7 +61,8 @@ def _chart(money: Any) -> Chart:
     days = [(first + timedelta(days=place)).isoformat() for place in range((last - first).days + 1)]
     values: dict[str, dict[str, int]] = {}
     for row in money.days:
-        values.setdefault(row["model"], {})[row["day"]] = row["cost_microdollars"]
+        days_of = values.setdefault(revealed(row["model"]), {})
+        days_of[row["day"]] = days_of.get(row["day"], 0) + row["cost_microdollars"]
     budget = _day_budget(money)
     return chart_of(days, values, dollars, ceiling=budget.ceiling if budget else None)
 

@@ -11,9 +11,9 @@ SHADES = 4
 
 @dataclass(frozen=True)
 class Chart:
-    """`bars` are x, y, width, height, shade and what is said of them; `kinds` names the shades from below."""
+    """`bars` are shades, paths and what is said of each; `kinds` names the shades from below."""
 
-    bars: list[tuple[float, float, float, float, int, str]]
+    bars: list[tuple[int, str, str]]
     kinds: list[str]
     top: str
     ceiling: float | None
@@ -33,17 +33,15 @@ def chart_of(
     top = max(most, ceiling if is_near and ceiling else 0) or 1
     names = [*kinds, *([f"{len(rest)} others"] if rest else [])]
     width = WIDTH / max(1, len(places))
-    bars: list[tuple[float, float, float, float, int, str]] = []
+    bars: list[tuple[int, str, str]] = []
     for number, (place, column) in enumerate(zip(places, columns, strict=True)):
         below = 0.0
         for shade, value in enumerate(column):
             if value:
                 height = max(1.0, value * HEIGHT / top)
                 below += height
-                told = f"{place}: {names[shade]} {said(value)}"
-                bars.append(
-                    (round(number * width, 2), round(HEIGHT - below, 2), round(width * 0.8, 2), round(height, 2), shade, told)
-                )
+                path = f"M{number * width:.2f} {HEIGHT - below:.2f}h{width * 0.8:.2f}v{height:.2f}h-{width * 0.8:.2f}z"
+                bars.append((shade, path, f"{place}: {names[shade]} {said(value)}"))
     line = round(HEIGHT - ceiling * HEIGHT / top, 2) if is_near and ceiling else None
     return Chart(bars, names, said(top), line, len(rest))
 
