@@ -107,8 +107,8 @@ ROWS_AROUND = 10
 
 
 def rows_of(answer: Answer) -> int:
-    """Count the rows of a page: a table's, a list's, and ten for what every page has around them."""
-    return ROWS_AROUND + answer.text.count("<tr") + answer.text.count("<li")
+    """Count the rows of a page: a table's, a list's, a chart's columns, and ten for what every page has around them."""
+    return ROWS_AROUND + sum(answer.text.count(row) for row in ("<tr", "<li", '<rect class="whole"'))
 
 
 class Processors:

@@ -208,6 +208,7 @@ class Overview(Store):
         board: int = 0,
         records: "list[str] | None" = None,
         roles: "list[str] | None" = None,
+        first_tasks: int = 0,
         spent: int = 0,
     ) -> "RunPicture":
         """Show one run on one page, now or as of an entry or a time: its head, counts, strip, lanes, tasks and latest entries.
@@ -216,14 +217,16 @@ class Overview(Store):
         Entries are those before the number `before`, or those of a kind; tasks those after the cursor `after`, in the order in
         which they were added; `board` has so many of them in each column, as they are now. `records` names kinds of records, by
         their tables, of each of which the newest 50 are shown; `roles` shows those of the first 200 tasks that have one of
-        these roles now; `spent` is at how many entries it is said what had been spent. A size of 0 leaves a part out.
+        these roles now, and `first_tasks` so many of the first, also as they are now; `spent` is at how many entries it is said
+        what had been spent. A size of 0 leaves a part out.
         Of tools and changes, the newest 20,000 entries are looked at.
         """
         from decklog.stores.overview.picture import Wished, drawn, kinds
 
         of_kind = None if kind is None else enum_of(EntryKind, kind, "kind")
         sizes = {name: size and page_size(size) for name, size in (("lanes", lanes), ("entries", entries), ("tasks", tasks))}
-        more = {"after": after, "board": board and page_size(board), "spent": spent and page_size(spent)}
+        counts = {"board": board, "spent": spent, "first_tasks": first_tasks}
+        more = {"after": after, **{name: size and page_size(size) for name, size in counts.items()}}
         classes = self._journal.record_classes()
         named = {"records": kinds(classes, records or []), "roles": roles or []}
         wanted = Wished(at, since, before, of_kind, buckets, **sizes, **more, **named)  # type: ignore[arg-type]

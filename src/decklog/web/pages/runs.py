@@ -40,7 +40,7 @@ def lines_of(runs: Iterable[Any], now: datetime, strips: Mapping[str, list[int]]
             goal=revealed(run.goal),
             doing=revealed(_doing(run)),
             bars=bars(strips.get(run.id, ())),
-            tasks=f"{run.done} / {run.planned}" if run.planned else "",
+            tasks=f"{run.done} / {planned}" if (planned := run.planned) else "",
             spent=dollars(run.cost_microdollars) if run.calls else "",
             age=age(run.last_at, now),
         )
