@@ -25,7 +25,9 @@ from tests.statements import statements
 from benchmarks.pages import Frames
 from benchmarks.task_narrowed import places
 from decklog import Decklog, RunStatus
+from decklog.clock import to_text
 from decklog.demo.big import Big, MovedClock, opened
+from decklog.values import to_json
 
 END = datetime(2026, 11, 15, 14, 2, 52, tzinfo=UTC)
 SMALL = 1_000
@@ -45,6 +47,8 @@ class Sample:
     task_id: str
     cursor: str
     entries: int
+    # Behind this are the first runs that there were; None where there are no others.
+    first_runs: str | None = None
 
 
 View = Callable[[Sample], object]
@@ -97,7 +101,14 @@ def sampled(target: str, size: int) -> Sample:
         after = page.next
     (task,) = log.tasks.find(run_id, limit=1)
     older = log.journal.find(run_id, limit=min(1000, length // 2)).next
-    return Sample(log, run_id, middle, after, older, task.id, log.journal.now(), sum(head["seq"] for head in heads))
+    entries = sum(head["seq"] for head in heads)
+    return Sample(log, run_id, middle, after, older, task.id, log.journal.now(), entries, _first_runs(log))
+
+
+def _first_runs(log: Decklog) -> str | None:
+    """Give where the list of runs goes on with its last ten."""
+    oldest = log.runs.find(oldest_first=True, limit=11)
+    return to_json([to_text(oldest[10].started_at), oldest[10].id]) if len(oldest) > 10 else None
 
 
 def counted(sample: Sample, view: View) -> int:

@@ -22,6 +22,7 @@ from importlib.resources import files
 from pathlib import Path
 from shutil import copyfile
 from typing import Any
+from urllib.parse import quote
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -60,6 +61,8 @@ def pages(sample: Sample) -> dict[str, str]:
     return {
         "Now": "/now",
         "Runs": "/runs",
+        # As many in either log.
+        "Runs, the first ten": f"/runs?after={quote(sample.first_runs)}" if sample.first_runs else "/runs",
         "Inbox": "/inbox",
         "Run": f"{run}/overview",
         "Run, as of the middle": f"{run}/overview?at={sample.middle}",
