@@ -24,8 +24,10 @@ from tests.statements import statements
 
 from benchmarks.pages import Frames
 from benchmarks.task_narrowed import places
-from decklog import Decklog
+from decklog import Decklog, RunStatus
+from decklog.clock import to_text
 from decklog.demo.big import Big, MovedClock, opened
+from decklog.values import to_json
 
 END = datetime(2026, 11, 15, 14, 2, 52, tzinfo=UTC)
 SMALL = 1_000
@@ -45,6 +47,8 @@ class Sample:
     task_id: str
     cursor: str
     entries: int
+    # Behind this are the first runs that there were; None where there are no others.
+    first_runs: str | None = None
 
 
 View = Callable[[Sample], object]
@@ -84,7 +88,11 @@ def sampled(target: str, size: int) -> Sample:
         if log.db.engine == "postgres":
             log.db.write(lambda: log.db.rows("analyze", {}))
     heads = log.journal.heads()
-    run_id, length = max(((head["stream"], head["seq"]) for head in heads), key=lambda pair: pair[1])
+    # One that goes on: what is written to it concerns every page.
+    going_on = {run.id for run in log.runs.find(status=RunStatus.ACTIVE, limit=200)}
+    run_id, length = max(
+        ((head["stream"], head["seq"]) for head in heads if head["stream"] in going_on), key=lambda pair: pair[1]
+    )
     middle, after = str(length // 2), None
     for _ in range(20):
         page = log.runs.records_at(run_id, "tasks", middle, limit=5, after=after)
@@ -93,7 +101,14 @@ def sampled(target: str, size: int) -> Sample:
         after = page.next
     (task,) = log.tasks.find(run_id, limit=1)
     older = log.journal.find(run_id, limit=min(1000, length // 2)).next
-    return Sample(log, run_id, middle, after, older, task.id, log.journal.now(), sum(head["seq"] for head in heads))
+    entries = sum(head["seq"] for head in heads)
+    return Sample(log, run_id, middle, after, older, task.id, log.journal.now(), entries, _first_runs(log))
+
+
+def _first_runs(log: Decklog) -> str | None:
+    """Give where the list of runs goes on with its last ten."""
+    oldest = log.runs.find(oldest_first=True, limit=11)
+    return to_json([to_text(oldest[10].started_at), oldest[10].id]) if len(oldest) > 10 else None
 
 
 def counted(sample: Sample, view: View) -> int:

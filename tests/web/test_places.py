@@ -24,8 +24,8 @@ def test_columns_stand_on_each_other_and_small_kinds_are_one() -> None:
     values = {name: {"a": size} for name, size in zip("uvwxyz", (60, 20, 10, 5, 3, 2), strict=True)}
     chart = chart_of(["a", "b"], values, str, ceiling=200)
     assert chart.kinds == ["u", "v", "w", "x", "2 others"]
-    assert [bar[4] for bar in chart.bars] == [0, 1, 2, 3, 4]
-    assert chart.bars[-1][5] == "a: 2 others 5"
+    assert [path.count("M") for path in chart.bars] == [1, 1, 1, 1, 1]
+    assert chart.places == [("0.00", "a: 100: 2 others 5, x 5, w 10, v 20, u 60")]
     assert (chart.top, chart.ceiling) == ("200", 0)
     assert chart_of(["a"], {}, str).bars == []
 

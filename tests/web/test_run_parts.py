@@ -1,5 +1,7 @@
 """The tabs of a run that show its records: the same now and as of any entry, and files that no browser shows."""
 
+import re
+
 import pytest
 
 from decklog import Decklog, ManualClock
@@ -118,7 +120,9 @@ def test_hours_without_work_are_folded_and_no_bar_is_lost(log: Decklog, filled: 
     bars = [bar for lane in drawn.lanes for bar in lane.bars]
     assert len(bars) == len(lanes["attempts"])
     assert [said for _, said in drawn.folds] == ["5 h"]
-    assert all(x >= 0 and x + width <= WIDTH + 0.2 for x, width, _, _ in bars)
+    assert [lane.path for lane in drawn.lanes] == list(dict.fromkeys(one["task_id"] for one in lanes["attempts"]))
+    spans = [[float(number) for number in re.findall(r"[\d.]+", path)] for path, _, _ in bars]
+    assert all(x >= 0 and x + width <= WIDTH + 0.2 for x, _, width, *_ in spans)
     assert drawn.lanes[-1].word == "under way"
 
 

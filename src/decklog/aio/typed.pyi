@@ -1826,6 +1826,7 @@ class AsyncOverview:
         board: int = ...,
         records: list[str] | None = ...,
         roles: list[str] | None = ...,
+        first_tasks: int = ...,
         spent: int = ...,
     ) -> RunPicture:
         """Show one run on one page, now or as of an entry or a time: its head, counts, strip, lanes, tasks and latest entries."""

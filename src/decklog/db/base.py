@@ -56,8 +56,12 @@ class Database(ABC):
         """Queue a job for a transaction in the background; give a Future that is done once it is committed."""
 
     @abstractmethod
-    def read(self, job: "Callable[[], T]") -> "T":
-        """Run a job whose statements all see one consistent moment."""
+    def read(self, job: "Callable[[], T]", *, same_plans: bool = False) -> "T":
+        """Run a job whose statements all see one consistent moment.
+
+        With `same_plans` a server makes no plan of its own for each set of values: for statements whose best plan is the same
+        whatever is bound, because what an index is made for stands in their text.
+        """
 
     def within(self, seconds: float) -> "AbstractContextManager[None]":
         """Give the reads of a block so many seconds altogether; one that takes longer is stopped with `TimedOut`."""

@@ -109,7 +109,7 @@ def moment_of(when: "str | int | datetime", stream: str) -> "int | datetime":
         ) from None
 
 
-_SIZES = (1, 8, 32, 128, 512)
+_SIZES = (1, 8, 32, 64, 128, 512)
 
 
 def size_for(count: int) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from decklog.characters import revealed
 from decklog.clock import from_text
@@ -75,6 +76,30 @@ def iso(value: datetime | str) -> str:
     return f"{moment(value):%Y-%m-%dT%H:%M:%SZ}"
 
 
+def _time(value: datetime | str, now: datetime, kind: str, words: str) -> Markup:
+    # Nothing in it is anybody's text: digits and words of ours.
+    at = moment(value)
+    told = f"{at:%Y-%m-%d %H:%M:%S}"
+    said = f"{span(now - at)}{words}"
+    return Markup(f'<time datetime="{told.replace(" ", "T")}Z" title="{told} UTC" data-{kind}>{said}</time>')
+
+
+def ago(value: datetime | str, now: datetime) -> Markup:
+    """Write how long ago something was; the page keeps it up to date."""
+    return _time(value, now, "ago", " ago")
+
+
+def age(value: datetime | str, now: datetime) -> Markup:
+    return _time(value, now, "age", "")
+
+
+@cache
+def sign(word: str) -> Markup:
+    """Write the word for how a run or a task stands, with its sign."""
+    drawn = Markup('<svg aria-hidden="true"><use href="#s-{}"/></svg>').format(word.replace(" ", "-"))
+    return Markup('<span class="s {}">{}{}</span>').format(slug(word), drawn, word)
+
+
 def hour(value: datetime | str, now: datetime) -> str:
     """Write when something is, with the day only where it is another one."""
     at = moment(value)
@@ -133,7 +158,7 @@ def grouped(digest: str) -> str:
 
 
 _FUNCTIONS: tuple[Callable[..., Any], ...] = (
-    *(asset, exact, iso, hour, moment, passed, length, segment, slug, shown_lines, bars, as_json, grouped),
+    *(asset, exact, iso, ago, age, sign, hour, moment, passed, length, segment, slug, shown_lines, bars, as_json, grouped),
     *(dollars, counted, revealed),
 )
 

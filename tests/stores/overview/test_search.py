@@ -33,6 +33,13 @@ def test_each_thing_is_found_once_by_what_a_person_calls_it(filled: Decklog) -> 
     assert (found.looked_at, found.is_capped, found.next) == (7, False, None)
 
 
+def test_what_is_found_by_something_else_is_still_called_by_its_name(filled: Decklog) -> None:
+    filled.tasks.add("other", "Write it down", task_id="doc")
+    (hit,) = filled.overview.search("other", kind="task").hits
+    assert hit.snippet == "Write it down · run id: other"
+    assert [hit.snippet[start:end] for start, end in hit.marks] == ["other"]
+
+
 def test_marks_are_the_places_of_the_words(filled: Decklog) -> None:
     (hit,) = filled.overview.search("gram* place").hits
     assert [hit.snippet[start:end] for start, end in hit.marks] == ["gram", "place"]

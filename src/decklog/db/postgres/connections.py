@@ -10,6 +10,7 @@ from psycopg_pool import ConnectionPool
 
 from decklog.db.postgres import errors
 from decklog.db.postgres.clock import ServerClock
+from decklog.db.postgres.reading import Reader
 from decklog.db.undoing import Undoing
 from decklog.errors import Closed, ReadOnly
 
@@ -38,6 +39,14 @@ class PatientConnection(psycopg.Connection["Any"]):
         super().__init__(*args, **kwargs)
         # Of the transaction that is open on it.
         self.undoing = Undoing()
+        self._reader: Reader | None = None
+
+    @property
+    def reader(self) -> Reader:
+        """Reads what is asked outside of anything that is written."""
+        if self._reader is None:
+            self._reader = Reader(self)
+        return self._reader
 
     @classmethod
     def connect(  # type: ignore[override]

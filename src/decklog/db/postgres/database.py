@@ -9,16 +9,19 @@ from decklog.db.base import PARAMETER, Database
 from decklog.db.postgres import bulk, errors, portal, schema
 from decklog.db.postgres.connections import CHANNEL, Connections
 from decklog.db.postgres.listener import Listener
-from decklog.db.postgres.transactions import Transactions
+from decklog.db.postgres.transactions import READ, READ_BY_SAME_PLANS, Transactions
 from decklog.db.statements import Statements
 from decklog.errors import Invalid
 from decklog.values import Values
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable, Iterator, Mapping
     from contextlib import AbstractContextManager
     from typing import Any
+
+    from psycopg import pq
 
     from decklog.clock import Clock
     from decklog.db.base import Row, T
@@ -45,6 +48,8 @@ class PostgresDatabase(Database):
     packs_blobs = False
     # Of all logs of a process: how a statement is spelled depends on nothing else.
     _spelled: "Statements[str]" = Statements()
+    # The same as libpq takes it, with its parameters' names in the order of their numbers.
+    _numbered: "Statements[tuple[bytes, tuple[str, ...]]]" = Statements()
 
     def __init__(self, connections: Connections, *, values: Values, clock: "Clock") -> None:
         self.target = connections.url
@@ -70,8 +75,8 @@ class PostgresDatabase(Database):
     def submit(self, job: "Callable[[], T]") -> "Any":
         return self._transactions.submit(job)
 
-    def read(self, job: "Callable[[], T]") -> "T":
-        return self._transactions.read(job)
+    def read(self, job: "Callable[[], T]", *, same_plans: bool = False) -> "T":
+        return self._transactions.read(job, READ_BY_SAME_PLANS if same_plans else READ)
 
     def transaction(self) -> "AbstractContextManager[None]":
         return self._transactions.transaction()
@@ -136,7 +141,33 @@ class PostgresDatabase(Database):
         except UnicodeEncodeError as problem:
             raise Invalid(f"a value can't be stored: {problem}") from None
 
+    def _number(self, sql: str) -> "tuple[bytes, tuple[str, ...]]":
+        numbers: dict[str, int] = {}
+
+        def numbered(match: "re.Match[str]") -> str:
+            return f"${numbers.setdefault(match[1], len(numbers) + 1)}"
+
+        text = PARAMETER.sub(numbered, sql).encode()
+        return self._numbered.keep(sql, (text, tuple(numbers)))
+
+    def _read(self, sql: str, parameters: "Mapping[str, Any]") -> "tuple[pq.abc.PGresult, list[Row]]":
+        """Run a statement of a transaction that only reads."""
+        text, names = self._numbered.get(sql) or self._number(sql)
+        try:
+            return self._transactions.here().reader.rows(text, [parameters[name] for name in names])
+        except psycopg.Error as problem:
+            raise errors.translate(problem) from problem
+        except UnicodeEncodeError as problem:
+            raise Invalid(f"a value can't be stored: {problem}") from None
+
     def rows(self, sql: str, parameters: "Mapping[str, Any]") -> "tuple[tuple[str, ...], list[Row]]":
+        if self._transactions.is_reading():
+            result, found = self._read(sql, parameters)
+            described = self._names.get(sql)
+            if described is None:
+                columns = (result.fname(place) or b"" for place in range(result.nfields))
+                described = self._names.keep(sql, tuple(column.decode() for column in columns))
+            return described, found
         cursor = self._execute(sql, parameters)
         # Describing forty columns takes psycopg as long as asking for them: it is done once for each statement.
         names = self._names.get(sql)
@@ -147,6 +178,9 @@ class PostgresDatabase(Database):
         return names, cursor.fetchall()
 
     def one(self, sql: str, parameters: "Mapping[str, Any]") -> "Row | None":
+        if self._transactions.is_reading():
+            _, found = self._read(sql, parameters)
+            return found[0] if found else None
         row: Row | None = self._execute(sql, parameters).fetchone()
         return row
 

@@ -13,6 +13,7 @@ from decklog.db.callers import Block, caller, own_context
 from decklog.db.deadlines import deadline
 from decklog.db.postgres import errors
 from decklog.db.postgres.connections import Connections
+from decklog.db.postgres.reading import Forgotten
 from decklog.errors import Busy, OutcomeUnknown, SchemaTooNew, Unreachable
 
 TYPE_CHECKING = False
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 _TRIES = 8
 WRITE = "begin isolation level read committed"
 READ = "begin isolation level repeatable read read only"
+# To plan takes the server longer than to read what a page shows; and left to itself it plans anew whenever a range is bound.
+READ_BY_SAME_PLANS = f"{READ}; set local plan_cache_mode = force_generic_plan"
+_READS = (READ, READ_BY_SAME_PLANS)
 
 
 class _Held:
@@ -107,7 +111,7 @@ class Transactions:
             with self._gate.passing(), self._begun(begin, patience_seconds) as connection:
                 try:
                     yield connection
-                    _commit(connection, is_read=begin is READ)
+                    _commit(connection, is_read=begin in _READS)
                     connection.undoing.keep()
                 except OutcomeUnknown:
                     connection.undoing.keep()  # what nobody knows to be undone is not taken back
@@ -148,7 +152,10 @@ class Transactions:
             raise Busy("all connections to the database are in use", hint="Try again.") from problem
 
     def _begin(self, connection: "Connection", begin: str) -> None:
-        if begin is READ or not self.version:
+        if begin in _READS:
+            connection.reader.ask(begin.encode())
+            return
+        if not self.version:
             connection.execute(begin.encode())
             return
         # Both in one go: whoever has the log open when it is migrated must not write to tables it does not know.
@@ -249,19 +256,21 @@ class Transactions:
                 del self._held[held.block.holder]
                 held.block.leave()
 
-    def read(self, job: "Callable[[], T]") -> "T":
+    def read(self, job: "Callable[[], T]", begin: str = READ) -> "T":
         if self.current() is not None:
             with self._inside():
                 return job()
         try:
-            return self._read(job)
+            return self._read(job, begin)
+        except Forgotten:
+            return self._read(job, begin)
         except Unreachable:
             if not self._connections.was_reached:
                 raise
-            return self._read(job)  # nothing was changed, so that it can be asked again
+            return self._read(job, begin)  # nothing was changed, so that it can be asked again
 
-    def _read(self, job: "Callable[[], T]") -> "T":
-        with self.block(READ) as connection, self._at_work(connection, {}):
+    def _read(self, job: "Callable[[], T]", begin: str) -> "T":
+        with self.block(begin) as connection, self._at_work(connection, {}):
             until = deadline()
             self.local.is_reading = True
             try:
@@ -304,7 +313,10 @@ class Transactions:
 def _commit(connection: "Connection", *, is_read: bool) -> None:
     """End a transaction; when the connection is lost at this moment, only the server knows how."""
     try:
-        connection.execute("commit")
+        if is_read:
+            connection.reader.ask(b"commit")
+        else:
+            connection.execute("commit")
     except psycopg.Error as problem:
         if not errors.is_lost(problem):
             raise

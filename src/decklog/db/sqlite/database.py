@@ -65,7 +65,7 @@ class SqliteDatabase(Database):
     def submit(self, job: "Callable[[], T]") -> "Any":
         return self._transactions.submit(job)
 
-    def read(self, job: "Callable[[], T]") -> "T":
+    def read(self, job: "Callable[[], T]", *, same_plans: bool = False) -> "T":  # noqa: ARG002 - it plans without the values
         return self._transactions.read(job)
 
     def transaction(self) -> "AbstractContextManager[None]":

@@ -1,6 +1,8 @@
 """Where the money goes: each day by model, the dearest of a span, what is held, and how the budgets stand."""
 
 from datetime import UTC, timedelta
+from itertools import repeat
+from operator import itemgetter
 
 from decklog.clock import to_text
 from decklog.dataclass import dataclass
@@ -58,8 +60,11 @@ def spent(db: "Database", base: "Any", days: int, column: str, most: int) -> Mon
     earliest = (today - timedelta(days=max(days, _LEAST_DAYS) - 1)).isoformat()
     every = spending.by(db, ("day", "model"), earliest, until, base.charged)
     shown = [row for row in every if row["day"] >= since]
-    dearest = spending.by(db, (column,), since, until, base.charged, dearest=most)
-    whole = _summed(shown)
+    if column == "model":
+        dearest = _dearest(shown, most)
+    else:
+        dearest = spending.by(db, (column,), since, until, base.charged, dearest=most)
+    whole, listed = _summed(shown), _summed(dearest)
     held = db.one(_HELD, {"now": to_text(base.moment.now)}) or (0, 0)
     begins = {"today": until, "week": (today - timedelta(days=today.weekday())).isoformat(), "month": f"{until[:8]}01"}
     return MoneyPicture(
@@ -69,7 +74,7 @@ def spent(db: "Database", base: "Any", days: int, column: str, most: int) -> Mon
         key=column,
         by=dearest,
         whole=whole,
-        others={name: count - _summed(dearest)[name] for name, count in whole.items()},
+        others={name: count - listed[name] for name, count in whole.items()},
         **{name: _summed([row for row in every if row["day"] >= day]) for name, day in begins.items()},
         held=held[0],
         reservations=held[1],
@@ -78,5 +83,18 @@ def spent(db: "Database", base: "Any", days: int, column: str, most: int) -> Mon
     )
 
 
+_FIGURES = itemgetter(*spending.FIGURES)
+
+
 def _summed(rows: "list[dict[str, Any]]") -> dict[str, int]:
-    return {name: sum(row[name] for row in rows) for name in spending.FIGURES}
+    sums = map(sum, zip(*map(_FIGURES, rows), strict=True)) if rows else repeat(0)
+    return dict(zip(spending.FIGURES, sums, strict=False))
+
+
+def _dearest(rows: "list[dict[str, Any]]", most: int) -> "list[dict[str, Any]]":
+    """Add the days of each model up: they have been read already."""
+    of_model: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        of_model.setdefault(row["model"], []).append(row)
+    added = [{"model": model, **_summed(of_model[model])} for model in sorted(of_model)]
+    return sorted(added, key=spending.dearest_first)[:most]

@@ -21,8 +21,8 @@ from decklog.stores.overview.run_facts import Moment, RunOverview, TooFarBehind,
 from decklog.stores.overview.spending import SpendKey
 from decklog.stores.overview.status import TASK_FACTS, Status, TaskFacts, of_task
 from decklog.stores.overview.waiting import WaitingItem
-from decklog.stores.overview.wanted import Wanted
-from decklog.values import from_json, to_json
+from decklog.stores.overview.wanted import RunsTable, Wanted, place_in, place_of
+from decklog.values import to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,6 +62,8 @@ if TYPE_CHECKING:
 # So many runs that go on are looked at, the newest first; whoever has more of them reads them page by page.
 MOST_GOING_ON = 200
 MOST_DAYS = 400
+# What happened lately is told of the last hour, in so many steps.
+_HOUR, _STEPS = timedelta(hours=1), 24
 _ORDER = list(Status)
 _RAW = {Status.DONE: "completed", Status.FAILED: "failed", Status.CANCELLED: "cancelled"}
 _NEWEST_FIRST = f"order by started_at desc, id desc limit {MOST_GOING_ON + 1}"
@@ -146,7 +148,12 @@ class Overview(Store):
         size = page_size(limit)
         word = None if status is None else enum_of(Status, status, "status")
         wanted = Wanted(repo, branch, text, parent_run_id, since, until)
-        return self._looked(lambda can_move: self._listed(word, wanted, size, after, can_move))
+        return self._looked(lambda can_move: self._listed(word, wanted, size, after, self._base(can_move)))
+
+    def table(self, *, status: Status | None = None, limit: int = 20, after: str | None = None) -> RunsTable:
+        """List runs as `runs` does, with the last hour of each and what waits for a person: at one moment."""
+        size = page_size(limit)
+        return self._looked(lambda can_move: self._table(status, size, after, self._base(can_move)))
 
     @reads_in_steps
     def run(self, run_id: str) -> RunOverview:
@@ -179,7 +186,7 @@ class Overview(Store):
         What ends soonest comes first, then what has waited longest. Of each kind the oldest 200 are looked at.
         """
         size = page_size(limit)
-        place = None if after is None else tuple(_cursor(after, 4))
+        place = None if after is None else tuple(place_in(after, 4))
         items = self._looked(self._all_waiting)
         left = [item for item in items if place is None or item.place > place]
         return Page(left[:size], next=to_json(left[size - 1].place) if len(left) > size else None)
@@ -201,6 +208,7 @@ class Overview(Store):
         board: int = 0,
         records: "list[str] | None" = None,
         roles: "list[str] | None" = None,
+        first_tasks: int = 0,
         spent: int = 0,
     ) -> "RunPicture":
         """Show one run on one page, now or as of an entry or a time: its head, counts, strip, lanes, tasks and latest entries.
@@ -209,14 +217,16 @@ class Overview(Store):
         Entries are those before the number `before`, or those of a kind; tasks those after the cursor `after`, in the order in
         which they were added; `board` has so many of them in each column, as they are now. `records` names kinds of records, by
         their tables, of each of which the newest 50 are shown; `roles` shows those of the first 200 tasks that have one of
-        these roles now; `spent` is at how many entries it is said what had been spent. A size of 0 leaves a part out.
+        these roles now, and `first_tasks` so many of the first, also as they are now; `spent` is at how many entries it is said
+        what had been spent. A size of 0 leaves a part out.
         Of tools and changes, the newest 20,000 entries are looked at.
         """
         from decklog.stores.overview.picture import Wished, drawn, kinds
 
         of_kind = None if kind is None else enum_of(EntryKind, kind, "kind")
         sizes = {name: size and page_size(size) for name, size in (("lanes", lanes), ("entries", entries), ("tasks", tasks))}
-        more = {"after": after, "board": board and page_size(board), "spent": spent and page_size(spent)}
+        counts = {"board": board, "spent": spent, "first_tasks": first_tasks}
+        more = {"after": after, **{name: size and page_size(size) for name, size in counts.items()}}
         classes = self._journal.record_classes()
         named = {"records": kinds(classes, records or []), "roles": roles or []}
         wanted = Wished(at, since, before, of_kind, buckets, **sizes, **more, **named)  # type: ignore[arg-type]
@@ -345,12 +355,12 @@ class Overview(Store):
         """Show what happened lately: the last hour of some runs, tasks that failed today, runs that ended since yesterday."""
         if len(run_ids) > MOST_GOING_ON:
             raise Invalid(f"ask for the last hour of up to {MOST_GOING_ON} runs at once", field="run_ids")
-        now, hour = self._now(), timedelta(hours=1)
+        now = self._now()
         midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
         yesterday = now - timedelta(days=1)
-        times = {"moved_since": now - hour, "failed_since": midnight, "ended_since": yesterday}
+        times = {"moved_since": now - _HOUR, "failed_since": midnight, "ended_since": yesterday}
         found = recent.read(self._db, run_ids=run_ids, most=page_size(limit), **times)
-        pulse = recent.steps(run_ids, found.times, now - hour, hour, 24)
+        pulse = recent.steps(run_ids, found.times, now - _HOUR, _HOUR, _STEPS)
         return Recent(pulse=pulse, failed=found.failed, ended=found.ended)
 
     def _make_due(self) -> None:
@@ -370,10 +380,10 @@ class Overview(Store):
         # Once for tallies and once for spending; beyond that others write faster than this reads, and what they wrote is counted.
         for _ in range(2):
             try:
-                return self._db.read(lambda: job(can_move))  # noqa: B023 - it is called before the next round
+                return self._db.read(lambda: job(can_move), same_plans=True)  # noqa: B023 - it is called before the next round
             except TooFarBehind as behind:
                 can_move = self._moved(behind)
-        return self._db.read(lambda: job(False))
+        return self._db.read(lambda: job(False), same_plans=True)
 
     def _moved(self, behind: TooFarBehind) -> bool:
         """Move marks; say whether that was permitted."""
@@ -448,19 +458,22 @@ class Overview(Store):
         spent: Any = self._days(("day",), today, today, base.charged, base.moment.can_move_marks)
         return (spent[0]["cost_microdollars"], spent[0]["unpriced_calls"]) if spent else (0, 0)
 
-    def _listed(
-        self, word: Status | None, wanted: Wanted, size: int, after: str | None, can_move_marks: bool
-    ) -> Page[RunOverview]:
-        base = self._base(can_move_marks)
-        place = None if after is None else _cursor(after, 2)
+    def _listed(self, word: Status | None, wanted: Wanted, size: int, after: str | None, base: _Base) -> Page[RunOverview]:
+        place = None if after is None else place_in(after, 2)
         if word is not None and word not in _RAW:
             # The word is made of what goes on now, and no index has it.
             found = [run for run in self._look(base, _NEWEST_GOING_ON, {}) if run.status is word and wanted.fits(run)]
-            found = [run for run in found if place is None or _place_of(run) < tuple(place)]
+            found = [run for run in found if place is None or place_of(run) < tuple(place)]
         else:
             sql, given = wanted.sql(_RAW.get(word) if word else None, place, size + 1)
             found = self._look(base, sql, self._db.values.bind(given)[0])
-        return Page(found[:size], next=to_json(_place_of(found[size - 1])) if len(found) > size else None)
+        return Page(found[:size], next=to_json(place_of(found[size - 1])) if len(found) > size else None)
+
+    def _table(self, word: Status | None, size: int, after: str | None, base: _Base) -> RunsTable:
+        page, since = self._listed(word, Wanted(), size, after, base), base.moment.now - _HOUR
+        ids = [run.id for run in page if run.last_at >= since]
+        times = recent.read(self._db, run_ids=ids, moved_since=since).times if ids else []
+        return RunsTable(page, len(base.items), recent.steps(ids, times, since, _HOUR, _STEPS))
 
     def _all_waiting(self, can_move_marks: bool) -> "list[WaitingItem]":
         base = self._base(can_move_marks)
@@ -483,17 +496,3 @@ class Overview(Store):
     def derive(self) -> None:
         self._db.write(lambda: tallies.derive(self._db))
         self._db.write(lambda: spending.derive(self._db))
-
-
-def _place_of(run: RunOverview) -> "tuple[str, str]":
-    return to_text(run.started_at), run.id
-
-
-def _cursor(text: str, parts: int) -> "list[str]":
-    try:
-        place = from_json(text)
-    except ValueError:
-        place = None
-    if not isinstance(place, list) or len(place) != parts or not all(isinstance(part, str) for part in place):
-        raise Invalid(f"{text!r} is not a cursor; use the `next` of the page before", field="after")
-    return place

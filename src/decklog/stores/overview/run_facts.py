@@ -1,7 +1,7 @@
 """Runs as an overview shows them: their word, their last entry, who works, how the tasks stand and what was spent."""
 
 from dataclasses import field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from decklog.clock import from_text, to_text
 from decklog.dataclass import dataclass
@@ -32,7 +32,12 @@ select s.no, r.id, r.goal, r.status, r.repo, r.branch, r.parent_run_id, r.parent
   from ({{runs}}) r
   join streams s on s.name = r.id
   join entries h on h.pos = {_NEWEST}
-  join entries b on b.pos = case when h.seq > {_LOOK_BACK} then h.pos - {_LOOK_BACK} else s.no * {STREAM_SIZE} + 1 end
+  -- How fast entries come tells of a run that goes on whether it is quiet; of one that is over, nobody asks.
+  left join entries b on b.pos = case
+         when r.status = 'completed' or r.status = 'failed' or r.status = 'cancelled' then null
+         when h.seq > {_LOOK_BACK} then h.pos - {_LOOK_BACK}
+         else s.no * {STREAM_SIZE} + 1
+       end
   left join {tallies.TABLE} t on t.run_id = r.id
   left join {spending.MARKS} m on m.stream = r.id
   left join {spending.OPEN} o on o.stream = r.id
@@ -70,6 +75,9 @@ select * from (
 _NO_LEASE = ", ".join(["null"] * 4)
 
 
+_PLANNED = tuple(name for name in tallies.STATES if name != "abandoned")
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunOverview:
     """A run in a line: `status` is the word for how it stands, `state` what it is recorded as."""
@@ -101,7 +109,8 @@ class RunOverview:
     @property
     def planned(self) -> int:
         """How many tasks it has, without those that were given up."""
-        return sum(self.tasks[name] for name in tallies.STATES if name != "abandoned")
+        tasks = self.tasks
+        return sum([tasks[name] for name in _PLANNED])
 
     @property
     def done(self) -> int:
@@ -214,7 +223,9 @@ def _overview(
 ) -> RunOverview:
     leases, last_at = all_leases.get(fact["id"], ()), from_text(fact["at"])
     ends = [from_text(lease[5]) for lease in leases]
-    gap = (last_at - from_text(fact["earlier_at"])) / max(1, fact["seq"] - fact["earlier_seq"])
+    gap = timedelta()
+    if fact["earlier_at"] is not None:
+        gap = (last_at - from_text(fact["earlier_at"])) / max(1, fact["seq"] - fact["earlier_seq"])
     needs_you, silent = waiting.get(fact["id"], 0), moment.now - last_at
     status = of_run(
         fact["state"], needs_you=needs_you > 0, leases=ends, tallies=counts, silent=silent, gap=gap, steady_now=moment.steady_now

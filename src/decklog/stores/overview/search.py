@@ -170,22 +170,26 @@ def _hit(hit: "dict[str, Any]", body: str, payload: str | None, words: str) -> S
 def _snippet(table: str | None, body: str, payload: str | None, words: str) -> "tuple[str, list[list[int]]]":
     """Cut the words around the first that was looked for; a record is shown by what a person would call it."""
     sought = [word.rstrip("*").lower() for word in words.split()]
-    texts = [body, *(_spoken(payload) if table is not None else [payload or ""])]
-    texts = [" ".join(text.split()) for text in texts if text.strip()] or [""]
-    text = next((one for one in texts if any(word in one.lower() for word in sought)), texts[0])
+    texts = [("", body), *(_spoken(payload) if table is not None else [("", payload or "")])]
+    texts = [(name, " ".join(text.split())) for name, text in texts if text.strip()] or [("", "")]
+    name, text = next((one for one in texts if any(word in one[1].lower() for word in sought)), texts[0])
     places = [place for word in sought if (place := text.lower().find(word)) >= 0]
     start = max(0, min(places, default=0) - _BEFORE)
     cut = ("…" if start else "") + text[start : start + _SHOWN] + ("…" if start + _SHOWN < len(text) else "")
+    if name and name not in _NAMED:
+        # Found by something that it is not called by: whoever looks wants to know which record it is, and what fits.
+        called = next((f"{one[:_SHOWN]} · " for known, one in texts if known in _NAMED), "")
+        cut = f"{called}{name.replace('_', ' ')}: {cut}"
     return cut, sorted(_marked(cut, sought))
 
 
-def _spoken(payload: str | None) -> "list[str]":
-    """Give the texts of a record: what it is called first, then all others."""
+def _spoken(payload: str | None) -> "list[tuple[str, str]]":
+    """Give the texts of a record with their names: what it is called first, then all others."""
     image = from_json(payload or "null")
     if not isinstance(image, dict):
         return []
     names = [*(name for name in _NAMED if name in image), *(name for name in image if name not in _NAMED)]
-    return [str(image[name]) for name in names if image[name] not in (None, "", [], {})]
+    return [(name, str(image[name])) for name in names if image[name] not in (None, "", [], {})]
 
 
 def _marked(text: str, sought: "Sequence[str]") -> "list[list[int]]":

@@ -28,6 +28,8 @@ FIGURES = (
     *("calls", "input_tokens", "cache_read_tokens", "cache_create_tokens", "output_tokens"),
     *("cost_microdollars", "unpriced_calls"),
 )
+# What is said of a run in a line: the tokens are left out, which would take half of the time to add up.
+SPENT = ("calls", "cost_microdollars", "unpriced_calls")
 # So many entries are looked through by whoever asks; with more, the marks are moved first.
 MOST_BEHIND, MOST_STREAMS = 1000, 512
 _KEYS = "coalesce(c.run_id, ''), substr(c.occurred_at, 1, 10), c.model, coalesce(c.agent, '')"
@@ -147,15 +149,20 @@ def by(
     added = [dict(zip((*names, *FIGURES), (*key, *found[key]), strict=True)) for key in sorted(found)]
     if dearest is None:
         return added
-    return sorted(added, key=lambda one: (-one["cost_microdollars"], -one["calls"]))[:dearest]
+    return sorted(added, key=dearest_first)[:dearest]
+
+
+def dearest_first(one: "dict[str, Any]") -> "tuple[int, int]":
+    """Order what was added up: by its cost, then by its calls."""
+    return -one["cost_microdollars"], -one["calls"]
 
 
 def of_runs(db: "Database", ids: "Sequence[str]", spans: "Sequence[Span]") -> "dict[str, dict[str, int]]":
-    """Give what each of some runs has spent; `spans` are the entries after their marks."""
+    """Give what each of some runs has spent and in how many calls; `spans` are the entries after their marks."""
     marks, bound = placed(ids)
     kept = f"select {', '.join((*KEY, *FIGURES))} from {TABLE} where run_id in ({marks})"
-    found = _kept_and_later(db, ("run_id",), kept, "1 = 1", bound, spans)
-    return {run_id: dict(zip(FIGURES, figures, strict=True)) for (run_id,), figures in found.items()}
+    found = _kept_and_later(db, ("run_id",), kept, "1 = 1", bound, spans, SPENT)
+    return {run_id: dict(zip(SPENT, figures, strict=True)) for (run_id,), figures in found.items()}
 
 
 def of_run(db: "Database", run_id: str, streams: "Sequence[Charged]") -> "list[dict[str, Any]]":
@@ -168,7 +175,13 @@ def of_run(db: "Database", run_id: str, streams: "Sequence[Charged]") -> "list[d
 
 
 def _kept_and_later(
-    db: "Database", names: "Sequence[str]", kept: str, condition: str, bound: "dict[str, Any]", spans: "Sequence[Span]"
+    db: "Database",
+    names: "Sequence[str]",
+    kept: str,
+    condition: str,
+    bound: "dict[str, Any]",
+    spans: "Sequence[Span]",
+    figures: "Sequence[str]" = FIGURES,
 ) -> "dict[tuple[Any, ...], tuple[int, ...]]":
     """Add up what is kept and what was charged in some spans, as many at a time as a statement can hold."""
     rows: list[Row] = []
@@ -176,7 +189,7 @@ def _kept_and_later(
     for number, part in enumerate(in_parts(spans)):
         later, places = between(_CHARGED, part)
         text, given = (later, used) if number else (f"{kept} union all {later}", bound)
-        rows += db.rows(_added(names, text, condition), {**given, **places})[1]
+        rows += db.rows(_added(names, text, condition, figures), {**given, **places})[1]
     return _summed(rows, len(names))
 
 
@@ -189,8 +202,8 @@ def _summed(rows: "Iterable[Row]", width: int) -> "dict[tuple[Any, ...], tuple[i
     return found
 
 
-def _added(names: "Sequence[str]", rows: str, condition: str) -> str:
-    sums = ", ".join(f"cast(sum({name}) as bigint) as {name}" for name in FIGURES)
+def _added(names: "Sequence[str]", rows: str, condition: str, figures: "Sequence[str]" = FIGURES) -> str:
+    sums = ", ".join(f"cast(sum({name}) as bigint) as {name}" for name in figures)
     places = ", ".join(str(place) for place in range(1, len(names) + 1))
     return (
         f"with parts ({', '.join((*KEY, *FIGURES))}) as ({rows}) "

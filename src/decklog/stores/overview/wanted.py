@@ -4,11 +4,14 @@ from datetime import datetime
 
 from decklog.clock import to_text
 from decklog.dataclass import dataclass
+from decklog.errors import Invalid
+from decklog.values import from_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from decklog.records import Page
     from decklog.stores.overview.run_facts import RunOverview
 
 # A part of a goal is looked for in so many runs, the newest first: no index has it.
@@ -56,6 +59,31 @@ class Wanted:
                 conditions.append(f"started_at {sign} :{name}")
                 bound[name] = to_text(moment)
         return conditions, bound
+
+
+@dataclass(frozen=True)
+class RunsTable:
+    """A page of runs, how many decisions wait in the whole log, and how busy the last hour was of those that had one."""
+
+    runs: "Page[RunOverview]"
+    decisions: int
+    pulse: dict[str, list[int]]
+
+
+def place_of(run: "RunOverview") -> "tuple[str, str]":
+    """Say where a run stands in the list of all."""
+    return to_text(run.started_at), run.id
+
+
+def place_in(text: str, parts: int) -> "list[str]":
+    """Read where a page of a list ended, which is told by so many texts."""
+    try:
+        place = from_json(text)
+    except ValueError:
+        place = None
+    if not isinstance(place, list) or len(place) != parts or not all(isinstance(part, str) for part in place):
+        raise Invalid(f"{text!r} is not a cursor; use the `next` of the page before", field="after")
+    return place
 
 
 def _lowered(text: str) -> str:

@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from collections import OrderedDict
 from datetime import datetime
+from operator import itemgetter
 from threading import Lock
 
 from decklog.dataclass import dataclass
@@ -14,7 +15,7 @@ from decklog.stores.journal.time_index import Times
 from decklog.stores.of_run import no_run
 from decklog.stores.runs import timeline
 from decklog.stores.runs.newest import newest
-from decklog.stores.runs.timeline import ATTEMPT, EVERY, FIELDS, MARK, MOMENTS, Moment, Story
+from decklog.stores.runs.timeline import ATTEMPT, EVERY, FIELDS, MARK, MOMENTS, Story
 from decklog.values import from_json
 
 TYPE_CHECKING = False
@@ -313,10 +314,11 @@ class History:
         if is_long:
             story.strips[steps] = rows
         newer = [one for one in story.moments if first <= one.seq <= until and one.what != "ended"]
-        shown = [Moment(*row) for row in rows if row[1] is not None]
+        shown = [row for row in rows if row[1] is not None]
         room = max(MOST_MARKS - len(shown), _PARTS)
         newer = [newer[place * len(newer) // room] for place in range(room)] if len(newer) > room else newer
-        marks = [one._asdict() for one in sorted([*shown, *newer])]
+        marks = [{"seq": seq, "what": what, "record_id": record_id, "at": at} for seq, what, record_id, at in (*shown, *newer)]
+        marks.sort(key=itemgetter("seq", "what"))
         found = [{"seq": seq, "at": at} for seq, what, _, at in rows if what is None]
         left_out = whole - len(marks) if is_many else 0
         return {"run_id": place.run_id, "first": first, "last": until, "steps": found, "marks": marks, "left_out": left_out}

@@ -401,12 +401,12 @@ class Runs(Store):
         # Inside of a read, which sees one moment, marks that are made now would not be seen.
         can_mark = not (self._db.read_only or self._db.is_reading)
         try:
-            return self._db.read(lambda: job(history, can_mark))
+            return self._db.read(lambda: job(history, can_mark), same_plans=True)
         except FarBehind:
             with suppress(Denied, ReadOnly, Busy):
                 for run_id in run_ids:
                     timeline.catch_up(self._db, run_id)
-        return self._db.read(lambda: job(history, False))
+        return self._db.read(lambda: job(history, False), same_plans=True)
 
     def audit(self, _record_classes: "dict[str, type[Record]]") -> "Iterator[dict[str, Any]]":
         from decklog.stores.runs import timeline

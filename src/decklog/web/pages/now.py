@@ -7,7 +7,7 @@ from typing import Any
 from decklog.errors import DecklogError
 from decklog.figures import dollars
 from decklog.web.answers import told
-from decklog.web.pages.runs import lately
+from decklog.web.pages.runs import lately, lines_of
 from decklog.web.site import Asked, View
 
 # So many of what waits are shown whole, with the exact thing that is asked about.
@@ -29,6 +29,7 @@ def read(asked: Asked) -> View:
         "rest": _rest_of(summary.sentence),
         "items": [(item, abouts.get(item.id) if isinstance(abouts, dict) else abouts) for item in waiting],
         "recent": recent,
+        "lines": lines_of(summary.runs, summary.at, getattr(recent, "pulse", {})),
         "spent": _spent(summary),
         "last_at": max((run.last_at for run in summary.runs), default=None),
     }

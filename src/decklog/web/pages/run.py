@@ -29,7 +29,8 @@ def read(asked: Asked) -> View:
     run_id, tab, at = asked.path["run_id"], asked.path["tab"], asked.number("at")
     sizes = _sizes(asked, tab, at)
     places: dict[str, Any] = {"before": asked.number("before"), "kind": _KINDS.get(tab), "after": asked.word("after")}
-    since = asked.number("since") if tab == "lanes" else None
+    # Of other tabs the head alone wants to know who was at work at the moment that is shown.
+    since = asked.number("since") if tab == "lanes" else at
     moments: dict[str, Any] = {"at": None if at is None else str(at), "since": None if since is None else str(since)}
     picture = asked.log.overview.picture(run_id, **moments, **sizes, **places)
     head = run_moment.of(picture)
@@ -52,8 +53,9 @@ def _empty(head: RunMoment, picture: Any) -> list[str]:
 def _sizes(asked: Asked, tab: str, at: int | None) -> dict[str, Any]:
     """Say how much of each part is asked of a run's picture for a tab."""
     asked_for = _SIZES[tab] if tab != "tasks" or _is_table(asked) else {"board": CARDS}
-    past = {} if at is None else {"lanes": LANES, **run_parts.PAST_SIZES.get(tab, {})}
-    return {"entries": 0, "tasks": 0, "buckets": STEPS, "lanes": 0, **past, **asked_for}
+    past = {"lanes": LANES, **run_parts.PAST_SIZES.get(tab, {})}
+    of_moment = run_parts.NOW_SIZES.get(tab, {}) if at is None else past
+    return {"entries": 0, "tasks": 0, "buckets": STEPS, "lanes": 0, **of_moment, **asked_for}
 
 
 def rows(asked: Asked) -> View:
@@ -74,7 +76,7 @@ def rows(asked: Asked) -> View:
 
 
 def _overview(_: Asked, head: RunMoment, picture: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    tasks = sorted(picture.tasks, key=lambda task: _ORDER.index(task.state.value))
+    tasks = sorted(picture.first_tasks if head.at is None else picture.tasks, key=lambda task: _ORDER.index(task.state.value))
     data = {"tasks": tasks, "entries": picture.entries[::-1]}
     more = max(0, sum(head.tasks.values()) - _FIRST_TASKS)
     return data, {"tasks": tasks[:_FIRST_TASKS], "more_tasks": more, "parts_of_rows": folded(data["entries"], picture.texts)}
@@ -106,7 +108,7 @@ def _of_kind(asked: Asked, _: RunMoment, picture: Any) -> tuple[dict[str, Any], 
 
 _SIZES: dict[str, dict[str, Any]] = {
     **run_parts.SIZES,
-    "overview": {"entries": TAIL, "tasks": TASKS},
+    "overview": {"entries": TAIL},
     "journal": {"entries": PAGE},
     "tasks": {"tasks": TASKS},
     "reasoning": {"entries": PAGE},

@@ -11,7 +11,7 @@ from decklog.web.pages.run_moment import RunMoment
 from decklog.web.site import Asked
 
 Part = tuple[dict[str, Any], dict[str, Any]]
-MOST_BARS, MOST_PIECES, POINTS, FORKS = 200, 200, 100, 50
+MOST_BARS, MOST_PIECES, MOST_FIRST, POINTS, FORKS = 200, 200, 50, 100, 50
 # What is asked of a run's picture for each tab.
 SIZES: dict[str, dict[str, Any]] = {
     "lanes": {"lanes": MOST_BARS},
@@ -24,7 +24,11 @@ SIZES: dict[str, dict[str, Any]] = {
     "forks": {},
 }
 # What is asked of a picture as of an entry alone: how tasks stand now is in their table, which is read at a third of the cost.
-PAST_SIZES: dict[str, dict[str, Any]] = {"checks": {"tasks": MOST_PIECES}}
+PAST_SIZES: dict[str, dict[str, Any]] = {
+    "checks": {"tasks": MOST_PIECES},
+    "overview": {"tasks": MOST_FIRST},
+}
+NOW_SIZES: dict[str, dict[str, Any]] = {"overview": {"first_tasks": MOST_FIRST}}
 _LONGEST_FILE = 200_000
 
 

@@ -1,9 +1,11 @@
 """Spend: where the money goes, day by day, and whether the budgets will hold."""
 
 from datetime import UTC, date, timedelta
+from functools import lru_cache
 from typing import Any
 
 from decklog import SpendKey
+from decklog.characters import revealed
 from decklog.errors import Invalid
 from decklog.figures import dollars
 from decklog.web.pages.charts.columns import Chart, chart_of
@@ -56,13 +58,21 @@ def _by_day(money: Any) -> list[dict[str, Any]]:
 
 
 def _chart(money: Any) -> Chart:
-    first, last = date.fromisoformat(money.since), date.fromisoformat(money.until)
+    budget = _day_budget(money)
+    spent = tuple([(row["model"], row["day"], row["cost_microdollars"]) for row in money.days])
+    return _drawn(money.since, money.until, spent, budget.ceiling if budget else None)
+
+
+# A page that is open is read again and again, mostly with the same chart.
+@lru_cache(maxsize=16)
+def _drawn(since: str, until: str, spent: tuple[tuple[str, str, int], ...], ceiling: int | None) -> Chart:
+    first, last = date.fromisoformat(since), date.fromisoformat(until)
     days = [(first + timedelta(days=place)).isoformat() for place in range((last - first).days + 1)]
     values: dict[str, dict[str, int]] = {}
-    for row in money.days:
-        values.setdefault(row["model"], {})[row["day"]] = row["cost_microdollars"]
-    budget = _day_budget(money)
-    return chart_of(days, values, dollars, ceiling=budget.ceiling if budget else None)
+    for model, day, cost in spent:
+        days_of = values.setdefault(revealed(model), {})
+        days_of[day] = days_of.get(day, 0) + cost
+    return chart_of(days, values, dollars, ceiling=ceiling)
 
 
 def _day_budget(money: Any) -> Any:

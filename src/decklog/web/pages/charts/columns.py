@@ -11,9 +11,14 @@ SHADES = 4
 
 @dataclass(frozen=True)
 class Chart:
-    """`bars` are x, y, width, height, shade and what is said of them; `kinds` names the shades from below."""
+    """`bars` is a path for each shade, and `places` says of each column that has anything where it begins and what it is.
 
-    bars: list[tuple[float, float, float, float, int, str]]
+    `kinds` names the shades from below, and `width` is that of a column.
+    """
+
+    bars: list[str]
+    places: list[tuple[str, str]]
+    width: str
     kinds: list[str]
     top: str
     ceiling: float | None
@@ -33,19 +38,34 @@ def chart_of(
     top = max(most, ceiling if is_near and ceiling else 0) or 1
     names = [*kinds, *([f"{len(rest)} others"] if rest else [])]
     width = WIDTH / max(1, len(places))
-    bars: list[tuple[float, float, float, float, int, str]] = []
-    for number, (place, column) in enumerate(zip(places, columns, strict=True)):
+    line = round(HEIGHT - ceiling * HEIGHT / top, 2) if is_near and ceiling else None
+    told = [
+        (f"{number * width:.2f}", _told(place, names, column, said))
+        for number, (place, column) in enumerate(zip(places, columns, strict=True))
+        if any(column)
+    ]
+    return Chart(_bars(columns, len(names), width, top), told, f"{width:.2f}", names, said(top), line, len(rest))
+
+
+def _bars(columns: Sequence[Sequence[int]], shades: int, width: float, top: int) -> list[str]:
+    """Write the rectangles of each shade as one path."""
+    paths = [""] * shades
+    for number, column in enumerate(columns):
         below = 0.0
         for shade, value in enumerate(column):
             if value:
                 height = max(1.0, value * HEIGHT / top)
                 below += height
-                told = f"{place}: {names[shade]} {said(value)}"
-                bars.append(
-                    (round(number * width, 2), round(HEIGHT - below, 2), round(width * 0.8, 2), round(height, 2), shade, told)
-                )
-    line = round(HEIGHT - ceiling * HEIGHT / top, 2) if is_near and ceiling else None
-    return Chart(bars, names, said(top), line, len(rest))
+                wide = f"{width * 0.8:.2f}"
+                paths[shade] += f"M{number * width:.2f} {HEIGHT - below:.2f}h{wide}v{height:.2f}h-{wide}z"
+    return paths
+
+
+def _told(place: str, names: Sequence[str], column: Sequence[int], said: Callable[[int], str]) -> str:
+    """Say what a column is made of, from above."""
+    parts = [f"{name} {said(value)}" for name, value in zip(names, column, strict=True) if value]
+    whole = f"{said(sum(column))}: " if len(parts) > 1 else ""
+    return f"{place}: {whole}{', '.join(reversed(parts))}"
 
 
 def _column(place: str, kinds: Sequence[str], rest: Sequence[str], values: Mapping[str, Mapping[str, int]]) -> list[int]:

@@ -1,11 +1,15 @@
 """Lanes: who worked on which task from when to when, with the hours in which nobody did folded."""
 
+from bisect import bisect_left
 from datetime import datetime, timedelta
+from operator import itemgetter
 from typing import Any
 
+from decklog.characters import revealed
 from decklog.clock import from_text
 from decklog.dataclass import dataclass
 from decklog.figures import span
+from decklog.web.rendering import segment
 
 WIDTH = 1000
 # A stretch in which nobody worked is drawn so wide, once it would take more than this share of the whole.
@@ -17,21 +21,28 @@ _SHADES = {None: "run", "done": "done", "failed": "fail", "expired": "fail", "bl
 
 @dataclass(frozen=True)
 class Lane:
-    """One task: its bars are x, width, shade and what is said of them; `word` is how its latest attempt stands."""
+    """One task: its bars are paths, shades and what is said of them; `word` is how its latest attempt stands.
 
-    task_id: str
+    `path` is the task's id as part of an address. Everything is written as a page shows it: there are hundreds of them.
+    """
+
+    path: str
     title: str
-    bars: list[tuple[float, float, str, str]]
+    bars: list[tuple[str, str, str]]
     word: str
     shade: str
 
 
 @dataclass(frozen=True)
 class Gantt:
-    """The lanes in the order in which they began; `folds` are the places of folded stretches, and how long each was."""
+    """The lanes in the order in which they began; `folds` are the places of folded stretches, and how long each was.
+
+    `lines` is a path through all of them, which every lane has.
+    """
 
     lanes: list[Lane]
     folds: list[tuple[float, str]]
+    lines: str
     first: datetime | None
     last: datetime | None
     left_out: int
@@ -41,14 +52,15 @@ def gantt_of(lanes: dict[str, Any], moment: datetime) -> Gantt:
     """Draw attempts over time; those under way go on to the moment that is shown."""
     attempts = [(one, from_text(one["started_at"]), _end(one, moment)) for one in lanes["attempts"]]
     if not attempts:
-        return Gantt([], [], None, None, lanes["left_out"])
+        return Gantt([], [], "", None, None, lanes["left_out"])
     pieces = _pieces([(began, ended) for _, began, ended in attempts])
     by_task: dict[str, list[tuple[Any, datetime, datetime]]] = {}
     for attempt in sorted(attempts, key=lambda one: one[1]):
         by_task.setdefault(attempt[0]["task_id"], []).append(attempt)
     drawn = [_lane(task_id, found, pieces) for task_id, found in by_task.items()]
     folds = [(round(x + width / 2, 1), span(ended - began)) for began, ended, x, width, is_folded in pieces if is_folded]
-    return Gantt(drawn, folds, pieces[0][0], pieces[-1][1], lanes["left_out"])
+    lines = "".join(f"M{x - 1:.1f} 0h2v14h-2z" for x, _ in folds)
+    return Gantt(drawn, folds, lines, pieces[0][0], pieces[-1][1], lanes["left_out"])
 
 
 def _end(attempt: dict[str, Any], moment: datetime) -> datetime:
@@ -83,10 +95,11 @@ def _pieces(spans: list[tuple[datetime, datetime]]) -> list[Piece]:
 
 
 def _x(at: datetime, pieces: list[Piece]) -> float:
-    for began, ended, place, width, _ in pieces:
-        if at <= ended:
-            return place + width * ((at - began) / (ended - began) if ended > began else 0.0)
-    return float(WIDTH)
+    number = bisect_left(pieces, at, key=itemgetter(1))
+    if number == len(pieces):
+        return float(WIDTH)
+    began, ended, place, width, _ = pieces[number]
+    return place + width * ((at - began) / (ended - began) if ended > began else 0.0)
 
 
 def _lane(task_id: str, attempts: list[tuple[Any, datetime, datetime]], pieces: list[Piece]) -> Lane:
@@ -95,9 +108,9 @@ def _lane(task_id: str, attempts: list[tuple[Any, datetime, datetime]], pieces: 
         start = min(_x(began, pieces), WIDTH - _NARROWEST)
         width = max(_NARROWEST, _x(ended, pieces) - start)
         said = f"{one['worker']}, attempt {one['number']}: {_word(one)}, {span(ended - began)}"
-        bars.append((round(start, 1), round(width, 1), _shade(one), said))
+        bars.append((f"M{start:.1f} 2h{width:.1f}v10h-{width:.1f}z", _shade(one), revealed(said)))
     latest = attempts[-1][0]
-    return Lane(task_id, latest["title"], bars, _word(latest), _shade(latest))
+    return Lane(segment(task_id), revealed(latest["title"]), bars, _word(latest), _shade(latest))
 
 
 def _word(attempt: dict[str, Any]) -> str:
