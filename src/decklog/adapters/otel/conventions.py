@@ -30,6 +30,8 @@ RUN, PARENT_RUN = "decklog.run.id", "decklog.run.parent"
 RUN_FIELD = "decklog.run."
 BEGIN, END, ENTRY, CHARGE = "decklog.begin", "decklog.end", "decklog.entry", "decklog.charge"
 BODY = ".body"
+# What begins the keys of entries, and the names of answers, that came as spans
+KEY, ANSWER = "otlp:", "otel:"
 TASK, ATTEMPT = "decklog.task.id", "decklog.attempt"
 
 # Kinds of spans, and how one ended

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 ENTRY, CHARGE, RUN = "entry", "charge", "run"
 _LAST = "~"
 _LONGEST_NAME = 200
-_TOLD = ("kind", "subtype", "agent", "agent_id", "group_id", "task_id", "iteration", "phase", "confidence", "refs", "key")
-_CHARGE_TOLD = ("call_site", "agent", "agent_id", "group_id", "task_id", "answer_id", "cost_microdollars")
-_RUN_FIELDS = ("status", "goal", "summary", "repo", "branch", "worktree")
+_TEXTS = ("kind", "subtype", "agent", "agent_id", "group_id", "task_id", "phase", "confidence", "key")
+_CHARGE_TEXTS = ("call_site", "agent", "agent_id", "group_id", "task_id", "answer_id")
+_RUN_TEXTS = ("status", "goal", "summary", "repo", "branch", "worktree")
 # What is told elsewhere than among a span's attributes.
 _TAKEN = frozenset({names.TOOL_ARGUMENTS, names.TOOL_RESULT, names.OUTPUT_MESSAGES})
 _MILLION = 1_000_000
@@ -178,9 +178,9 @@ class OtherSpan:
         """Name what is paid: where two programs trace one call, both tell of the same answer with the same tokens."""
         answer = self.attributes.get(names.RESPONSE_ID)
         if not isinstance(answer, str) or not answer:
-            return f"otel:{self.span.trace_id}:{self.span.span_id}"
+            return f"{names.ANSWER}{self.span.trace_id}:{self.span.span_id}"
         # Some programs count their answers anew from one, so the name alone is not enough.
-        return f"otel:{self.span.trace_id}:{_digest({'answer': answer}, dict(tokens))}"
+        return f"{names.ANSWER}{self.span.trace_id}:{_digest({'answer': answer}, dict(tokens))}"
 
     # The run
 
@@ -222,29 +222,34 @@ class _OwnSpan:
 
     def _entry(self, name: str, at: str) -> "tuple[str, str, dict[str, Any]]":
         told = _object(self.attributes[name], name)
-        body = self.attributes.get(name + names.BODY)
+        body = _text(self.attributes, name + names.BODY)
         if body is None and name == names.END:
-            body = self.attributes.get(names.TOOL_RESULT)
-        entry = {field: told[field] for field in _TOLD if told.get(field) is not None}
+            body = _text(self.attributes, names.TOOL_RESULT)
+        entry: dict[str, Any] = {field: text for field in _TEXTS if (text := _text(told, field)) is not None}
+        if told.get("iteration") is not None:
+            entry["iteration"] = _number(told["iteration"])
+        if told.get("refs") is not None:
+            entry["refs"] = _texts(told["refs"])
         # Where the texts were left out, the name of the span is all that is said.
         entry |= {"payload": told.get("payload"), "body": body if body is not None or "payload" in told else self.span.name}
         seq = _number(told.get("seq"))
-        key = entry.get("key") or f"otlp:{seq}"
+        key = entry.get("key") or f"{names.KEY}{seq}"
         return f"#{seq:015d}", ENTRY, {**entry, "key": key, "at": str(told.get("at") or at)}
 
     def _charge(self, at: str) -> "tuple[str, str, dict[str, Any]]":
         told = _object(self.attributes[names.CHARGE], names.CHARGE)
-        charge = {field: told.get(field) for field in _CHARGE_TOLD}
+        charge: dict[str, Any] = {field: _text(told, field) for field in _CHARGE_TEXTS}
+        charge["cost_microdollars"] = told.get("cost_microdollars")
         charge |= {"model": str(self.attributes.get(names.REQUEST_MODEL) or ""), "occurred_at": at, **tokens_of(self.attributes)}
-        charge["answer_id"] = charge["answer_id"] or f"otel:{self.span.trace_id}:{self.span.span_id}"
+        charge["answer_id"] = charge["answer_id"] or f"{names.ANSWER}{self.span.trace_id}:{self.span.span_id}"
         return f"#{_number(told.get('seq')):015d}", CHARGE, charge
 
     def _run(self, begin: str, end: str) -> "dict[str, Any]":
-        told = {name: self.attributes.get(f"{names.RUN_FIELD}{name}") for name in _RUN_FIELDS}
+        told: dict[str, Any] = {name: _text(self.attributes, f"{names.RUN_FIELD}{name}") for name in _RUN_TEXTS}
         told["goal"] = told["goal"] or self.span.name
         if metadata := self.attributes.get(f"{names.RUN_FIELD}metadata"):
             told["metadata"] = _object(metadata, "metadata")
-        parent = self.attributes.get(names.PARENT_RUN)
+        parent = _text(self.attributes, names.PARENT_RUN)
         return {**told, "started_at": begin, "ended_at": end, "is_whole": True, "parent": parent}
 
 
@@ -279,6 +284,19 @@ def _cost(dollars: object) -> int | None:
 def _number(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 10**15:
         raise Invalid(f"{value!r} is no number of an entry")
+    return value
+
+
+def _text(found: "dict[str, Any]", name: str) -> str | None:
+    value = found.get(name)
+    if value is not None and not isinstance(value, str):
+        raise Invalid(f"{name} is no text")
+    return value
+
+
+def _texts(value: object) -> "list[str]":
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise Invalid("refs is no list of texts")
     return value
 
 

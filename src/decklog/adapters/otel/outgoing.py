@@ -119,7 +119,9 @@ class RunSpans:
         span.attributes |= told
 
     def _moment(self, entry: "Entry") -> Span:
-        span = self._span(f"entry:{entry.seq}", entry, entry.at, entry.at)
+        # One that came as a span goes out as the same.
+        seq = entry.key.removeprefix(names.KEY) if entry.key and entry.key.startswith(names.KEY) else entry.seq
+        span = self._span(f"entry:{seq}", entry, entry.at, entry.at)
         span.name = entry.subtype or str(entry.kind)
         self._tell(span, names.ENTRY, entry, entry.at)
         return span
@@ -185,6 +187,8 @@ class RunSpans:
         parent = self._attempts[task_id][0] if task_id in self._attempts else self._id("run")
         span = self._empty(f"charge:{image['id']}", parent, at, at)
         span.name, span.kind = f"{names.CHAT} {model}", names.CLIENT
+        came_as = str(image.get("answer_id") or "").partition(f"{names.ANSWER}{self.trace_id}:")[2]
+        span.span_id = came_as or span.span_id
         read, created = int(image.get("cache_read_tokens") or 0), int(image.get("cache_create_tokens") or 0)
         facts = {"seq": seq, **{name: image[name] for name in _CHARGE_FACTS if image.get(name) is not None}}
         span.attributes |= {
