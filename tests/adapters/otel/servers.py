@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
 
@@ -68,7 +68,7 @@ def collecting() -> Iterator[Collector]:
         def log_message(self, *words: Any) -> None:
             pass
 
-    server = HTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     found = Collector(server)
     with serving(server):
         yield found
@@ -109,7 +109,7 @@ class Listening:
     def post(self, body: bytes, path: str = "/v1/traces", method: str = "POST", **headers: str | None) -> tuple[int, bytes]:
         """Send a request with headers of its own; give the status and the body of the answer."""
         port = self.receiver.server_address[1]
-        usual = {"host": f"127.0.0.1:{port}", "authorization": f"Bearer {TOKEN}", "content-type": "application/json"}
+        usual = {"host": f"127.0.0.1:{port}", "authorization": f"Bearer {TOKEN}", "content_type": "application/json"}
         given = {name.replace("_", "-"): value for name, value in {**usual, **headers}.items() if value is not None}
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
         connection.request(method, path, body, given)

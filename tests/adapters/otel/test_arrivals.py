@@ -220,11 +220,11 @@ def test_a_run_of_this_log_is_not_written_to_by_spans_that_name_it(log: Decklog)
         {"decklog.run.status": "completed", "decklog.run.parent": "@memory"},
     ],
 )
-def test_a_span_that_only_looks_like_ours_is_refused_and_no_other(log: Decklog, attributes: dict[str, Any]) -> None:
-    arrived = Arrivals(log).take([span(1, attributes={"decklog.run.id": "new", **attributes}), chat(2), chat(3), tool(4)])
+def test_a_span_that_only_looks_like_ours_is_refused_and_no_other(here: Decklog, attributes: dict[str, Any]) -> None:
+    arrived = Arrivals(here).take([span(1, attributes={"decklog.run.id": "new", **attributes}), chat(2), chat(3), tool(4)])
     assert (arrived.refused, len(arrived.reasons)) == (1, 1)
-    assert len(log.ledger.find(run_id=RUN)) == 2
-    assert log.journal.verify().ok
+    assert len(here.ledger.find(run_id=RUN)) == 2
+    assert here.journal.verify().ok
 
 
 def test_secrets_in_spans_are_taken_out(log: Decklog) -> None:
