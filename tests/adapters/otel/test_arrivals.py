@@ -1,14 +1,19 @@
 """Spans of any program as runs: by the conventions, in whatever order, however often, and with everything that they say."""
 
+import itertools
+from copy import copy
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from decklog import Decklog, RunStatus
 from decklog.adapters.otel.arrivals import Arrivals
 from decklog.adapters.otel.span import Span, SpanEvent
 from tests.adapters.otel.told import NOON, SECOND, TRACE, chat, entries, said, span
+from tests.searches import examples
 
 RUN = f"trace-{TRACE}"
 AT_NOON = datetime.fromtimestamp(NOON // SECOND, UTC)
@@ -175,6 +180,52 @@ def test_spend_that_arrives_counts_against_a_budget_and_is_never_refused(log: De
     assert (paid.cost_microdollars, paid.overdrew) == (1_000_000, True)
 
 
+# Any order
+
+
+def canonical(log: Decklog, trace_id: str) -> Any:
+    """Give what a run says whatever the order that it was told in, without the name of its trace."""
+    run = log.runs.get(f"trace-{trace_id}")
+    told = sorted(str((entry.at, entry.subtype, entry.body, entry.payload, entry.key)) for entry in entries(log, run.id))
+    spend = sorted(str((paid.input_tokens, paid.occurred_at)) for paid in log.ledger.find(run_id=run.id, limit=50))
+    return told, spend, (run.goal, run.status, run.started_at, run.ended_at)
+
+
+_numbers = itertools.count(1)
+
+
+def one_of_each() -> list[Span]:
+    inner = [tool(2, at=1), chat(3, 1, at=5), chat(4, 3, at=5, tokens=(7, 1)), tool(5, 4, at=6, status=2, message="no")]
+    inner[0].events = [SpanEvent(name="log", at=NOON + SECOND, attributes={"line": 1})]
+    return [agent(), *inner, chat(6, 2, at=9)]
+
+
+@settings(max_examples=examples(12), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_the_run_is_the_same_whatever_order_and_batches_its_spans_come_in(here: Decklog, data: st.DataObject) -> None:
+    spans = one_of_each()
+    reference = "a" * 32
+    Arrivals(here).take([replaced(span, reference) for span in spans])
+    trace_id = f"{next(_numbers):032x}"
+    order = data.draw(st.lists(st.sampled_from(range(len(spans))), max_size=6)) + data.draw(st.permutations(range(len(spans))))
+    arrivals, place = Arrivals(here), 0
+    while place < len(order):
+        size = data.draw(st.integers(1, 4))
+        batch = [replaced(spans[number], trace_id) for number in order[place : place + size]]
+        # Some of those that come again come before they have ended.
+        for one in batch[: max(0, len(order) - len(spans) - place)]:
+            one.end = data.draw(st.sampled_from([0, one.end]))
+        arrivals.take(batch)
+        place += size
+    assert canonical(here, trace_id) == canonical(here, reference)
+
+
+def replaced(given: Span, trace_id: str) -> Span:
+    found = copy(given)
+    found.trace_id = trace_id
+    return found
+
+
 # Where they belong
 
 
@@ -242,7 +293,7 @@ def test_secrets_in_spans_are_taken_out(log: Decklog) -> None:
 def test_ids_are_never_taken_for_secrets(here: Decklog) -> None:
     from hashlib import sha256
 
-    names = [sha256(str(number).encode()).hexdigest() for number in range(200)]
+    names = [sha256(str(number).encode()).hexdigest() for number in range(40)]
     spans = [chat(1, trace_id=name[:32]) for name in names]
     for number, one in enumerate(spans):
         one.span_id = names[number][32:48]

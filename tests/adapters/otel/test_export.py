@@ -186,10 +186,17 @@ def test_a_run_is_followed_until_it_ends(here: Decklog, collector: Collector, mo
         follow.join(0.005)
         assert follow.is_alive()
     here.journal.append("live", "two")
-    here.runs.finish("live")
+    here.runs.start("Begun later", run_id="below", parent_run_id="live", metadata={"agent": "helper"})
+    for run_id in ("below", "live"):
+        here.runs.finish(run_id)
     follow.join(30)
-    assert done[0]["spans"] == 3
-    assert [span.name for span in collector.spans] == ["interaction", "interaction", "invoke_agent decklog"]
+    assert (done[0]["spans"], done[0]["waiting"]) == (4, 0)
+    assert [span.name for span in collector.spans] == [
+        "interaction",
+        "interaction",
+        "invoke_agent decklog",
+        "invoke_agent helper",
+    ]
 
 
 def test_a_run_that_is_not_there_is_named(here: Decklog) -> None:

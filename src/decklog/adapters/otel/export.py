@@ -38,6 +38,7 @@ class OtlpExport:
         progress: "Callable[[str, int, int], None] | None" = None,
     ) -> None:
         self._log = log
+        self._run_ids = run_ids
         self._runs = self._with_below(run_ids)
         self._texts = texts
         self._progress = progress
@@ -80,8 +81,13 @@ class OtlpExport:
     # Batches
 
     def _hand_on(self, sink: "Sink", *, follow: bool = False) -> None:
-        for run in self._runs:
-            self._hand_on_run(run, sink, follow=follow)
+        first, *rest = self._runs
+        self._hand_on_run(first, sink, follow=follow)
+        if follow:
+            # Others may have begun below it meanwhile.
+            _, *rest = self._with_below(self._run_ids)
+        for run in rest:
+            self._hand_on_run(run, sink, follow=False)
         self._flush(sink)
 
     def _hand_on_run(self, run: "Run", sink: "Sink", *, follow: bool) -> None:

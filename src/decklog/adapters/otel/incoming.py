@@ -5,6 +5,7 @@ comes late is written with its own times.
 """
 
 import json
+from copy import copy
 from hashlib import sha256
 
 from decklog.adapters.loops.values import as_json, as_text
@@ -217,8 +218,14 @@ class _OwnSpan:
             is_ours = True
             yield _LAST, RUN, self._run(begin, end)
         if not is_ours:
-            # An attempt at a task: the task itself is not told by spans.
-            yield from OtherSpan(self.span).pieces()
+            yield from self._attempt()
+
+    def _attempt(self) -> "Iterator[tuple[str, str, dict[str, Any]]]":
+        """Tell an attempt at a task as a step: the task itself is not told by spans."""
+        span = copy(self.span)
+        # What is around it is the run, which is no step, and where it comes from is known.
+        span.parent_id, span.resource, span.scope = "", {}, {}
+        yield from (piece for piece in OtherSpan(span).pieces() if piece[1] == ENTRY)
 
     def _entry(self, name: str, at: str) -> "tuple[str, str, dict[str, Any]]":
         told = _object(self.attributes[name], name)

@@ -273,5 +273,5 @@ def _payload(entry: "Entry | None") -> "dict[str, Any]":
     return entry.payload if entry is not None and isinstance(entry.payload, dict) else {}
 
 
-def _as_json(value: "Any") -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+# Made once: `dumps` makes one for each call that asks for anything but the usual.
+_as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode

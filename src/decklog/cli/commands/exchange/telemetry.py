@@ -27,6 +27,8 @@ _HEADERS = ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS")
 _TOKEN = "DECKLOG_OTLP_TOKEN"
 
 
+# What is on record leaves the machine by it.
+@for_the_manager
 @click.command("otlp")
 @click.argument("run_ids", metavar="RUN…", nargs=-1, required=True)
 @click.option(
