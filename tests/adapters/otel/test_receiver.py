@@ -4,6 +4,7 @@ import gzip
 import http.client
 import json
 import socket
+import ssl
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,12 +18,13 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-from decklog import Conflict, Decklog, RunStatus
+from decklog import Conflict, Decklog, Invalid, RunStatus
 from decklog.adapters.otel import body, otlp, protobuf
 from decklog.adapters.otel.receiver import Receiver
 from decklog.mcp.token import Token
 from tests.adapters.otel.servers import TOKEN, Listening, receiving
 from tests.adapters.otel.told import TRACE, chat, entries, said, span
+from tests.web.test_elsewhere import certificate
 
 RUN = f"trace-{TRACE}"
 ONE = otlp.encoded(protobuf.REQUEST, otlp.request_of([chat(1)]), otlp.JSON)
@@ -131,6 +133,30 @@ def test_a_port_that_is_taken_is_named(listening: Listening, here: Decklog) -> N
     port = listening.receiver.server_address[1]
     with pytest.raises(Conflict, match=f"127.0.0.1:{port} can't be had"):
         Receiver(here, Token(TOKEN), port=port)
+
+
+def test_other_machines_need_tls_or_a_proxy_that_has_it(there: Decklog, tmp_path: Path) -> None:
+    with pytest.raises(Invalid, match="by TLS or behind a proxy"):
+        Receiver(there, Token(TOKEN), host="0.0.0.0", port=0)
+    with pytest.raises(Invalid, match="certificate and its key can't be used"):
+        Receiver(there, Token(TOKEN), port=0, certificate=(str(tmp_path / "none"), str(tmp_path / "none")))
+    with receiving(there, proxy="Spans.example") as listening:
+        assert listening.post(ONE, host="spans.example")[0] == 200
+
+
+def test_a_receiver_with_a_certificate_speaks_tls_and_nothing_else(there: Decklog, tmp_path: Path) -> None:
+    cert, key = certificate(tmp_path)
+    with receiving(there, certificate=(str(cert), str(key))) as listening:
+        trusting = ssl.create_default_context(cafile=str(cert))
+        trusting.check_hostname = False
+        port = listening.receiver.server_address[1]
+        connection = http.client.HTTPSConnection("127.0.0.1", port, context=trusting, timeout=30)
+        connection.request("POST", "/v1/traces", ONE, {"authorization": f"Bearer {TOKEN}", "content-type": otlp.JSON})
+        assert connection.getresponse().status == 200
+        connection.close()
+        with pytest.raises(OSError):
+            listening.post(ONE)
+        assert listening.address == f"https://127.0.0.1:{port}"
 
 
 # What a request may be

@@ -5,6 +5,8 @@ It is the standard library's server: one path, small answers, and nothing to ins
 
 import io
 import socket
+import ssl
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import BoundedSemaphore, Lock
 
@@ -42,7 +44,10 @@ _CODES = {400: 3, 401: 16, 403: 7, 404: 5, 405: 12, 413: 8, 415: 3, 421: 9, 500:
 
 
 class Receiver(ThreadingHTTPServer):
-    """Listens at one address and writes to one log. `names` are those that requests may call it by."""
+    """Listens at one address and writes to one log. `names` are further ones that requests may call it by.
+
+    Other machines reach it by TLS, with the files of a certificate and its key, or by a proxy that has it and leaves this name.
+    """
 
     daemon_threads = True
     allow_reuse_address = True
@@ -56,8 +61,17 @@ class Receiver(ThreadingHTTPServer):
         host: str = HOST,
         port: int = PORT,
         names: "Sequence[str]" = (),
+        certificate: "tuple[str, str] | None" = None,
+        proxy: str | None = None,
         by_conversation: bool = False,
     ) -> None:
+        if host not in LOOPBACK and certificate is None and proxy is None:
+            raise Invalid(
+                "other machines reach a receiver by TLS or behind a proxy that has it: give one of the two",
+                hint="Give --tls-cert and --tls-key, or --behind-proxy. Or forward the port: ssh -L 4318:127.0.0.1:4318 HOST",
+                field="host",
+            )
+        self._tls = None if certificate is None else _context(*certificate)
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
             super().__init__((host, port), _Handler)
@@ -67,8 +81,8 @@ class Receiver(ThreadingHTTPServer):
         self.token = token
         taken = self.server_address[1]
         known = [*names, *(LOOPBACK if host in LOOPBACK else (host,))]
-        self.hosts = {f"{_bracketed(name)}:{taken}".lower() for name in known}
-        self.address = f"http://{_bracketed(host)}:{taken}"
+        self.hosts = {f"{_bracketed(name)}:{taken}".lower() for name in known} | ({proxy.lower()} if proxy else set())
+        self.address = f"{'http' if self._tls is None else 'https'}://{_bracketed(host)}:{taken}"
         self._arrivals = Arrivals(log, by_conversation=by_conversation)
         self._room = BoundedSemaphore(_MOST_CONNECTIONS)
         # One request at a time is read and written: what is unpacked takes many times the memory of what came.
@@ -82,12 +96,21 @@ class Receiver(ThreadingHTTPServer):
 
     def process_request(self, request: "Any", client_address: "Any") -> None:
         """Answer in a thread; past the number of those, say at once that it is to be tried again."""
-        if not self._room.acquire(blocking=False):
-            request.settimeout(1.0)
-            request.sendall(_FULL)
-            self.shutdown_request(request)
+        if self._room.acquire(blocking=False):
+            super().process_request(request, client_address)
             return
-        super().process_request(request, client_address)
+        with suppress(OSError):
+            if self._tls is None:
+                request.settimeout(1.0)
+                request.sendall(_FULL)
+        self.shutdown_request(request)
+
+    def get_request(self) -> "tuple[Any, Any]":
+        """Take the next connection. Those of TLS agree on their keys when they are read, each in its own thread and time."""
+        request, client_address = super().get_request()
+        if self._tls is not None:
+            request = self._tls.wrap_socket(request, server_side=True, do_handshake_on_connect=False)
+        return request, client_address
 
     def process_request_thread(self, request: "Any", client_address: "Any") -> None:
         try:
@@ -120,7 +143,8 @@ class _Handler(BaseHTTPRequestHandler):
         self._timed.allow(_IDLE_SECONDS)
         try:
             super().handle_one_request()
-        except (ConnectionError, TimeoutError):
+        except (ConnectionError, TimeoutError, ssl.SSLError):
+            # It went away, took too long, or does not speak TLS: there is nobody to tell.
             self.close_connection = True
 
     def log_message(self, *_words: object) -> None:
@@ -183,6 +207,16 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)
+
+
+def _context(certificate: str, key: str) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(certificate, key)
+    except OSError as problem:
+        said = getattr(problem, "reason", None) or problem.strerror or "they can't be read"
+        raise Invalid(f"the certificate and its key can't be used: {said}", field="tls_cert") from None
+    return context
 
 
 def _bracketed(host: str) -> str:

@@ -107,16 +107,15 @@ def _show(call: Call, done: "dict[str, Any]") -> int:
 
 @click.command("otlp")
 @click.option("--port", type=click.IntRange(0, 65535), default=4318, show_default=True, help="0 takes any that is free")
-@click.option(
-    "--host", default="127.0.0.1", show_default=True, help="the address to listen at; others than this machine's are seen"
-)
+@click.option("--host", default="127.0.0.1", show_default=True, help="listen for other machines: with TLS or behind a proxy")
 @click.option("--name", "names", multiple=True, metavar="NAME", help="another name that requests may call it by")
+@click.option("--tls-cert", "certificate", metavar="FILE", help="the certificate, with those that vouch for it")
+@click.option("--tls-key", "key", metavar="FILE", help="the certificate's key")
+@click.option("--behind-proxy", "proxy", metavar="NAME", help="what a proxy with TLS is called; it leaves Host as it is")
 @click.option("--token-file", metavar="FILE", help=f"where the token is, made if it is not there; else {_TOKEN}, or a new one")
 @click.option("--by-conversation", is_flag=True, help="a run for each conversation that spans name, instead of each trace")
 @click.pass_obj
-def receive_otlp(
-    call: Call, port: int, host: str, names: "tuple[str, ...]", token_file: str | None, by_conversation: bool
-) -> int:
+def receive_otlp(call: Call, /, token_file: str | None, certificate: str | None, key: str | None, **settings: "Any") -> int:
     """Listen for spans of OpenTelemetry by OTLP over HTTP, and put them on record: each trace is a run.
 
     Whoever sends shows the token: OTEL_EXPORTER_OTLP_HEADERS="authorization=Bearer%20TOKEN".
@@ -124,6 +123,9 @@ def receive_otlp(
     from decklog.adapters.otel.receiver import Receiver
     from decklog.mcp.token import find_token
 
+    if (certificate is None) != (key is None):
+        raise Usage("--tls-cert and --tls-key belong together", hint="Give both.")
+    pair = None if certificate is None or key is None else (certificate, key)
     token = find_token(token_file, os.environ, _TOKEN)
     if token.is_new and not sys.stderr.isatty():
         raise Usage(
@@ -132,7 +134,7 @@ def receive_otlp(
         )
     _prepare()
     with call.open(create=True) as log:
-        receiver = Receiver(log, token, host=host, port=port, names=names, by_conversation=by_conversation)
+        receiver = Receiver(log, token, certificate=pair, **settings)
         _announce(receiver, token)
         with receiver:
             receiver.serve_forever()
@@ -150,11 +152,7 @@ def _prepare() -> None:
 
 
 def _announce(receiver: "Receiver", token: "Token") -> None:
-    from decklog.adapters.otel.receiver import LOOPBACK
-
     terminal.say(receiver.address)
     sys.stdout.flush()
-    if receiver.server_address[0] not in LOOPBACK:
-        sys.stderr.write("Other machines can reach this, and what they send can be read on the way: put TLS in front of it.\n")
     if token.is_new:
         sys.stderr.write(f"Token, shown only now: {token.text}\n")
