@@ -206,6 +206,18 @@ def test_a_little_that_unpacks_to_very_much_is_refused_before_it_does(
     assert listening.post(gzip.compress(ONE[:half]) + gzip.compress(ONE[half:]), content_encoding="gzip")[0] == 200
 
 
+def test_more_than_is_written_at_once_is_refused_whole(
+    listening: Listening, there: Decklog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("decklog.adapters.otel.receiver._MOST_SPANS", 3)
+    many = otlp.request_of([chat(number) for number in range(1, 5)])
+    assert listening.post(otlp.encoded(protobuf.REQUEST, many, otlp.JSON))[0] == 413
+    monkeypatch.setattr(protobuf, "_MOST_FIELDS", 1000)
+    # Two bytes a span, which says nothing.
+    assert listening.post(b"\x0a\x81\x10\x12\xfe\x0f" + b"\x12\x00" * 1023, content_type=otlp.PROTOBUF)[0] == 413
+    assert list(there.runs.find()) == []
+
+
 def raw(listening: Listening, *lines: bytes) -> bytes:
     """Write a request as it stands, and read the answer to its end."""
     port = listening.receiver.server_address[1]

@@ -7,7 +7,7 @@ megabyte, with generated code that takes longer to import than a short call of o
 import base64
 import struct
 
-from decklog.errors import Invalid
+from decklog.errors import Invalid, TooLarge
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _VARINT, _EIGHT_BYTES, _BYTES, _FOUR_BYTES = 0, 1, 2, 5
 _DEEPEST = 64
 _LONGEST_VARINT = 10
+# Two bytes can be a field, and take a hundred times as much once they are read.
+_MOST_FIELDS = 1_000_000
 _HEX, _BASE64, _TEXT, _NUMBER, _SIGNED, _BOOL, _FIXED64, _FIXED32, _DOUBLE = (
     *("hex", "base64", "text", "number", "signed", "bool"),
     *("fixed64", "fixed32", "double"),
@@ -156,18 +158,21 @@ def _varint(value: int) -> bytes:
 def decoded(message: str, data: bytes) -> "dict[str, Any]":
     """Read a message; fields that are not known are passed over, and what is no such message is refused."""
     try:
-        return _decoded(message, memoryview(data), 0)
+        return _decoded(message, memoryview(data), 0, [_MOST_FIELDS])
     except (IndexError, struct.error):
         raise Invalid("the message ends in the middle of a field") from None
 
 
-def _decoded(message: str, data: memoryview, depth: int) -> "dict[str, Any]":
+def _decoded(message: str, data: memoryview, depth: int, room: list[int]) -> "dict[str, Any]":
     if depth > _DEEPEST:
         raise Invalid(f"the message is nested deeper than {_DEEPEST} levels")
     fields = _MESSAGES[message]
     found: dict[str, Any] = {}
     place, end = 0, len(data)
     while place < end:
+        room[0] -= 1
+        if room[0] < 0:
+            raise TooLarge(f"the message has more than {_MOST_FIELDS} fields")
         tag, place = _read_varint(data, place)
         wire, known = tag & 7, fields.get(tag >> 3)
         start, place = _past(data, place, wire)
@@ -178,7 +183,8 @@ def _decoded(message: str, data: memoryview, depth: int) -> "dict[str, Any]":
         name, kind, is_list = known
         if wire != _WIRE.get(kind, _BYTES):
             raise Invalid(f"the field {name} is written as another kind of value")
-        value = _value(kind, data[start:place], depth)
+        read = _READ.get(kind)
+        value = _decoded(kind, data[start:place], depth + 1, room) if read is None else read(data[start:place])
         if is_list:
             found.setdefault(name, []).append(value)
         else:
@@ -213,11 +219,6 @@ def _read_varint(data: memoryview, place: int) -> tuple[int, int]:
             return value % _WRAP, place + step + 1
         shift += 7
     raise Invalid("a number is longer than any can be")
-
-
-def _value(kind: str, data: memoryview, depth: int) -> "Any":
-    read = _READ.get(kind)
-    return _decoded(kind, data, depth + 1) if read is None else read(data)
 
 
 def _signed(data: memoryview) -> int:

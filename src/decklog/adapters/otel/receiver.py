@@ -19,15 +19,18 @@ from decklog.errors import Conflict, DecklogError, Denied, Invalid, TooLarge, Un
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
+    from decklog.adapters.otel.span import Span
     from decklog.app import Decklog
     from decklog.mcp.token import Token
 
 HOST, PORT = "127.0.0.1", 4318
 LOOPBACK = (HOST, "localhost", "::1")
 _MOST_CONNECTIONS = 16
+# Collectors send some thousands at once; each takes several kilobytes until it is written.
+_MOST_SPANS = 20_000
 _IDLE_SECONDS, _REQUEST_SECONDS = 60.0, 30.0
 _FULL = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 # What an error is in HTTP; the first that it is an instance of decides. By the protocol, 503 is tried again and the others not.
@@ -121,7 +124,7 @@ class Receiver(ThreadingHTTPServer):
     def take(self, body: bytes, kind: str) -> "dict[str, Any]":
         """Put the spans of a request on record, and say what was refused."""
         with self._turn:
-            arrived = self._arrivals.take(otlp.spans_in(otlp.decoded(REQUEST, body, kind)))
+            arrived = self._arrivals.take(_counted(otlp.spans_in(otlp.decoded(REQUEST, body, kind))))
         if not arrived.refused:
             return {}
         return {"partialSuccess": {"rejectedSpans": str(arrived.refused), "errorMessage": "; ".join(arrived.reasons)[:2000]}}
@@ -207,6 +210,14 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)
+
+
+def _counted(found: "Iterator[Span | otlp.Unreadable]") -> "Iterator[Span | otlp.Unreadable]":
+    """Give spans, but no more than are written at once."""
+    for number, one in enumerate(found):
+        if number >= _MOST_SPANS:
+            raise TooLarge(f"a request has at most {_MOST_SPANS} spans")
+        yield one
 
 
 def _context(certificate: str, key: str) -> ssl.SSLContext:
