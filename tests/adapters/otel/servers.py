@@ -4,7 +4,7 @@ import gzip
 import http.client
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from threading import Thread
@@ -111,12 +111,10 @@ class Listening:
         port = self.receiver.server_address[1]
         usual = {"host": f"127.0.0.1:{port}", "authorization": f"Bearer {TOKEN}", "content_type": "application/json"}
         given = {name.replace("_", "-"): value for name, value in {**usual, **headers}.items() if value is not None}
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-        connection.request(method, path, body, given)
-        answer = connection.getresponse()
-        told = answer.read()
-        connection.close()
-        return answer.status, told
+        with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
+            connection.request(method, path, body, given)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
 
 
 @contextmanager

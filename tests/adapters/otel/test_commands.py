@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -100,10 +101,10 @@ def test_what_a_receiver_has_answered_is_on_record_when_it_is_killed(tmp_path: P
         to = urlsplit(process.stdout.readline().decode().strip())
         body = otlp.encoded(protobuf.REQUEST, otlp.request_of([chat(one, 99) for one in range(1, number + 1)]), otlp.PROTOBUF)
         headers = {"authorization": f"Bearer {(tmp_path / 'token').read_text().strip()}", "content-type": otlp.PROTOBUF}
-        connection = http.client.HTTPConnection("127.0.0.1", to.port or 0, timeout=30)
-        connection.request("POST", "/v1/traces", body, headers)
-        assert connection.getresponse().status == 200
-        connection.close()
+        with closing(http.client.HTTPConnection("127.0.0.1", to.port or 0, timeout=30)) as connection:
+            connection.request("POST", "/v1/traces", body, headers)
+            answer = connection.getresponse()
+            assert (answer.status, answer.read()) == (200, b"")
         os.kill(process.pid, signal.SIGKILL if kill else signal.SIGINT)
         process.communicate(timeout=30)
 

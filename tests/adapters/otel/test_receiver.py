@@ -7,6 +7,7 @@ import socket
 import ssl
 import zlib
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -112,15 +113,16 @@ def test_there_is_one_path_and_one_method(listening: Listening, method: str, pat
 def test_headers_that_come_twice_are_refused(listening: Listening) -> None:
     port = listening.receiver.server_address[1]
     for name, value in (("Host", f"127.0.0.1:{port}"), ("Authorization", f"Bearer {TOKEN}"), ("Content-Length", str(len(ONE)))):
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-        connection.putrequest("POST", "/v1/traces", skip_host=True, skip_accept_encoding=True)
-        told = {"Host": f"127.0.0.1:{port}", "Authorization": f"Bearer {TOKEN}", "Content-Length": str(len(ONE))}
-        for known, text in {**told, "Content-Type": otlp.JSON}.items():
-            connection.putheader(known, text)
-        connection.putheader(name, value)
-        connection.endheaders(ONE)
-        assert connection.getresponse().status in (400, 401, 421)
-        connection.close()
+        with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
+            connection.putrequest("POST", "/v1/traces", skip_host=True, skip_accept_encoding=True)
+            told = {"Host": f"127.0.0.1:{port}", "Authorization": f"Bearer {TOKEN}", "Content-Length": str(len(ONE))}
+            for known, text in {**told, "Content-Type": otlp.JSON}.items():
+                connection.putheader(known, text)
+            connection.putheader(name, value)
+            connection.endheaders(ONE)
+            answer = connection.getresponse()
+            answer.read()
+            assert answer.status in (400, 401, 421)
 
 
 def test_another_name_is_answered_to_when_told(there: Decklog) -> None:
@@ -150,10 +152,10 @@ def test_a_receiver_with_a_certificate_speaks_tls_and_nothing_else(there: Decklo
         trusting = ssl.create_default_context(cafile=str(cert))
         trusting.check_hostname = False
         port = listening.receiver.server_address[1]
-        connection = http.client.HTTPSConnection("127.0.0.1", port, context=trusting, timeout=30)
-        connection.request("POST", "/v1/traces", ONE, {"authorization": f"Bearer {TOKEN}", "content-type": otlp.JSON})
-        assert connection.getresponse().status == 200
-        connection.close()
+        with closing(http.client.HTTPSConnection("127.0.0.1", port, context=trusting, timeout=30)) as connection:
+            connection.request("POST", "/v1/traces", ONE, {"authorization": f"Bearer {TOKEN}", "content-type": otlp.JSON})
+            answer = connection.getresponse()
+            assert (answer.status, answer.read()) == (200, b"{}")
         with pytest.raises(OSError):
             listening.post(ONE)
         assert listening.address == f"https://127.0.0.1:{port}"
