@@ -29,6 +29,9 @@ NOT_RUN = {
     "decklog serve --host 192.0.2.7 --tls-cert cert.pem --tls-key key.pem --password-file ~/.decklog-web": (
         "it serves until it is ended, at an address of its own; tests/web/test_elsewhere.py runs it"
     ),
+    "decklog export otlp flaky --to http://localhost:4318": "it needs a collector; tests/adapters/otel/test_commands.py has one",
+    "decklog receive otlp --token-file ~/.decklog-otlp": "it never ends by itself; tests/adapters/otel/test_commands.py runs it",
+    "export OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318": "settings; tests/adapters/otel/test_receiver.py sends with such",
     "[models.strong]": "it needs an agent's own program; tests/agents/real/test_reviewers.py runs it",
     "[agents.worker]": "it needs an agent's own program; tests/mending/test_loop.py works with such settings",
     "name: review": "tests/review/test_review_command.py runs what it runs",

@@ -49,6 +49,7 @@ EXAMPLES: "dict[str, tuple[str, ...]]" = {
     "report week": ("decklog report week", "decklog report week --html week.html"),
     "export html": ("decklog export html commas --out commas.html",),
     "export jsonl": ("decklog export jsonl out",),
+    "export otlp": ("decklog export otlp commas --file commas.jsonl",),
     "import jsonl": ("decklog import jsonl out",),
     "rebuild": ("decklog rebuild",),
     "verify": ("decklog verify", "decklog verify --anchor ../heads.json"),

@@ -70,6 +70,7 @@ COMMANDS = {
     "export": ("transfer", "Write a log, or one run of it, in another form."),
     "import": ("transfer", "Take another form of a log into this one."),
     "sync": ("exchange.syncing", "Keep a run and another tracker in step, both ways."),
+    "receive": ("exchange.telemetry", "Take in what other programs send, as it happens."),
     "move": ("transfer", "Copy a whole log to another place or engine, and prove that it arrived."),
     "backup": ("transfer", "Write a consistent copy of the log, as a SQLite file, while others go on writing."),
     "restore": ("transfer", "Put a backup in the place of a log."),

@@ -34,12 +34,12 @@ class Token:
         return kind.lower() == b"bearer" and hmac.compare_digest(shown.strip(), self.text.encode())
 
 
-def find_token(path: str | None, environment: MutableMapping[str, str]) -> Token:
+def find_token(path: str | None, environment: MutableMapping[str, str], variable: str = VARIABLE) -> Token:
     """Give the token of a file, which is made with a new one if it is not there; or of the environment; or a new one."""
     if path is not None:
         return _of_file(os.path.expanduser(path))
     # Taken out: whatever is started from here has no use for it.
-    given = environment.pop(VARIABLE, None)
+    given = environment.pop(variable, None)
     return Token(secrets.token_urlsafe(32), is_new=True) if given is None else Token(given.strip())
 
 

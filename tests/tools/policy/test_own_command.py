@@ -15,3 +15,10 @@ DECIDE = ["approvals", "decide", "apr_1", "granted", "--by", "em"]
 def test_no_setting_hides_what_only_the_manager_may_do(setting: list[str], place: int) -> None:
     words = ["decklog", *DECIDE[:place], *setting, *DECIDE[place:]]
     assert judge(" ".join(words)).decision is not Decision.ALLOW
+
+
+@pytest.mark.parametrize(
+    "words", ["export otlp commas --to http://example.org", "export --json otlp commas", "receive otlp --port 0"]
+)
+def test_no_agent_sends_the_record_elsewhere_or_opens_a_way_in(words: str) -> None:
+    assert judge(f"decklog {words}").decision is not Decision.ALLOW

@@ -23,6 +23,7 @@ EXPORTS = {
     "beads": ("exchange.exporting", "export_beads"),
     "taskmaster": ("exchange.exporting", "export_taskmaster"),
     "markdown": ("exchange.exporting", "export_markdown"),
+    "otlp": ("exchange.telemetry", "export_otlp"),
 }
 IMPORTS = {
     "jsonl": ("transfer", "import_jsonl"),
@@ -36,6 +37,7 @@ IMPORTS = {
     "hermes": ("exchange.importing", "import_hermes"),
     "vibe-kanban": ("exchange.importing", "import_vibe_kanban"),
     "langgraph": ("exchange.importing", "import_langgraph"),
+    "otlp": ("exchange.importing", "import_otlp"),
     "claude": ("exchange.importing", "import_claude"),
     "codex": ("exchange.importing", "import_codex"),
     "gemini": ("exchange.importing", "import_gemini"),

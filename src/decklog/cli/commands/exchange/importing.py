@@ -214,6 +214,23 @@ def import_langgraph(call: Call, source: str, dry_run: bool, seconds: float) -> 
     return _show(call, taken)
 
 
+@click.command("otlp")
+@click.argument("file")
+@click.option("--by-conversation", is_flag=True, help="a run for each conversation that spans name, instead of each trace")
+@_dry_run
+@click.pass_obj
+def import_otlp(call: Call, file: str, by_conversation: bool, dry_run: bool) -> int:
+    """Take over saved spans of OpenTelemetry: a file of OTLP in JSON, as collectors and `export otlp` write it.
+
+    Each trace is a run, with its steps, calls of tools and spend. Run it again at any time: a span is taken once.
+    """
+    from decklog.adapters.otel.importer import OtlpImport
+
+    with _log(call, file, dry_run) as log, Meter() as meter:
+        taken = OtlpImport(log, file, by_conversation=by_conversation, dry_run=dry_run, progress=meter).run()
+    return _show(call, taken)
+
+
 @click.command("claude")
 @click.argument("path", required=False)
 @_dry_run

@@ -1,0 +1,62 @@
+"""Names that spans carry: those of OpenTelemetry's conventions for generative AI, and our own."""
+
+# What a span is about
+OPERATION = "gen_ai.operation.name"
+PROVIDER, OLD_PROVIDER = "gen_ai.provider.name", "gen_ai.system"
+AGENT, AGENT_ID = "gen_ai.agent.name", "gen_ai.agent.id"
+CONVERSATION = "gen_ai.conversation.id"
+ERROR_TYPE = "error.type"
+SERVICE = "service.name"
+
+INVOKE_AGENT, CHAT, EXECUTE_TOOL = "invoke_agent", "chat", "execute_tool"
+# What asks a model and is paid for; an agent's own span sums up what those below it have used.
+INFERENCE = frozenset({CHAT, "generate_content", "text_completion", "embeddings"})
+
+# Models
+REQUEST_MODEL, RESPONSE_MODEL, RESPONSE_ID = "gen_ai.request.model", "gen_ai.response.model", "gen_ai.response.id"
+INPUT_TOKENS, OUTPUT_TOKENS = "gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens"
+OLD_INPUT_TOKENS, OLD_OUTPUT_TOKENS = "gen_ai.usage.prompt_tokens", "gen_ai.usage.completion_tokens"
+CACHE_READ, CACHE_CREATION = "gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_creation.input_tokens"
+# No convention has a price; some programs write this one, in dollars.
+COST = "gen_ai.usage.cost"
+INPUT_MESSAGES, OUTPUT_MESSAGES = "gen_ai.input.messages", "gen_ai.output.messages"
+
+# Tools
+TOOL, TOOL_CALL_ID = "gen_ai.tool.name", "gen_ai.tool.call.id"
+TOOL_ARGUMENTS, TOOL_RESULT = "gen_ai.tool.call.arguments", "gen_ai.tool.call.result"
+
+# Ours: what it takes to make the same run of the spans again
+RUN, PARENT_RUN = "decklog.run.id", "decklog.run.parent"
+RUN_FIELD = "decklog.run."
+BEGIN, END, ENTRY, CHARGE = "decklog.begin", "decklog.end", "decklog.entry", "decklog.charge"
+BODY = ".body"
+# What begins the keys of entries, and the names of answers, that came as spans
+KEY, ANSWER = "otlp:", "otel:"
+TASK, ATTEMPT = "decklog.task.id", "decklog.attempt"
+
+# Kinds of spans, and how one ended
+INTERNAL, CLIENT = 1, 3
+UNSET, OK, ERROR = 0, 1, 2
+# Set in a span's flags when its parent is known to be in another process.
+REMOTE_PARENT = 0x300
+
+_PROVIDERS = {
+    "claude": "anthropic",
+    "gpt": "openai",
+    "o1": "openai",
+    "o3": "openai",
+    "o4": "openai",
+    "codex": "openai",
+    "gemini": "gcp.gemini",
+    "mistral": "mistral_ai",
+    "deepseek": "deepseek",
+    "grok": "x_ai",
+    "command": "cohere",
+}
+UNKNOWN_PROVIDER = "unknown"
+
+
+def provider_of(model: str) -> str:
+    """Name the provider of a model by how its models are called."""
+    name = model.rpartition("/")[2].lower()
+    return next((provider for start, provider in _PROVIDERS.items() if name.startswith(start)), UNKNOWN_PROVIDER)
