@@ -175,8 +175,11 @@ class Store:
         if record_class.is_guarded and all(name in parameters for name in record_class.identity):
             self._compare(record_class, parameters)
         names, rows = db.rows(sql, parameters)
-        for row in rows:
-            self._record(record_class, names, row, "changed", note, redacted)
+        entries = [self._as_entry(record_class, names, row, "changed", note, redacted) for row in rows]
+        if len(entries) == 1:
+            self._writer.change(entries[0], new_stream=False)
+        elif entries:
+            self._writer.write(entries)
         return record_class.from_rows(names, rows)
 
     def _compare(self, record_class: "type[R]", bound: "Mapping[str, Any]") -> None:

@@ -38,12 +38,16 @@ class LessonIndex:
 
     def catch_up(self) -> None:
         """Index what came since the mark, in steps; where nothing can be written, leave it as it is."""
-        if self._db.read_only or self._db.is_reading:
-            return
-        while self._db.read(self._is_behind):
+        while self.can_step and self._db.read(self.is_behind):
             self._db.write(self._step)
 
-    def _is_behind(self) -> bool:
+    @property
+    def can_step(self) -> bool:
+        """Say whether something can be indexed here and now."""
+        return not (self._db.read_only or self._db.is_reading)
+
+    def is_behind(self) -> bool:
+        """Say whether something is not indexed yet. In a read or a transaction."""
         # A damaged log may have a stream without entries, which nothing can be indexed of.
         mark, head = self._span()
         return mark < head != 0
@@ -52,11 +56,13 @@ class LessonIndex:
     def following(self) -> "Iterator[LessonIndex]":
         """Index what is not yet, let the block write and index what it writes, and move the mark past it. In a transaction."""
         self._db.lock_stream(STREAM)
-        while self._is_behind():
+        while self.is_behind():
             self._step()
         yield self
-        _, head = self._span()
-        self._move(head)
+        # What the block wrote is known without a look; where it wrote nothing, the mark stands where it stood.
+        head = self._db.memo.get(("head", STREAM))
+        if head is not None and (seq := head[0] % _STREAM_SIZE):
+            self._set(seq, head[1])
 
     def put(self, lesson: Lesson) -> None:
         """Index a lesson by its terms if it holds, and in any case by its essence: it must be known when it is learned again."""
@@ -112,16 +118,20 @@ class LessonIndex:
         return Lesson.from_rows(names, rows)
 
     def _move(self, seq: int) -> None:
-        at = f"""
-            from entries e
-            join streams s on s.name = :stream and e.pos = s.no * {_STREAM_SIZE} + :seq
-        """
-        bound = {"mark": MARK, "stream": STREAM, "seq": seq}
-        mine = f"substr(name, 1, {len(MARK)}) = :mark"
-        moved = f"update lesson_marks set seq = :seq, name = (select :mark || e.hash {at}) where {mine}"
-        if seq and not self._db.count(moved, bound):
+        """Move the mark to an entry of the journal."""
+        at = self._db.one(
+            f"select e.hash from entries e join streams s on s.name = :stream and e.pos = s.no * {_STREAM_SIZE} + :seq",
+            {"stream": STREAM, "seq": seq},
+        )
+        if at is not None:
+            self._set(seq, at[0])
+
+    def _set(self, seq: int, entry_hash: str) -> None:
+        bound = {"name": MARK + entry_hash, "seq": seq, "mark": MARK}
+        moved = f"update lesson_marks set seq = :seq, name = :name where substr(name, 1, {len(MARK)}) = :mark"
+        if not self._db.count(moved, bound):
             self._db.count("delete from lesson_marks", {})
-            self._db.count(f"insert into lesson_marks (name, seq) select :mark || e.hash, :seq {at}", bound)
+            self._db.count("insert into lesson_marks (name, seq) values (:name, :seq)", {"name": bound["name"], "seq": seq})
 
 
 def terms_in_index(lesson: Lesson) -> list[str]:

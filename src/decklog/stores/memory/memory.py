@@ -86,9 +86,17 @@ class Memory(LessonProposals):
 
     def _hits(self, asked: "_Asked") -> Hits:
         asked.check()
-        LessonIndex(self._db).catch_up()
         neighbours, vector, warnings = self._asked(asked.query)
-        return Hits(self._db.read(lambda: self._best(asked, neighbours, vector)), warnings)
+        index = LessonIndex(self._db)
+        can_step = index.can_step
+
+        def look() -> list[Hit] | None:
+            return None if can_step and index.is_behind() else self._best(asked, neighbours, vector)
+
+        # In the same read as the answer: nearly always there is nothing to catch up with.
+        while (hits := self._db.read(look)) is None:
+            index.catch_up()
+        return Hits(hits, warnings)
 
     def _best(self, asked: "_Asked", neighbours: "Neighbours | NeighboursOnServer | None", vector: "list[float]") -> list[Hit]:
         question = ranking.Question(asked.query, self._now())
@@ -162,8 +170,6 @@ class Memory(LessonProposals):
         names = {f"id{number}": lesson_id for number, lesson_id in enumerate(lesson_ids)}
         among = ", ".join(f":{name}" for name in names)
         with LessonIndex(self._db).following():
-            # Locked in one order by all, two recalls of the same lessons wait for each other and never cross.
-            self._db.rows(f"select id from lessons where id in ({among}) order by id for update", names)
             changed = self._change_all(
                 Lesson,
                 f"""
