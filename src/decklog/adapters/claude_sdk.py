@@ -1,4 +1,4 @@
-"""The Claude Agent SDK on a log: its hooks and its messages put each session on record, and the policy is asked before a tool runs.
+"""The Claude Agent SDK on a log: its hooks and messages put each session on record, and the policy is asked before a tool runs.
 
 A session is recorded as one of Claude Code's own is, by the same ids: where its program has our hooks too, both are heard once.
 """
@@ -85,9 +85,7 @@ class DecklogSessions:
         given = options or ClaudeAgentOptions()
         return self._hooked(given, self._talk(given))
 
-    async def query(
-        self, *, prompt: Any, options: ClaudeAgentOptions | None = None, transport: Any = None
-    ) -> AsyncIterator[Any]:
+    async def query(self, *, prompt: Any, options: ClaudeAgentOptions | None = None, transport: Any = None) -> AsyncIterator[Any]:
         """Ask as the SDK's own `query` does, on record."""
         given = options or ClaudeAgentOptions()
         talk = self._talk(given)

@@ -4,6 +4,8 @@ import asyncio
 import logging
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Coroutine, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -34,6 +36,8 @@ from decklog import Decklog, Entry, EntryKind, Run, RunStatus
 from decklog.adapters.openai_agents import DecklogTracing
 from decklog.agents import recorded
 from tests.agents.fake_model import FakeModel, Step, Use
+from tests.db.processes import ROOT
+from tests.project.documents import blocks_of, variables
 
 CLIENTS: list[AsyncOpenAI] = []
 KINDS = ("input_tokens", "cache_read_tokens", "cache_create_tokens", "output_tokens")
@@ -266,6 +270,18 @@ def test_a_log_that_can_not_be_written_stops_nobody_and_gets_it_later(
     with Decklog.open(path) as log, DecklogTracing(log) as next_one:
         next_one.force_flush()
         assert only_run(log).status is RunStatus.COMPLETED
+        assert_paid(log, model)
+
+
+def test_the_guide_s_program_works(tmp_path: Path) -> None:
+    (block,) = (block for block in blocks_of(ROOT / "docs/how-to/openai-agents.md") if block.file_name)
+    with FakeModel({"none": [Step(uses=(Use("read", {"path": "test_clock.py"}),)), Step("It is test_clock.")]}) as model:
+        own = {**variables(tmp_path), "OPENAI_BASE_URL": f"{model.address}/v1", "OPENAI_API_KEY": "none"}
+        words = [sys.executable, "-c", block.text]
+        done = subprocess.run(words, cwd=tmp_path, env=own, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.returncode) == ("It is test_clock.\n", 0), done.stderr
+    with Decklog.open(tmp_path / "agents.db") as log:
+        assert (only_run(log).goal, only_run(log).status) == ("Find the flaky test", RunStatus.COMPLETED)
         assert_paid(log, model)
 
 

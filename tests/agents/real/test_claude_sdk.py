@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,8 @@ from decklog.adapters.claude_sdk import DecklogSessions
 from tests.agents.fake_model import FakeModel, Step
 from tests.agents.real.programs import DECKLOG, EVENTS, TOOLS, Claude, entries
 from tests.agents.real.test_claude import SCRIPT, SESSION
+from tests.db.processes import ROOT
+from tests.project.documents import blocks_of, variables
 
 RUN = f"claude-{SESSION}"
 TURNS = {"more": [Step("First.")]}
@@ -147,4 +151,18 @@ def test_where_no_transcript_is_kept_messages_tell_what_was_said_and_spent(desk:
         told = entries(log, RUN)
         assert [body for subtype, body in told if subtype == "said"] == ["Let me look.", "All done."]
         assert all(charge.cost_microdollars for charge in log.ledger.find(RUN))
+        desk.assert_paid(log)
+
+
+def test_the_guide_s_programs_work(desk: Claude) -> None:
+    for block in blocks_of(ROOT / "docs/how-to/claude-agent-sdk.md"):
+        own = {**variables(desk.home), **desk.environment, **desk._own}
+        words = [sys.executable, "-c", block.text]
+        done = subprocess.run(words, cwd=desk.folder, env=own, capture_output=True, text=True, timeout=90, check=False)
+        assert done.stdout.endswith("ResultMessage\n"), done.stderr
+    with Decklog.open(desk.folder / "agents.db") as log:
+        assert {(run.goal, run.status) for run in log.runs.find()} == {
+            ("Fix the flaky test", RunStatus.COMPLETED),
+            ("Which tests are flaky?", RunStatus.COMPLETED),
+        }
         desk.assert_paid(log)
