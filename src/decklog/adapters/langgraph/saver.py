@@ -191,6 +191,12 @@ class DecklogSaver(BaseCheckpointSaver[int]):
     def _value(self, record: GraphCheckpoint | GraphWrite) -> Any:
         return self.serde.loads_typed((record.encoding, self.log.states.graph_bytes(record.digest)))
 
+    def get_next_version(self, current: Any, channel: None) -> Any:
+        """Count on: in texts, where a thread came from a saver that counts in them."""
+        if isinstance(current, str):
+            return f"{int(current.partition('.')[0]) + 1:032}.{0:016}"
+        return super().get_next_version(current, channel)
+
     # Copying and removing
 
     def delete_thread(self, thread_id: str) -> None:

@@ -132,20 +132,29 @@ class Graphs(Store):
         """Keep a checkpoint; one of the same id is replaced."""
         within_lease(self._db, lambda: self._save_checkpoint(place, encoded, metadata))
 
-    def _save_checkpoint(self, place: "dict[str, Any]", encoded: Encoded, metadata: "dict[str, Any]") -> None:
+    def import_graph_checkpoint(
+        self, place: "dict[str, Any]", encoded: Encoded, metadata: "dict[str, Any]", saved_at: datetime
+    ) -> None:
+        """Keep a checkpoint that came from elsewhere, with its own time; one that is here stays as it is."""
         self._hold(place["run_id"])
+        image, redacted = self._checkpoint_image(place, encoded, metadata, saved_at)
+        self._add_new(GraphCheckpoint, image, redacted=redacted)
+
+    def _checkpoint_image(
+        self, place: "dict[str, Any]", encoded: Encoded, metadata: "dict[str, Any]", saved_at: datetime
+    ) -> "tuple[dict[str, Any], bool]":
+        """Give the columns of a checkpoint, and whether anything in them was redacted."""
         graph_run = metadata.get("run_id")
         named, is_cut = self._db.values.bind({**place, "graph_run_id": graph_run if isinstance(graph_run, str) else None})
         told, is_cleaned = self._metadata(metadata)
-        image = {
-            **named,
-            "encoding": encoded.encoding,
-            "digest": blobs.keep(self._db, encoded.content),
-            "saved_at": to_text(self._now()),
-            "metadata": told,
-            "redacted": int(encoded.redacted),
-        }
-        if self._add_new(GraphCheckpoint, image, redacted=is_cut or is_cleaned):
+        kept = {"encoding": encoded.encoding, "digest": blobs.keep(self._db, encoded.content)}
+        facts = {"saved_at": to_text(saved_at), "metadata": told, "redacted": int(encoded.redacted)}
+        return {**named, **kept, **facts}, is_cut or is_cleaned
+
+    def _save_checkpoint(self, place: "dict[str, Any]", encoded: Encoded, metadata: "dict[str, Any]") -> None:
+        self._hold(place["run_id"])
+        image, redacted = self._checkpoint_image(place, encoded, metadata, self._now())
+        if self._add_new(GraphCheckpoint, image, redacted=redacted):
             return
         self._change_all(
             GraphCheckpoint,
@@ -193,16 +202,9 @@ class Graphs(Store):
 
     def _save_writes(self, place: "dict[str, Any]", writes: "Sequence[tuple[int, str, Encoded]]", replace: bool) -> None:
         self._hold(place["run_id"])
-        for number, channel, encoded in writes:
-            named, is_cut = self._db.values.bind({**place, "number": number, "channel": channel})
-            image = {
-                **named,
-                "encoding": encoded.encoding,
-                "digest": blobs.keep(self._db, encoded.content),
-                "saved_at": to_text(self._now()),
-                "redacted": int(encoded.redacted),
-            }
-            if not self._add_new(GraphWrite, image, redacted=is_cut) and replace:
+        for told in writes:
+            image, redacted = self._write_image(place, told)
+            if not self._add_new(GraphWrite, image, redacted=redacted) and replace:
                 self._change_all(
                     GraphWrite,
                     """
@@ -214,6 +216,18 @@ class Graphs(Store):
                     """,
                     **image,
                 )
+
+    def import_graph_write(self, place: "dict[str, Any]", told: "tuple[int, str, Encoded]") -> None:
+        """Keep what a task wrote elsewhere; what is here stays as it is."""
+        self._hold(place["run_id"])
+        image, redacted = self._write_image(place, told)
+        self._add_new(GraphWrite, image, redacted=redacted)
+
+    def _write_image(self, place: "dict[str, Any]", told: "tuple[int, str, Encoded]") -> "tuple[dict[str, Any], bool]":
+        number, channel, encoded = told
+        named, is_cut = self._db.values.bind({**place, "number": number, "channel": channel})
+        kept = {"encoding": encoded.encoding, "digest": blobs.keep(self._db, encoded.content)}
+        return {**named, **kept, "saved_at": to_text(self._now()), "redacted": int(encoded.redacted)}, is_cut
 
     def graph_checkpoint(self, run_id: str, namespace: str, checkpoint_id: str | None) -> GraphCheckpoint | None:
         """Find a checkpoint by its id, or the newest of a namespace."""
