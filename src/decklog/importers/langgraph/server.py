@@ -98,8 +98,10 @@ def _are_plain(blobs: "list[Any]") -> bool:
 
 def _opened(blobs: "list[Any]") -> "dict[str, Any]":
     given = {channel: (kind, base64.b64decode(text or "")) for channel, kind, text in blobs}
-    read = {"msgpack": opened, "null": lambda _: None}
-    return {channel: read.get(kind, bytes)(data) for channel, (kind, data) in given.items()}
+    return {
+        channel: opened(data) if kind == "msgpack" else None if kind == "null" else data
+        for channel, (kind, data) in given.items()
+    }
 
 
 def _value(kind: str, text: "str | None") -> "Any":
