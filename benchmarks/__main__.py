@@ -25,6 +25,7 @@ ALL = (
     "history",
     "bazinga",
     "acp",
+    "langgraph",
 )
 
 

@@ -28,6 +28,8 @@ class Use:
     arguments: dict[str, Any]
     # Under which Codex offers the tools of a server.
     namespace: str | None = None
+    # One with a single `input` is one of Codex's own kind, unless it says otherwise.
+    is_function: bool = False
 
 
 @dataclass(frozen=True)
@@ -119,9 +121,10 @@ class FakeModel:
         if given.step.status != 200:
             _error(handler, given.step.status)
             return
-        content = _streamed(path, given)
+        is_whole = path.endswith(":generateContent") or (path in ("/v1/responses", fake_wires.CHAT) and not body.get("stream"))
+        content = _whole(path, given) if is_whole else _streamed(path, given)
         handler.send_response(200)
-        handler.send_header("content-type", "application/json" if path.endswith(":generateContent") else "text/event-stream")
+        handler.send_header("content-type", "application/json" if is_whole else "text/event-stream")
         handler.send_header("content-length", str(len(content)))
         handler.send_header("request-id", f"req_{given.answer_id}")
         handler.end_headers()
@@ -142,10 +145,17 @@ class FakeModel:
             return given
 
 
-def _streamed(path: str, given: Given) -> bytes:
-    """Write an answer as the one who asked at a path reads it."""
+def _whole(path: str, given: Given) -> bytes:
+    """Write an answer in one piece, for one who asked for that."""
     if path.endswith(":generateContent"):
         return json.dumps(next(fake_wires.google(given))).encode()
+    if path == fake_wires.CHAT:
+        return json.dumps(fake_wires.whole_chat(given)).encode()
+    return json.dumps([data for _, data in _responses(given)][-1]["response"]).encode()
+
+
+def _streamed(path: str, given: Given) -> bytes:
+    """Write an answer as the one who asked at a path reads it."""
     if fake_wires.is_google(path):
         return b"".join(f"data: {json.dumps(data)}\r\n\r\n".encode() for data in fake_wires.google(given))
     if path == fake_wires.CHAT:
@@ -242,7 +252,7 @@ def _responses(given: Given) -> Iterator[tuple[str, dict[str, Any]]]:
             "name": use.tool,
             "status": "completed",
         }
-        if "input" in use.arguments and len(use.arguments) == 1:
+        if "input" in use.arguments and len(use.arguments) == 1 and not use.is_function:
             output.append({"type": "custom_tool_call", **call, "input": use.arguments["input"]})
         else:
             named = {"namespace": use.namespace} if use.namespace else {}
@@ -250,10 +260,10 @@ def _responses(given: Given) -> Iterator[tuple[str, dict[str, Any]]]:
     for index, item in enumerate(output):
         yield "response.output_item.added", {"type": "response.output_item.added", "output_index": index, "item": item}
         yield "response.output_item.done", {"type": "response.output_item.done", "output_index": index, "item": item}
-    tokens = step.input_tokens + step.cache_read_tokens
+    tokens = step.input_tokens + step.cache_read_tokens + step.cache_create_tokens
     usage = {
         "input_tokens": tokens,
-        "input_tokens_details": {"cached_tokens": step.cache_read_tokens},
+        "input_tokens_details": {"cached_tokens": step.cache_read_tokens, "cache_write_tokens": step.cache_create_tokens},
         "output_tokens": step.output_tokens,
         "output_tokens_details": {"reasoning_tokens": 0},
         "total_tokens": tokens + step.output_tokens,

@@ -44,7 +44,22 @@ def google(given: "Given") -> Iterator[dict[str, Any]]:
 
 def chat(given: "Given") -> Iterator[dict[str, Any]]:
     """Give an answer as chunks of a chat completion."""
-    step, name = given.step, {"id": given.answer_id, "object": "chat.completion.chunk", "created": 1, "model": given.model}
+    name = {"id": given.answer_id, "object": "chat.completion.chunk", "created": 1, "model": given.model}
+    message, reason, usage = _chatted(given)
+    yield {**name, "choices": [{"index": 0, "delta": message, "finish_reason": None}]}
+    yield {**name, "choices": [{"index": 0, "delta": {}, "finish_reason": reason}]}
+    yield {**name, "choices": [], "usage": usage}
+
+
+def whole_chat(given: "Given") -> dict[str, Any]:
+    """Give an answer as one chat completion."""
+    name = {"id": given.answer_id, "object": "chat.completion", "created": 1, "model": given.model}
+    message, reason, usage = _chatted(given)
+    return {**name, "choices": [{"index": 0, "message": message, "finish_reason": reason}], "usage": usage}
+
+
+def _chatted(given: "Given") -> tuple[dict[str, Any], str, dict[str, Any]]:
+    step = given.step
     calls = [
         {
             "index": place,
@@ -54,9 +69,7 @@ def chat(given: "Given") -> Iterator[dict[str, Any]]:
         }
         for place, use in enumerate(step.uses)
     ]
-    delta = {"role": "assistant", **({"content": step.text} if step.text else {}), **({"tool_calls": calls} if calls else {})}
-    yield {**name, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
-    yield {**name, "choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls" if calls else "stop"}]}
+    message = {"role": "assistant", **({"content": step.text} if step.text else {}), **({"tool_calls": calls} if calls else {})}
     given_tokens = step.input_tokens + step.cache_read_tokens
     usage = {
         "prompt_tokens": given_tokens,
@@ -64,4 +77,4 @@ def chat(given: "Given") -> Iterator[dict[str, Any]]:
         "total_tokens": given_tokens + step.output_tokens,
         "prompt_tokens_details": {"cached_tokens": step.cache_read_tokens},
     }
-    yield {**name, "choices": [], "usage": usage}
+    return message, "tool_calls" if calls else "stop", usage

@@ -24,7 +24,9 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
 # For those who work on Decklog, not for those who work with it.
 OURS = {"dev", "bench", "browser", "editor", "site"}
-FOR_USERS = sorted(set(EXTRAS) - OURS - {"all"})
+# Kits that people build agents with, by what a program imports: too large to come with everything, and not there in most tests.
+KITS = {"openai-agents": "agents", "claude-agent-sdk": "claude_agent_sdk"}
+FOR_USERS = sorted(set(EXTRAS) - OURS - {"all", *KITS})
 LOCK = (ROOT / "requirements-dev.lock").read_text(encoding="utf-8")
 PINS = {canonicalize_name(name): Version(version) for name, version in re.findall(r"^([\w.-]+)==(\S+)", LOCK, re.MULTILINE)}
 
@@ -57,6 +59,14 @@ def test_an_extra_has_code_behind_it(extra: str) -> None:
     for requirement in required(extra):
         modules = modules_of(canonicalize_name(requirement.name))
         assert not words_of_ours().isdisjoint(modules), f"no code uses {requirement.name}"
+
+
+@pytest.mark.parametrize(("extra", "module"), KITS.items())
+def test_a_kit_has_an_adapter_which_nothing_else_imports(extra: str, module: str) -> None:
+    assert [requirement.name for requirement in required(extra)] == [extra]
+    importing = re.compile(rf"^(?:from|import) {module}\b", re.MULTILINE)
+    found = [path for path in (ROOT / "src").rglob("*.py") if importing.search(path.read_text(encoding="utf-8"))]
+    assert [path.parent.name for path in found] == ["adapters"]
 
 
 @cache

@@ -49,6 +49,10 @@ class Begun(Event):
     model: str | None = None
     transcript: str | None = None
     version: str | None = None
+    # What it is for, where somebody has said so; otherwise the first prompt tells.
+    goal: str | None = None
+    # The process that records it, where the session can't outlive that.
+    process: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,6 +128,7 @@ class Joined(Event):
     """A sub-agent ended; `agent_id` is its own."""
 
     text: str | None = None
+    outcome: Outcome = Outcome.OK
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,6 +156,8 @@ class Ended(Event):
     reason: str | None = None
     # The editor's connection that it ended with, if it was one; a session that goes on in a later one has not ended.
     connection: str | None = None
+    text: str | None = None
+    outcome: Outcome = Outcome.OK
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,4 +17,8 @@ def program(name: str) -> "Program":
         from decklog.agents import opencode
 
         return opencode
+    if name == "openai-agents":
+        from decklog.agents import openai_agents
+
+        return openai_agents
     return codex if name == "codex" else claude

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 _STREAM, _AT, _SUBTYPE, _KEY, _PAYLOAD = map(COLUMNS.index, ("stream", "at", "subtype", "key", "payload"))
 _GOAL_CHARACTERS = 200
+_STATUS = {Outcome.OK: RunStatus.COMPLETED, Outcome.FAILED: RunStatus.FAILED}
 _CALLS_LOOKED_AT = 1000
 
 
@@ -133,13 +134,13 @@ class Recorder:
             case Spawned():
                 self._spawn(event)
             case Joined():
-                self._end(event, event.text)
+                self._end(event)
             case Rested():
                 self._rest(event)
             case Ended():
                 if (event.reason != IMPORTED or self._is_imported(event)) and not self._goes_on(event):
                     self._close_calls(self.run_of(event), event)
-                    self._end(event, None, event.reason)
+                    self._end(event, event.reason)
             case _:
                 raise AssertionError(f"no such event: {event!r}")
 
@@ -180,9 +181,10 @@ class Recorder:
         if is_known and event.source == IMPORTED:
             # Whoever told of it first told how it began.
             return
-        run_id = self._ensure(event, transcript=event.transcript, source=event.source, **facts)
+        named = {"transcript": event.transcript, "source": event.source, "process": event.process}
+        run_id = self._ensure(event, goal=_one_line(event.goal), **named, **facts)
         if self._run_id is None and event.source != "compact":
-            self._take_up(run_id)
+            self._take_up(run_id, event.process)
         # Each start tells itself once: of two at the same moment there is no telling apart, and no need to.
         key = f"begun:{event.source}:{event.at.isoformat()}" if event.at else None
         shown = {"cwd": event.cwd, "model": event.model, "version": event.version, "transcript": event.transcript}
@@ -198,13 +200,20 @@ class Recorder:
             return False
         return True
 
-    def _take_up(self, run_id: str) -> None:
-        if self._log.runs.get(run_id).status in ENDED:
+    def _take_up(self, run_id: str, process: str | None) -> None:
+        run = self._log.runs.get(run_id)
+        status = RunStatus.ACTIVE if run.status in ENDED else None
+        metadata = None
+        if run.metadata.get("process") != process:
+            # Another process is at it now: that the one before is gone says nothing any more.
+            metadata = {name: value for name, value in run.metadata.items() if name != "process"}
+            metadata |= {"process": process} if process else {}
+        if status is not None or metadata is not None:
             self._flush()
-            self._log.runs.update(run_id, status=RunStatus.ACTIVE)
+            self._log.runs.update(run_id, status=status, metadata=metadata)
 
     def _prompt(self, event: Prompted) -> None:
-        goal = " ".join(storable(event.text).split())[:_GOAL_CHARACTERS]
+        goal = _one_line(event.text)
         run_id = self._ensure(event, goal=goal)
         run = self._log.runs.get(run_id)
         if self._run_id is None and goal and (event.by == "person" or event.agent_id) and _is_unnamed(run):
@@ -215,16 +224,16 @@ class Recorder:
             self._entry(event, EntryKind.INTERACTION, "prompt", event.text, key, agent=event.by)
 
     def _spawn(self, event: Spawned) -> None:
-        goal = event.task and " ".join(storable(event.task).split())[:_GOAL_CHARACTERS]
-        self._ensure(event, goal=goal or event.role or None, role=event.role)
+        self._ensure(event, goal=_one_line(event.task) or event.role or None, role=event.role)
 
-    def _end(self, event: Event, text: str | None, reason: str | None = None) -> None:
+    def _end(self, event: Joined | Ended, reason: str | None = None) -> None:
         run_id = self._ensure(event)
         if self._run_id is not None:
             self._entry(event, EntryKind.EVENT, "session", f"session ended: {reason or 'done'}", key_of("ended", event, reason))
         elif self._log.runs.get(run_id).status not in ENDED:
             self._flush()
-            self._log.runs.finish(run_id, summary=cut_of(storable(text))[0] if text else None)
+            summary = cut_of(storable(event.text))[0] if event.text else None
+            self._log.runs.finish(run_id, status=_STATUS.get(event.outcome, RunStatus.CANCELLED), summary=summary)
 
     def _is_imported(self, event: Event) -> bool:
         return self._run_id is None and self._log.runs.get(self._ensure(event)).metadata.get("source") == IMPORTED
@@ -342,6 +351,11 @@ class Recorder:
             elif "call" in facts:
                 calls[str(facts["call"])] = str(facts.get("tool") or "tool")
         return {call: tool for call, tool in reversed(calls.items()) if call not in ended}
+
+
+def _one_line(text: str | None) -> str | None:
+    """Give a text as a run's goal."""
+    return (" ".join(storable(text).split())[:_GOAL_CHARACTERS] or None) if text else None
 
 
 def _is_unnamed(run: "Run") -> bool:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 # Shorter ones share their page with others, whatever their length.
-_SHORTEST = 512
+SHORTEST = 512
 # So much of a value tells whether the rest is worth a try: pictures and archives are not.
 _SAMPLE = 16_384
 # The fastest: what is left after it takes two thirds as much at four times the price.
@@ -20,7 +20,7 @@ _CHECKSUM_BYTES = 4
 
 def packed(content: bytes) -> bytes:
     """Give bytes as they are to be kept."""
-    if len(content) < _SHORTEST:
+    if len(content) < SHORTEST:
         return content
     from zlib import compress, crc32
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -24,10 +24,12 @@ from decklog.agents.texts import storable
 from decklog.aio.log import AsyncDecklog
 from decklog.app import Decklog
 from decklog.errors import Invalid
-from decklog.importers.engine.landing import run_id_of
+from decklog.importers.engine import landing
 from decklog.stores.content.graphs import GraphCheckpoint, GraphWrite
 
 _KEPT_WHOLE = "counters_since_delta_snapshot"
+# A thread is named several times for each checkpoint.
+run_id_of = lru_cache(maxsize=1024)(landing.run_id_of)
 
 
 class DecklogSaver(BaseCheckpointSaver[int]):
@@ -188,6 +190,12 @@ class DecklogSaver(BaseCheckpointSaver[int]):
 
     def _value(self, record: GraphCheckpoint | GraphWrite) -> Any:
         return self.serde.loads_typed((record.encoding, self.log.states.graph_bytes(record.digest)))
+
+    def get_next_version(self, current: Any, channel: None) -> Any:
+        """Count on: in texts, where a thread came from a saver that counts in them."""
+        if isinstance(current, str):
+            return f"{int(current.partition('.')[0]) + 1:032}.{0:016}"
+        return super().get_next_version(current, channel)
 
     # Copying and removing
 

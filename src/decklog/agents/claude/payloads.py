@@ -2,6 +2,7 @@
 
 import os
 
+from decklog.agents.claude.results import RESULT, results_of
 from decklog.agents.events import (
     Begun,
     Called,
@@ -42,6 +43,8 @@ def events_of(payload: "Payload", at: "datetime | None") -> list[Event]:
     name = str(payload.get("hook_event_name") or "")
     agent = payload.get("agent_id")
     place: dict[str, Any] = {"session_id": session, "at": at, "agent_id": agent if isinstance(agent, str) and agent else None}
+    if name == RESULT:
+        return list(results_of(payload, place))
     read = _EVENTS.get(name)
     return [event for event in (read(payload, place) if read else _noted(name, payload, place),) if event is not None]
 
@@ -78,6 +81,7 @@ def _begun(payload: "Payload", place: "dict[str, Any]") -> Event:
         cwd=text_or_none(payload.get("cwd")),
         model=text_or_none(payload.get("model")),
         transcript=text_or_none(payload.get("transcript_path")),
+        process=text_or_none(payload.get("process")),
     )
 
 
@@ -170,7 +174,13 @@ def _rested(payload: "Payload", place: "dict[str, Any]") -> Event:
 
 
 def _ended(payload: "Payload", place: "dict[str, Any]") -> Event:
-    return Ended(**{**place, "agent_id": None}, reason=text_or_none(payload.get("reason")))
+    told, outcome = text_or_none(payload.get("text")), payload.get("outcome")
+    return Ended(
+        **{**place, "agent_id": None},
+        reason=text_or_none(payload.get("reason")),
+        text=told,
+        outcome=Outcome(outcome) if outcome in tuple(Outcome) else Outcome.OK,
+    )
 
 
 def _noted(name: str, payload: "Payload", place: "dict[str, Any]") -> Event:

@@ -3,12 +3,14 @@
 from typing import ClassVar
 
 from decklog.errors import Invalid
+from decklog.importers.engine import mapping_ahead
 from decklog.importers.engine.draft import Draft, describes
 from decklog.importers.engine.importing import Import
 from decklog.importers.engine.landing import run_id_of, told
 from decklog.importers.engine.report import Fate
 from decklog.importers.engine.row import EPOCH, Row, parsed_json, plain
 from decklog.importers.engine.source import Source
+from decklog.importers.langgraph.keeping import Keeping
 from decklog.importers.langgraph.msgpack import decoded
 from decklog.stores.journal.entry import EntryKind
 from decklog.stores.runs.run import Run, RunStatus
@@ -62,6 +64,15 @@ class LangGraphImport(Import):
         """Give rows by their keys, whatever order they were written in."""
         return source.rows(table, (*_PLACE, "task_id", "idx"))
 
+    def take(self, source: Source) -> None:
+        """Take the tables over; beside what anybody can read of them, what a graph goes on from."""
+        self._name_unknown(source)
+        keeping = Keeping(self.landing)
+        after = {"checkpoints": keeping.checkpoints, "writes": keeping.writes}
+        for table, mapping in self.mappings().items():
+            rows = mapping_ahead.rows_of(self, source, table, mapping)
+            self.landing.take_all(rows, mapping, source.count(table), after[table])
+
     def _run_of(self, row: Row, at: "datetime") -> str:
         """Place a row in the run of its thread, which begins with its first checkpoint."""
         thread = str(row.take("thread_id"))
@@ -76,6 +87,7 @@ class LangGraphImport(Import):
     def checkpoint(self, row: Row) -> Fate:
         """Take a checkpoint over: its channels, versions and metadata as one document."""
         document = _value(row, "checkpoint")
+        row.take("whole")
         at: datetime = _time_of(document)
         run_id = self._run_of(row, at)
         name, metadata = self._name(row, run_id), _metadata(row)

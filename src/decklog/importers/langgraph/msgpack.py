@@ -22,7 +22,12 @@ _SHORT_OBJECTS = {0xD4: 1, 0xD5: 2, 0xD6: 4, 0xD7: 8, 0xD8: 16}
 
 def decoded(data: bytes, depth: int = 0) -> "Any":
     """Read one value, which must be all there is."""
-    reader = _Reader(data, depth)
+    return decoded_by(Reader, data, depth)
+
+
+def decoded_by(how: "type[Reader]", data: bytes, depth: int = 0) -> "Any":
+    """Read one value in a way of one's own."""
+    reader = how(data, depth)
     try:
         value = reader.value()
     except (struct.error, IndexError, UnicodeDecodeError) as problem:
@@ -32,7 +37,9 @@ def decoded(data: bytes, depth: int = 0) -> "Any":
     return value
 
 
-class _Reader:
+class Reader:
+    """Reads values one after the other."""
+
     def __init__(self, data: bytes, depth: int) -> None:
         self._data = data
         self._depth = depth

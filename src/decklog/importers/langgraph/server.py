@@ -11,6 +11,7 @@ from decklog.errors import Invalid
 from decklog.importers.engine.row import parsed_json, plain
 from decklog.importers.engine.source import Source
 from decklog.importers.langgraph.msgpack import decoded
+from decklog.importers.langgraph.repacking import opened
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,14 +75,33 @@ class ServerCheckpoints(Source):
 
 def _checkpoint(cells: "tuple[Any, ...]") -> "dict[str, Any]":
     thread, below, name, parent, text, metadata, kept = cells
-    document = parsed_json(text)
+    document, whole = parsed_json(text), None
     if isinstance(document, dict):
         values = document.get("channel_values")
-        told = {channel: _value(kind, blob) for channel, kind, blob in json.loads(kept or "[]") if kind != "empty"}
-        document["channel_values"] = {**(values if isinstance(values, dict) else {}), **told}
+        values = values if isinstance(values, dict) else {}
+        blobs = [one for one in json.loads(kept or "[]") if one[1] != "empty"]
+        whole = {**document, "channel_values": {**values, **_opened(blobs)}} if _are_plain(blobs) else None
+        document["channel_values"] = {**values, **{channel: _value(kind, blob) for channel, kind, blob in blobs}}
         text = json.dumps(document)
     place = {"thread_id": thread, "checkpoint_ns": below, "checkpoint_id": name, "parent_checkpoint_id": parent}
-    return {**place, "type": "json", "checkpoint": text, "metadata": metadata}
+    return {**place, "type": "json", "checkpoint": text, "metadata": metadata, "whole": whole}
+
+
+def _are_plain(blobs: "list[Any]") -> bool:
+    """Say whether all values can be put into one document again, as a graph reads it."""
+    try:
+        _opened(blobs)
+    except Invalid:
+        return False
+    return all(kind in ("msgpack", "null", "bytes") for _, kind, _ in blobs)
+
+
+def _opened(blobs: "list[Any]") -> "dict[str, Any]":
+    given = {channel: (kind, base64.b64decode(text or "")) for channel, kind, text in blobs}
+    return {
+        channel: opened(data) if kind == "msgpack" else None if kind == "null" else data
+        for channel, (kind, data) in given.items()
+    }
 
 
 def _value(kind: str, text: "str | None") -> "Any":

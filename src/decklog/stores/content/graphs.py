@@ -7,6 +7,7 @@ taken the secrets out.
 from dataclasses import field
 from datetime import datetime
 
+from decklog.clock import to_text
 from decklog.dataclass import dataclass
 from decklog.db.where import Where
 from decklog.errors import NotFound
@@ -15,6 +16,7 @@ from decklog.records import Page, Record
 from decklog.stores.base import Store
 from decklog.stores.journal import blobs
 from decklog.stores.of_run import lock_run
+from decklog.values import to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +34,10 @@ else:
     Encoded = namedtuple("Encoded", "encoding content redacted")
 
 _PAGE = 100
+# What LangGraph tells of a checkpoint by itself, and its words for where one comes from.
+_OWN = ("source", "step", "parents")
+_SOURCES = frozenset(["input", "loop", "update", "fork"])
+_INSERTS: "dict[type[Record], str]" = {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,61 +132,102 @@ class Graphs(Store):
         """Keep a checkpoint; one of the same id is replaced."""
         within_lease(self._db, lambda: self._save_checkpoint(place, encoded, metadata))
 
-    def _save_checkpoint(self, place: "dict[str, Any]", encoded: Encoded, metadata: "dict[str, Any]") -> None:
-        lock_run(self._db, place["run_id"])
+    def import_graph_checkpoint(
+        self, place: "dict[str, Any]", encoded: Encoded, metadata: "dict[str, Any]", saved_at: datetime
+    ) -> None:
+        """Keep a checkpoint that came from elsewhere, with its own time; one that is here stays as it is."""
+        self._hold(place["run_id"])
+        image, redacted = self._checkpoint_image(place, encoded, metadata, saved_at)
+        self._add_new(GraphCheckpoint, image, redacted=redacted)
+
+    def _checkpoint_image(
+        self, place: "dict[str, Any]", encoded: Encoded, metadata: "dict[str, Any]", saved_at: datetime
+    ) -> "tuple[dict[str, Any], bool]":
+        """Give the columns of a checkpoint, and whether anything in them was redacted."""
         graph_run = metadata.get("run_id")
+        named, is_cut = self._db.values.bind({**place, "graph_run_id": graph_run if isinstance(graph_run, str) else None})
+        told, is_cleaned = self._metadata(metadata)
+        kept = {"encoding": encoded.encoding, "digest": blobs.keep(self._db, encoded.content)}
+        facts = {"saved_at": to_text(saved_at), "metadata": told, "redacted": int(encoded.redacted)}
+        return {**named, **kept, **facts}, is_cut or is_cleaned
+
+    def _save_checkpoint(self, place: "dict[str, Any]", encoded: Encoded, metadata: "dict[str, Any]") -> None:
+        self._hold(place["run_id"])
+        image, redacted = self._checkpoint_image(place, encoded, metadata, self._now())
+        if self._add_new(GraphCheckpoint, image, redacted=redacted):
+            return
         self._change_all(
             GraphCheckpoint,
             """
-            insert into graph_checkpoints
-              (run_id, namespace, checkpoint_id, thread_id, parent_id, encoding, digest, metadata, graph_run_id,
-               redacted, saved_at)
-            values (:run_id, :namespace, :checkpoint_id, :thread_id, :parent_id, :encoding, :digest, :metadata, :graph_run_id,
-                    :redacted, :now)
-            on conflict (run_id, namespace, checkpoint_id) do update set
+            update graph_checkpoints set
               parent_id = :parent_id, encoding = :encoding, digest = :digest, metadata = :metadata,
-              graph_run_id = :graph_run_id, redacted = :redacted, saved_at = :now
+              graph_run_id = :graph_run_id, redacted = :redacted, saved_at = :saved_at
+             where run_id = :run_id and namespace = :namespace and checkpoint_id = :checkpoint_id
             returning *
             """,
-            **place,
-            encoding=encoded.encoding,
-            digest=blobs.keep(self._db, encoded.content),
-            metadata=metadata,
-            graph_run_id=graph_run if isinstance(graph_run, str) else None,
-            redacted=encoded.redacted,
-            now=self._now(),
+            **{**image, "metadata": metadata},
         )
+
+    def _hold(self, run_id: str) -> None:
+        """Make this transaction the only one that writes to a run; what is remembered of it was found out while it was."""
+        if self._db.locks_rows or ("head", run_id) not in self._db.memo:
+            lock_run(self._db, run_id)
+
+    def _metadata(self, metadata: "dict[str, Any]") -> tuple[str, bool]:
+        """Write what is told of a checkpoint. What a framework says of its own accord needs no look for secrets."""
+        if metadata.get("source") in _SOURCES and type(metadata.get("step")) is int and not metadata.get("parents"):
+            own = {name: metadata[name] for name in _OWN if name in metadata}
+            if len(own) == len(metadata):
+                return to_json(own), False
+        return self._db.values.json("metadata", metadata)
+
+    def _add_new(self, record_class: "type[Record]", image: "dict[str, Any]", *, redacted: bool) -> bool:
+        """Insert a row whose values are fit for their columns, and its entry; False when one of its key is there.
+
+        A digest and a time are no secrets, and what comes back from an insert is known before.
+        """
+        sql = _INSERTS.get(record_class)
+        if sql is None:
+            names, values = ", ".join(image), ", ".join(f":{name}" for name in image)
+            sql = f"insert into {record_class.table} ({names}) values ({values}) on conflict do nothing"
+            sql = _INSERTS.setdefault(record_class, sql)
+        if not self._db.count(sql, image):
+            return False
+        self._record(record_class, tuple(image), tuple(image.values()), "added", None, redacted)
+        return True
 
     def save_graph_writes(self, place: "dict[str, Any]", writes: "Sequence[tuple[int, str, Encoded]]", *, replace: bool) -> None:
         """Keep what a task wrote, each by its number and channel; what is there already stays, unless it is to be replaced."""
         within_lease(self._db, lambda: self._save_writes(place, writes, replace))
 
     def _save_writes(self, place: "dict[str, Any]", writes: "Sequence[tuple[int, str, Encoded]]", replace: bool) -> None:
-        lock_run(self._db, place["run_id"])
-        otherwise = (
-            "update set channel = :channel, encoding = :encoding, digest = :digest, redacted = :redacted, saved_at = :now"
-            if replace
-            else "nothing"
-        )
-        for number, channel, encoded in writes:
-            self._change_all(
-                GraphWrite,
-                f"""
-                insert into graph_writes
-                  (run_id, namespace, checkpoint_id, task_id, number, task_path, channel, encoding, digest, redacted, saved_at)
-                values (:run_id, :namespace, :checkpoint_id, :task_id, :number, :task_path, :channel, :encoding, :digest,
-                        :redacted, :now)
-                on conflict (run_id, namespace, checkpoint_id, task_id, number) do {otherwise}
-                returning *
-                """,
-                **place,
-                number=number,
-                channel=channel,
-                encoding=encoded.encoding,
-                digest=blobs.keep(self._db, encoded.content),
-                redacted=encoded.redacted,
-                now=self._now(),
-            )
+        self._hold(place["run_id"])
+        for told in writes:
+            image, redacted = self._write_image(place, told)
+            if not self._add_new(GraphWrite, image, redacted=redacted) and replace:
+                self._change_all(
+                    GraphWrite,
+                    """
+                    update graph_writes set
+                      channel = :channel, encoding = :encoding, digest = :digest, redacted = :redacted, saved_at = :saved_at
+                     where run_id = :run_id and namespace = :namespace and checkpoint_id = :checkpoint_id
+                       and task_id = :task_id and number = :number
+                    returning *
+                    """,
+                    **image,
+                )
+
+    def import_graph_write(self, place: "dict[str, Any]", told: "tuple[int, str, Encoded]") -> None:
+        """Keep what a task wrote elsewhere; what is here stays as it is."""
+        self._hold(place["run_id"])
+        image, redacted = self._write_image(place, told)
+        self._add_new(GraphWrite, image, redacted=redacted)
+
+    def _write_image(self, place: "dict[str, Any]", told: "tuple[int, str, Encoded]") -> "tuple[dict[str, Any], bool]":
+        number, channel, encoded = told
+        named, is_cut = self._db.values.bind({**place, "number": number, "channel": channel})
+        kept = {"encoding": encoded.encoding, "digest": blobs.keep(self._db, encoded.content)}
+        return {**named, **kept, "saved_at": to_text(self._now()), "redacted": int(encoded.redacted)}, is_cut
 
     def graph_checkpoint(self, run_id: str, namespace: str, checkpoint_id: str | None) -> GraphCheckpoint | None:
         """Find a checkpoint by its id, or the newest of a namespace."""

@@ -1,6 +1,6 @@
 """Bytes kept once, under their digest: long texts, documents and the contents of artifacts."""
 
-from decklog.db.packing import packed, unpacked
+from decklog.db.packing import SHORTEST, packed, unpacked
 from decklog.errors import Damaged
 
 TYPE_CHECKING = False
@@ -17,7 +17,7 @@ def keep(db: "Database", content: bytes, digest: str | None = None) -> str:
 
     digest = digest or sha256(content).hexdigest()
     bound = {"digest": digest, "size": len(content), "bytes": content}
-    if db.packs_blobs:
+    if db.packs_blobs and len(content) >= SHORTEST:
         if db.one("select 1 from blobs where digest = :digest", {"digest": digest}) is not None:
             return digest
         bound["bytes"] = packed(content)

@@ -1,0 +1,170 @@
+"""What a trace of the OpenAI Agents SDK tells, as events: a trace is a session, an agent that a tool runs a sub-agent."""
+
+from decklog.agents.events import (
+    Answered,
+    Begun,
+    Called,
+    Ended,
+    Event,
+    Joined,
+    Noted,
+    Outcome,
+    Prompted,
+    Returned,
+    Said,
+    Spawned,
+)
+from decklog.agents.texts import as_text, as_time, text_or_none, whole
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from datetime import datetime
+    from typing import Any
+
+    Payload = dict[str, Any]
+    Place = dict[str, Any]
+
+
+def events_of(payload: "Payload", at: "datetime | None") -> list[Event]:
+    """Give what a payload tells; of a kind that is not known, that it was there."""
+    name = str(payload.get("hook_event_name") or "")
+    place: Place = {
+        "session_id": str(payload["session_id"]),
+        "at": as_time(payload.get("at")) or at,
+        "agent_id": text_or_none(payload.get("agent_id")),
+    }
+    return list(_EVENTS.get(name, _other)(payload, place))
+
+
+def _begun(payload: "Payload", place: "Place") -> "Iterator[Event]":
+    yield Begun(
+        **place,
+        source=str(payload.get("source") or "startup"),
+        cwd=text_or_none(payload.get("cwd")),
+        goal=text_or_none(payload.get("goal")),
+        process=text_or_none(payload.get("process")),
+        version=text_or_none(payload.get("version")),
+    )
+    if facts := {name: payload[name] for name in ("workflow", "group", "metadata") if payload.get(name)}:
+        yield Noted(**place, name="trace", text=as_text(payload.get("workflow")), facts=facts, note_id="trace")
+
+
+def _ended(payload: "Payload", place: "Place") -> "Iterator[Event]":
+    yield Ended(**place, outcome=_outcome(payload), text=text_or_none(payload.get("text")), reason=payload.get("outcome"))
+
+
+def _agent_begun(payload: "Payload", place: "Place") -> "Iterator[Event]":
+    name = as_text(payload.get("name")) or "agent"
+    if payload.get("is_below"):
+        yield Spawned(**place, role=name)
+    span = payload.get("span")
+    facts = {"step": span, "tools": payload.get("tools"), "handoffs": payload.get("handoffs")}
+    yield Noted(**place, name="step", text=name, facts=facts, note_id=f"step:{span}")
+
+
+def _agent_ended(payload: "Payload", place: "Place") -> "Iterator[Event]":
+    name, span, outcome = as_text(payload.get("name")) or "agent", payload.get("span"), _outcome(payload)
+    facts = {"step": span, "name": name, "outcome": outcome.value}
+    text = as_text(payload.get("error")) or f"{name}: {outcome.value}"
+    yield Noted(**place, name="step.ended", text=text, facts=facts, note_id=f"step-ended:{span}")
+
+
+def _joined(payload: "Payload", place: "Place") -> "Iterator[Event]":
+    yield Joined(**place, outcome=_outcome(payload), text=text_or_none(payload.get("text")))
+
+
+def _called(payload: "Payload", place: "Place") -> "Iterator[Event]":
+    arguments = payload.get("arguments")
+    yield Called(
+        **place,
+        call_id=str(payload["span"]),
+        tool=as_text(payload.get("name")) or "tool",
+        arguments=arguments if isinstance(arguments, dict) else {"input": arguments},
+    )
+
+
+def _returned(payload: "Payload", place: "Place") -> "Iterator[Event]":
+    yield Returned(
+        **place,
+        call_id=str(payload["span"]),
+        tool=text_or_none(payload.get("name")),
+        outcome=_outcome(payload),
+        output=as_text(payload.get("error")) or as_text(payload.get("output")),
+        facts={name: payload[name] for name in ("arguments", "mcp") if payload.get(name)},
+    )
+
+
+def _answered(payload: "Payload", place: "Place") -> "Iterator[Event]":
+    span, answer = str(payload["span"]), str(payload.get("answer") or payload["span"])
+    for number, text in payload.get("prompts") or ():
+        yield Prompted(**place, prompt_id=f"{place['agent_id'] or place['session_id']}:{number}", text=as_text(text))
+    for number, text in enumerate(payload.get("said") or (), 1):
+        yield Said(**place, text=as_text(text), message_id=answer if number == 1 else f"{answer}:{number}")
+    if payload.get("error") or _outcome(payload) is not Outcome.OK:
+        text = as_text(payload.get("error")) or _outcome(payload).value
+        yield Noted(**place, name="error", text=text, facts={"model": payload.get("model")}, note_id=f"error:{span}")
+    usage = payload.get("usage")
+    if isinstance(usage, dict):
+        yield from _paid(usage, answer, as_text(payload.get("model")) or "unknown", place)
+
+
+def _paid(usage: "Payload", answer: str, model: str, place: "Place") -> "Iterator[Event]":
+    """Read the four kinds of tokens: those from and into a cache are counted among the input there."""
+    details = usage.get("input_tokens_details")
+    details = details if isinstance(details, dict) else {}
+    given, read, created = whole(usage.get("input_tokens")), whole(details.get("cached_tokens")), 0
+    created = whole(details.get("cache_write_tokens"))
+    output = whole(usage.get("output_tokens"))
+    if given or read or created or output:
+        yield Answered(
+            **place,
+            answer_id=answer,
+            model=model,
+            input_tokens=max(0, given - read - created),
+            cache_read_tokens=read,
+            cache_create_tokens=created,
+            output_tokens=output,
+        )
+
+
+def _guardrail(payload: "Payload", place: "Place") -> "Iterator[Event]":
+    name, is_tripped = as_text(payload.get("name")) or "guardrail", bool(payload.get("triggered"))
+    outcome = _outcome(payload)
+    told = "tripped" if is_tripped else "passed" if outcome is Outcome.OK else outcome.value
+    facts = {"guardrail": name, "triggered": is_tripped, "outcome": outcome.value, "error": payload.get("error")}
+    yield Noted(**place, name="guardrail", text=f"{name}: {told}", facts=facts, note_id=f"guardrail:{payload.get('span')}")
+
+
+def _handoff(payload: "Payload", place: "Place") -> "Iterator[Event]":
+    facts = {name: payload.get(name) for name in ("from", "to", "error")}
+    text = f"{as_text(payload.get('from')) or 'agent'} → {as_text(payload.get('to')) or 'nobody'}"
+    yield Noted(**place, name="handoff", text=text, facts=facts, note_id=f"handoff:{payload.get('span')}")
+
+
+def _other(payload: "Payload", place: "Place") -> "Iterator[Event]":
+    known = ("session_id", "agent_id", "hook_event_name", "at", "name")
+    facts = {name: value for name, value in payload.items() if name not in known}
+    name = str(payload.get("hook_event_name") or "unknown")
+    note = f"{name}:{payload['span']}" if payload.get("span") else None
+    yield Noted(**place, name=name, text=text_or_none(payload.get("name")), facts=facts, note_id=note)
+
+
+def _outcome(payload: "Payload") -> Outcome:
+    found = payload.get("outcome")
+    return Outcome(found) if found in tuple(Outcome) else Outcome.OK
+
+
+_EVENTS: "dict[str, Callable[[Payload, Place], Iterator[Event]]]" = {
+    "trace": _begun,
+    "trace.ended": _ended,
+    "agent": _agent_begun,
+    "agent.ended": _agent_ended,
+    "agent.joined": _joined,
+    "function": _called,
+    "function.ended": _returned,
+    "response.ended": _answered,
+    "generation.ended": _answered,
+    "guardrail.ended": _guardrail,
+    "handoff.ended": _handoff,
+}

@@ -1,0 +1,107 @@
+"""What a graph needs to go on from an imported thread: LangGraph's own bytes, without secrets, where its saver on a log looks."""
+
+from decklog import redact
+from decklog.errors import Invalid
+from decklog.importers.engine.landing import run_id_of
+from decklog.importers.engine.report import Fate
+from decklog.importers.engine.row import EPOCH, Row, parsed_json
+from decklog.importers.langgraph.repacking import closed, opened
+from decklog.stores.content.graphs import Encoded
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime
+    from typing import Any
+
+    from decklog.importers.engine.landing import Landing
+
+_LEFT = (Fate.KEPT, Fate.REFUSED)
+# LangGraph's own maps, whose order says nothing: from either saver they are written in the same.
+_MAPS = ("channel_values", "channel_versions", "versions_seen")
+_AS_THEY_ARE = ("null", "bytes", "bytearray")
+
+
+class Keeping:
+    """Keeps what came of a batch of rows; what is here already stays as it is."""
+
+    def __init__(self, landing: "Landing") -> None:
+        self._landing = landing
+        self._log = landing.log
+
+    def checkpoints(self, taken: "list[tuple[Row, Fate]]") -> None:
+        """Keep checkpoints that can be read without running anything."""
+        for row, fate in taken:
+            document = None if fate in _LEFT else _document(row.columns)
+            if isinstance(document, dict) and isinstance(document.get("channel_values"), dict):
+                metadata = parsed_json(_text(row.columns.get("metadata")))
+                place = {**_place(row), "parent_id": row.columns.get("parent_checkpoint_id")}
+                place["thread_id"] = str(row.columns["thread_id"])
+                told = metadata if isinstance(metadata, dict) else {}
+                self._log.states.import_graph_checkpoint(place, _encoded(_ordered(document)), told, _time_of(document))
+
+    def writes(self, taken: "list[tuple[Row, Fate]]") -> None:
+        """Keep what was written after them."""
+        for row, fate in taken:
+            encoded = None if fate in _LEFT else _value(row.columns)
+            place = _place(row)
+            # A write of a thread that has no checkpoint is kept with its row, and told as known when it comes again.
+            if encoded is not None and self._landing.has_run(place["run_id"]):
+                named = {name: str(row.columns.get(name) or "") for name in ("task_id", "task_path")}
+                told = (int(row.columns["idx"]), str(row.columns["channel"]), encoded)
+                self._log.states.import_graph_write({**place, **named}, told)
+
+
+def _place(row: Row) -> "dict[str, Any]":
+    columns = row.columns
+    return {
+        "run_id": run_id_of(str(columns["thread_id"])),
+        "namespace": str(columns.get("checkpoint_ns") or ""),
+        "checkpoint_id": str(columns["checkpoint_id"]),
+    }
+
+
+def _document(columns: "dict[str, Any]") -> "Any":
+    """Take a checkpoint apart: one of a file by its bytes, one of a server as that was put together."""
+    if (whole := columns.get("whole")) is not None:
+        return whole
+    data = columns.get("checkpoint")
+    return _opened(data) if columns.get("type") == "msgpack" and isinstance(data, bytes) else None
+
+
+def _value(columns: "dict[str, Any]") -> "Encoded | None":
+    kind, data = columns.get("type"), columns.get("value")
+    if kind in _AS_THEY_ARE:
+        return Encoded(kind, data if isinstance(data, bytes) else b"", False)
+    if kind != "msgpack" or not isinstance(data, bytes):
+        return None
+    found = _opened(data)
+    return None if found is NotImplemented else _encoded(found)
+
+
+def _opened(data: bytes) -> "Any":
+    try:
+        return opened(data)
+    except Invalid:
+        return NotImplemented  # it is kept with its row
+
+
+def _encoded(value: "Any") -> Encoded:
+    clean, changed = redact.scan_value(value)
+    return Encoded("msgpack", closed(clean), changed)
+
+
+def _ordered(document: "dict[str, Any]") -> "dict[str, Any]":
+    told = {name: document[name] for name in sorted(document, key=str)}
+    for name in _MAPS:
+        if isinstance(found := told.get(name), dict):
+            told[name] = {channel: found[channel] for channel in sorted(found, key=str)}
+    return told
+
+
+def _text(data: object) -> object:
+    return data.decode("utf-8", "replace") if isinstance(data, bytes) else data
+
+
+def _time_of(document: "dict[str, Any]") -> "datetime":
+    at: datetime = Row("checkpoints", "", document).time("ts", EPOCH)
+    return at
