@@ -52,6 +52,8 @@ class SqliteDatabase(Database):
         self.connections = connections
         self._transactions = Transactions(connections)
         self.memo = self._transactions.memo
+        # Called by every verb, so without a step in between.
+        self.write, self.read = self._transactions.write, self._transactions.read  # type: ignore[method-assign]
         self._names: Statements[tuple[str, ...]] = Statements()
         self._watching: Watcher | None = None
         self._opening_watcher = allocate_lock()
