@@ -88,6 +88,9 @@ class Values:
         for name, value in parameters.items():
             if value is None or (kind := type(value)) is int or (kind is str and value in clean):
                 continue
+            if kind is datetime:
+                bound[name] = self._time(name, value)
+                continue
             bound[name], changed = self.text(name, value) if kind is str else self.one(name, value)
             redacted = redacted or changed
         return redacted

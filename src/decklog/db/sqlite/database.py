@@ -116,7 +116,11 @@ class SqliteDatabase(Database):
             cursor = self._execute(sql, parameters)
             names = self._names.get(sql)
             if names is None:
-                names = self._describe(cursor, sql)
+                first = cursor.fetchone()
+                if first is None:
+                    return (), []  # no row came, so nobody needs the names yet
+                names = self._names.keep(sql, tuple(column[0] for column in cursor.get_description()))
+                return names, [first, *cursor.fetchall()]
             return names, cursor.fetchall()
         except apsw.Error as problem:
             raise errors.translate(problem, self.target) from problem
@@ -131,13 +135,6 @@ class SqliteDatabase(Database):
         except UnicodeDecodeError as problem:
             raise errors.not_text(self.target) from problem
         return rows[0] if rows else None
-
-    def _describe(self, cursor: apsw.Cursor, sql: str) -> tuple[str, ...]:
-        try:
-            names = tuple(column[0] for column in cursor.get_description())
-        except apsw.ExecutionCompleteError:
-            return ()  # no row came, so nobody needs the names yet
-        return self._names.keep(sql, names)
 
     def count(self, sql: str, parameters: "Mapping[str, Any]") -> int:
         text, ordered = self._spelled.get(sql) or self._spell(sql)
@@ -350,7 +347,10 @@ def _decoded(kind: str, value: "Any") -> "Any":
 def _in_order(names: list[str]) -> "Callable[[Mapping[str, Any]], Any]":
     if len(names) > 1:
         return itemgetter(*names)
-    return lambda parameters: tuple(parameters[name] for name in names)
+    if not names:
+        return lambda _: ()
+    [name] = names
+    return lambda parameters: (parameters[name],)
 
 
 def open_sqlite(
