@@ -1,12 +1,15 @@
 """SHA-256, without loading a cryptographic library for the few digests of a short call."""
 
+import sys
+
 try:
-    from _sha2 import sha256 as _plain  # type: ignore[import-not-found]
-except ImportError:  # before Python 3.12
-    try:
+    # By version: to look for a module that is not there takes longer than to load the one that is.
+    if sys.version_info >= (3, 12):
+        from _sha2 import sha256 as _plain  # type: ignore[import-not-found]
+    else:
         from _sha256 import sha256 as _plain  # type: ignore[import-not-found]
-    except ImportError:
-        from hashlib import sha256 as _plain
+except ImportError:
+    from hashlib import sha256 as _plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
