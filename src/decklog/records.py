@@ -152,16 +152,17 @@ class Record:
             # It reads a row in a way of its own.
             return [cls.from_row(names, row) for row in rows]
         made: list[Self] = []
-        held: tuple[str, ...] | None = None
-        for row in rows:
-            if held is None:
-                # The first one finds out what each column is called.
-                made.append(cls.from_row(names, row))
-                held = cls._places.get(names)  # type: ignore[attr-defined]
-                continue
-            record = cls.__new__(cls)
-            record.__dict__[_ROW] = held, row
-            made.append(record)
+        rest = iter(rows)
+        for row in rest:
+            # The first one finds out what each column is called.
+            made.append(cls.from_row(names, row))
+            held = cls._places.get(names)  # type: ignore[attr-defined]
+            if held is not None:
+                new = cls.__new__
+                for each in rest:
+                    record = new(cls)
+                    record.__dict__[_ROW] = held, each
+                    made.append(record)
         return made
 
     @classmethod

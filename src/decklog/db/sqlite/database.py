@@ -103,7 +103,7 @@ class SqliteDatabase(Database):
 
     def _execute(self, sql: str, parameters: "Mapping[str, Any]") -> apsw.Cursor:
         turn = self._transactions
-        is_mine = turn.owner == get_ident() or turn.is_held()
+        is_mine = turn.owner == get_ident() or (turn.block is not None and turn.is_held())
         connection = self.connections.writer if is_mine else self.connections.readers.mine().connection
         text, ordered = self._spelled.get(sql) or self._spell(sql)
         try:
@@ -247,9 +247,9 @@ class SqliteDatabase(Database):
         return marks.catch_up(self, stream_no, search.INDEX, going_on=going_on)
 
     def search(self, select: str, words: str, **narrowing: "Any") -> "tuple[tuple[str, ...], list[Row]]":
-        from decklog.db.sqlite import search
+        from decklog.db.sqlite.search import search
 
-        return search.search(self, select, words, **narrowing)
+        return search(self, select, words, **narrowing)
 
     def forget_text(self, positions: "list[int]") -> None:
         from decklog.db.sqlite import search
