@@ -1,10 +1,7 @@
-"""What confinement costs: each file tool beside the plain call it replaces, in one run.
-
-`floor` is the plain call that keeps no promise, `value` is ours, `ratio` is how many times longer ours
-takes, and `target` is the ratio we hold ourselves to.
-"""
+"""What confinement costs: each tool of an agent beside the plain call it replaces, in one run."""
 
 import os
+import resource
 import shutil
 import statistics
 import subprocess
@@ -13,15 +10,17 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks.measure import Row, row, write
+from decklog import Decklog, Toolbox, Unrestricted
 from decklog.tools.files.files import edit_file
 from decklog.tools.files.open_beneath import open_by_walk
 from decklog.tools.files.root import Root
 from decklog.tools.search.search import Engine, grep
 
-Row = dict[str, str | float]
 PATH = "src/package/module/file.py"
 LINE = "    result = compute(first, second, third)  # a line of code like many others\n"
 FILES = 3000
+COMMANDS = 30
 
 
 def timed(action: Callable[[], object], rounds: int, samples: int = 7) -> float:
@@ -36,17 +35,40 @@ def timed(action: Callable[[], object], rounds: int, samples: int = 7) -> float:
     return statistics.median(taken) * 1e6
 
 
-def row(name: str, value: float, floor: float, target: float) -> Row:
-    """Make one row of the result."""
-    ratio = round(value / floor, 2)
-    return {
-        "name": name,
-        "value": round(value, 1),
-        "unit": "µs",
-        "floor": round(floor, 1),
-        "ratio": ratio,
-        "target": target,
-    }
+def beside(name: str, value: float, floor: float, target: float) -> Row:
+    """Make a row of what ours takes, beside the plain call that keeps no promise."""
+    return row(name, value, "µs", floor=floor, target=f"<= {target:g}")
+
+
+def running(here: Path) -> list[Row]:
+    """Measure a command that does nothing, guarded and on record, beside the same one by itself; in turns."""
+
+    def cost(act: Callable[[], object]) -> tuple[float, float]:
+        begin, before = time.perf_counter(), _cpu()
+        act()
+        return 1000 * (time.perf_counter() - begin), 1000 * (_cpu() - before)
+
+    guarded, bare = [], []
+    with Decklog.open(here / "log" / "decklog.db") as log:
+        log.runs.start("Run commands", run_id="run_1")
+        (here / "work").mkdir()
+        with Toolbox(log, "run_1", root=here / "work", trust=Unrestricted()) as box:
+            for _ in range(COMMANDS + 1):
+                guarded.append(cost(lambda: box.run("true")))
+                bare.append(cost(lambda: subprocess.run(["true"], check=True, capture_output=True)))
+    (waited, took), (floor_waited, floor_took) = (
+        [statistics.median(values) for values in zip(*times[1:], strict=True)] for times in (guarded, bare)
+    )
+    return [
+        row("guarded command, waited for longer than a bare one", waited - floor_waited, "ms", target="<= 25"),
+        row("guarded command, processor time beyond a bare one", took - floor_took, "ms"),
+    ]
+
+
+def _cpu() -> float:
+    """Tell the processor time of this process and of those it has waited for."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
 
 
 def _plain_read(file: Path) -> bytes:
@@ -67,9 +89,9 @@ def reading(here: Path) -> list[Row]:
         plain = timed(lambda: _plain_read(file), 2000)
         checked = timed(lambda: _checked_read(str(here), file), 1000)
         return [
-            row("read, confined by the kernel", timed(lambda: root.read(PATH), 2000), plain, 6),
-            row("read, confined by a walk", timed(lambda: walking.read(PATH), 1000), plain, 10),
-            row("read, confined, beside realpath and open", timed(lambda: root.read(PATH), 2000), checked, 1.5),
+            beside("read, confined by the kernel", timed(lambda: root.read(PATH), 2000), plain, 6),
+            beside("read, confined by a walk", timed(lambda: walking.read(PATH), 1000), plain, 10),
+            beside("read, confined, beside realpath and open", timed(lambda: root.read(PATH), 2000), checked, 1.5),
         ]
 
 
@@ -99,7 +121,7 @@ def editing(here: Path) -> list[Row]:
     with Root(here) as root:
         plain = timed(lambda: turn(lambda old, new: _plain_edit(file, f"{old} = 1", f"{new} = 1")), 30)
         ours = timed(lambda: turn(lambda old, new: edit_file(root, "edit.py", f"{old} = 1", f"{new} = 1")), 30)
-    return [row("edit, durable", ours, plain, 1.5)]
+    return [beside("edit, durable", ours, plain, 1.5)]
 
 
 def searching(here: Path) -> list[Row]:
@@ -115,27 +137,23 @@ def searching(here: Path) -> list[Row]:
     with Root(here) as root:
         python = timed(ours("python"), 1, 5)
         if shutil.which("rg") is None:
-            return [row("grep without ripgrep, 3,000 files", python, python, 1)]
+            return [beside("grep without ripgrep, 3,000 files", python, python, 1)]
         command = ["rg", "--no-config", "--hidden", "--sort=path", "-n", r"needle\s*=", "tree"]
         plain = timed(lambda: subprocess.run(command, cwd=here, capture_output=True, check=True), 1, 5)
         return [
-            row("grep with ripgrep, 3,000 files", timed(ours("ripgrep"), 1, 5), plain, 4),
-            row("grep without ripgrep, 3,000 files", python, plain, 8),
+            beside("grep with ripgrep, 3,000 files", timed(ours("ripgrep"), 1, 5), plain, 4),
+            beside("grep without ripgrep, 3,000 files", python, plain, 8),
         ]
 
 
 def main() -> list[Row]:
-    """Run every measurement, print the rows and give them."""
-    with tempfile.TemporaryDirectory() as directory:
+    """Measure all of them; write docs/benchmarks/confinement.md."""
+    with tempfile.TemporaryDirectory(prefix="decklog-bench-") as directory:
         here = Path(directory).resolve()
         (here / PATH).parent.mkdir(parents=True)
         (here / PATH).write_text(LINE * 20)
-        rows = [*reading(here), *editing(here), *searching(here)]
-    for one in rows:
-        print(
-            f"{one['name']:<44} {one['value']:>10} {one['unit']}  floor {one['floor']:>10}"
-            f"  ratio {one['ratio']:>6}  target {one['target']}"
-        )
+        rows = [*reading(here), *editing(here), *searching(here), *running(here)]
+    write("confinement", "An agent's tools beside plain calls", rows)
     return rows
 
 

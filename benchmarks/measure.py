@@ -1,6 +1,7 @@
 """What the measurements share: timing in turns, rows of results, a table and a chart."""
 
 import itertools
+import os
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -89,10 +90,19 @@ def write(name: str, title: str, rows: list[Row], notes: Sequence[str] = ()) -> 
     """Write a table, a chart, and how the figures were taken, to docs/benchmarks."""
     DOCS.mkdir(parents=True, exist_ok=True)
     lines = [f"# {title}", "", f"![{title}]({name}.svg)", "", *table(rows)]
+    notes = [*notes, *_others_at_work()]
     if notes:
         lines += ["", "How it was measured:", "", *(f"- {note}" for note in notes)]
     (DOCS / f"{name}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
     (DOCS / f"{name}.svg").write_text(chart(title, rows), encoding="utf-8")
+
+
+def _others_at_work() -> list[str]:
+    """Say so where more was at work than there are processors: what is waited for then counts others' work too."""
+    load, processors = os.getloadavg()[2], os.cpu_count() or 1
+    if load <= processors + 1:
+        return []
+    return [f"with other work on the machine (a load of {load:.0f} on {processors} processors), so only ratios say something"]
 
 
 def table(rows: list[Row]) -> list[str]:

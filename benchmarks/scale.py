@@ -104,8 +104,28 @@ def main() -> list[Row]:
             begin = time.perf_counter()
             result = big.journal.verify()
             rows.append(row("verify", result.entries / (time.perf_counter() - begin), "entries/s", target=">= 50000"))
+        rows += _picture(Path(name) / "tasks.db")
     write("scale", "A million entries beside a thousand", rows)
     return rows
+
+
+def _picture(path: Path) -> list[Row]:
+    """Take the picture of a run of 100,000 entries that tell of 20,000 tasks, in processor time."""
+    tasks = int(os.environ.get("DECKLOG_BENCH_TASKS", "20000"))
+    with Decklog.open(path, durability="relaxed") as log:
+        log.runs.start("Grow", run_id=RUN)
+        for start in range(0, tasks, 1_000):
+            log.tasks.add_many(RUN, [{"title": f"task {start + number}", "objective": "x" * 120} for number in range(1_000)])
+        while (claim := log.tasks.claim(RUN, worker="w")) is not None:
+            log.tasks.finish(claim.task.id, fence=claim.task.fence)
+        for start in range(0, 2 * tasks, 1_000):
+            log.journal.append_many([_entry(start + number) for number in range(1_000)])
+        times = []
+        for _ in range(5):
+            begin = time.process_time()
+            entries = log.runs.snapshot(RUN).seq
+            times.append(time.process_time() - begin)
+    return [row(f"snapshot of a run of {entries:,} entries", statistics.median(times), "s", target="<= 0.5")]
 
 
 def _searching(log: Decklog) -> list[Row]:

@@ -47,6 +47,8 @@ _KINDS = frozenset(
 _THEIR_NUMBER = r"(?:(?:toolu|msg|req|call|resp)_[0-9A-Za-z]{8,64}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
 _theirs = prepared(rf"(?:[a-z]{{2,8}}:)?{_THEIR_NUMBER}(?::(?:{_THEIR_NUMBER}|[0-9]{{1,4}})?)?")
 _MOST_THEIRS = 160
+# Of ours and of theirs: a prefix of three letters, an underscore and eight characters.
+SHORTEST_ID = 12
 # One of them as a whole string of a JSON text.
 _theirs_quoted = prepared(rf'"{_THEIR_NUMBER}"')
 

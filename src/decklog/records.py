@@ -57,10 +57,6 @@ def _as_column(default: "Any") -> "Any":
     return int(default) if isinstance(default, bool) else to_json(default) if isinstance(default, (list, dict)) else default
 
 
-def _written(value: "Any") -> str:
-    return str(value) if type(value) is int else to_json(value)
-
-
 # Before the name of a field stands the column as it was read; no field's own name can begin with it.
 _HELD = " "
 # Stands the row that a record was made of, with the names of its columns, until something of it is looked at.
@@ -156,16 +152,17 @@ class Record:
             # It reads a row in a way of its own.
             return [cls.from_row(names, row) for row in rows]
         made: list[Self] = []
-        held: tuple[str, ...] | None = None
-        for row in rows:
-            if held is None:
-                # The first one finds out what each column is called.
-                made.append(cls.from_row(names, row))
-                held = cls._places.get(names)  # type: ignore[attr-defined]
-                continue
-            record = cls.__new__(cls)
-            record.__dict__[_ROW] = held, row
-            made.append(record)
+        rest = iter(rows)
+        for row in rest:
+            # The first one finds out what each column is called.
+            made.append(cls.from_row(names, row))
+            held = cls._places.get(names)  # type: ignore[attr-defined]
+            if held is not None:
+                new = cls.__new__
+                for each in rest:
+                    record = new(cls)
+                    record.__dict__[_ROW] = held, each
+                    made.append(record)
         return made
 
     @classmethod
@@ -234,8 +231,9 @@ class Record:
             shown = {start for name, start in spelled.items() if cls._column_defaults().get(name) is not None}
             plan = images[names] = tuple(spelled.values()), itemgetter(*places), shown
         starts, in_order, shown = plan
+        # Spelled out for texts and numbers, which nearly all are: a call for each is most of what this takes.
         parts = [
-            start + (_quote(value) if type(value) is str else _written(value))
+            start + (_quote(value) if type(value) is str else str(value) if type(value) is int else to_json(value))
             for start, value in zip(starts, in_order(row), strict=True)
             if value is not None or start in shown
         ]

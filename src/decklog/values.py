@@ -7,7 +7,7 @@ from enum import Enum
 from decklog import redact
 from decklog.clock import to_text
 from decklog.errors import Invalid, TooLarge
-from decklog.ids import is_ours, is_theirs, without_theirs
+from decklog.ids import SHORTEST_ID, is_ours, is_theirs, without_theirs
 from decklog.prepared import prepared
 
 TYPE_CHECKING = False
@@ -88,6 +88,9 @@ class Values:
         for name, value in parameters.items():
             if value is None or (kind := type(value)) is int or (kind is str and value in clean):
                 continue
+            if kind is datetime:
+                bound[name] = self._time(name, value)
+                continue
             bound[name], changed = self.text(name, value) if kind is str else self.one(name, value)
             redacted = redacted or changed
         return redacted
@@ -119,11 +122,14 @@ class Values:
         """Check and redact one text."""
         if type(value) is not str:
             value = str.__str__(value)  # a member of an enumeration is kept as its plain text
-        if value in self._clean or is_theirs(value):
+        if value in self._clean:
             return value, False
-        if is_ours(value):
-            self.vouch(value)
-            return value, False
+        if len(value) >= SHORTEST_ID and " " not in value:  # most of what is looked at are sentences
+            if is_theirs(value):
+                return value, False
+            if is_ours(value):
+                self.vouch(value)
+                return value, False
         if value is self._last[0]:
             return self._last[1]
         if not value.isascii():
@@ -153,8 +159,11 @@ class Values:
     def look_through_lines(self, texts: "list[str]") -> None:
         """Remember for a while which of many short texts hold no secret, where looking at them together is worth its while."""
         if redact.is_warm() or len(texts) >= _MANY_LINES:
-            for text in redact.clean_lines(texts):
-                self.vouch(text)
+            found = list(redact.clean_lines(texts))
+            if len(self._clean) + len(found) > _NAMES_KEPT:
+                # Before and not between: what was found clean is asked for by whoever binds these texts next.
+                self._clean.clear()
+            self._clean.update(found)
 
     @property
     def _longest_remembered(self) -> int:

@@ -15,11 +15,14 @@ def main(arguments: list[str] | None = None) -> "NoReturn":
     import os
     from contextlib import suppress
 
-    from decklog.cli.late_import import dedented, import_later
+    from decklog.cli.late_import import dedented, import_compiled, import_later
 
     # Dataclasses import it to describe those classes that do not describe themselves: a sixth of a whole call. Click has the help
     # of every option dedented by it, whether it is shown or not.
     import_later("inspect", cleandoc=dedented)
+    # Dataclasses import it for what is done to none of ours.
+    import_later("copy")
+    import_compiled("datetime")
     # A call lives for some hundredths of a second and its memory goes with it: collecting garbage only costs.
     gc.disable()
     code = run(sys.argv[1:] if arguments is None else arguments)

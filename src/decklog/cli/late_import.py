@@ -1,4 +1,4 @@
-"""Modules that are imported when something of them is first used."""
+"""Modules that are imported when something of them is first used, or in half."""
 
 import sys
 from types import ModuleType
@@ -26,6 +26,18 @@ def import_later(name: str, **known: "Any") -> None:
     module = sys.modules.setdefault(name, _Later(name))
     if type(module) is _Later:
         vars(module).update(known)
+
+
+def import_compiled(name: str) -> None:
+    """Let the compiled half of a module stand for it, in this process, where the other half says nothing more.
+
+    Python 3.11 defines all of `datetime` in Python first, and then replaces it.
+    """
+    if sys.version_info < (3, 12) and name not in sys.modules:
+        try:
+            sys.modules[name] = __import__(f"_{name}")
+        except ImportError:  # not every Python has one
+            return
 
 
 def dedented(text: str) -> str:

@@ -163,9 +163,9 @@ class Database(ABC):
 
     def is_search_prepared(self, stream_no: int | None) -> bool:
         """Tell whether all entries of a stream, or of all, are in the text index at this moment."""
-        from decklog.db.text import marks
+        from decklog.db.text.marks import not_indexed
 
-        return not marks.not_indexed(self, stream_no)
+        return not not_indexed(self, stream_no)
 
     @abstractmethod
     def prepare_search(self, stream_no: int | None, *, going_on: bool = False) -> bool:

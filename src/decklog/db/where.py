@@ -22,8 +22,7 @@ class Where:
     """Composes a `where` from a record's own fields only: an unknown column is an error, and nothing can be injected."""
 
     def __init__(self, record_class: "type[Record]") -> None:
-        self._fields = frozenset(record_class.columns())
-        self._table = record_class.table
+        self._record_class = record_class
         self.clauses: list[str] = []
         self.bound: dict[str, Any] = {}
 
@@ -54,8 +53,9 @@ class Where:
         self.bound |= bound
 
     def _known(self, name: str) -> None:
-        if name not in self._fields:
-            raise Invalid(f"{self._table} has no field {name!r}; it has {', '.join(sorted(self._fields))}")
+        fields = self._record_class.columns()
+        if name not in fields:
+            raise Invalid(f"{self._record_class.table} has no field {name!r}; it has {', '.join(sorted(fields))}")
 
     @property
     def condition(self) -> str:

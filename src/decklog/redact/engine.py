@@ -43,7 +43,7 @@ def _presence(together: tuple[tuple[int, ...], ...]) -> Presence:
     return Presence([{number: f"(?m){_EACH[number]}" for number in group} for group in together])
 
 
-_signs_in_runs, _signs_in_words = _presence(_IN_RUNS).of, _presence(_IN_WORDS).of
+_runs, _words = _presence(_IN_RUNS), _presence(_IN_WORDS)
 # Longer texts are searched for everything: what a look costs matters where there is little else to do.
 _LONGEST_LOOK = 4_096
 
@@ -78,13 +78,15 @@ def _is_plainly_clean(text: str) -> bool:
     if len(text) < prefilter.SHORTEST_TOKEN and prefilter.is_one_word(text):
         return True
     data = text.encode()
-    return len(data.translate(None, _ESCAPING)) == len(data) and not _signs_in(data)
+    if len(data.translate(None, _ESCAPING)) != len(data):
+        return False
+    return not (_words.is_in(data) or ((_RUN in data.translate(_AS_RUNS) or b"@" in data) and _runs.is_in(data)))
 
 
 def _signs_in(data: bytes) -> list[int]:
     if _RUN in data.translate(_AS_RUNS) or b"@" in data:
-        return [*_signs_in_runs(data), *_signs_in_words(data)]
-    return _signs_in_words(data)
+        return [*_runs.of(data), *_words.of(data)]
+    return _words.of(data)
 
 
 def is_clean(text: str) -> bool:

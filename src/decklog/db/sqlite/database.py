@@ -52,6 +52,8 @@ class SqliteDatabase(Database):
         self.connections = connections
         self._transactions = Transactions(connections)
         self.memo = self._transactions.memo
+        # Called by every verb, so without a step in between.
+        self.write, self.read = self._transactions.write, self._transactions.read  # type: ignore[method-assign]
         self._names: Statements[tuple[str, ...]] = Statements()
         self._watching: Watcher | None = None
         self._opening_watcher = allocate_lock()
@@ -101,7 +103,7 @@ class SqliteDatabase(Database):
 
     def _execute(self, sql: str, parameters: "Mapping[str, Any]") -> apsw.Cursor:
         turn = self._transactions
-        is_mine = turn.owner == get_ident() or turn.is_held()
+        is_mine = turn.owner == get_ident() or (turn.block is not None and turn.is_held())
         connection = self.connections.writer if is_mine else self.connections.readers.mine().connection
         text, ordered = self._spelled.get(sql) or self._spell(sql)
         try:
@@ -114,7 +116,11 @@ class SqliteDatabase(Database):
             cursor = self._execute(sql, parameters)
             names = self._names.get(sql)
             if names is None:
-                names = self._describe(cursor, sql)
+                first = cursor.fetchone()
+                if first is None:
+                    return (), []  # no row came, so nobody needs the names yet
+                names = self._names.keep(sql, tuple(column[0] for column in cursor.get_description()))
+                return names, [first, *cursor.fetchall()]
             return names, cursor.fetchall()
         except apsw.Error as problem:
             raise errors.translate(problem, self.target) from problem
@@ -129,13 +135,6 @@ class SqliteDatabase(Database):
         except UnicodeDecodeError as problem:
             raise errors.not_text(self.target) from problem
         return rows[0] if rows else None
-
-    def _describe(self, cursor: apsw.Cursor, sql: str) -> tuple[str, ...]:
-        try:
-            names = tuple(column[0] for column in cursor.get_description())
-        except apsw.ExecutionCompleteError:
-            return ()  # no row came, so nobody needs the names yet
-        return self._names.keep(sql, names)
 
     def count(self, sql: str, parameters: "Mapping[str, Any]") -> int:
         text, ordered = self._spelled.get(sql) or self._spell(sql)
@@ -248,9 +247,9 @@ class SqliteDatabase(Database):
         return marks.catch_up(self, stream_no, search.INDEX, going_on=going_on)
 
     def search(self, select: str, words: str, **narrowing: "Any") -> "tuple[tuple[str, ...], list[Row]]":
-        from decklog.db.sqlite import search
+        from decklog.db.sqlite.search import search
 
-        return search.search(self, select, words, **narrowing)
+        return search(self, select, words, **narrowing)
 
     def forget_text(self, positions: "list[int]") -> None:
         from decklog.db.sqlite import search
@@ -348,7 +347,10 @@ def _decoded(kind: str, value: "Any") -> "Any":
 def _in_order(names: list[str]) -> "Callable[[Mapping[str, Any]], Any]":
     if len(names) > 1:
         return itemgetter(*names)
-    return lambda parameters: tuple(parameters[name] for name in names)
+    if not names:
+        return lambda _: ()
+    [name] = names
+    return lambda parameters: (parameters[name],)
 
 
 def open_sqlite(

@@ -1,6 +1,7 @@
 """Full-text search on SQLite: an FTS5 index of words and tags."""
 
 from contextlib import contextmanager
+from functools import lru_cache
 
 from decklog.db.text.marks import SIZE, not_indexed
 
@@ -42,24 +43,30 @@ def search(
     is_indexed: bool,
 ) -> "tuple[tuple[str, ...], list[Row]]":
     """Find entries. A common word together with a rare condition is looked up entry by entry."""
-    clauses = ["{index} match :match", *([condition] if condition else [])]
-    if after is not None:
-        clauses.append("{index}.rowid > :after" if oldest_first else "{index}.rowid < :after")
-    sql = f"""
-        {select}
-          join {{index}} on {{index}}.rowid = entries.pos
-         where {" and ".join(clauses)}
-         order by {{index}}.rowid {"asc" if oldest_first else "desc"}
-         limit :limit
-    """
+    asked = select, condition, after is not None, oldest_first
     parameters = {**bound, "match": match_for(words, tags), "after": after, "limit": limit}
-    names, rows = database.rows(sql.replace("{index}", "entry_text"), parameters)
+    names, rows = database.rows(_question("entry_text", *asked), parameters)
     if is_indexed:
         return names, rows
     with _rest_indexed(database, stream_no):
-        more_names, more = database.rows(sql.replace("{index}", "unindexed_text"), parameters)
+        more_names, more = database.rows(_question("unindexed_text", *asked), parameters)
     # The position of an entry comes first.
     return names or more_names, sorted([*rows, *more], key=lambda row: row[0], reverse=not oldest_first)[:limit]
+
+
+@lru_cache(64)
+def _question(index: str, select: str, condition: str, is_after: bool, oldest_first: bool) -> str:
+    """Write a search. Most are asked again and again, and a text that is known is found sooner among the statements too."""
+    clauses = [f"{index} match :match", *([condition] if condition else [])]
+    if is_after:
+        clauses.append(f"{index}.rowid > :after" if oldest_first else f"{index}.rowid < :after")
+    return f"""
+        {select}
+          join {index} on {index}.rowid = entries.pos
+         where {" and ".join(clauses)}
+         order by {index}.rowid {"asc" if oldest_first else "desc"}
+         limit :limit
+    """
 
 
 @contextmanager

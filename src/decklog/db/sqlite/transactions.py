@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.db.base import T
+    from decklog.db.sqlite.readers import Reader
 
 _COUNTDOWN = (4, 3, 2, 1, 0)
 # A read that has little time looks at the clock so often.
@@ -43,7 +44,7 @@ class Transactions:
         """Start with no transaction at all, as a new process does."""
         # The thread that is running a job right now, and the block that a caller holds open.
         self.owner: int | None = None
-        self._block: Block | None = None
+        self.block: Block | None = None
         self._group = GroupCommit(self._commit_one, self._commit_all)
         self._seen_version: int | None = None
         self.memo.clear()
@@ -51,7 +52,7 @@ class Transactions:
 
     def is_held(self) -> bool:
         """Say whether the caller holds a block open."""
-        return self._block is not None and self._block.is_held()
+        return self.block is not None and self.block.is_held()
 
     def is_mine(self) -> bool:
         """Say whether the caller is inside of the transaction that is open."""
@@ -62,7 +63,7 @@ class Transactions:
         return not self.is_mine() and self._connections.readers.is_reading()
 
     def _check_free(self) -> None:
-        if (block := self._block) is not None:
+        if (block := self.block) is not None:
             block.check_free()
 
     @contextmanager
@@ -81,7 +82,7 @@ class Transactions:
     def write(self, job: "Callable[[], T]") -> "T":
         if self.owner == get_ident():
             return self._nested(job)
-        if self._block is not None:
+        if self.block is not None:
             if self.is_held():
                 with self._at_work():
                     return self._nested(job)
@@ -248,13 +249,13 @@ class Transactions:
         self._group.alone()
         try:
             self._begin()
-            block = self._block = Block()
+            block = self.block = Block()
             try:
                 yield
                 self._connections.check_in_place()
                 self._commit()
             finally:
-                self._block = None
+                self.block = None
                 block.leave()
                 self._end()
         finally:
@@ -263,26 +264,34 @@ class Transactions:
     def read(self, job: "Callable[[], T]") -> "T":
         if self.owner == get_ident():
             return job()
-        if self.is_held():
+        if self.block is not None and self.is_held():
             with self._at_work():
                 return job()
         if self._connections.readers.is_reading():
             return job()
         self._connections.check_in_place_now_and_then()
-        with self._connections.readers.held() as reader:
-            until = deadline()
-            reader.reading = True
-            try:
-                if until is not None:
-                    reader.connection.set_progress_handler(lambda: time.monotonic() > until, _STEPS_BETWEEN_LOOKS)
-                reader.connection.execute("begin")
-                return job()
-            finally:
-                reader.reading = False
+        # As `Readers.held` does. Every verb that reads comes by here, and a generator costs as much as to begin and end a read.
+        while True:
+            reader = self._connections.readers.mine()
+            with reader.lock:
                 if not reader.is_closed:
-                    if until is not None:
-                        reader.connection.set_progress_handler(None)
-                    self._end_read(reader.connection)
+                    reader.is_new = False
+                    return self._read_with(reader, job)
+
+    def _read_with(self, reader: "Reader", job: "Callable[[], T]") -> "T":
+        until = deadline()
+        reader.reading = True
+        try:
+            if until is not None:
+                reader.connection.set_progress_handler(lambda: time.monotonic() > until, _STEPS_BETWEEN_LOOKS)
+            reader.connection.execute("begin")
+            return job()
+        finally:
+            reader.reading = False
+            if not reader.is_closed:
+                if until is not None:
+                    reader.connection.set_progress_handler(None)
+                self._end_read(reader.connection)
 
     def _end_read(self, connection: apsw.Connection) -> None:
         try:
@@ -315,7 +324,7 @@ class Transactions:
         self.memo.clear()
 
     def _is_in_this_thread(self) -> bool:
-        return self.is_mine() or (self._block is not None and self._block.is_of_this_thread())
+        return self.is_mine() or (self.block is not None and self.block.is_of_this_thread())
 
     def before_fork(self) -> None:
         # SQLite's locks do not pass to a child, but its bookkeeping of them and its mutexes do: no connection may live across

@@ -37,11 +37,8 @@ s.no in (
 """
 
 
-def not_indexed(database: "Database", stream_no: int | None, *, going_on: bool = False) -> "list[tuple[int, int, int]]":
-    """List streams with entries after their mark: number, mark and newest position."""
-    wanted = "s.no = :no" if stream_no is not None else _GOING_ON if going_on else "true"
-    _, rows = database.rows(
-        f"""
+def _not_indexed(wanted: str) -> str:
+    return f"""
         select no, mark, (select max(pos) from entries where pos > mark and pos < (no + 1) * {SIZE})
           from (
             select s.no, coalesce(m.pos, s.no * {SIZE}) as mark
@@ -50,10 +47,17 @@ def not_indexed(database: "Database", stream_no: int | None, *, going_on: bool =
              where {wanted}
           ) marked
          where exists (select 1 from entries where pos > mark and pos < (no + 1) * {SIZE})
-        """,
-        {} if stream_no is None else {"no": stream_no},
-    )
-    return rows
+        """
+
+
+_NOT_INDEXED, _NOT_INDEXED_OF_ONE, _NOT_INDEXED_GOING_ON = map(_not_indexed, ("true", "s.no = :no", _GOING_ON))
+
+
+def not_indexed(database: "Database", stream_no: int | None, *, going_on: bool = False) -> "list[tuple[int, int, int]]":
+    """List streams with entries after their mark: number, mark and newest position."""
+    if stream_no is not None:
+        return database.rows(_NOT_INDEXED_OF_ONE, {"no": stream_no})[1]
+    return database.rows(_NOT_INDEXED_GOING_ON if going_on else _NOT_INDEXED, {})[1]
 
 
 def _index(database: "Database", number: int, end: int, insert: str) -> None:

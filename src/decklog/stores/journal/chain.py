@@ -3,7 +3,7 @@
 from json.encoder import encode_basestring as _quote
 from operator import itemgetter
 
-from decklog.digests import sha256
+from decklog import digests
 from decklog.errors import Damaged
 from decklog.stores.journal.rows import COLUMNS
 from decklog.values import from_json
@@ -51,7 +51,7 @@ _in_order = itemgetter(*FIELDS)
 
 def digest(text: str | None) -> str | None:
     """Digest a body or a payload; the chain holds only this, so that retention may drop the text itself."""
-    return None if text is None else sha256(text.encode()).hexdigest()
+    return None if text is None else digests.sha256(text.encode()).hexdigest()
 
 
 def canonical(values: "Mapping[str, Any]") -> str:
@@ -66,7 +66,7 @@ def canonical(values: "Mapping[str, Any]") -> str:
 
 def link(previous: str, values: "Mapping[str, Any]") -> str:
     """Hash an entry onto the one before it; `redacted` counts only when it is set."""
-    return sha256((previous + canonical(values)).encode()).hexdigest()
+    return digests.sha256((previous + canonical(values)).encode()).hexdigest()
 
 
 STREAM, SEQ, AT, HASH = map(COLUMNS.index, ("stream", "seq", "at", "hash"))
@@ -117,7 +117,7 @@ def _text_field(name: str, text: "Any", digest: "Any") -> str:
     """Write a body or a payload by its digest, whether the text itself is there or was dropped or moved."""
     if text is None:
         return _field(name, digest)
-    found = sha256(text.encode()).hexdigest() if type(text) is str else None
+    found = digests.sha256(text.encode()).hexdigest() if type(text) is str else None
     if found is None or (digest is not None and digest != found):
         raise _Differs(name)
     return f'"{name}":"{found}",'
@@ -135,11 +135,12 @@ def _written(row: "Row") -> str:
     has_only_body = body_digest is payload_digest is payload is key is iteration is record_id is task_id is None
     if has_only_body and type(body) is str and not redacted:
         # Most entries have a body, and nothing else that is their own.
-        return f'{until_at}{_quote(at)},"body":"{sha256(body.encode()).hexdigest()}",{until_seq_at_once}{seq}{end}'
+        return f'{until_at}{_quote(at)},"body":"{digests.sha256(body.encode()).hexdigest()}",{until_seq_at_once}{seq}{end}'
+    # What is not there is not asked for: calls are the most of what this takes.
     text = (
-        f"{until_at}{_quote(at)},{_text_field('body', body, body_digest)}{until_iteration}"
-        f"{'' if iteration is None else _field('iteration', iteration)}{'' if key is None else _field('key', key)}"
-        f"{until_payload}{_text_field('payload', payload, payload_digest)}{until_record_id}"
+        f"{until_at}{_quote(at)},{'' if body is body_digest is None else _text_field('body', body, body_digest)}{until_iteration}"
+        f"{'' if iteration is None else _field('iteration', iteration)}{'' if key is None else _field('key', key)}{until_payload}"
+        f"{'' if payload is payload_digest is None else _text_field('payload', payload, payload_digest)}{until_record_id}"
         f"{'' if record_id is None else _field('record_id', record_id)}{until_redacted}"
         f"{_field('redacted', redacted) if redacted else ''}{until_seq}{seq}{until_task}"
         f"{'' if task_id is None else _field('task_id', task_id)}"
@@ -149,7 +150,7 @@ def _written(row: "Row") -> str:
 
 def hashed(previous: str, row: "Row") -> str:
     """Hash a row onto the one before it."""
-    return sha256((previous + _written(row)).encode()).hexdigest()
+    return digests.sha256((previous + _written(row)).encode()).hexdigest()
 
 
 def halves(row: "Row") -> tuple[str, str]:

@@ -170,7 +170,8 @@ class Journal:
         span: "tuple[datetime | None, datetime | None]",
         search: "_Search",
     ) -> "Page[Entry] | None":
-        Times(self._db).narrow(where, number, *span)
+        if span != (None, None):
+            Times(self._db).narrow(where, number, *span)
         if number is not None:
             where.replace("pos >= :start and pos < :end", start=number * STREAM_SIZE, end=(number + 1) * STREAM_SIZE)
         found = self._found(where, number, search)

@@ -58,15 +58,18 @@ class Writer:
         It needs no transaction: those who wait for one need not wait for this.
         """
         given = checked(given)
-        who = attribution.acting.get()
-        if who is not None:
-            given = {**who, **{name: value for name, value in given.items() if value is not None}}
+        if (who := attribution.acting.get()) is not None:
+            given = _attributed(given, who)
         return columns_of(self._db.values, given)
 
     def prepared_many(self, entries: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
         """Do so for several entries."""
         self._db.values.look_through_lines([body for given in entries if type(body := given.get("body")) is str])
-        return [self.prepared({"kind": EntryKind.INTERACTION, **given}) for given in entries]
+        whole = [checked({"kind": EntryKind.INTERACTION, **given}) for given in entries]
+        if (who := attribution.acting.get()) is not None:
+            whole = [_attributed(given, who) for given in whole]
+        values = self._db.values
+        return [columns_of(values, given) for given in whole]
 
     def bound(self, given: "dict[str, Any]") -> "dict[str, Any]":
         """Check an entry and make it fit for its columns, to be written among others."""
@@ -82,13 +85,19 @@ class Writer:
         # Before the keys are looked up: from here on nobody else adds one.
         heads = {stream: self.head(stream, at=times[stream]) for stream in sorted(times)}
         repeated, found = self._known(batch)
-        fresh = [values for place, values in enumerate(batch) if place not in found and place not in repeated]
+        fresh = batch
+        if found or repeated:
+            fresh = [values for place, values in enumerate(batch) if place not in found and place not in repeated]
+        rows = []
         for values in fresh:
             stream = values["stream"]
-            head, heads[stream] = heads[stream], self._link(values, heads[stream])
-            self._order(stream, head, values["at"])
+            head = heads[stream]
+            heads[stream] = self._link(values, head)
+            if values["at"] < head[2]:
+                self._order(stream)
+            rows.append(tuple(values.values()))
         self._db.memo.update((("head", stream), head) for stream, head in heads.items())
-        self._db.insert("entries", COLUMNS, [tuple(values.values()) for values in fresh])
+        self._db.insert("entries", COLUMNS, rows)
         for stream in dict.fromkeys(values["stream"] for values in fresh):
             self._db.announce(stream)
         first = {place: batch[earlier]["pos"] for place, earlier in repeated.items() if place not in found}
@@ -168,7 +177,8 @@ class Writer:
             db.memo["head", stream] = before
             return False
         db.memo["head", stream] = head
-        self._order(stream, before, values["at"])
+        if values["at"] < before[2]:
+            self._order(stream)
         db.announce(stream)
         return True
 
@@ -228,8 +238,9 @@ class Writer:
         """Remember that this stream's times do not only grow, so that nobody searches them by halves."""
         self._db.count("update streams set in_order = 0 where name = :stream and in_order = 1", {"stream": stream})
 
-    def _order(self, stream: str, before: "tuple[Any, ...]", at: str) -> None:
-        if at < before[2] and ("unordered", stream) not in self._db.memo:
+    def _order(self, stream: str) -> None:
+        """Note an entry that is older than the one before it."""
+        if ("unordered", stream) not in self._db.memo:
             self.out_of_order(stream)
             self._db.memo["unordered", stream] = True
 
@@ -289,6 +300,11 @@ class Written(Sequence):  # type: ignore[type-arg]
             return load(self._db, tuple(values.values()))
         # The transaction that wrote it is over, and a long text has to be fetched.
         return self._db.read(lambda: load(self._db, tuple(values.values())))
+
+
+def _attributed(given: "dict[str, Any]", who: "dict[str, Any]") -> "dict[str, Any]":
+    """Give an entry with whoever acts, where it does not say so itself."""
+    return {**who, **{name: value for name, value in given.items() if value is not None}}
 
 
 def _is_long(values: "Mapping[str, Any]") -> bool:

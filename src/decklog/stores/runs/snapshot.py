@@ -14,10 +14,10 @@ from decklog.values import from_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
     from typing import Any, Protocol
 
-    from decklog.db.base import Database
+    from decklog.db.base import Database, Row
     from decklog.stores.journal.entry import Entry
     from decklog.stores.work.task import Attempt
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 
 _RECENT = 50
+# In the image of a task that nobody has claimed yet. Within a value it could not stand so: its quotes would be escaped.
+_UNTRIED = '"attempts":0,'
 
 
 @dataclass(kw_only=True)
@@ -101,28 +103,32 @@ class Past:
     def take(self, run_id: str, at: str | None, *, recent: bool = True) -> RunSnapshot:
         """Read the newest image of every record of a run, now or as of an entry or a time."""
         start, until = self.span(run_id, at)
+        told, images = self._told(start, until), _Images()
         records: dict[str, list[Record]] = {}
-        for record_class, image in self.newest(start, until):
+        for record_class, image in self._newest(told, images):
             records.setdefault(record_class.table, []).append(record_class.from_image(image))
-        attempts = self._tasks().attempts_in(image for table, _, image in self._images(start, until) if table == "tasks")
+        tried = (images[text] for table, _, text in told if table == "tasks" and _UNTRIED not in text)
         return RunSnapshot(
             run_id=run_id,
             seq=until - start,
             records=records,
-            attempts=attempts,
+            attempts=self._tasks().attempts_in(tried),
             recent=entries_between(self._db, max(start, until - _RECENT), until) if recent else [],
         )
 
     def newest(self, start: int, until: int) -> "list[tuple[type[Record], dict[str, Any]]]":
         """List the newest image of every record that is there, those that others refer to first."""
-        newest = {(table, record_id): image for table, record_id, image in self._images(start, until)}
-        order = {table: place for place, table in enumerate(self._classes)}
-        found = [(self._classes[table], image) for (table, _), image in newest.items() if not image.get("removed")]
-        return sorted(found, key=lambda pair: order[pair[0].table])
+        return self._newest(self._told(start, until), _Images())
 
-    def _images(self, start: int, until: int) -> "Iterator[tuple[str, str, dict[str, Any]]]":
-        """Give every image in a span of positions, oldest first: its table, its record's id, and its columns."""
-        _, rows = self._db.rows(
+    def _newest(self, told: "list[Row]", images: "_Images") -> "list[tuple[type[Record], dict[str, Any]]]":
+        newest = {(table, record_id): text for table, record_id, text in told}
+        order = {table: place for place, table in enumerate(self._classes)}
+        found = [(self._classes[table], images[text]) for (table, _), text in newest.items()]
+        return sorted((pair for pair in found if not pair[1].get("removed")), key=lambda pair: order[pair[0].table])
+
+    def _told(self, start: int, until: int) -> "list[Row]":
+        """List every image in a span of positions, oldest first: its table, its record's id, and its columns as JSON."""
+        return self._db.rows(
             """
             select record_table, record_id, payload
               from entries
@@ -132,9 +138,16 @@ class Past:
              order by pos
             """,
             {"start": start, "until": until},
-        )
-        for table, record_id, payload in rows:
-            yield table, record_id, from_json(payload)
+        )[1]
+
+
+class _Images(dict[str, "dict[str, Any]"]):
+    """Images by their texts. Reading JSON is most of a snapshot's time, so that only what counts is read, and once."""
+
+    def __missing__(self, text: str) -> "dict[str, Any]":
+        image: dict[str, Any] = from_json(text)
+        self[text] = image
+        return image
 
 
 def difference(before: RunSnapshot, after: RunSnapshot) -> "list[dict[str, Any]]":
