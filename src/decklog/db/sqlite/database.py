@@ -67,8 +67,8 @@ class SqliteDatabase(Database):
     def submit(self, job: "Callable[[], T]") -> "Any":
         return self._transactions.submit(job)
 
-    def read(self, job: "Callable[[], T]", *, same_plans: bool = False) -> "T":  # noqa: ARG002 - it plans without the values
-        return self._transactions.read(job)
+    def read(self, job: "Callable[[], T]", *, same_plans: bool = False) -> "T":
+        return self._transactions.read(job, same_plans=same_plans)
 
     def transaction(self) -> "AbstractContextManager[None]":
         return self._transactions.transaction()

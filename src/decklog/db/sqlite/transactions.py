@@ -261,7 +261,7 @@ class Transactions:
         finally:
             self._group.done()
 
-    def read(self, job: "Callable[[], T]") -> "T":
+    def read(self, job: "Callable[[], T]", *, same_plans: bool = False) -> "T":  # noqa: ARG002 - it plans without the values
         if self.owner == get_ident():
             return job()
         if self.block is not None and self.is_held():
