@@ -31,6 +31,8 @@ LONGEST_WAIT = 4.0
 TROUBLE_SECONDS = 30.0
 _EVERY_LANE = 10_000
 CHECKS_AT_ONCE = 2
+# So long a call of git that is kept open may have nothing to do.
+REST_SECONDS = 10.0
 # So long nothing was handed on before folders that nobody needs any more are removed.
 QUIET_SECONDS = 3.0
 
@@ -133,6 +135,7 @@ class Conductor:
                     if recovery.has_left and not self._site.tips.is_away():
                         recovery.clean_up()
                     commands.rest()
+                    self._site.repository.rest(REST_SECONDS)
                     # Many changes at once are told together.
                     self._stopping.wait(SHORTEST_WAIT)
             finally:
