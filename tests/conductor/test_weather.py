@@ -114,7 +114,7 @@ def test_a_lost_login_that_no_program_can_see_waits_for_a_person(site: Site, clo
     met(site, "login", agent(), until=clock.now() + timedelta(seconds=1))
     weather = Weather(site)
     clock.advance(days=3)
-    assert (weather.is_hopeless([agent()]), weather.chosen([agent()])) == (True, None)
+    assert (weather.is_hopeless([agent()], weather.closed()), weather.chosen([agent()])) == (True, None)
     weather.person_came([agent()])
     clock.advance(seconds=1)
     assert weather.chosen([agent()]) is not None

@@ -180,12 +180,14 @@ def _digest(path: str, facts: tuple[int, ...]) -> bytes:
         return b""
     if stat.S_ISLNK(facts[2]):
         return os.fsencode(os.readlink(path))
-    digest = hashlib.blake2b()
     # One more than there should be: all of a small file is read at once, and what was added to it too.
     at_once = min(facts[5], _AT_ONCE) + 1
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        while data := os.read(handle, at_once):
+        data = os.read(handle, at_once)
+        digest = hashlib.blake2b(data)
+        while len(data) == at_once:
+            data = os.read(handle, at_once)
             digest.update(data)
     finally:
         os.close(handle)
