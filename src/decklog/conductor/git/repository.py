@@ -102,18 +102,12 @@ class Repository:
     def find(cls, path: str | os.PathLike[str], state: Path) -> "Repository":
         """Find the repository that a folder is in; refuse one that no plan could be worked through."""
         version()
-        found = call(["rev-parse", "--git-common-dir"], variables={}, cwd=os.fspath(path), accepted=(0, 128))
-        if found.code:
-            raise NotFound(f"{path} is in no git repository", hint="Go to one, or make one: git init && git commit")
-        asked = ["rev-parse", "--is-bare-repository", "--is-shallow-repository"]
-        bare, shallow = call(asked, variables={}, cwd=os.fspath(path)).text.split()
+        bare, shallow, common, top = _found(os.fspath(path))
         if bare == "true":
             raise Invalid(f"{path} is a bare repository", hint="Go to a clone that has files.")
         if shallow == "true":
             raise Invalid(f"{path} is a shallow clone; merges need its history", hint="Run: git fetch --unshallow")
-        top = call(["rev-parse", "--show-toplevel"], variables={}, cwd=os.fspath(path)).text
-        common = Path(os.path.realpath(os.path.join(os.fspath(path), found.text)))
-        return cls(Path(top), common, state)
+        return cls(Path(top), Path(os.path.realpath(os.path.join(os.fspath(path), common))), state)
 
     # The two ways of calling git
 
@@ -195,11 +189,11 @@ class Repository:
 
     def person(self) -> Person:
         """Give the name that the user commits under."""
-        asked = [
-            call(["config", "--get", name], variables={"GIT_CONFIG_NOSYSTEM": "0"}, cwd=self.folder, accepted=(0, 1)).text
-            for name in ("user.name", "user.email")
-        ]
-        return Person(asked[0] or "Decklog", asked[1] or "decklog@localhost")
+        words = ["config", "-z", "--get-regexp", r"^user\.(name|email)$"]
+        found = call(words, variables={"GIT_CONFIG_NOSYSTEM": "0"}, cwd=self.folder, accepted=(0, 1)).text
+        # Of several the last counts, as everywhere in git's settings.
+        told = dict(one.partition("\n")[::2] for one in found.split("\0"))
+        return Person(told.get("user.name", "").strip() or "Decklog", told.get("user.email", "").strip() or "decklog@localhost")
 
     def ref(self, name: str) -> str | None:
         """Give the commit that one of our refs holds; none is null."""
@@ -374,6 +368,22 @@ class Repository:
         """Write the files of a commit into an empty folder, and an index that knows them."""
         variables = {"GIT_WORK_TREE": str(folder), "GIT_INDEX_FILE": str(index)}
         self.on_objects("read-tree", "-m", "-u", commit, variables=variables)
+
+
+def _found(path: str) -> tuple[str, ...]:
+    """Say of the repository that a folder is in whether it is bare and shallow, and where it and its files are."""
+    words = ("--is-bare-repository", "--is-shallow-repository", "--git-common-dir", "--show-toplevel")
+    # One that is bare has no folder of files to tell: what was asked before that is told all the same.
+    found = call(["rev-parse", *words], variables={}, cwd=path, accepted=(0, 128))
+    told = found.out.decode(errors="surrogateescape").removesuffix("\n").split("\n")
+    if told == [""]:
+        raise NotFound(f"{path} is in no git repository", hint="Go to one, or make one: git init && git commit")
+    if found.code and told[0] != "true":
+        raise Invalid(f"{path} is inside of what git keeps for itself", hint="Go to where the files of the repository are.")
+    if len(told) > len(words):
+        # There are lines in the name of a folder.
+        return tuple(call(["rev-parse", word], variables={}, cwd=path).text for word in words)
+    return (*told, "", "", "")[: len(words)]
 
 
 def check_own(name: str) -> None:
