@@ -145,6 +145,9 @@ def test_what_meets_a_quota_or_a_lost_login_uses_no_attempt_and_lands_later(
         assert task_of(site, "it.w1").failures == 0
         assert [gate.reason for gate in log.gates.find()] == ["login"]
         assert sorted(message.severity for message in log.inbox.find()) == ["info", "question"]
+        later, first = log.effects.find(site.run_id, tool="conductor.spawn")[:2]
+        waited = abs((later.intended_at - first.intended_at).total_seconds())
+        assert 1 <= waited < 1 + 5, "tried within five seconds after its time"
         # A person has logged in and starts it by hand.
         assert landed_titles(work.run()) == ["Piece it"]
         assert [gate.state for gate in log.gates.find()] == ["open"]
