@@ -7,7 +7,8 @@ commit of the target is written out and checked again.
 `--script` does the same to a script of `git worktree` and `xargs -P`, which cleans up and goes on after each kill.
 
 `--abandon 4` kills the conductors of so many runs and starts none again: ten seconds after `orphan_seconds`, which is a minute,
-nothing of them may be alive. `--idle 600` lets a run wait so many seconds for a quota.
+nothing of them may be alive. `--idle 600` lets a run wait so many seconds for a quota. `--stall 10` says how long after so many
+seconds of silence, and after twice as many with signs of life alone, an agent is ended.
 """
 
 import argparse
@@ -26,8 +27,12 @@ from pathlib import Path
 
 from benchmarks.killing import came_to_its_end, forked, git
 from decklog import Decklog
-from decklog.conductor import starting
+from decklog.conductor import commands, starting
+from decklog.conductor.agents.description import describe
+from decklog.conductor.agents.session import Session, Terms
+from decklog.conductor.commands import Command, Running
 from decklog.conductor.conductor import Conductor
+from decklog.tools.sandbox.sandbox import Sandbox
 from decklog.tools.shell.process_identity import Identity
 
 PIECES, AGENTS = 8, 4
@@ -260,6 +265,37 @@ def idle(seconds: float) -> None:
         print(f"idle for {seconds:.0f} s: {share:.2f} % of a core, {len(children)} processes, {started} agents started")
 
 
+# What an agent does that never gets on: nothing, or it only shows that it lives.
+STUCK = {"silent": "sleep 600", "without progress": 'while :; do echo \'{"type": "beat"}\'; sleep 0.5; done'}
+
+
+def stall(seconds: float) -> None:
+    """Say how much later than it must go on an agent is ended that is silent, and one that only shows that it lives."""
+    for kind, program in STUCK.items():
+        with tempfile.TemporaryDirectory(prefix="decklog-kills-") as name:
+            folder = Path(name)
+            (folder / "tree").mkdir()
+            command = Command(
+                argv=["sh", "-c", program],
+                mark=f"stall:{kind}",
+                root=folder / "tree",
+                folder=folder / "agent",
+                sandbox=Sandbox(kind="none"),  # type: ignore[arg-type]
+            )
+            told = {"command": ["it"], "stream": "jsonl", "stall_minutes": seconds / 60}
+            agent = describe("it", {**told, "events": [{"when": {"/type": "tool"}, "as": "tool"}]})
+            with Decklog.open(folder / "decklog.db") as log:
+                log.runs.start("Stall", run_id="run_1")
+                log.tasks.add("run_1", "It", task_id="it")
+                begun = time.monotonic()
+                commands.start(command)
+                running = Running.find(command.mark, command.folder)
+                assert running is not None
+                outcome = Session(log, agent, Terms(run_id="run_1", task_id="it"), running).watch(lambda: None)
+            allowed = seconds if kind == "silent" else 2 * seconds
+            print(f"{kind}: {outcome.ended_for}, gone {time.monotonic() - begun - allowed:.2f} s after {allowed:.0f} s")
+
+
 def processor_seconds(pid: int) -> float:
     """Give the processor time that a process has used."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -274,12 +310,13 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--abandon", type=int, metavar="RUNS")
     parser.add_argument("--idle", type=float, metavar="SECONDS")
+    parser.add_argument("--stall", type=float, metavar="SECONDS")
     given = parser.parse_args()
-    if given.abandon or given.idle:
-        if given.abandon:
-            abandon(given.abandon)
-        if given.idle:
-            idle(given.idle)
+    asked = {abandon: given.abandon, idle: given.idle, stall: given.stall}
+    if any(asked.values()):
+        for measure, wanted in asked.items():
+            if wanted:
+                measure(wanted)
     else:
         kind = ScriptedGround if given.script else Ground
         kill(given.kills, random.Random(given.seed), with_supervisors=given.supervisors, kind=kind)

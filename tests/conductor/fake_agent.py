@@ -1,19 +1,21 @@
 """An agent without a model: it finds a script in what it is told to do, and follows it.
 
 The script is a line `SCRIPT [[...], ...]`, or `SCRIPT-2 …` for the second round, or `SCRIPT-NAME …` for an agent that is called
-with its name; each step is a verb and its arguments. Run as a program of its own.
+with its name; each step is a verb and its arguments. Run as a program of its own, hundreds of times: what few scripts need is
+imported by those.
 """
 
-import json
 import os
-import signal
-import subprocess
 import sys
 import time
 
+_JSON = {"true": True, "false": False, "null": None}
+
 
 def git(*words: str) -> None:
-    subprocess.run(["git", *words], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    quiet = [(os.POSIX_SPAWN_OPEN, handle, os.devnull, os.O_WRONLY, 0) for handle in (1, 2)]
+    child = os.posix_spawnp("git", ["git", *words], os.environ, file_actions=quiet)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, words
 
 
 def write(path: str, text: str, mode: str = "w") -> None:
@@ -30,10 +32,30 @@ def child(*, seconds: float, is_deaf: bool) -> None:
     if os.fork():
         os._exit(0)
     if is_deaf:
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, signal.SIG_IGN)
+        ignore("SIGTERM", "SIGINT", "SIGHUP")
     time.sleep(seconds)
     os._exit(0)
+
+
+def ignore(*names: str) -> None:
+    import signal
+
+    for name in names:
+        signal.signal(getattr(signal, name), signal.SIG_IGN)
+
+
+def say(told: object) -> None:
+    if not isinstance(told, str):
+        import json
+
+        told = json.dumps(told)
+    print(told, flush=True)
+
+
+def run(words: list[str]) -> None:
+    import subprocess
+
+    subprocess.run(words, check=False)
 
 
 def replace(path: str, old: str, new: str) -> None:
@@ -62,11 +84,11 @@ def follow(step: list) -> None:  # type: ignore[type-arg]
             git("add", "-A")
             git("commit", "-q", "-m", given[0] if given else "Change")
         case "run":
-            subprocess.run(given[0], check=False)
+            run(given[0])
         case "sleep":
             time.sleep(given[0])
         case "print":
-            print(given[0] if isinstance(given[0], str) else json.dumps(given[0]), flush=True)
+            say(given[0])
         case "repeat":
             for _ in range(given[0]):
                 for inner in given[1]:
@@ -80,8 +102,7 @@ def follow(step: list) -> None:  # type: ignore[type-arg]
         case "copy-brief":
             write(given[0], "\n".join(told))
         case "deaf":
-            for number in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(number, signal.SIG_IGN)
+            ignore("SIGTERM", "SIGINT")
         case "child":
             child(seconds=given[0], is_deaf=True)
         case "wait":
@@ -98,7 +119,9 @@ def main() -> None:
     number = next((line.removeprefix("Round ") for line in told if line.startswith("Round ")), "1")
     scripts = dict(line.split(" ", 1) for line in told if line.startswith("SCRIPT"))
     names = [f"SCRIPT-{name}" for name in (*sys.argv[1:], number)]
-    for step in json.loads(next((scripts[name] for name in (*names, "SCRIPT") if name in scripts), "[]")):
+    wanted = next((scripts[name] for name in (*names, "SCRIPT") if name in scripts), "[]")
+    # JSON as Python reads it, which knows three of its words by other names.
+    for step in eval(wanted, dict(_JSON)):
         follow(step)
 
 

@@ -11,7 +11,7 @@ from decklog import Decklog
 from decklog.conductor.site import Site
 from decklog.conductor.stages import LAND
 from tests.conductor.plans import SETTINGS, Work, landed, landed_titles, piece, settle, states, target_of
-from tests.conductor.repositories import git
+from tests.conductor.repositories import everything, git, write
 
 FULL = "DECKLOG_TEST_FULL" in os.environ
 ADD = "def add(a, b):\n    return a + b"
@@ -26,9 +26,13 @@ def check_never_red(site: Site, folder: Path) -> None:
 
 def test_pieces_that_all_change_one_line_land_one_by_one_or_are_blocked(sqlite_target: str, checked: Path) -> None:
     count = 20 if FULL else 4
+    write(checked, {"decklog.toml": SETTINGS.replace("agents = 2", "agents = 4")})
+    git(checked, "commit", "-q", "-a", "--amend", "--no-edit")
     pieces = [piece(f"p{number}", ["replace", "notes.txt", "two", f"two {number}"]) for number in range(count)]
+    before = everything(checked)
     with Decklog.open(sqlite_target) as log:
         site = Work(log, checked, *pieces).run()
+        assert everything(checked) == before
         ended = {name: state for name, state in states(site).items() if "." not in name}
         assert len(landed_titles(site)) == list(ended.values()).count("done") >= 1
         assert set(ended.values()) <= {"done", "blocked"}

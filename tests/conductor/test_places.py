@@ -292,12 +292,23 @@ def test_any_name_can_be_a_part_of_a_ref(repository: Repository, name: str) -> N
     assert repository.ref(ref) == start
 
 
+def test_a_repository_is_found_from_beneath_whatever_its_folder_is_called(folder: Path, tmp_path: Path) -> None:
+    for name in ("two\nlines", "space at the end ", "ünï"):
+        moved = folder.rename(tmp_path / name)
+        (moved / "beneath").mkdir(exist_ok=True)
+        found = Repository.find(moved / "beneath", tmp_path / "state")
+        assert (found.folder, found.common, found.person()) == (moved, moved / ".git", ANA)
+        folder = moved
+
+
 def test_a_folder_that_no_plan_can_be_worked_through_is_refused(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="no git repository"):
         Repository.find(tmp_path, tmp_path / "state")
     git(tmp_path, "clone", "-q", "--bare", str(folder), str(tmp_path / "bare"))
     with pytest.raises(Invalid, match="bare"):
         Repository.find(tmp_path / "bare", tmp_path / "state")
+    with pytest.raises(Invalid, match="what git keeps for itself"):
+        Repository.find(folder / ".git", tmp_path / "state")
     write(folder, {"b.py": "1\n"})
     git(folder, "add", "-A")
     git(folder, "commit", "-q", "-m", "Second")

@@ -114,7 +114,7 @@ def test_a_lost_login_that_no_program_can_see_waits_for_a_person(site: Site, clo
     met(site, "login", agent(), until=clock.now() + timedelta(seconds=1))
     weather = Weather(site)
     clock.advance(days=3)
-    assert (weather.is_hopeless([agent()]), weather.chosen([agent()])) == (True, None)
+    assert (weather.is_hopeless([agent()], weather.closed()), weather.chosen([agent()])) == (True, None)
     weather.person_came([agent()])
     clock.advance(seconds=1)
     assert weather.chosen([agent()]) is not None
@@ -145,6 +145,9 @@ def test_what_meets_a_quota_or_a_lost_login_uses_no_attempt_and_lands_later(
         assert task_of(site, "it.w1").failures == 0
         assert [gate.reason for gate in log.gates.find()] == ["login"]
         assert sorted(message.severity for message in log.inbox.find()) == ["info", "question"]
+        later, first = log.effects.find(site.run_id, tool="conductor.spawn")[:2]
+        waited = abs((later.intended_at - first.intended_at).total_seconds())
+        assert 1 <= waited < 1 + 5, "tried within five seconds after its time"
         # A person has logged in and starts it by hand.
         assert landed_titles(work.run()) == ["Piece it"]
         assert [gate.state for gate in log.gates.find()] == ["open"]

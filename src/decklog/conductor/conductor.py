@@ -21,6 +21,7 @@ from decklog.errors import BudgetExceeded, DecklogError, Invalid, LeaseLost, Una
 
 if TYPE_CHECKING:
     from decklog.conductor.agents.description import Description
+    from decklog.stores.flow.gates import Gate
     from decklog.stores.work.claim import Claim
     from decklog.stores.work.task import Task
 
@@ -31,6 +32,10 @@ LONGEST_WAIT = 4.0
 TROUBLE_SECONDS = 30.0
 _EVERY_LANE = 10_000
 CHECKS_AT_ONCE = 2
+# Who may find something to do when a task of a stage is done; how else it may end may be anybody's business.
+_NEXT = {WORK: (CHECK,), CHECK: (LAND, WORK), LAND: (WORK,)}
+# So long a call of git that is kept open may have nothing to do.
+REST_SECONDS = 10.0
 # So long nothing was handed on before folders that nobody needs any more are removed.
 QUIET_SECONDS = 3.0
 
@@ -133,6 +138,7 @@ class Conductor:
                     if recovery.has_left and not self._site.tips.is_away():
                         recovery.clean_up()
                     commands.rest()
+                    self._site.repository.rest(REST_SECONDS)
                     # Many changes at once are told together.
                     self._stopping.wait(SHORTEST_WAIT)
             finally:
@@ -236,6 +242,8 @@ class Conductor:
         finally:
             if is_counted:
                 self._room.release()
+            # It was no lane's, so that none goes on to the next by itself.
+            self._ring()
 
     def _held(self, claim: "Claim", handle: Callable[["Claim"], None]) -> None:
         """Take a task through its stage; trouble that is nobody's fault gives it back."""
@@ -255,7 +263,7 @@ class Conductor:
             self._has_money = True
             self._handed_on_at = time.monotonic()
             self._changed.set()
-            self._ring()
+            self._ring(_NEXT.get(str(claim.task.role), ()) if claim.task.state == "done" else ())
 
     def _give_back(self, claim: "Claim", problem: DecklogError | OSError) -> None:
         self.trouble = str(problem)
@@ -303,16 +311,16 @@ class Conductor:
         task, site, ender = claim.task, self._site, self._ender(claim)
         site.tips.bring([task.inputs["base"], task.inputs["tip"]])
         found = site.examined(task, str(task.inputs["base"]), str(task.inputs["tip"]), ender)
-        denied = site.stages.was_denied(task)
         if ender() is not None:
             claim.release("it was being checked when the conductor was told to stop")
         elif found.is_green:
             site.stages.passed(claim, found.findings)
-        elif found.about is not None and denied is None:
+        elif found.about is None:
+            site.stages.failed(claim, found.findings)
+        elif (denied := site.stages.was_denied(task)) is None:
             site.stages.asked(claim, found.about, found.findings)
         else:
-            more = [{"kind": "denied", "text": denied}] if denied and found.about is not None else []
-            site.stages.failed(claim, [*found.findings, *more])
+            site.stages.failed(claim, [*found.findings, {"kind": "denied", "text": denied}])
 
     def _land(self, claim: "Claim") -> None:
         Lane(self._site, self._ender(claim)).land(claim)
@@ -321,29 +329,36 @@ class Conductor:
 
     def _is_over(self) -> bool:
         """Say whether nothing is left that this run could do by itself: only done, blocked, or waiting for a person."""
-        is_lately = time.monotonic() < self._looked_at + WAIT_SECONDS
-        if is_lately and self._log.tasks.find(self._site.run_id, state="running", limit=1):  # type: ignore[arg-type]
+        is_running = bool(self._log.tasks.find(self._site.run_id, state="running", limit=1))  # type: ignore[arg-type]
+        if is_running and time.monotonic() < self._looked_at + WAIT_SECONDS:
             return False
         self._looked_at = time.monotonic()
         self._site.stages.resume_answered()
         if self._log.runs.get(self._site.run_id).status.value != "active":
             return True
-        going_on = [task for task in all_tasks(self._log, self._site.run_id) if self._can_go_on(task)]
-        now = self._log.clock.now()
-        if any(task.state == "pending" and (task.not_before is None or task.not_before <= now) for task in going_on):
-            # It may be another conductor's doing, or its time has come: this one's own lanes were woken already.
+        if is_running:
+            # It may be another conductor's doing, or somebody's time has come: lanes find that out faster than a look at all.
             self._ring()
-        return not going_on
+            return False
+        return not self._is_anything_left()
 
-    def _ring(self) -> None:
-        """Have a lane of each role look whether there is something to do."""
-        for bell in self._bells.values():
-            bell.ring()
+    def _is_anything_left(self) -> bool:
+        """Look at all tasks, of which nobody has one: wake the lanes if there is something for them."""
+        closed, now = self._weather.closed(), self._log.clock.now()
+        going_on = [task for task in all_tasks(self._log, self._site.run_id) if self._can_go_on(task, closed)]
+        if any(task.state == "pending" and (task.not_before is None or task.not_before <= now) for task in going_on):
+            self._ring()
+        return bool(going_on)
 
-    def _can_go_on(self, task: "Task") -> bool:
+    def _ring(self, roles: "tuple[str, ...]" = ()) -> None:
+        """Have a lane of each of these roles, or of every role, look whether there is something to do."""
+        for role in roles or self._bells:
+            self._bells[role].ring()
+
+    def _can_go_on(self, task: "Task", closed: "dict[str, Gate]") -> bool:
         if task.state != "pending" or task.open_dependencies > 0:
             return task.state == "running"
         # Without money nothing new is begun; what is begun is still checked and landed.
         if task.role not in (PLAN, WORK):
             return task.role in (CHECK, LAND)
-        return self._has_money and not self._weather.is_hopeless(self._site.configuration.agents_for(task))
+        return self._has_money and not self._weather.is_hopeless(self._site.configuration.agents_for(task), closed)

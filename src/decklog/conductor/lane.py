@@ -10,6 +10,7 @@ from decklog.conductor.site import Site
 from decklog.tools.calls.tool import Finding
 
 if TYPE_CHECKING:
+    from decklog.stores.effects.effects import Effect
     from decklog.stores.work.claim import Claim
     from decklog.stores.work.task import Task
 
@@ -23,6 +24,8 @@ class Lane:
         self._site = site
         self._repository: Repository = site.repository
         self._wanted_end = wanted_end
+        # What was begun to land the piece before this: who has the task alone adds to it.
+        self._begun: list[Effect] = []
 
     def land(self, claim: "Claim") -> None:
         """Land a piece that is green, or hand it on to whom it is to go next."""
@@ -95,7 +98,7 @@ class Lane:
 
     def _say_landed(self, claim: "Claim", commit: str, files: Sequence[str] = ()) -> None:
         """Say that a piece is in the target, and of what others began to land of it that it came to nothing."""
-        for effect in self._site.log.effects.find(self._site.run_id, tool="conductor.advance", task_id=claim.task.id, limit=100):
+        for effect in self._begun:
             self._site.acts.abandon(effect)
         self._site.stages.landed(claim, commit, self._repository.tree(commit), files)
 
@@ -118,7 +121,9 @@ class Lane:
     def _landed_before(self, task: "Task") -> str | None:
         """Find the commit as which a piece was landed by somebody who then died; none is null."""
         target = self._site.target_commit()
-        for effect in self._site.log.effects.find(self._site.run_id, tool="conductor.advance", task_id=task.id, limit=100):
+        effects = self._site.log.effects
+        self._begun = list(effects.find(self._site.run_id, tool="conductor.advance", task_id=task.id, limit=100))
+        for effect in self._begun:
             candidate = str(effect.facts["candidate"])
             if self._is_in(candidate):
                 self._advance(effect.step, task.id, candidate, str(effect.facts["old"]))

@@ -95,8 +95,9 @@ class Site:
 
     @contextmanager
     def busy(self, checks: int) -> "Iterator[None]":
-        """Remove later what is done with, and keep the folders of so many checks, until the block ends."""
-        with self.removal.later(self.removed_folder / self.holder), self.checkouts.kept(checks):
+        """Remove later what is done with, and keep the folders of so many checks and calls of git, until the block ends."""
+        removed_later = self.removal.later(self.removed_folder / self.holder)
+        with removed_later, self.checkouts.kept(checks), self.repository.kept_open():
             yield
 
     @cached_property

@@ -3,7 +3,7 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,8 @@ class Weather:
         self._site = site
         self._gates = site.log.gates
 
-    def _closed(self) -> "dict[str, Gate]":
+    def closed(self) -> "dict[str, Gate]":
+        """Give the gates that are closed now, by their names."""
         found = self._gates.find(state="closed", limit=200)  # type: ignore[arg-type]
         return {gate.name: gate for gate in found}
 
@@ -36,12 +37,12 @@ class Weather:
 
     def are_all_shut(self, agents: Sequence[Description]) -> bool:
         """Say whether none of these agents may be started now."""
-        closed, now = self._closed(), self._site.log.clock.now()
+        closed, now = self.closed(), self._site.log.clock.now()
         return bool(closed) and all(self._is_shut(closed.get(gate_name(agent)), agent, now) for agent in agents)
 
     def chosen(self, agents: Sequence[Description]) -> Description | None:
         """Choose the first of these agents that may be started now; none is null."""
-        closed = self._closed()
+        closed = self.closed()
         for agent in agents:
             gate = closed.get(gate_name(agent))
             if gate is None:
@@ -52,14 +53,13 @@ class Weather:
 
     def opening(self, agents: Sequence[Description]) -> datetime | None:
         """Say when the first of these agents may be tried again; null when that is for a person to say."""
-        closed = self._closed()
+        closed = self.closed()
         gates = [closed.get(gate_name(agent)) for agent in agents]
         times = [self._site.log.clock.now() if gate is None else gate.opens_at for gate in gates]
         return min((time for time in times if time is not None), default=None)
 
-    def is_hopeless(self, agents: Sequence[Description]) -> bool:
-        """Say whether only a person can open any of these agents' gates."""
-        closed = self._closed()
+    def is_hopeless(self, agents: Sequence[Description], closed: "Mapping[str, Gate]") -> bool:
+        """Say whether only a person can open any of these agents' gates, of those that are closed."""
         gates = [closed.get(gate_name(agent)) for agent in agents]
         return all(gate is not None and gate.opens_at is None for gate in gates)
 
@@ -95,22 +95,23 @@ class Weather:
     def answered(self, agent: Description) -> None:
         """Open the gate of an agent whose service has answered."""
         name = gate_name(agent)
-        if name in self._closed():
+        if name in self.closed():
             self._gates.open(name, reason=f"{agent.name} was answered")
 
     # What is tried without an agent
 
     def person_came(self, agents: Sequence[Description]) -> None:
         """Let what only a person can open be tried once: somebody has just started the run by hand."""
-        closed = self._closed()
+        closed = self.closed()
         for name in {gate_name(agent) for agent in agents} & closed.keys():
             if closed[name].opens_at is None:
                 self._gates.retry(name)
 
     def probe(self, agents: Sequence[Description]) -> None:
         """Ask the programs that can say so whether somebody has logged in again."""
-        closed = self._closed()
-        for agent in agents:
+        with_probe = [agent for agent in agents if agent.probe]
+        closed = self.closed() if with_probe else {}
+        for agent in with_probe:
             gate = closed.get(gate_name(agent))
             if gate is None or not _waits_for_probe(gate, agent) or self._gates.enter(gate.name) is None:
                 continue

@@ -131,7 +131,7 @@ class Session:
                 self.outcome.approval = self._questions.newest if why == ASKED else None
                 self._running.stop(KINDLY)
             seconds = SHORTEST_WAIT if events or is_ending else min(seconds * 1.5, longest)
-            may_be_over = wait(seconds)
+            may_be_over = wait(min(seconds, self._until_stall(now - heard, now - progressed)))
         return ended
 
     def end(self) -> None:
@@ -150,6 +150,13 @@ class Session:
             return None
         stall = self._description.stall_minutes * 60
         return "stalled" if silent > stall or without_progress > 2 * stall else None
+
+    def _until_stall(self, silent: float, without_progress: float) -> float:
+        """Say how long an agent may still go on as it does, so that it is ended then, and not at the next look."""
+        if self._description.stall_minutes is None:
+            return LONGEST_WAIT
+        stall = self._description.stall_minutes * 60
+        return max(SHORTEST_WAIT, min(stall - silent, 2 * stall - without_progress))
 
     def _take(self, lines: Any) -> list[Event]:
         events = [event for line in lines if (event := self._reader.read(line)) is not None]

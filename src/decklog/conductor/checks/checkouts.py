@@ -69,21 +69,23 @@ class Checkout:
 
     def _learn(self) -> None:
         """Remember what was written; what is the same file as before was read already."""
-        found = _found(self.tree)
-        self._known = {path: self._learnt(path, facts) for path, facts in found.items()}
-        self._index = _digest(self._place.index)
+        top = os.fspath(self.tree)
+        self._known = {path: self._learnt(top, path, facts) for path, facts in _found(top).items()}
+        self._index = _digest_of_index(self._place.index)
 
-    def _learnt(self, path: str, facts: tuple[int, ...]) -> _Known:
+    def _learnt(self, top: str, path: str, facts: tuple[int, ...]) -> _Known:
         known = self._known.get(path)
-        return known if known is not None and known.facts == facts else _Known(facts, _digest(self.tree / path))
+        return known if known is not None and known.facts == facts else _Known(facts, _digest(f"{top}/{path}", facts))
 
     def _is_proven(self, removal: Removal) -> bool:
         """Say whether everything that was written is there as it was; what else is there goes."""
-        found = _found(self.tree)
+        top = os.fspath(self.tree)
+        found = _found(top)
         is_same = all(
-            found.get(path) == known.facts and _digest(self.tree / path) == known.digest for path, known in self._known.items()
+            found.get(path) == known.facts and _digest(f"{top}/{path}", known.facts) == known.digest
+            for path, known in self._known.items()
         )
-        if not is_same or _digest(self._place.index) != self._index:
+        if not is_same or _digest_of_index(self._place.index) != self._index:
             return False
         for path in found:
             if path not in self._known and os.path.dirname(path) in self._known:
@@ -145,18 +147,22 @@ class Checkouts:
             self.removal.take(checkout.folder)
 
 
-def _found(tree: Path) -> dict[str, tuple[int, ...]]:
+# These go through thousands of files for each check: paths stay texts, and the system is asked as little as can be.
+
+
+def _found(top: str) -> dict[str, tuple[int, ...]]:
     """Give what the system says of every file and folder, the folder itself by an empty name, its repository left out."""
-    found = {"": _facts(tree.lstat())}
+    found = {"": _facts(os.lstat(top))}
     waiting = [""]
     while waiting:
         folder = waiting.pop()
-        with os.scandir(tree / folder) as entries:
+        before = f"{folder}/" if folder else ""
+        with os.scandir(f"{top}/{folder}") as entries:
             for entry in entries:
-                path = os.path.join(folder, entry.name)
+                path = before + entry.name
                 if path != ".git":
-                    found[path] = _facts(entry.stat(follow_symlinks=False))
-                    if entry.is_dir(follow_symlinks=False):
+                    found[path] = facts = _facts(entry.stat(follow_symlinks=False))
+                    if stat.S_ISDIR(facts[2]):
                         waiting.append(path)
     return found
 
@@ -168,18 +174,25 @@ def _facts(of: os.stat_result) -> tuple[int, ...]:
     return of.st_dev, of.st_ino, of.st_mode, of.st_nlink, of.st_uid, of.st_size, of.st_mtime_ns, of.st_ctime_ns
 
 
-def _digest(path: Path) -> bytes:
-    """Read a file, or where a link leads; a folder has no content of its own."""
-    mode = path.lstat().st_mode
-    if stat.S_ISDIR(mode):
+def _digest(path: str, facts: tuple[int, ...]) -> bytes:
+    """Read what is a file by its facts, or where a link leads; a folder has no content of its own."""
+    if stat.S_ISDIR(facts[2]):
         return b""
-    if stat.S_ISLNK(mode):
+    if stat.S_ISLNK(facts[2]):
         return os.fsencode(os.readlink(path))
-    digest = hashlib.blake2b()
+    # One more than there should be: all of a small file is read at once, and what was added to it too.
+    at_once = min(facts[5], _AT_ONCE) + 1
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        while data := os.read(handle, _AT_ONCE):
+        data = os.read(handle, at_once)
+        digest = hashlib.blake2b(data)
+        while len(data) == at_once:
+            data = os.read(handle, at_once)
             digest.update(data)
     finally:
         os.close(handle)
     return digest.digest()
+
+
+def _digest_of_index(path: Path) -> bytes:
+    return _digest(os.fspath(path), _facts(path.lstat()))

@@ -1,4 +1,4 @@
-"""The one function that calls git, in two ways: on objects, with no settings but ours, and on the refs of the repository."""
+"""The one way in which git is called: on objects, with no settings but ours, and on the refs of the repository."""
 
 import os
 import subprocess
@@ -78,14 +78,13 @@ def call(
     `settings` stand beside those that are fixed, each as NAME=VALUE.
     """
     kill_points.reached(f"git:{words[0]}:before")
-    own = {name: os.environ[name] for name in _PASSED if name in os.environ}
     try:
         done = subprocess.run(
             ["git", *_WORDS, *(word for one in settings for word in ("-c", one)), *words],
             input=given if given is not None else b"",
             capture_output=True,
             cwd=cwd,
-            env={**own, **_FIXED, **variables},
+            env=_environment(variables),
             timeout=seconds,
             check=False,
         )
@@ -100,6 +99,24 @@ def call(
             f"git {words[0]} failed: {said or f'exit code {done.returncode}'}", exit_code=done.returncode, words=list(words)
         )
     return Answer(done.returncode, done.stdout)
+
+
+def begin(words: Sequence[str], *, variables: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+    """Begin a call of git in the same way that is asked more than once; what it says of its end nobody hears."""
+    return subprocess.Popen(
+        ["git", *_WORDS, *words],
+        bufsize=0,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd="/",
+        env=_environment(variables),
+    )
+
+
+def _environment(variables: Mapping[str, str]) -> dict[str, str]:
+    own = {name: os.environ[name] for name in _PASSED if name in os.environ}
+    return {**own, **_FIXED, **variables}
 
 
 @cache

@@ -1,13 +1,23 @@
-"""Objects in files of their own, as whatever was just made is, read without starting git. What is in a pack is git's to read."""
+"""Objects in files of their own, as whatever was just made is, read and made without starting git. A pack is git's to read."""
 
 import hashlib
+import os
 import zlib
+from collections.abc import Sequence
+from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
+from secrets import token_hex
 
 from decklog.dataclass import dataclass
 
 _LONGEST_HEAD = 64
+# As git has it: what is made is packed later.
+_QUICKLY = 1
+# What git leaves out of a name at its ends, and within.
+_CRUD = "".join(map(chr, range(33))) + ".,:;<>\"\\'"
+_NOT_WITHIN = frozenset("\n<>")
+_LAST_PLAIN = "\ufdcf"
 
 
 @dataclass(frozen=True)
@@ -50,6 +60,59 @@ def size(objects: Path, name: str) -> int | None:
         return None
     words = head.partition(b"\0")[0].split()
     return int(words[1]) if len(words) == 2 and words[1].isdigit() else None
+
+
+def is_here(objects: Path, name: str) -> bool:
+    """Say whether an object is a file of its own."""
+    return _path(objects, name).is_file()
+
+
+def commit_text(tree: str, parents: Sequence[str], message: str, person: tuple[str, str], at: int) -> bytes | None:
+    """Write the text of a commit as git does; None where git would not write all of it as it is given."""
+    is_plain = max(message, default="") <= _LAST_PLAIN and "\0" not in message and all(map(_is_plain, person))
+    if not is_plain:
+        return None
+    who = f"{person[0]} <{person[1]}> {at} +0000"
+    lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents), f"author {who}", f"committer {who}"]
+    return "\n".join([*lines, "", message]).encode()
+
+
+def _is_plain(name: str) -> bool:
+    return bool(name) and name.strip(_CRUD) == name and not _NOT_WITHIN & set(name) and max(name) <= _LAST_PLAIN
+
+
+def make(objects: Path, kind: str, body: bytes, *, is_sha256: bool) -> str | None:
+    """Put an object on disk for good and give its name; None where that can't be done, which git says better."""
+    content = f"{kind} {len(body)}\0".encode() + body
+    digest = hashlib.sha256(content) if is_sha256 else hashlib.sha1(content, usedforsecurity=False)
+    name = digest.hexdigest()
+    path = _path(objects, name)
+    try:
+        # As if it were new: nothing that was just asked for is old enough to be dropped.
+        os.utime(path)
+    except FileNotFoundError:
+        return name if _is_put(path, zlib.compress(content, _QUICKLY)) else None
+    except OSError:
+        return None
+    return name
+
+
+def _is_put(path: Path, content: bytes) -> bool:
+    """Give a file its name once all of it is on disk. What a crash leaves has a name that git drops some day."""
+    new = path.with_name(f"tmp_obj_{token_hex(8)}")
+    try:
+        path.parent.mkdir(exist_ok=True)
+        handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o444)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(handle)
+        new.rename(path)
+    except OSError:
+        with suppress(OSError):
+            new.unlink()
+        return False
+    return True
 
 
 def _path(objects: Path, name: str) -> Path:

@@ -8,9 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
+from secrets import token_hex
 
 from decklog.conductor.git import loose, skeleton
-from decklog.conductor.git.calls import Answer, call, version
+from decklog.conductor.git.calls import Answer, begin, call, version
+from decklog.conductor.git.kept_open import KeptOpen
 from decklog.conductor.git.loose import Commit
 from decklog.dataclass import dataclass
 from decklog.errors import Conflict, Invalid, NotFound
@@ -19,6 +21,7 @@ HOME = "refs/decklog"
 # So many comparisons of two trees are remembered, and of none the lines if they are larger.
 _MOST_KEPT = 100
 _LARGEST_KEPT = 256 * 1024
+_COMPARING = ("diff-tree", "-r", "--no-renames", "-z", "--raw", "-p", "-U0", "--no-ext-diff", "--no-textconv", "--no-color")
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 
 
@@ -64,8 +67,7 @@ class Difference:
         return not self._repository.on_objects("diff-tree", "-r", "--no-renames", "--numstat", *words, *self._trees).out.strip()
 
     def _asked(self) -> tuple[bytes, bytes]:
-        words = ("-z", "--raw", "-p", "-U0", "--no-ext-diff", "--no-textconv", "--no-color")
-        found = self._repository.on_objects("diff-tree", "-r", "--no-renames", *words, *self._trees).out
+        found = self._repository.compared(*self._trees)
         # After the last path comes an empty one, and then the lines.
         raw, _, patch = found.partition(b"\0\0")
         return raw, patch
@@ -94,23 +96,18 @@ class Repository:
         self._commits: dict[str, Commit] = {}
         self._compared: dict[tuple[str, str], Difference] = {}
         self._comparing = threading.Lock()
+        self._kept: dict[str, KeptOpen] = {}
 
     @classmethod
     def find(cls, path: str | os.PathLike[str], state: Path) -> "Repository":
         """Find the repository that a folder is in; refuse one that no plan could be worked through."""
         version()
-        found = call(["rev-parse", "--git-common-dir"], variables={}, cwd=os.fspath(path), accepted=(0, 128))
-        if found.code:
-            raise NotFound(f"{path} is in no git repository", hint="Go to one, or make one: git init && git commit")
-        asked = ["rev-parse", "--is-bare-repository", "--is-shallow-repository"]
-        bare, shallow = call(asked, variables={}, cwd=os.fspath(path)).text.split()
+        bare, shallow, common, top = _found(os.fspath(path))
         if bare == "true":
             raise Invalid(f"{path} is a bare repository", hint="Go to a clone that has files.")
         if shallow == "true":
             raise Invalid(f"{path} is a shallow clone; merges need its history", hint="Run: git fetch --unshallow")
-        top = call(["rev-parse", "--show-toplevel"], variables={}, cwd=os.fspath(path)).text
-        common = Path(os.path.realpath(os.path.join(os.fspath(path), found.text)))
-        return cls(Path(top), common, state)
+        return cls(Path(top), Path(os.path.realpath(os.path.join(os.fspath(path), common))), state)
 
     # The two ways of calling git
 
@@ -141,13 +138,39 @@ class Repository:
         also: Path | None = None,
     ) -> Answer:
         """Call git on objects alone; `also` is a folder of objects that are read besides the repository's."""
-        own = {"GIT_DIR": str(self._private), "GIT_OBJECT_DIRECTORY": str(self.objects), "GIT_CONFIG_GLOBAL": "/dev/null"}
         more = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": _listed(also)} if also is not None else {}
-        return call(words, variables={**own, **more, **(variables or {})}, given=given, accepted=accepted)
+        return call(words, variables={**self._of_objects, **more, **(variables or {})}, given=given, accepted=accepted)
+
+    @property
+    def _of_objects(self) -> dict[str, str]:
+        return {"GIT_DIR": str(self._private), "GIT_OBJECT_DIRECTORY": str(self.objects), "GIT_CONFIG_GLOBAL": "/dev/null"}
 
     def on_refs(self, *words: str, given: bytes | None = None, accepted: Sequence[int] = (0,)) -> Answer:
         """Call git in the user's repository, which is for looking names up and for refs of our own."""
-        return call(words, variables={"GIT_DIR": str(self.common)}, given=given, accepted=accepted)
+        return call(words, variables=self._of_refs, given=given, accepted=accepted)
+
+    @property
+    def _of_refs(self) -> dict[str, str]:
+        return {"GIT_DIR": str(self.common)}
+
+    @contextmanager
+    def kept_open(self) -> Iterator[None]:
+        """Keep the calls open that are made again and again, for as long as the block lasts."""
+        self._kept = {
+            "update-ref": KeptOpen("update-ref", lambda: begin(("update-ref", "--stdin"), variables=self._of_refs)),
+            "diff-tree": KeptOpen("diff-tree", lambda: begin((*_COMPARING, "--stdin"), variables=self._of_objects)),
+        }
+        try:
+            yield
+        finally:
+            kept, self._kept = self._kept, {}
+            for one in kept.values():
+                one.rest()
+
+    def rest(self, seconds: float) -> None:
+        """End those calls that nothing was asked of for so long; they come back when they are needed."""
+        for one in self._kept.values():
+            one.rest(seconds)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -166,11 +189,11 @@ class Repository:
 
     def person(self) -> Person:
         """Give the name that the user commits under."""
-        asked = [
-            call(["config", "--get", name], variables={"GIT_CONFIG_NOSYSTEM": "0"}, cwd=self.folder, accepted=(0, 1)).text
-            for name in ("user.name", "user.email")
-        ]
-        return Person(asked[0] or "Decklog", asked[1] or "decklog@localhost")
+        words = ["config", "-z", "--get-regexp", r"^user\.(name|email)$"]
+        found = call(words, variables={"GIT_CONFIG_NOSYSTEM": "0"}, cwd=self.folder, accepted=(0, 1)).text
+        # Of several the last counts, as everywhere in git's settings.
+        told = dict(one.partition("\n")[::2] for one in found.split("\0"))
+        return Person(told.get("user.name", "").strip() or "Decklog", told.get("user.email", "").strip() or "decklog@localhost")
 
     def ref(self, name: str) -> str | None:
         """Give the commit that one of our refs holds; none is null."""
@@ -198,12 +221,20 @@ class Repository:
             check_own(name)
         orders = "".join(f"update {name} {value}\n" for name, value in values.items())
         with self.locked():
-            self.on_refs("update-ref", "--stdin", given=orders.encode())
+            if not self._is_moved(orders):
+                self.on_refs("update-ref", "--stdin", given=orders.encode())
+
+    def _is_moved(self, orders: str) -> bool:
+        """Have the call that is kept open move refs, if there is one; no is also what it says when it ended over it."""
+        kept = self._kept.get("update-ref")
+        return kept is not None and kept.ask(f"start\n{orders}commit\n".encode(), b"start: ok\ncommit: ok\n") is not None
 
     def swap_ref(self, name: str, new: str, old: str) -> bool:
         """Move a ref of our own from one commit to another; say no when it is no longer at the first."""
         check_own(name)
         with self.locked():
+            if self._is_moved(f"update {name} {new} {old}\n"):
+                return True
             return self.on_refs("update-ref", name, new, old, accepted=(0, 1, 128)).code == 0
 
     def drop_refs(self, names: Sequence[str]) -> None:
@@ -254,6 +285,17 @@ class Repository:
                 del self._compared[next(iter(self._compared))]
         return found
 
+    def compared(self, base: str, tip: str) -> bytes:
+        """Have git compare two trees, named by their ids: paths first, then lines."""
+        if (kept := self._kept.get("diff-tree")) is not None:
+            # What comes back by itself after the answer, and can't be in it.
+            mark, asked = f"end {token_hex(16)}\n".encode(), f"{base} {tip}\n".encode()
+            found = kept.ask(asked + mark, mark)
+            # Of trees that are not here nothing is said, not even what was asked.
+            if found is not None and found.startswith(asked):
+                return found.removeprefix(asked)
+        return self.on_objects(*_COMPARING, base, tip).out
+
     def has(self, commit: str) -> bool:
         """Say whether a commit is here."""
         if loose.commit(self.objects, commit) is not None:
@@ -297,20 +339,51 @@ class Repository:
 
     def commit(self, tree: str, parents: Sequence[str], message: str, person: Person, at: int) -> str:
         """Make a commit; the same arguments give the same commit."""
+        text = loose.commit_text(tree, parents, message, (person.name, person.email), at)
+        if text is not None and self._has_all(tree, parents):
+            made = loose.make(self.objects, "commit", text, is_sha256=len(tree) == 64)
+        else:
+            made = None
+        if made is None:
+            made = self._commit_by_git(tree, parents, message, person, at)
+        self._commits[made] = Commit(tree, tuple(parents))
+        return made
+
+    def _has_all(self, tree: str, parents: Sequence[str]) -> bool:
+        """Say whether a commit would lead to nothing that is not here, as far as that is known without git."""
+        known = [self._commits.get(parent) or loose.commit(self.objects, parent) for parent in parents]
+        is_known = loose.is_here(self.objects, tree) or any(one is not None and one.tree == tree for one in known)
+        return is_known and None not in known
+
+    def _commit_by_git(self, tree: str, parents: Sequence[str], message: str, person: Person, at: int) -> str:
         words = [word for parent in parents for word in ("-p", parent)]
         who = {
             f"GIT_{role}_{part}": value
             for role in ("AUTHOR", "COMMITTER")
             for part, value in (("NAME", person.name), ("EMAIL", person.email), ("DATE", f"@{at} +0000"))
         }
-        made = self.on_objects("commit-tree", tree, *words, given=message.encode(), variables=who).text
-        self._commits[made] = Commit(tree, tuple(parents))
-        return made
+        return self.on_objects("commit-tree", tree, *words, given=message.encode(), variables=who).text
 
     def populate(self, commit: str, folder: Path, index: Path) -> None:
         """Write the files of a commit into an empty folder, and an index that knows them."""
         variables = {"GIT_WORK_TREE": str(folder), "GIT_INDEX_FILE": str(index)}
         self.on_objects("read-tree", "-m", "-u", commit, variables=variables)
+
+
+def _found(path: str) -> tuple[str, ...]:
+    """Say of the repository that a folder is in whether it is bare and shallow, and where it and its files are."""
+    words = ("--is-bare-repository", "--is-shallow-repository", "--git-common-dir", "--show-toplevel")
+    # One that is bare has no folder of files to tell: what was asked before that is told all the same.
+    found = call(["rev-parse", *words], variables={}, cwd=path, accepted=(0, 128))
+    told = found.out.decode(errors="surrogateescape").removesuffix("\n").split("\n")
+    if told == [""]:
+        raise NotFound(f"{path} is in no git repository", hint="Go to one, or make one: git init && git commit")
+    if found.code and told[0] != "true":
+        raise Invalid(f"{path} is inside of what git keeps for itself", hint="Go to where the files of the repository are.")
+    if len(told) > len(words):
+        # There are lines in the name of a folder.
+        return tuple(call(["rev-parse", word], variables={}, cwd=path).text for word in words)
+    return (*told, "", "", "")[: len(words)]
 
 
 def check_own(name: str) -> None:
