@@ -235,7 +235,9 @@ class Repository:
         with self.locked():
             if self._is_moved(f"update {name} {new} {old}\n"):
                 return True
-            return self.on_refs("update-ref", name, new, old, accepted=(0, 1, 128)).code == 0
+            is_moved = self.on_refs("update-ref", name, new, old, accepted=(0, 1, 128)).code == 0
+            # The call that was open may have ended after it had moved it.
+            return is_moved or (bool(self._kept) and self.ref(name) == new)
 
     def drop_refs(self, names: Sequence[str]) -> None:
         """Drop refs of our own, all of them or none."""
