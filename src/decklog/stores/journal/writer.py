@@ -65,7 +65,7 @@ class Writer:
 
     def prepared_many(self, entries: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
         """Do so for several entries."""
-        self._db.values.look_through_lines([body for given in entries if type(body := given.get("body")) is str])
+        self._db.values.look_through(entries)
         return [self.prepared({"kind": EntryKind.INTERACTION, **given}) for given in entries]
 
     def bound(self, given: "dict[str, Any]") -> "dict[str, Any]":
