@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from decklog.redact import encoded, engine
 from decklog.redact.finder import FINDERS, TOLD_NUMBER
+from decklog.redact.patterns.presence import Look
 from decklog.redact.sentences import told
 from decklog.redact.view import View, looked_through
 
@@ -40,16 +41,17 @@ def clean_lines(texts: Iterable[str]) -> Iterator[str]:
     yield from _clean_among(lines)
 
 
-def _clean_among(lines: list[str]) -> Iterator[str]:
-    """Look at some lines together, and by halves where there is something among them."""
+def _clean_among(lines: list[str], looks: list[Look] | None = None) -> Iterator[str]:
+    """Look at some lines together, and by halves where there is something among them, for no more than what that was."""
     data = _APART.join(lines).encode()
     are_plain = len(data) - len(data.translate(None, engine.ESCAPING)) == (len(lines) - 1) * _APART.count("\n")
-    if are_plain and not engine.signs_in(data):
+    shown = [look for look in (engine.looks_at(data) if looks is None else looks) if look[0](data)]
+    if are_plain and not shown:
         yield from lines
     elif len(lines) > _FEW_LINES:
         half = len(lines) // 2
-        yield from _clean_among(lines[:half])
-        yield from _clean_among(lines[half:])
+        yield from _clean_among(lines[:half], shown)
+        yield from _clean_among(lines[half:], shown)
 
 
 class _Looked(NamedTuple):
@@ -63,7 +65,7 @@ class _Looked(NamedTuple):
 def clean_ones(texts: Iterable[str]) -> list[str]:
     """Give those of many texts in which nothing is to be replaced."""
     left = [_Looked(text, looked_through(text), set()) for text in texts]
-    for look, numbers in engine.looks():
+    for look, numbers in engine.all_looks():
         for one in left:
             if look(one.view.data):
                 one.signs.update(numbers)

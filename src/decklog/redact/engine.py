@@ -81,14 +81,23 @@ def _is_plainly_clean(text: str) -> bool:
 
 def signs_in(data: bytes) -> list[int]:
     """Give the numbers of what bytes in plain letters must be searched for."""
-    if _RUN in data.translate(_AS_RUNS) or b"@" in data:
+    if _may_have_runs(data):
         return [*_signs_in_runs(data), *_signs_in_words(data)]
     return _signs_in_words(data)
 
 
-def looks() -> list[Look]:
-    """Give every look that tells whether there is a sign, and the numbers of what is to be searched for if it finds one."""
+def looks_at(data: bytes) -> list[Look]:
+    """Give the looks that may find a sign in bytes in plain letters."""
+    return all_looks() if _may_have_runs(data) else _WORDS.looks
+
+
+def all_looks() -> list[Look]:
+    """Give every look: each tells whether there is a sign, and the numbers of what is to be searched for then."""
     return [*_RUNS.looks, *_WORDS.looks]
+
+
+def _may_have_runs(data: bytes) -> bool:
+    return _RUN in data.translate(_AS_RUNS) or b"@" in data
 
 
 def is_clean(text: str) -> bool:

@@ -118,7 +118,8 @@ def _handed_on(part: "list[tuple[Row, Draft | None]]", values: Values, balance: 
 
 def _prepared(values: Values, entry: "dict[str, Any]") -> "tuple[Any, ...] | dict[str, Any]":
     try:
-        return prepared(values, dict(entry))
+        # A charge is bound once its price is known.
+        return entry if "model" in entry else prepared(values, dict(entry))
     except DecklogError:
         return entry
 
