@@ -1,6 +1,6 @@
 """Imports, killed at random moments by a real signal and run again: the log is that of one that was not killed.
 
-Of a tracker, in one process, and of a large table, which a process of its own reads.
+Of a tracker, in one process, and of a large table, which a process of its own reads; and, fewer times, of every other system.
 """
 
 import json
@@ -14,10 +14,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks.import_sources import SOURCES
 from benchmarks.importing import fill as fill_bazinga
 from benchmarks.measure import Row, row, write
 
 KILLS = int(os.environ.get("DECKLOG_BENCH_KILLS", "50"))
+OTHER_KILLS = int(os.environ.get("DECKLOG_BENCH_OTHER_KILLS", "5"))
+OTHER_ROWS = int(os.environ.get("DECKLOG_BENCH_KILLED_ROWS", "5000"))
 ISSUES = int(os.environ.get("DECKLOG_BENCH_ISSUES", "3000"))
 # So many make a file that is worth a process of its own.
 LOG_ROWS = 25_000
@@ -26,17 +29,18 @@ START = """
 import sys
 from decklog import Decklog
 {imported}
-with Decklog.open(sys.argv[2]) as log:
+path, place = sys.argv[1:]
+with Decklog.open(place) as log:
     print("open", flush=True)
     {importing}.run()
 """
 BEADS = START.format(
     imported="from decklog.importers.beads.importer import BeadsImport",
-    importing="BeadsImport(log, sys.argv[1], run_id='beads')",
+    importing="BeadsImport(log, path, run_id='beads')",
 )
 BAZINGA = START.format(
     imported="from decklog.importers.bazinga.importer import BazingaImport",
-    importing="BazingaImport(log, sys.argv[1])",
+    importing="BazingaImport(log, path)",
 )
 SUMS = """
 import hashlib, json, sys
@@ -48,6 +52,12 @@ with Decklog.open(sys.argv[1]) as log:
         for table in ("tasks", "dependencies", "task_comments"):
             names, rows = log.db.rows(f"select * from {table}", {})
             found[table] = sorted(json.dumps(dict(zip(names, row)), sort_keys=True) for row in rows)
+        for table, columns in (
+            # Not the ids that are made here, nor when something was recorded.
+            ("charges", "occurred_at, model, input_tokens, output_tokens, cost_microdollars, run_id, task_id, key, answer_id"),
+            ("checkpoints", "id, run_id, number, digest"),
+        ):
+            found[table] = sorted(json.dumps(list(row)) for row in log.db.rows(f"select {columns} from {table}", {})[1])
         kept = "select stream, subtype, key, body, payload from entries where kind <> 'change'"
         found["kept"] = sorted(json.dumps(list(row)) for row in log.db.rows(kept, {})[1])
         return found
@@ -70,38 +80,38 @@ def fill(path: Path) -> None:
                 file.write("{broken\n")
 
 
-def take(program: str, source: Path, log: Path, seconds: float | None = None) -> bool:
-    """Import in a process of its own, and kill it so long after it has opened the log; say whether it came to its end."""
+def take(program: str, source: Path, log: Path, seconds: float | None = None) -> float | None:
+    """Import in a process of its own, and kill it so long after it has opened the log; say how long it took if it was not."""
     process = subprocess.Popen([sys.executable, "-c", program, source, log], stdout=subprocess.PIPE)
     assert process.stdout is not None
     process.stdout.readline()
+    begun = time.perf_counter()
     if seconds is not None:
         time.sleep(seconds)
         process.send_signal(signal.SIGKILL)
     process.stdout.close()
-    return process.wait() == 0
+    return time.perf_counter() - begun if process.wait() == 0 else None
 
 
 def sums(log: Path) -> str:
     return subprocess.run([sys.executable, "-c", SUMS, log], capture_output=True, text=True, check=True).stdout.strip()
 
 
-def kills(folder: Path, what: str, program: str, fill: "Callable[[Path], None]") -> list[Row]:
+def kills(folder: Path, what: str, program: str, fill: "Callable[[Path], None]", times: int = KILLS) -> list[Row]:
     """Kill an import at random moments, each time with a new log; count the logs that are right once it was run again."""
-    chance, source = random.Random(2), folder / f"{what}.source"
+    chance, source = random.Random(2), folder / f"{what}.source.db"
     fill(source)
-    begun = time.perf_counter()
-    assert take(program, source, folder / f"{what}.db")
-    whole, expected = time.perf_counter() - begun, sums(folder / f"{what}.db")
+    whole, expected = take(program, source, folder / f"{what}.db"), sums(folder / f"{what}.db")
+    assert whole is not None
     killed = same = 0
-    for number in range(KILLS):
+    for number in range(times):
         log = folder / f"{what}-{number}.db"
-        killed += not take(program, source, log, chance.uniform(0, whole))
-        assert take(program, source, log)
+        killed += take(program, source, log, chance.uniform(0, whole)) is None
+        assert take(program, source, log) is not None
         same += sums(log) == expected
     return [
-        row(f"imports of {what} that were killed on their way, of {KILLS}", killed, "imports"),
-        row(f"imports of {what}, the same log once run again", same, "imports", target=f">= {KILLS}"),
+        row(f"imports of {what} that were killed on their way, of {times}", killed, "imports"),
+        row(f"imports of {what}, the same log once run again", same, "imports", target=f">= {times}"),
     ]
 
 
@@ -111,6 +121,10 @@ def main() -> list[Row]:
         folder = Path(name)
         rows = kills(folder, f"{ISSUES:,} issues of beads", BEADS, fill)
         rows += kills(folder, f"{LOG_ROWS:,} log rows of bazinga", BAZINGA, lambda path: fill_bazinga(path, LOG_ROWS))
+        for system, source in SOURCES.items():
+            program = START.format(imported=source.imported, importing=source.importing)
+            what = f"{OTHER_ROWS:,} rows of {system}"
+            rows += kills(folder, what, program, lambda path, fill=source.fill: fill(path, OTHER_ROWS), OTHER_KILLS)  # type: ignore[misc]
     write("import-kills", "Imports that are killed", rows)
     return rows
 

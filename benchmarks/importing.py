@@ -1,4 +1,7 @@
-"""Taking over an older system's log rows: rate, the cost beside plain inserts, and memory that does not grow with the file."""
+"""Taking over from every other system: rate, processor time, and memory that does not grow with the source.
+
+Of the largest kind, an older system's log rows, also the cost beside plain inserts, and that of the same file once more.
+"""
 
 import os
 import subprocess
@@ -10,21 +13,29 @@ from pathlib import Path
 
 import apsw
 
+from benchmarks import history
+from benchmarks.import_sources import BODY, SOURCES, Source
 from benchmarks.measure import Row, row, write
 from decklog.importers.bazinga.ddl import STATEMENTS
 
-BODY = (
-    "Ran the tests after the change: 41 passed, one still fails in the ledger module because the rounding of the last line "
-    "differs from the invoice. Next I will look at how the totals are made and compare them with the rows they come from."
-)
 ROWS = int(os.environ.get("DECKLOG_BENCH_ROWS", "1000000"))
 FEWER = ROWS // 10
+# Of each of the other systems: what they keep is smaller, and there are many of them.
+OTHER_ROWS = int(os.environ.get("DECKLOG_BENCH_OTHER_ROWS", "60000"))
+LINES = int(os.environ.get("DECKLOG_BENCH_HISTORY_LINES", "30000"))
 SESSIONS = 20
 START = datetime(2025, 1, 1)
 KINDS = ("interaction", "interaction", "reasoning", "event")
 COLUMNS = (
     *("session_id", "timestamp", "iteration", "agent_type", "agent_id", "content", "log_type", "reasoning_phase"),
     *("confidence_level", "references_json", "group_id", "event_subtype", "event_payload"),
+)
+NOTES = (
+    "A row is one of a table of the source, or an issue, a link within it or a comment; a line of a session has some thousand"
+    " characters, and for gemini is an answer with a tool's use.",
+    "Every import is a process of its own; what a second one reads ahead counts in its processor time and memory.",
+    "Code, documents and logs that a session's tools print come again line by line, never as a whole, so that no text is known"
+    " from before.",
 )
 # Each in a process of its own, so that its peak memory is that of the work alone.
 IMPORT = """
@@ -38,8 +49,25 @@ with Decklog.open(sys.argv[2]) as log:
 # The process that reads ahead.
 other = resource.getrusage(resource.RUSAGE_CHILDREN)
 cpu += other.ru_utime + other.ru_stime
-most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss + other.ru_maxrss
+# Not by `getrusage`, which also counts what the process that started this one had.
+own = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
+most = own + other.ru_maxrss
 print(report.tables["orchestration_logs"][sys.argv[3]], wall, cpu, most)
+"""
+OTHER = """
+import resource, sys, time
+from decklog import Decklog
+{imported}
+path, place = sys.argv[1:]
+with Decklog.open(place) as log:
+    wall, cpu = time.perf_counter(), time.process_time()
+    {importing}.run()
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+other = resource.getrusage(resource.RUSAGE_CHILDREN)
+# Not by `getrusage`, which also counts what the process that started this one had.
+own = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
+most = own + other.ru_maxrss
+print(wall, cpu + other.ru_utime + other.ru_stime, most)
 """
 FLOOR = """
 import resource, sys, time
@@ -111,11 +139,50 @@ def imports(folder: Path) -> list[Row]:
     ]
 
 
+def sessions(folder: Path, program: str, session: history.Session) -> list[Row]:
+    """Import sessions of a coding agent; benchmarks/history.py does so with a gigabyte of them."""
+    long, short = folder / f"{program}-long", folder / f"{program}-short"
+    lines, _ = history.fill(long, session, LINES)
+    history.fill(short, session, LINES // 2)
+    (folder / f"{program}-1").mkdir()
+    (folder / f"{program}-2").mkdir()
+    _, wall, writing, reading, most = history.measured(history.IMPORT, program, str(long), str(folder / f"{program}-1"))
+    *_, least = history.measured(history.IMPORT, program, str(short), str(folder / f"{program}-2"))
+    return _rows(program, "lines", lines, (wall, writing + reading, most), least)
+
+
+def others(folder: Path, system: str, source: Source) -> list[Row]:
+    """Import a source of another system, and one of half its rows."""
+    ending = ".db" if system == "opencode" else ""
+    large, small = folder / f"{system}-large{ending}", folder / f"{system}-small{ending}"
+    source.fill(large, OTHER_ROWS)
+    source.fill(small, OTHER_ROWS // 2)
+    program = OTHER.format(imported=source.imported, importing=source.importing)
+    wall, cpu, most = measured(program, large, folder / f"{system}-1.db")
+    *_, least = measured(program, small, folder / f"{system}-2.db")
+    return _rows(system, "rows", OTHER_ROWS, (wall, cpu, most), least)
+
+
+def _rows(system: str, noun: str, count: int, found: tuple[float, float, float], least: float) -> list[Row]:
+    wall, cpu, most = found
+    name = f"import {system}, {count:,} {noun}"
+    return [
+        row(name, count / wall, "per s", target=">= 20000"),
+        row(f"{name}, processor time of both processes each", cpu / count * 1e6, "µs", target="<= 100"),
+        row(f"{name}, peak memory, beside half as many", most / 1024, "MiB", floor=least / 1024, target="<= 1.3"),
+    ]
+
+
 def main() -> list[Row]:
     """Measure imports; write docs/benchmarks/importing.md."""
     with tempfile.TemporaryDirectory(prefix="decklog-bench-") as name:
-        rows = imports(Path(name))
-    write("importing", "Taking over from an older system", rows)
+        folder = Path(name)
+        rows = imports(folder)
+        for program, session in (("claude", history.claude), ("codex", history.codex)):
+            rows += sessions(folder, program, session)
+        for system, source in SOURCES.items():
+            rows += others(folder, system, source)
+    write("importing", "Taking over from other systems", rows, NOTES)
     return rows
 
 

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -114,9 +115,40 @@ def test_a_secret_that_is_bound_once_more_is_taken_out_once_more() -> None:
 def test_what_is_looked_through_together_is_checked_and_redacted_as_one_by_one() -> None:
     values, filler = Values(4096, remembered_characters=100_000), "plain words " * 30
     secret = "ghp_" + "aB3dE5fG7hI9kL1mN2oP4qR6sT8uV0wX2yZ4"
-    values.look_through([filler, filler + secret, filler + "\x00", filler + "\ud800", filler * 20])
+    bodies = [filler, filler + secret, filler + "\x00", filler + "\ud800", filler * 20]
+    values.look_through({"body": body} for body in bodies)
     assert values.text("body", filler) == (filler, False)
     assert values.text("body", filler + secret) == (filler + "[redacted:github-token]", True)
     for refused in (filler + "\x00", filler + "\ud800", filler * 20):
         with pytest.raises(Invalid):
             values.text("body", refused)
+
+
+def test_json_values_looked_through_together_are_redacted_as_one_by_one() -> None:
+    values, secret = Values(remembered_characters=1), "ghp_" + "aB3dE5fG7hI9kL1mN2oP4qR6sT8uV0wX2yZ4"
+    given: list[Any] = [
+        {"call": "first", "tool": "Bash", "arguments": ["pytest -q"]},
+        {"said": ["in a list", secret]},
+        {"password": "hunter2hunter2"},
+        {secret: "as a name"},
+        {"said": "a zero \x00 sign"},
+        ["half a pair \ud800"],
+    ]
+    values.look_through({"payload": value} for value in given)
+    for value in given[:4]:
+        assert values.json("payload", value) == Values().json("payload", value)
+    for refused in given[4:]:
+        with pytest.raises(Invalid):
+            values.json("payload", refused)
+    # What is known to be clean is that value, not another one in its place.
+    assert values.json("payload", {"call": secret})[1]
+
+
+def test_a_json_value_that_was_clean_in_a_batch_is_looked_at_again_when_it_was_changed() -> None:
+    values, payload, other = Values(remembered_characters=1), {"said": "plain"}, {"said": "plain too"}
+    values.look_through([{"payload": payload}, {"payload": other}])
+    assert values.json("payload", payload) == ('{"said":"plain"}', False)
+    payload["said"] = other["said"] = "ghp_" + "aB3dE5fG7hI9kL1mN2oP4qR6sT8uV0wX2yZ4"
+    assert values.json("payload", payload)[1]
+    values.let_go()
+    assert values.json("payload", other)[1]

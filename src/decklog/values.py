@@ -25,7 +25,7 @@ _SHORT_JSON = 2048
 _SHORT_TEXT = 256
 _LONGEST_KEPT = 8192
 # So many are worth loading the rules for.
-_MANY_LINES = 1_000
+_MANY_TEXTS = 1_000
 # What is seldom said twice is not remembered.
 _SAID_ONCE = frozenset({"body", "key", "title", "objective", "summary"})
 
@@ -75,6 +75,10 @@ class Values:
         self._remembered_characters = self._room = remembered_characters
         # The last text that is seldom said twice, and what became of it: whoever compares before writing binds it once more.
         self._last = ("", ("", False))
+        # What was looked through together and is clean: texts, and JSON values, held so that no other takes their place. A value
+        # counts as clean once, and for no longer than its batch: whoever gave it may put something else into it.
+        self._page: set[str] = set()
+        self._held: dict[int, Any] = {}
 
     def bind(self, parameters: "Mapping[str, Any]") -> "tuple[dict[str, Any], bool]":
         """Make every parameter fit for a column; also say whether anything was redacted."""
@@ -84,9 +88,9 @@ class Values:
     def bind_into(self, bound: "dict[str, Any]", parameters: "Mapping[str, Any]") -> bool:
         """Replace, in what is to be bound, each parameter that is not fit for a column as it is; say whether any was redacted."""
         redacted = False
-        clean = self._clean
+        clean, page = self._clean, self._page
         for name, value in parameters.items():
-            if value is None or (kind := type(value)) is int or (kind is str and value in clean):
+            if value is None or (kind := type(value)) is int or (kind is str and (value in page or value in clean)):
                 continue
             if kind is datetime:
                 bound[name] = self._time(name, value)
@@ -122,7 +126,7 @@ class Values:
         """Check and redact one text."""
         if type(value) is not str:
             value = str.__str__(value)  # a member of an enumeration is kept as its plain text
-        if value in self._clean:
+        if value in self._page or value in self._clean:
             return value, False
         if len(value) >= SHORTEST_ID and " " not in value:  # most of what is looked at are sentences
             if is_theirs(value):
@@ -150,24 +154,43 @@ class Values:
             self._remember(value)
         return value, False
 
-    def look_through(self, texts: "Iterable[str]") -> None:
-        """Remember which of many long texts hold no secret: whoever binds them next need not look again."""
-        unknown = {text for text in texts if _SHORT_TEXT < len(text) <= self._longest_remembered and text not in self._clean}
-        for text in redact.clean_ones(filter(_is_storable, unknown)):
-            self._remember(text)
+    def look_through(self, rows: "Iterable[Mapping[str, Any]]") -> None:
+        """Look through the texts and JSON values of many rows together: whoever binds them next need not look at what is clean.
 
-    def look_through_lines(self, texts: "list[str]") -> None:
-        """Remember for a while which of many short texts hold no secret, where looking at them together is worth its while."""
-        if redact.is_warm() or len(texts) >= _MANY_LINES:
-            found = list(redact.clean_lines(texts))
-            if len(self._clean) + len(found) > _NAMES_KEPT:
-                # Before and not between: what was found clean is asked for by whoever binds these texts next.
-                self._clean.clear()
-            self._clean.update(found)
+        What few rows hold is not worth it before the rules are loaded.
+        """
+        texts: set[str] = set()
+        held: list[tuple[Any, list[str]]] = []
+        for row in rows:
+            for value in row.values():
+                if (kind := type(value)) is str:
+                    texts.add(value)
+                elif (kind is dict or kind is list) and value and (strings := redact.strings_in(value)) is not None:
+                    held.append((value, strings))
+                    texts.update(strings)
+        self._page, self._held = set(), {}
+        if not (self._remembered_characters or redact.is_warm() or len(texts) >= _MANY_TEXTS):
+            return
+        known = texts & self._clean
+        found = redact.clean_among(filter(self._is_storable, texts - known))
+        for text in found:
+            if _SHORT_TEXT < len(text) <= self._remembered_characters:
+                self._remember(text)
+        self._page = found | known
+        self._held = {id(value): value for value, strings in held if self._page.issuperset(strings)}
 
-    @property
-    def _longest_remembered(self) -> int:
-        return min(self._remembered_characters, self.limit_bytes // 4)
+    def let_go(self) -> None:
+        """Forget which JSON values are clean: from here on they are their owners' to change."""
+        self._held = {}
+
+    def _is_storable(self, text: str) -> bool:
+        """Tell whether any database takes a text as it is."""
+        if len(text) > self.limit_bytes // 4 or "\x00" in text:
+            return False
+        try:
+            return text.isascii() or bool(text.encode())
+        except UnicodeEncodeError:
+            return False
 
     def _remember(self, text: str) -> None:
         """Remember that a long text holds no secret, for as long as there is room."""
@@ -195,7 +218,7 @@ class Values:
             self._unicode(name, text)
         if len(text) > self.limit_bytes // 4:
             self._fits(name, len(text.encode()))
-        if redact.is_warm() or self._may_hold_secret(text):
+        if self._held.pop(id(value), None) is not value and (redact.is_warm() or self._may_hold_secret(text)):
             clean, changed = redact.scan_value(value)
             if changed:
                 return to_json(clean), True
@@ -239,14 +262,3 @@ class Values:
                 size=size,
                 limit=self.limit_bytes,
             )
-
-
-def _is_storable(text: str) -> bool:
-    """Tell whether any database takes a text as it is."""
-    if "\x00" in text:
-        return False
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

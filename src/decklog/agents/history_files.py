@@ -15,7 +15,7 @@ from decklog.agents.reading import Reading
 from decklog.agents.spool import Spool
 from decklog.dataclass import dataclass
 from decklog.errors import DecklogError
-from decklog.stores.journal.preparing import look_through, prepared
+from decklog.stores.journal.preparing import prepared
 from decklog.values import Values
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class _Files:
         part, read = self._part, self._read
         self._part, self._read = Part(files_done=part.files_done), []
         if self._balance.is_mine():
-            look_through(self._values, (one[2] for one in read if isinstance(one, tuple)))
+            self._values.look_through(one[2] for one in read if isinstance(one, tuple))
             part.told = [self._prepared(one) if isinstance(one, tuple) else one for one in read]
         else:
             part.told = [*read]

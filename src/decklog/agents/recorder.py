@@ -22,7 +22,7 @@ from decklog.agents.texts import storable
 from decklog.clock import from_text
 from decklog.errors import NotFound
 from decklog.stores.journal.entry import EntryKind
-from decklog.stores.journal.preparing import look_through, prepared
+from decklog.stores.journal.preparing import prepared
 from decklog.stores.journal.rows import COLUMNS
 from decklog.stores.money.bulk import Bulk
 from decklog.stores.runs.run import ENDED, RunStatus
@@ -87,7 +87,7 @@ class Recorder:
 
     def record_read(self, told: "Sequence[Event | Described | Prepared]", values: "Values") -> None:
         """Write what was read of many events; `values` checks and redacts what is not prepared yet."""
-        look_through(values, (one[2] for one in told if isinstance(one, tuple) and isinstance(one[2], dict)))
+        values.look_through(one[2] for one in told if isinstance(one, tuple) and isinstance(one[2], dict))
         for one in told:
             if isinstance(one, Event):
                 self._write(one)

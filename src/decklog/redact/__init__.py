@@ -4,14 +4,24 @@ from decklog.redact.patterns.prefilter import may_hold_secret
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     from decklog.redact.rules.rule import Rule
 
     RULES: tuple[Rule, ...]
 
-__all__ = ["RULES", "clean_lines", "clean_ones", "is_warm", "may_hold_secret", "redact", "scan", "scan_by_rules", "scan_value"]
+__all__ = [
+    "RULES",
+    "clean_among",
+    "is_warm",
+    "may_hold_secret",
+    "redact",
+    "scan",
+    "scan_by_rules",
+    "scan_value",
+    "strings_in",
+]
 
 
 class _Rules:
@@ -50,20 +60,19 @@ def is_warm() -> bool:
     return _Rules.scan is not None
 
 
-def clean_ones(texts: "Iterable[str]") -> list[str]:
+def clean_among(texts: "Iterable[str]") -> set[str]:
     """Give those of many texts in which nothing is to be replaced, sooner than one after the other would be looked through."""
-    from decklog.redact import engine
+    from decklog.redact import batch, engine
 
     _Rules.scan = engine.scan
-    return engine.clean_ones(texts)
+    return batch.clean_among(texts)
 
 
-def clean_lines(texts: "Iterable[str]") -> "Iterator[str]":
-    """Give those of many texts of one line in plain letters that show no sign of any secret, looking at many at once."""
-    from decklog.redact import engine
+def strings_in(value: "Any") -> "list[str] | None":
+    """Give every string and name in a JSON-like value; None if one of its names announces a secret."""
+    from decklog.redact import json_values
 
-    _Rules.scan = engine.scan
-    return engine.clean_lines(texts)
+    return json_values.strings_in(value)
 
 
 def scan_value(value: "Any") -> "tuple[Any, bool]":

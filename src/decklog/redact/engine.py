@@ -1,13 +1,13 @@
 """Finds secrets through colours, escapes, line breaks and base64, and writes markers in their place."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from operator import itemgetter
 
 from decklog.redact import encoded, line_wraps
-from decklog.redact.finder import FINDERS, SIGNS, TOLD_NUMBER, find_all, find_as_written, find_joined, find_marked
+from decklog.redact.finder import SIGNS, TOLD_NUMBER, find_all, find_as_written, find_joined, find_marked
 from decklog.redact.patterns import prefilter
 from decklog.redact.patterns.pattern import Pattern
-from decklog.redact.patterns.presence import Presence
+from decklog.redact.patterns.presence import Look, Presence
 from decklog.redact.rules.table import RULES
 from decklog.redact.sentences import told
 from decklog.redact.view import Found, View, looked_through, plain, to_bytes
@@ -32,10 +32,7 @@ _IN_WORDS = ((2,), (3, TOLD_NUMBER), (5, _WRITTEN_NUMBER))
 _AS_RUNS = bytes(32 if byte in b"\t\n\f\r " else 97 for byte in range(256))
 _RUN = b"a" * prefilter.SHORTEST_TOKEN
 # Whoever writes one of these may mean another character, or another line.
-_ESCAPING = b"\\\x1b%&\r\n\x00"
-# What lies between lines that are looked at together; those of a longer one are looked at by themselves, as are the last few.
-_APART = "\n\x01\n"
-_LONGEST_LINE, _FEW_LINES = 512, 3
+ESCAPING = b"\\\x1b%&\r\n\x00"
 
 
 def _presence(together: tuple[tuple[int, ...], ...]) -> Presence:
@@ -43,9 +40,9 @@ def _presence(together: tuple[tuple[int, ...], ...]) -> Presence:
     return Presence([{number: f"(?m){_EACH[number]}" for number in group} for group in together])
 
 
-_runs, _words = _presence(_IN_RUNS), _presence(_IN_WORDS)
+_RUNS, _WORDS = _presence(_IN_RUNS), _presence(_IN_WORDS)
 # Longer texts are searched for everything: what a look costs matters where there is little else to do.
-_LONGEST_LOOK = 4_096
+LONGEST_LOOK = 4_096
 
 
 def scan(text: str) -> tuple[str, bool]:
@@ -73,20 +70,35 @@ def scan(text: str) -> tuple[str, bool]:
 
 def _is_plainly_clean(text: str) -> bool:
     """Tell at once of one line in plain letters, as most texts are, that it has no sign of any secret."""
-    if len(text) > _LONGEST_LOOK or not text.isascii():
+    if len(text) > LONGEST_LOOK or not text.isascii():
         return False
     if len(text) < prefilter.SHORTEST_TOKEN and prefilter.is_one_word(text):
         return True
     data = text.encode()
-    if len(data.translate(None, _ESCAPING)) != len(data):
+    if len(data.translate(None, ESCAPING)) != len(data):
         return False
-    return not (_words.is_in(data) or ((_RUN in data.translate(_AS_RUNS) or b"@" in data) and _runs.is_in(data)))
+    return not (_WORDS.is_in(data) or (_may_have_runs(data) and _RUNS.is_in(data)))
 
 
-def _signs_in(data: bytes) -> list[int]:
-    if _RUN in data.translate(_AS_RUNS) or b"@" in data:
-        return [*_runs.of(data), *_words.of(data)]
-    return _words.of(data)
+def signs_in(data: bytes) -> list[int]:
+    """Give the numbers of what bytes in plain letters must be searched for."""
+    if _may_have_runs(data):
+        return [*_RUNS.of(data), *_WORDS.of(data)]
+    return _WORDS.of(data)
+
+
+def looks_at(data: bytes) -> list[Look]:
+    """Give the looks that may find a sign in bytes in plain letters."""
+    return all_looks() if _may_have_runs(data) else _WORDS.looks
+
+
+def all_looks() -> list[Look]:
+    """Give every look: each tells whether there is a sign, and the numbers of what is to be searched for then."""
+    return [*_RUNS.looks, *_WORDS.looks]
+
+
+def _may_have_runs(data: bytes) -> bool:
+    return _RUN in data.translate(_AS_RUNS) or b"@" in data
 
 
 def is_clean(text: str) -> bool:
@@ -97,9 +109,9 @@ def is_clean(text: str) -> bool:
 
 def _signs(view: View) -> Collection[int]:
     """Give the numbers of what a text must be searched for."""
-    if len(view.data) > _LONGEST_LOOK:
+    if len(view.data) > LONGEST_LOOK:
         return _EVERY
-    signs = _signs_in(view.data)
+    signs = signs_in(view.data)
     if "\n" in view.text and TOLD_NUMBER not in signs and told.may_tell_below(view.data):
         return [*signs, TOLD_NUMBER]
     return signs
@@ -116,42 +128,9 @@ def _is_clean_across_lines(view: View) -> bool:
     return together is None or not _signs(together)
 
 
-def clean_lines(texts: Iterable[str]) -> Iterator[str]:
-    """Give those of many texts of one line in plain letters that show no sign, looking at many of them at once."""
-    lines, size = list[str](), 0
-    for text in texts:
-        if len(text) > _LONGEST_LINE or not text.isascii():
-            continue
-        if size + len(text) + len(_APART) > _LONGEST_LOOK:
-            yield from _clean_among(lines)
-            lines, size = [], 0
-        lines.append(text)
-        size += len(text) + len(_APART)
-    yield from _clean_among(lines)
-
-
-def _clean_among(lines: list[str]) -> Iterator[str]:
-    """Look at some lines together, and by halves where there is something among them."""
-    data = _APART.join(lines).encode()
-    are_plain = len(data) - len(data.translate(None, _ESCAPING)) == (len(lines) - 1) * _APART.count("\n")
-    if are_plain and not _signs_in(data):
-        yield from lines
-    elif len(lines) > _FEW_LINES:
-        half = len(lines) // 2
-        yield from _clean_among(lines[:half])
-        yield from _clean_among(lines[half:])
-
-
-def clean_ones(texts: Iterable[str]) -> list[str]:
-    """Give those of many texts in which nothing is to be replaced.
-
-    Each rule is run over all of them before the next one is: its tables are then at hand, where from one text to the next they
-    would have to make room for those of the others.
-    """
-    left = [(text, looked_through(text)) for text in texts if not _as_written(text)[1]]
-    for find in (*FINDERS, encoded.find, _find_across_lines):
-        left = [(text, view) for text, view in left if not any(find(view))]
-    return [text for text, _ in left]
+def is_replaced_as_written(text: str, view: View, signs: Collection[int]) -> bool:
+    """Tell whether a text has something that is replaced before its escapes are undone."""
+    return (_WRITTEN_NUMBER in signs or not view.is_plain) and _as_written(text)[1]
 
 
 def _as_written(text: str) -> tuple[str, bool]:
@@ -169,7 +148,7 @@ def _scan_once(text: str, view: View, signs: Collection[int]) -> tuple[str, bool
     if "\n" in view.text:
         starts = {secret.start for secret in found}
         found = _unwrapped(view.text, found)
-        found += [secret for secret in _find_across_lines(view) if secret.start not in starts]
+        found += [secret for secret in find_across_lines(view) if secret.start not in starts]
     if not found:
         return text, None
     found += _repeated(view.text, found)
@@ -215,7 +194,7 @@ def _unwrapped(text: str, found: list[Found]) -> list[Found]:
     return result
 
 
-def _find_across_lines(view: View) -> Iterator[Found]:
+def find_across_lines(view: View) -> Iterator[Found]:
     """Find the secrets, plain or in base64, that only show when wrapped lines are joined."""
     together = line_wraps.joined(view) if "\n" in view.text else None
     if together is not None:

@@ -19,6 +19,12 @@ def scan_value(value: Any) -> tuple[Any, bool]:
 
 def _is_clean(root: Any) -> bool:
     """Tell whether no name in a value announces a secret and none of its strings has a sign of one."""
+    strings = strings_in(root)
+    return strings is not None and engine.is_clean(_APART.join(strings))
+
+
+def strings_in(root: Any) -> list[str] | None:
+    """Give every string and name in a value; None if one of its names announces a secret."""
     strings: list[str] = []
     stack = [root]
     while stack:
@@ -28,11 +34,12 @@ def _is_clean(root: Any) -> bool:
         elif isinstance(node, list | tuple):
             stack += node
         elif isinstance(node, dict):
-            if any(isinstance(name, str) and (name in ("key", "Key") or known_kind(name)) for name in node):
-                return False
+            for name in node:
+                if isinstance(name, str) and (name in ("key", "Key") or known_kind(name)):
+                    return None
             stack += node
             stack += node.values()
-    return engine.is_clean(_APART.join(strings))
+    return strings
 
 
 class _Walk:

@@ -36,11 +36,14 @@ class Intake(Store):
         names = record_class.columns()
         rows: list[tuple[Any, ...]] = []
         entries: list[dict[str, Any]] = []
-        for fields in records:
-            bound, redacted = self._db.values.bind(complete(record_class, fields))
+        whole = [complete(record_class, fields) for fields in records]
+        self._db.values.look_through(whole)
+        for fields in whole:
+            bound, redacted = self._db.values.bind(fields)
             row = tuple(bound.values())
             rows.append(row)
             entries.append(self._as_entry(record_class, names, row, "added", note, redacted))
+        self._db.values.let_go()
         # Before the rows, in an order that all keep to.
         for stream in sorted({entry["stream"] for entry in entries}):
             self._db.memo["head", stream] = self._writer.head(stream)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog
-from decklog.redact import encoded, engine, finder, json_values, may_hold_secret, redact, scan_by_rules
+from decklog.redact import batch, encoded, engine, finder, json_values, may_hold_secret, redact, scan_by_rules
 from decklog.redact.patterns.presence import Presence, loosened
 from decklog.redact.rules.table import PREFIXED, SHAPED
 from decklog.redact.view import looked_through
@@ -111,10 +111,10 @@ def test_a_text_larger_than_the_tables_of_the_matcher_is_searched_to_its_end() -
 
 def test_lines_looked_at_together_are_those_that_are_clean_by_themselves() -> None:
     known = texts()
-    clean = set(engine.clean_lines(known))
+    clean = set(batch.clean_lines(known))
     assert len(clean) > 100
     assert [text for text in clean if scan_by_rules(text)[1]] == []
-    assert set(engine.clean_lines(sorted(clean))) == clean
+    assert set(batch.clean_lines(sorted(clean))) == clean
 
 
 def test_each_group_that_is_present_is_named() -> None:

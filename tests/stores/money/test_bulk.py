@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from decklog import BudgetScope, Decklog, EntryKind
+from decklog import BudgetScope, Conflict, Decklog, EntryKind
 from decklog.stores.journal.preparing import prepared
 from decklog.stores.money.bulk import Bulk
 from decklog.values import Values
@@ -91,3 +91,35 @@ def test_an_entry_that_was_prepared_elsewhere_is_redacted_and_chained_like_any_o
 def test_nothing_is_written_to_a_run_that_is_not_there(log: Decklog) -> None:
     with pytest.raises(Exception, match="there is no run 'nobody'"):
         take(log, entry("a", stream="nobody"))
+
+
+def spent(key: str, **given: Any) -> dict[str, Any]:
+    return {"model": "m", "input_tokens": 3, "cost_microdollars": 7, "run_id": "r", "occurred_at": AT, "key": key, **given}
+
+
+def charge_all(log: Decklog, *told: dict[str, Any]) -> list[bool]:
+    return log.db.write(lambda: Bulk(log.parts).charge_all(told))
+
+
+def test_charges_known_by_their_keys_are_those_that_the_verb_would_have_written(log: Decklog) -> None:
+    log.ledger.charge(**spent("a"), enforce=False)
+    assert charge_all(log, spent("a"), spent("b"), spent("b"), spent("a", run_id=None)) == [False, True, False, True]
+    assert charge_all(log, spent("b"), spent("c")) == [False, True]
+    first, *others = [one.values() for one in log.ledger.find("r", limit=10)]
+    for other in others:
+        assert {**other, "id": "", "key": ""} == {**first, "id": "", "key": ""}
+    assert len(others) == 2
+    assert log.journal.verify().ok
+
+
+def test_a_key_that_means_another_charge_by_now_is_refused(log: Decklog) -> None:
+    charge_all(log, spent("a"))
+    with pytest.raises(Conflict):
+        charge_all(log, spent("b"), spent("a", input_tokens=4))
+    assert len(log.ledger.find("r", limit=10)) == 1
+
+
+def test_charges_that_a_budget_counts_are_counted_in_their_order(log: Decklog) -> None:
+    log.budgets.set(BudgetScope.RUN, scope_id="r", limit_microdollars=10)
+    assert charge_all(log, spent("a"), spent("b")) == [True, True]
+    assert [one.overdrew for one in log.ledger.find("r", limit=10)] == [True, False]

@@ -143,22 +143,20 @@ class WorkTables(BazingaTables):
             return False
         return saved_at is not None and saved_at < present.saved_at
 
-    def tokens(self, row: Row) -> Fate:
+    @describes
+    def tokens(self, row: Row) -> Draft:
         """Charge an estimate of tokens; neither model nor price is known."""
-        run_id = self.in_run(row)
+        self.in_run(row)
         row.take("id")
-        charge = self.log.ledger.charge(
-            UNKNOWN_MODEL,
-            input_tokens=row.whole("tokens_estimated", 0),
-            run_id=run_id,
-            agent=row.text("agent_type"),
-            agent_id=row.text("agent_id"),
-            call_site="estimate",
-            occurred_at=row.time("timestamp"),
-            enforce=False,
-            key=self.landing.key(row),
-        )
-        return told(charge)
+        charge = {
+            "model": UNKNOWN_MODEL,
+            "input_tokens": row.whole("tokens_estimated", 0),
+            "agent": row.text("agent_type"),
+            "agent_id": row.text("agent_id"),
+            "call_site": "estimate",
+            "occurred_at": row.time("timestamp"),
+        }
+        return self.landing.charge(row, charge)
 
     def output(self, row: Row) -> Fate:
         """Save a skill's output; of those with the same iteration, the later ones get the next."""

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Draft:
-    """What to append to a row's stream, as the arguments of `append`, and what has become of the row once that is done."""
+    """What to append to a row's stream, as the arguments of `append`, and what has become of the row once that is done.
+
+    What names a model is a charge, of money that was spent there.
+    """
 
     row: "Row"
     entry: "dict[str, Any]"
@@ -27,6 +30,10 @@ class Draft:
     note: str | None = None
     # The entry's columns, where it was checked and redacted before.
     prepared: "tuple[Any, ...] | None" = None
+
+    @property
+    def is_charge(self) -> bool:
+        return "model" in self.entry
 
 
 @dataclass(slots=True)

@@ -14,6 +14,7 @@ from decklog.records import Record
 from decklog.stores.intake import Intake
 from decklog.stores.journal.entry import BOOKKEEPING, COLUMNS_KEPT, IMPORT_KEY, ROW_KEPT, TAKEN, EntryKind
 from decklog.stores.journal.rows import number_of
+from decklog.stores.money.bulk import Bulk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class Landing:
     def __init__(self, log: "Decklog", report: Report, progress: "Callable[[str, int, int], None] | None" = None) -> None:
         self.log = log
         self.intake = Intake(log.parts)
+        self.bulk = Bulk(log.parts)
         self.report = report
         self._progress = progress
         # Of the batch that is being taken: they reach the report once it is committed.
@@ -140,11 +142,22 @@ class Landing:
 
     def _write_described(self, drafts: "list[Draft | RecordDraft]") -> "list[Fate]":
         """Write entries and records, each kind together; say what became of the rows in their order."""
-        entries = [draft for draft in drafts if isinstance(draft, Draft)]
+        entries = [draft for draft in drafts if isinstance(draft, Draft) and not draft.is_charge]
         if len(entries) == len(drafts):
             return self._write(entries, name_rows=True)
-        written, recorded = iter(self._write(entries, name_rows=True)), iter(self._record_all(drafts))
-        return [next(written) if isinstance(draft, Draft) else next(recorded) for draft in drafts]
+        written, recorded, charged = (
+            iter(self._write(entries, name_rows=True)),
+            iter(self._record_all(drafts)),
+            iter(self._charge_all(drafts)),
+        )
+        return [
+            next(recorded) if isinstance(draft, RecordDraft) else next(charged) if draft.is_charge else next(written)
+            for draft in drafts
+        ]
+
+    def _charge_all(self, drafts: "list[Draft | RecordDraft]") -> "list[Fate]":
+        charges = [draft.entry for draft in drafts if isinstance(draft, Draft) and draft.is_charge]
+        return [Fate.NEW if is_new else Fate.ALREADY for is_new in (self.bulk.charge_all(charges) if charges else ())]
 
     def _record_all(self, drafts: "list[Draft | RecordDraft]") -> "list[Fate]":
         """Add the records that are not here, many at once, and bring the others up to date one by one."""
@@ -260,6 +273,10 @@ class Landing:
         if "key" not in entry:
             entry["key"] = self.key(row)
         return Draft(row, entry)
+
+    def charge(self, row: Row, charge: "dict[str, Any]") -> Draft:
+        """Describe a charge of the row's run, given as the arguments of the ledger's; it has been spent, and is written once."""
+        return Draft(row, {**charge, "run_id": row.stream, "key": self.key(row)})
 
     def first_time(self, row: Row, *, as_it_is: bool = False) -> bool:
         """Say whether a row was never taken before, and remember that it was: for verbs that know neither key nor id.

@@ -112,14 +112,14 @@ def _described(row: Row, mapping: "Mapping") -> Draft | None:
 def _handed_on(part: "list[tuple[Row, Draft | None]]", values: Values, balance: "Balance") -> "list[tuple[Any, ...]]":
     if not balance.is_mine():
         return [_told(row, draft and draft.entry) for row, draft in part]
-    drafts = [draft for _, draft in part if draft is not None]
-    values.look_through_lines([body for draft in drafts if type(body := draft.entry.get("body")) is str])
+    values.look_through(draft.entry for _, draft in part if draft is not None)
     return [_told(row, draft and _prepared(values, draft.entry)) for row, draft in part]
 
 
 def _prepared(values: Values, entry: "dict[str, Any]") -> "tuple[Any, ...] | dict[str, Any]":
     try:
-        return prepared(values, dict(entry))
+        # A charge is bound once its price is known.
+        return entry if "model" in entry else prepared(values, dict(entry))
     except DecklogError:
         return entry
 

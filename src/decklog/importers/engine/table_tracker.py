@@ -39,12 +39,16 @@ class TableTracker(Tracker):
     """Gathers rows of databases. Each place, such as a board or a project, has a run of its own."""
 
     layout: ClassVar[dict[str, Table]]
+    # Tables that rows lead to by other columns than those of the layout.
+    led_to_otherwise: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, *words: "Any", **settings: "Any") -> None:
         super().__init__(*words, **settings)
         # The runs of the places, and what those are called.
         self.places: dict[str, str] = {}
         self.titles: dict[str, str] = {}
+        # Of the rows of other tables nobody asks what they belong to.
+        self._led_to = {layout.of[1] for layout in self.layout.values() if layout.of} | self.led_to_otherwise
         self.gathered.db.execute("create table owners (source text, id text, item text, primary key (source, id)) without rowid")
 
     @abstractmethod
@@ -108,6 +112,8 @@ class TableTracker(Tracker):
         return found[0] if found else None
 
     def _own(self, table: str, row_id: str, item: str | None) -> None:
+        if table not in self._led_to:
+            return
         self.gathered.db.execute("insert or ignore into owners values (?, ?, ?)", (table, row_id, item)).fetchall()
 
     # Names

@@ -5,7 +5,7 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from decklog.clock import from_text, to_text
 from decklog.errors import Invalid
 from decklog.importers.engine.draft import Draft, describes
-from decklog.importers.engine.landing import Landing, told
+from decklog.importers.engine.landing import Landing
 from decklog.importers.engine.report import Fate
 from decklog.importers.engine.row import EPOCH, Row
 from decklog.stores.flow.ci import CiConclusion, CiRun
@@ -90,25 +90,23 @@ class GaiaWorkTables:
         }
         return self.landing.entry(row, entry)
 
-    def spend(self, row: Row) -> Fate:
+    @describes
+    def spend(self, row: Row) -> Draft:
         """Charge a call; dollars become whole micro-dollars, and an amount that is finer is kept beside the charge."""
         row.stream = self.run_id
         row.take("id")
-        charge = self.log.ledger.charge(
-            row.text("model", "unknown"),
-            input_tokens=row.whole("input_tokens", 0),
-            cache_read_tokens=row.whole("cache_read_tokens", 0),
-            cache_create_tokens=row.whole("cache_create_tokens", 0),
-            output_tokens=row.whole("output_tokens", 0),
-            cost_microdollars=_microdollars(row),
-            run_id=self.run_id,
-            task_id=row.text("task_id"),
-            call_site=row.text("call_site"),
-            occurred_at=row.time("occurred_at"),
-            enforce=False,
-            key=self.landing.key(row),
-        )
-        return told(charge)
+        charge = {
+            "model": row.text("model", "unknown"),
+            "input_tokens": row.whole("input_tokens", 0),
+            "cache_read_tokens": row.whole("cache_read_tokens", 0),
+            "cache_create_tokens": row.whole("cache_create_tokens", 0),
+            "output_tokens": row.whole("output_tokens", 0),
+            "cost_microdollars": _microdollars(row),
+            "task_id": row.text("task_id"),
+            "call_site": row.text("call_site"),
+            "occurred_at": row.time("occurred_at"),
+        }
+        return self.landing.charge(row, charge)
 
     def ci_run(self, row: Row) -> Fate:
         """Take a CI run over."""

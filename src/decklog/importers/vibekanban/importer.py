@@ -49,6 +49,7 @@ class VibeKanbanImport(TableTracker):
     items = "tasks"
     goal = "A project of Vibe Kanban"
     layout: ClassVar[dict[str, Table]] = LAYOUT
+    led_to_otherwise = frozenset(("workspaces", "task_attempts", *(table for _, table in ELSEWHERE.values())))
     tables: ClassVar = {name: table.columns for name, table in LAYOUT.items()}
     ignored = IGNORED
 

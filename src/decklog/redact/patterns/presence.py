@@ -9,6 +9,8 @@ from decklog.redact.patterns.pattern import Sign
 _COUNTED = re.compile(r"\{(\d+)(?:(,)(\d*))?\}")
 _LEAST = 4
 
+Look = tuple[Callable[[bytes], list[int]], tuple[int, ...]]
+
 
 def loosened(pattern: str) -> str:
     """Give a pattern that also matches where something stands more often, or less often, than a few times.
@@ -35,16 +37,17 @@ class Presence:
         self._groups = [(Sign("|".join(f"(?:{loosened(sign)})" for sign in group.values())), tuple(group)) for group in groups]
 
     @cached_property
-    def _looks(self) -> list[tuple[Callable[[bytes], list[int]], tuple[int, ...]]]:
+    def looks(self) -> list[Look]:
+        """Give each group's look at a text, which gives something if its sign is there, and the numbers of the group."""
         return [(sign.look, numbers) for sign, numbers in self._groups]
 
     def of(self, data: bytes) -> list[int]:
         """Give the numbers of those whose sign, or that of another in its group, is in a text."""
-        return [number for look, numbers in self._looks if look(data) for number in numbers]
+        return [number for look, numbers in self.looks if look(data) for number in numbers]
 
     def is_in(self, data: bytes) -> bool:
         """Tell whether any of the signs is in a text."""
-        for look, _ in self._looks:  # noqa: SIM110 - a generator costs as much as a look
+        for look, _ in self.looks:  # noqa: SIM110 - a generator costs as much as a look
             if look(data):
                 return True
         return False

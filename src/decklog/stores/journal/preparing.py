@@ -7,7 +7,6 @@ from decklog.stores.journal.rows import COLUMNS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from typing import Any
 
     from decklog.values import Values
@@ -45,8 +44,3 @@ def columns_of(values: "Values", given: "dict[str, Any]") -> "dict[str, Any]":
 def prepared(values: "Values", given: "dict[str, Any]") -> "tuple[Any, ...]":
     """Check and redact an entry ahead of its writing, maybe in another process: what is left to do is numbering and hashing."""
     return tuple(columns_of(values, checked(given)).values())
-
-
-def look_through(values: "Values", entries: "Iterable[dict[str, Any]]") -> None:
-    """Look through the bodies of many entries for secrets before they are prepared one by one."""
-    values.look_through(body for entry in entries if isinstance(body := entry.get("body"), str))

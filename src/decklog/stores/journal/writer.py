@@ -64,12 +64,15 @@ class Writer:
 
     def prepared_many(self, entries: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
         """Do so for several entries."""
-        self._db.values.look_through_lines([body for given in entries if type(body := given.get("body")) is str])
         whole = [checked({"kind": EntryKind.INTERACTION, **given}) for given in entries]
         if (who := attribution.acting.get()) is not None:
             whole = [_attributed(given, who) for given in whole]
         values = self._db.values
-        return [columns_of(values, given) for given in whole]
+        try:
+            values.look_through(entries)
+            return [columns_of(values, given) for given in whole]
+        finally:
+            values.let_go()
 
     def bound(self, given: "dict[str, Any]") -> "dict[str, Any]":
         """Check an entry and make it fit for its columns, to be written among others."""

@@ -8,7 +8,7 @@ from itertools import zip_longest
 
 from decklog.operations import is_late
 from decklog.stores.base import complete
-from decklog.stores.journal.rows import COLUMNS
+from decklog.stores.journal.rows import COLUMNS, RESERVED
 from decklog.stores.money.ledger import Ledger
 from decklog.stores.money.meter import Meter
 from decklog.stores.money.prices import PriceList
@@ -24,9 +24,12 @@ if TYPE_CHECKING:
 
 # Asked for together, filled up with nulls: one text is planned once.
 _TOGETHER = 128
-_PAID = f"select answer_id from charges where answer_id in ({', '.join(f':a{number}' for number in range(_TOGETHER))})"
+_ANY_OF = f"({', '.join(f':a{number}' for number in range(_TOGETHER))})"
+_PAID = f"select answer_id from charges where answer_id in {_ANY_OF}"
+_KEYED = f"select key from charges where coalesce(run_id, '') = :run_id and key in {_ANY_OF}"
 _ANSWERS = [f"a{number}" for number in range(_TOGETHER)]
 _UNSAID: "dict[str, Any]" = dict.fromkeys(("group_id", "task_id", "call_site", "occurred_at", "cost_microdollars"))
+_UNSAID.update(dict.fromkeys(("agent", "agent_id", "reservation_id", "key", "answer_id")), **dict.fromkeys(TOKENS, 0))
 _FIELDS = Charge.columns()
 
 
@@ -60,6 +63,45 @@ class Bulk(Ledger):
                     batch.append(self._charged(given, charges))
         return new + self._flush(batch, charges)
 
+    def charge_all(self, told: "Sequence[dict[str, Any]]") -> list[bool]:
+        """Charge what was spent, in the caller's transaction, each once by its key in its run; say of each whether it is new.
+
+        What is known by its key is compared with what is told, as the verb does.
+        """
+        all_given = [self._placed(one) for one in told]
+        streams = {given["run_id"] or "@ledger" for given in all_given}
+        self._lock_all(streams)
+        self._meter.pass_gates(streams)
+        known, new = self._keyed(all_given), list[bool]()
+        batch: list[dict[str, Any]] = []
+        charges: list[tuple[Any, ...]] = []
+        for given in all_given:
+            place = (given["run_id"] or "", given["key"])
+            if place in known or self._meter.budgets(given):
+                self._flush(batch, charges)
+                batch, charges = [], []
+                new.append(not self._charge(given, enforce=False).already)
+            else:
+                batch.append(self._charged(given, charges))
+                new.append(True)
+            known.add(place)
+        self._flush(batch, charges)
+        return new
+
+    def _keyed(self, all_given: "list[dict[str, Any]]") -> "set[tuple[str, str]]":
+        """Say which keys are known, each with its run; they are named as they were given."""
+        keys: dict[str, dict[str, str]] = {}
+        for given in all_given:
+            bound = self._db.values.text("key", given["key"])[0]
+            keys.setdefault(given["run_id"] or "", {})[bound] = given["key"]
+        found = set[tuple[str, str]]()
+        for run_id, named in keys.items():
+            bound_keys = [*named]
+            for start in range(0, len(bound_keys), _TOGETHER):
+                asked = dict(zip_longest(_ANSWERS, bound_keys[start : start + _TOGETHER]))
+                found.update((run_id, named[key]) for (key,) in self._db.rows(_KEYED, {"run_id": run_id, **asked})[1])
+        return found
+
     def _named(self, charge: "dict[str, Any]") -> "dict[str, Any]":
         """Name the answer as its column holds it."""
         return {**charge, "answer_id": self._db.values.text("answer_id", charge["answer_id"])[0]}
@@ -71,11 +113,16 @@ class Bulk(Ledger):
     def _enter(self, told: "Sequence[Told]") -> None:
         """Lock the streams, then the gates of what is charged, each in an order that all keep to."""
         streams = {_stream_of(one) for one in told}
-        for stream in sorted(streams):
-            self._db.memo["head", stream] = self._writer.head(stream)
+        self._lock_all(streams)
         answers = {one["answer_id"] for one in told if isinstance(one, dict) and "model" in one}
         if answers:
             self._meter.pass_gates({*streams, *answers})
+
+    def _lock_all(self, streams: set[str]) -> None:
+        for stream in sorted(streams):
+            # One that belongs to no run and is not there yet begins at the time of its first entry, when that is written.
+            if stream not in RESERVED or self._db.lock_stream(stream) is not None:
+                self._db.memo["head", stream] = self._writer.head(stream)
 
     def _paid(self, answers: "list[str]") -> set[str]:
         """Say which answers were paid for before, by whatever run."""
@@ -92,7 +139,7 @@ class Bulk(Ledger):
         return values
 
     def _placed(self, told: "dict[str, Any]") -> "dict[str, Any]":
-        given = {**_UNSAID, "reservation_id": None, "key": None, **told}
+        given = {**_UNSAID, **told}
         named = dict(given)
         check(given)
         given["is_late"] = is_late()
