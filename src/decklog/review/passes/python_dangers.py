@@ -14,7 +14,11 @@ _SHELLS = (
     "subprocess.getoutput",
     "subprocess.getstatusoutput",
     "commands.getoutput",
+    "commands.getstatusoutput",
+    "popen2.popen2",
 )
+# What runs a text in a shell of another machine, or of a container.
+_REMOTE = ("exec_command", "exec_run", "sudo", "run_command")
 _LOADERS = (
     "pickle.load",
     "pickle.loads",
@@ -32,12 +36,23 @@ _LOADERS = (
     "cloudpickle.load",
     "cloudpickle.loads",
     "pandas.read_pickle",
+    "_pickle.load",
+    "_pickle.loads",
+    "cPickle.Unpickler",
+    "dill.Unpickler",
+    "jsonpickle.loads",
+    "jsonpickle.unpickler.decode",
+    "sklearn.externals.joblib.load",
+    "pickle5.load",
+    "pickle5.loads",
 )
 _YAML = ("yaml.load", "yaml.load_all", "yaml.unsafe_load", "yaml.unsafe_load_all", "yaml.full_load")
 _SAFE_LOADERS = ("SafeLoader", "CSafeLoader", "BaseLoader")
 _STATEMENTS = (
     *("execute", "executemany", "executescript", "raw", "text", "query", "read_sql", "read_sql_query"),
-    *("fetch", "fetchrow", "fetchval", "fetch_all", "fetch_one", "scalar", "scalars"),
+    *("fetch", "fetchrow", "fetchval", "fetch_all", "fetch_one", "scalar", "scalars", "fetchone", "fetchall", "first"),
+    *("execute_sql", "executeSQL", "exec_driver_sql", "sql", "RawSQL", "mogrify", "copy_expert", "run_query", "query_df", "cursor_execute"),
+    *("read_sql_table", "iterate", "execute_async", "exec_sql"),
 )
 _SHELL_PROGRAMS = ("sh", "bash", "dash", "zsh", "/bin/sh", "/bin/bash")
 _OF_SCHEMAS = ("create ", "drop ", "alter ", "grant ", "revoke ")
@@ -62,16 +77,59 @@ class Danger:
 
 def dangers(tree: ast.Module) -> Iterator[Danger]:
     """Find the dangerous calls of a module."""
-    names = _names(tree)
+    names = names_of(tree)
+    for scope in _scopes(tree):
+        own = list(_own(scope))
+        texts = _texts(own)
+        for node in own:
+            if isinstance(node, ast.Call):
+                found = _danger(node, names, texts)
+                if found is not None:
+                    command = _written_out(node) if found[0] == "shell" else None
+                    yield Danger(*found, node.lineno, node.end_lineno or node.lineno, command)
+
+
+_Scope = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def _scopes(tree: ast.Module) -> Iterator[_Scope]:
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            found = _danger(node, names)
-            if found is not None:
-                command = _written_out(node) if found[0] == "shell" else None
-                yield Danger(*found, node.lineno, node.end_lineno or node.lineno, command)
+        if isinstance(node, _Scope):
+            yield node
 
 
-def _names(tree: ast.Module) -> dict[str, str]:
+def _own(scope: ast.AST) -> Iterator[ast.AST]:
+    """Give the nodes of a scope without those of the functions in it."""
+    for node in ast.iter_child_nodes(scope):
+        if not isinstance(node, _Scope):
+            yield node
+            yield from _own(node)
+        else:
+            for one in (*node.decorator_list, *node.args.defaults) if not isinstance(node, ast.Module) else ():
+                yield one
+                yield from _own(one)
+
+
+def _texts(nodes: list[ast.AST]) -> dict[str, ast.expr]:
+    """Give the texts that names of a scope are set to and that have values put into them, step by step too."""
+    found: dict[str, ast.expr] = {}
+    for node in nodes:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                if is_put_together(value) or (name not in found and _is_text(value)):
+                    found[name] = value
+            case ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=value) if name in found:
+                found[name] = ast.copy_location(ast.BinOp(found[name], ast.Add(), value), node)
+            case _:
+                pass
+    return {name: value for name, value in found.items() if is_put_together(value)}
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def names_of(tree: ast.Module) -> dict[str, str]:
     """Give what each name of a module stands for: what was imported under it, or what it was set to be another name of."""
     names: dict[str, str] = {}
     for node in ast.walk(tree):
@@ -117,7 +175,7 @@ def _fetched(node: ast.Call, names: dict[str, str]) -> str | None:
     return None
 
 
-def _danger(node: ast.Call, names: dict[str, str]) -> tuple[str, str, str] | None:
+def _danger(node: ast.Call, names: dict[str, str], texts: dict[str, ast.expr]) -> tuple[str, str, str] | None:
     called = (dotted(node.func, names) or "").removeprefix("builtins.")
     if called in ("eval", "exec"):
         return (
@@ -139,9 +197,32 @@ def _danger(node: ast.Call, names: dict[str, str]) -> tuple[str, str, str] | Non
         return "unpickling", f"{called} runs whatever the data says", "Keep data as JSON, or in a table."
     if called in _YAML and not _has_safe_loader(node):
         return "unpickling", f"{called} makes any object that the text names", "Use yaml.safe_load."
-    if called.rpartition(".")[2] in _STATEMENTS and "." in called and node.args and _is_put_together(node.args[0]):
-        return "sql", f"{called} gets a statement that is put together from values", "Bind the values as parameters."
+    last = called.rpartition(".")[2] or getattr(node.func, "attr", "")
+    if last in _REMOTE and node.args and is_joined(node.args[0]):
+        return "shell", f"{last} gives a text that is put together to a shell", "Quote each value: shlex.quote."
+    if last in _STATEMENTS and (isinstance(node.func, ast.Attribute) or last in ("text", "RawSQL")) and _statement(node, texts):
+        return "sql", f"{called or last} gets a statement that is put together from values", "Bind the values as parameters."
     return None
+
+
+def _statement(node: ast.Call, texts: dict[str, ast.expr]) -> bool:
+    """Say whether a call is given a statement with values in it, there or in a name that was set to one."""
+    given = [*node.args[:1], *(word.value for word in node.keywords if word.arg in ("sql", "query", "statement", "operation"))]
+    return any(is_put_together(one) or (isinstance(one, ast.Name) and one.id in texts) for one in given)
+
+
+def is_joined(node: ast.expr) -> bool:
+    """Say whether a text, whatever it is, has values put into it that are not quoted first."""
+    match node:
+        case ast.JoinedStr(values=values):
+            said = [ast.unparse(one) for one in values if isinstance(one, ast.FormattedValue)]
+            return any("quote(" not in one for one in said)
+        case ast.BinOp(op=ast.Add() | ast.Mod()):
+            return not _is_constant(node) and "quote(" not in ast.unparse(node)
+        case ast.Call(func=ast.Attribute(value=ast.Constant(), attr="format")):
+            return "quote(" not in ast.unparse(node)
+        case _:
+            return False
 
 
 def _written_out(node: ast.Call) -> str | None:
@@ -180,15 +261,21 @@ def _has_safe_loader(node: ast.Call) -> bool:
     return any((dotted(one, {}) or "").rpartition(".")[2] in _SAFE_LOADERS for one in given)
 
 
-def _is_put_together(node: ast.expr) -> bool:
+def is_put_together(node: ast.expr) -> bool:
     """Say whether a text is SQL that has values written into it."""
     match node:
         case ast.JoinedStr(values=values):
             return any(isinstance(one, ast.FormattedValue) for one in values) and _is_sql(node) and not _only_names(values)
         case ast.BinOp(op=ast.Add() | ast.Mod()):
             return _is_sql(node) and not _is_constant(node)
-        case ast.Call(func=ast.Attribute(value=inner, attr="format")):
+        case ast.Call(func=ast.Attribute(value=inner, attr="format" | "format_map")):
             return _is_sql(inner)
+        case ast.Call(func=ast.Attribute(value=ast.Constant(value=str()), attr="join"), args=[ast.List(elts=parts) | ast.Tuple(elts=parts)]):
+            return _is_sql(node) and not all(isinstance(one, ast.Constant) for one in parts)
+        case ast.Call(func=ast.Attribute(value=inner, attr="replace"), args=[ast.Constant(), value]):
+            return _is_sql(inner) and not isinstance(value, ast.Constant)
+        case ast.IfExp(body=first, orelse=second):
+            return is_put_together(first) or is_put_together(second)
         case _:
             return False
 

@@ -1,0 +1,161 @@
+"""Python that is called done and is not: stubs, results that nothing computes, what nothing reaches, what nothing uses."""
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+
+from decklog.review.rules.rule import Found, Told
+from decklog.review.rules.source import Source
+from decklog.review.rules.unfinished import DEAD, STUB
+
+HARD_CODED = Told("hard-coded", "the answer is written down, whatever is asked", "Find it from what is given.")
+UNUSED = Told("dead-code", "nothing uses this", "Take it out.")
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+_ABSTRACT = re.compile(r"(?i)abc\b|protocol|abstract|interface|mixin|base|stub|mock|fake|null|dummy|noop|plugin|backend|hook|handler|visitor")
+_FOR_OTHERS = re.compile(r"(?i)subclass|overrid|abstract|implement(?:ed|ation|or)s?\b|does nothing|no-op|noop|nothing to do|hook")
+_JUDGING = re.compile(r"(?:^|_)(?:verify|verifies|validate|is_valid|authori[sz]ed?|authenticate|check|can|has|is_admin|is_allowed|allowed|permit)(?:_|$)")
+_LEAVES = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+
+
+def unfinished_python(source: Source) -> Iterator[Found]:
+    """Find stubs, answers that are written down and dead code on new lines of a module."""
+    tree = source.tree
+    if tree is None or source.suffix == ".pyi":
+        return
+    yield from _unreached(source, tree)
+    if source.is_test:
+        return
+    owners = {id(item): node for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for item in node.body}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and source.is_new(node.lineno, node.end_lineno or node.lineno):
+            yield from _of_function(source, node, owners.get(id(node)))
+    yield from _unused(source, tree)
+
+
+def _of_function(source: Source, node: Function, owner: ast.ClassDef | None) -> Iterator[Found]:
+    body = [one for one in node.body if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant) and isinstance(one.value.value, str))]
+    if not body or _is_for_others(source, node, owner):
+        # Only words: what is to be done is told, and nothing does it.
+        if not body and owner is None and not node.decorator_list:
+            yield Found(STUB, node.lineno)
+        return
+    last = body[-1]
+    raises = isinstance(last, ast.Raise) and "NotImplemented" in ast.dump(last)
+    if raises and len(body) == 1:
+        yield Found(STUB, last.lineno)
+    elif len(body) == 1 and _is_empty(last) and (owner is None or not owner.bases) and not node.name.startswith("__"):
+        yield Found(STUB, node.lineno)
+    elif _is_hard_coded(node, body):
+        yield Found(HARD_CODED, node.lineno)
+
+
+def _is_empty(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and node.value.value is ...)
+
+
+def _is_for_others(source: Source, node: Function, owner: ast.ClassDef | None) -> bool:
+    """Say whether a function is there to be filled by others, or to do nothing on purpose."""
+    names = " ".join(ast.unparse(one) for one in node.decorator_list)
+    if re.search(r"abstract|overload|property|setter|fixture|command|group|callback|validator", names):
+        return True
+    if _FOR_OTHERS.search(ast.get_docstring(node) or "") or _is_explained(source, node):
+        return True
+    if owner is None:
+        return False
+    around = " ".join([owner.name, *map(ast.unparse, owner.bases), *(ast.unparse(word.value) for word in owner.keywords)])
+    has_abstract = any("abstract" in ast.unparse(one) for item in owner.body if isinstance(item, Function) for one in item.decorator_list)
+    siblings = [item for item in owner.body if isinstance(item, Function) and not item.name.startswith("__")]
+    # A class of which most raise is a form for others to fill.
+    raising = sum("NotImplemented" in ast.dump(item.body[-1]) for item in siblings)
+    is_form = len(siblings) > 1 and raising > len(siblings) / 2 and bool(ast.get_docstring(owner))
+    return has_abstract or is_form or _ABSTRACT.search(around) is not None
+
+
+def _is_explained(source: Source, node: Function) -> bool:
+    return any(
+        node.lineno <= source.line_at(place) <= (node.end_lineno or node.lineno) and _FOR_OTHERS.search(note)
+        for place, note in source.blanked.notes
+    )
+
+
+def _parameters(node: Function) -> list[str]:
+    given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+    return [one.arg for one in given if one.arg not in ("self", "cls") and not one.arg.startswith("_")]
+
+
+def _is_hard_coded(node: Function, body: Sequence[ast.stmt]) -> bool:
+    """Say whether a function that is given something answers the same to all of it, or from a list of the cases that are asked."""
+    given = _parameters(node)
+    if not given or node.decorator_list:
+        return False
+    used = {one.id for statement in body for one in ast.walk(statement) if isinstance(one, ast.Name)}
+    last = body[-1]
+    is_constant = isinstance(last, ast.Return) and isinstance(last.value, ast.Constant) and last.value.value is not None
+    if len(body) == 1 and is_constant and not used & set(given):
+        value = last.value.value  # type: ignore[union-attr]
+        return value is True and _JUDGING.search(node.name) is not None or (isinstance(value, int | float) and not isinstance(value, bool) and value != 0)
+    return len(body) > 1 and is_constant and all(_is_case(one, given) for one in body[:-1]) and _is_number(last)
+
+
+def _is_case(node: ast.stmt, given: Sequence[str]) -> bool:
+    """Say whether a statement is `if a == 3 and b == 4: return 5`: of numbers, for of words it is a table of names."""
+    if not isinstance(node, ast.If) or node.orelse or len(node.body) != 1 or not _is_number(node.body[0]):
+        return False
+    tests = node.test.values if isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.And) else [node.test]
+    return all(
+        isinstance(one, ast.Compare)
+        and isinstance(one.left, ast.Name)
+        and one.left.id in given
+        and isinstance(one.ops[0], ast.Eq)
+        and isinstance(one.comparators[0], ast.Constant | ast.List | ast.Tuple | ast.Dict)
+        for one in tests
+    )
+
+
+def _is_number(node: ast.stmt) -> bool:
+    value = node.value if isinstance(node, ast.Return) else None
+    return isinstance(value, ast.Constant) and isinstance(value.value, int | float) and not isinstance(value.value, bool)
+
+
+# What nothing reaches, what nothing uses
+
+
+def _unreached(source: Source, tree: ast.Module) -> Iterator[Found]:
+    for node in ast.walk(tree):
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(node, name, None)
+            if isinstance(block, list):
+                for before, after in zip(block, block[1:], strict=False):
+                    # What makes a function a generator is reached by nobody, and needed all the same.
+                    if isinstance(before, _LEAVES) and not _is_yield(after) and source.is_new(after.lineno, after.lineno):
+                        yield Found(DEAD, after.lineno)
+        if isinstance(node, ast.If | ast.While | ast.IfExp) and _is_never(node.test) and source.is_new(node.lineno, node.lineno):
+            yield Found(DEAD, node.lineno)
+
+
+def _is_yield(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Yield | ast.YieldFrom)
+
+
+def _is_never(node: ast.expr) -> bool:
+    if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
+        return any(_is_never(one) for one in node.values)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return isinstance(node.operand, ast.Constant) and node.operand.value is True
+    return isinstance(node, ast.Constant) and not node.value
+
+
+def _unused(source: Source, tree: ast.Module) -> Iterator[Found]:
+    """Find imports and own functions of a module that it never names again, in whatever way."""
+    if source.name == "__init__.py":
+        return
+    for node in tree.body:
+        if not source.is_new(node.lineno, node.lineno) or "noqa" in source.text.split("\n")[node.lineno - 1]:
+            continue
+        names: list[str] = []
+        if isinstance(node, ast.ImportFrom) and node.module != "__future__" or isinstance(node, ast.Import):
+            names = [(one.asname or one.name).partition(".")[0] for one in node.names if one.name != "*" and one.asname != one.name]
+        elif isinstance(node, Function) and re.match(r"_[a-z]", node.name) and not node.decorator_list:
+            names = [node.name]
+        if any(len(re.findall(rf"\b{re.escape(name)}\b", source.text)) == 1 for name in names):
+            yield Found(UNUSED, node.lineno)

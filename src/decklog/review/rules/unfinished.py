@@ -1,0 +1,96 @@
+"""Work that is called done and is not: stubs, results that are written down instead of found, and code that nothing reaches."""
+
+import re
+from collections.abc import Iterator
+
+from decklog.review.rules.rule import C, JVM, SCRIPTS, Found, Told, of_rules, rule
+from decklog.review.rules.source import Source
+
+STUB = Told("stub", "it is not done yet", "Do it, or say in the title that it is a part.")
+CONFESSED = Told("stub", "the comment says that it is not done, or not for real", "Do it, or name where it is followed up.")
+DEAD = Told("dead-code", "nothing reaches this", "Take it out; the history keeps it.")
+KNOWS_TESTS = Told("knows-its-tests", "it does something else when it is tested", "Do the same, whoever looks.")
+_BRACES = (*SCRIPTS, *JVM, *C, ".cs", ".php", ".dart", ".swift", ".go", ".rs")
+_NOT_DONE = r"(?:not (?:yet )?(?:been )?implemented|unimplemented|not supported yet|implement (?:me|this)|todo\b|to be implemented|coming soon|\bstub(?:bed)?\b|not done yet|tbd\b)"
+
+_RULES = (
+    rule(
+        STUB,
+        (),
+        rf"(?i)\b(?:throw|raise|panic|fatalError|die|abort|fail|Err|errors\.New|fmt\.Errorf|reject|error|preconditionFailure|croak|assert)\b[^\n;\"'`]{{0,60}}[\"'`][^\"'`\n]{{0,40}}{_NOT_DONE}",
+        rf"(?i)\breturn\b[^\n;\"'`]{{0,30}}[\"'`][^\"'`\n]{{0,20}}{_NOT_DONE}",
+    ),
+    rule(STUB, (".rs",), r"\b(?:todo|unimplemented)!\s*\("),
+    rule(STUB, (".kt", ".kts"), r"(?<![\w.])TODO\("),
+    rule(STUB, (".scala",), r"=\s*\?\?\?"),
+    rule(STUB, (".cs",), r"\bNotImplementedException\b"),
+    rule(STUB, JVM, r"\bNotImplementedError\b|\bnew\s+(?:NotImplementedException|UnsupportedOperationException)\(\s*\)"),
+    rule(STUB, (".php",), r"new\s+\\?(?:BadMethodCallException|LogicException|NotImplemented\w*)\(\s*\)"),
+    rule(STUB, (".ex", ".exs"), r"\braise\s+\"(?i:todo|not implemented)"),
+    # A function of some weight that says yes, or nothing, whatever it is given.
+    rule(
+        STUB,
+        _BRACES,
+        r"(?i)\b(?:function|func|fun|fn|def|bool|boolean|public|private|protected|static|const)\b[^\n{};=]{0,80}?\b(?:is|has|can)?_?(?:verif|validat|authoriz|authenticat|check|allow|permit|valid|admin|login)\w*"
+        r"\s*(?:=\s*)?(?:async\s*)?\([^){}\n]*\w[^){}\n]*\)[^\n{};]{0,40}\{\s*(?:return\s+)?true\s*;?\s*\}",
+        r"(?i)\bconst\s+(?:is|has|can)?_?(?:verif|validat|authoriz|authenticat|check|allow|permit|valid|admin)\w*\s*=\s*(?:async\s*)?\([^)]*\w[^)]*\)[^=\n]*=>\s*(?:true\b|\{\s*return\s+true)",
+    ),
+    rule(DEAD, C, r"^\s*#\s*if\s+0\b"),
+    rule(DEAD, _BRACES, r"(?<![\w.])(?:if|while)\s*\(\s*(?:false|0|!1|!true|1\s*==\s*2|true\s*===?\s*false|false\s*&&[^()]*)\s*\)"),
+    rule(DEAD, (".go", ".rs", ".swift"), r"(?<![\w.])if\s+false\b"),
+    rule(DEAD, (".rb", ".sh", ".bash", ".lua", ".ps1"), r"^\s*(?:if|while)\s+(?:false\b|\(?\$false\b|\[\s*1\s*-eq\s*0\s*\])"),
+    # After what leaves a block, and before it ends.
+    rule(
+        DEAD,
+        tuple(one for one in _BRACES if one not in (".go", ".swift", ".rs")),
+        r"^(?P<in>[ \t]+)(?:return\b[^;{}\n]*|throw\b[^;{}\n]*|break|continue)\s*;[ \t]*\n(?:[ \t]*\n)*(?P=in)(?![ \t]*(?:\}|case\b|default\b|function\b|class\b|\w+\s*:\s*$|#))\S",
+        bare=True,
+    ),
+    rule(
+        DEAD,
+        (".go", ".rs", ".swift"),
+        r"^(?P<in>[ \t]+)(?:return\b(?![^\n]*[,({\[+|&]\s*$)[^{}\n]*|break|continue|panic\([^\n]*\))\s*;?[ \t]*\n(?:[ \t]*\n)*(?P=in)(?![ \t]*(?:\}|\)|case\b|default\b|\w+:\s*$|\.|[+|&]))\S",
+        bare=True,
+    ),
+    rule(
+        KNOWS_TESTS,
+        (),
+        r"\bPYTEST_CURRENT_TEST\b|[\"']pytest[\"']\s+in\s+sys\.modules|[\"']unittest[\"']\s+in\s+sys\.modules|\bJEST_WORKER_ID\b|\bprocess\.env\.(?:VITEST|JEST\w*)\b",
+        r"process\.env\.NODE_ENV\s*={2,3}\s*['\"]test['\"]|\btesting\.Testing\(\)|flag\.Lookup\(\s*\"test\.v\"|Rails\.env\.test\?|cfg!\(\s*test\s*\)",
+        r"(?i)\bif\b[^\n]*\b(?:is_test(?:ing)?|in_tests?|running_tests|under_test)\b",
+    ),
+)
+# Words of somebody who knows that it is not done. A word alone may be about something else: a placeholder of a form, a temporary file.
+_CONFESSION = re.compile(
+    r"""(?ix)
+    \bnot\ (?:yet\ |really\ |actually\ |fully\ )?(?:been\ )?implemented\b (?!\ (?:by|in|on|for|here\ because))
+    | \b(?:to\ be|will\ be|needs?\ to\ be|should\ be)\ (?:properly\ )?(?:implemented|replaced|finished|completed|filled\ in|done\ properly)\b
+    | \bimplement(?:ed|ation)?\ (?:(?:it|this|me|properly|goes|comes)\ )?(?:later|here|soon|pending)\b
+    | \bhard-?\s?cod(?:ed?|ing)\b (?!\ (?:in\ the|by))
+    | \b(?:fake|dummy|mock(?:ed)?|canned|made-?up|bogus|placeholder|stub(?:bed)?)\ (?:data|values?|results?|responses?|implementation|answers?|return|numbers?|for\ now|until)\b
+    | \b(?:just\ |only\ )?for\ now\b | \bfor\ the\ (?:moment|time\ being)\b | \bin\ the\ meantime\b
+    | \bin\ (?:a\ )?(?:real|production)\ (?:implementation|system|app(?:lication)?|world|code|environment|life)\b
+    | \bwould\ (?:normally|really|actually|usually)\b | \bsimulat(?:e|es|ed|ing)\ (?:the|a|an|success|real|processing|api|network)\b
+    | \bpretend(?:s|ing)?\b | \b(?:quick|dirty|ugly|temporary|temp)\ (?:hack|fix|workaround|solution|and\ dirty|stopgap|measure)\b
+    | \btemporar(?:y|ily)\ (?:disabl|skip|comment|remov|bypass|hack|return|allow|hard|turn|ignor)\w*
+    | \b(?:make|makes|making|let|keep|get|so)\ (?:the\ |that\ |all\ )?(?:unit\ )?tests?\ (?:pass|passes|green|happy)\b
+    | \b(?:expected|wanted|needed|required)\ by\ (?:the\ )?tests?\b | \bto\ (?:pass|satisfy|please|appease)\ (?:the\ )?(?:tests?|ci|linter|type\ ?checker)\b
+    | \bremove\ (?:this\ |me\ |it\ )?(?:before|when|after|later|once)\b | \bdo\ not\ (?:commit|merge|ship)\b | \bdon'?t\ (?:commit|merge|ship)\b
+    | \b(?:skip|skipping|skipped|ignore|ignoring|disabled?|disabling|bypass(?:ing|ed)?)\b[^.\n]{0,30}\b(?:for\ now|until\ (?:later|fixed|we)|temporarily)\b
+    | \bfix\ (?:this\ |it\ |me\ )?later\b | \bclean\ (?:this\ |it\ )?up\ later\b | \bcome\ back\ to\ this\b | \bno\ time\ to\b | \bgood\ enough\ for\b
+    | \bworks\ on\ my\ machine\b | \bdon'?t\ know\ why\b | \bno\ idea\ why\b | \bshould\ (?:really|probably)\ (?:be|do|use|handle|check)\b
+    """
+)
+_LINK = re.compile(r"https?://|#\d+|\b[A-Z][A-Z0-9]+-\d+\b|\bgh-\d+")
+
+
+def unfinished(source: Source) -> Iterator[Found]:
+    """Find what is not done in the new lines of a file; of tests, which pretend by trade, only what nothing reaches."""
+    for found in of_rules(_RULES, source):
+        if not source.is_test or found.told is DEAD:
+            yield found
+    if source.is_prose or source.is_test:
+        return
+    for line, note in source.notes():
+        if _CONFESSION.search(note) and not _LINK.search(note):
+            yield Found(CONFESSED, line)
