@@ -51,14 +51,33 @@ _SAFE_LOADERS = ("SafeLoader", "CSafeLoader", "BaseLoader")
 _STATEMENTS = (
     *("execute", "executemany", "executescript", "raw", "text", "query", "read_sql", "read_sql_query"),
     *("fetch", "fetchrow", "fetchval", "fetch_all", "fetch_one", "scalar", "scalars", "fetchone", "fetchall", "first"),
-    *("execute_sql", "executeSQL", "exec_driver_sql", "sql", "RawSQL", "mogrify", "copy_expert", "run_query", "query_df", "cursor_execute"),
+    *(
+        "execute_sql",
+        "executeSQL",
+        "exec_driver_sql",
+        "sql",
+        "RawSQL",
+        "mogrify",
+        "copy_expert",
+        "run_query",
+        "query_df",
+        "cursor_execute",
+    ),
     *("read_sql_table", "iterate", "execute_async", "exec_sql"),
 )
 _SHELL_PROGRAMS = ("sh", "bash", "dash", "zsh", "/bin/sh", "/bin/bash")
 _OF_SCHEMAS = ("create ", "drop ", "alter ", "grant ", "revoke ")
+_AFTER = re.compile(
+    r"(?i)(?:\b(?:from|into|table|update|join|trigger|index|database|schema|select|view|exists|on|distinct|pragma|column)\s+"
+    r"|[\".]\s*|(?<!values )(?<!values)(?<!\bin )(?<!\bin)\(\s*|^\s*,?\s*)$"
+)
+# Names and calls of which nothing of anybody else's comes: marks for values, quoted names, numbers.
+_MARKS = re.compile(r"(?i)^(?:marks?|placeholders?|params_sql|columns?_sql|qmarks|\w*_?placeholders?|\w*_marks|binds?)$")
+_SAFE_CALL = re.compile(r"(?i)quot|escap|ident|literal|^len$|^int$|^float$|sanit|placeholder|marks")
 _BUILTINS = ("eval", "exec", "__import__")
 _SQL = re.compile(
-    r"(?is)^\W*(?:select\b|insert\s+into\b|update\b.*\bset\b|delete\s+from\b|replace\s+into\b|with\b.*\bselect\b|(?:drop|alter|create|truncate)\s+\w)"
+    r"(?is)^\W*(?:select\b|insert\s+into\b|update\b.*\bset\b|delete\s+from\b|replace\s+into\b|with\b.*\bselect\b|(?:drop|alter"
+    r"|create|truncate)\s+\w)"
     r"|\bwhere\b.*(?:[=<>]|\bin\b|\blike\b)"
 )
 
@@ -73,6 +92,7 @@ class Danger:
     first: int
     last: int
     command: str | None = None
+    is_minor: bool = False
 
 
 def dangers(tree: ast.Module) -> Iterator[Danger]:
@@ -86,7 +106,8 @@ def dangers(tree: ast.Module) -> Iterator[Danger]:
                 found = _danger(node, names, texts)
                 if found is not None:
                     command = _written_out(node) if found[0] == "shell" else None
-                    yield Danger(*found, node.lineno, node.end_lineno or node.lineno, command)
+                    is_minor = found[0] == "sql" and _names_tables(node)
+                    yield Danger(*found, node.lineno, node.end_lineno or node.lineno, command, is_minor)
 
 
 _Scope = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef
@@ -115,7 +136,10 @@ def _texts(nodes: list[ast.AST]) -> dict[str, ast.expr]:
     found: dict[str, ast.expr] = {}
     for node in nodes:
         match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=value)
+                | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
+            ):
                 if is_put_together(value) or (name not in found and _is_text(value)):
                     found[name] = value
             case ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=value) if name in found:
@@ -265,12 +289,18 @@ def is_put_together(node: ast.expr) -> bool:
     """Say whether a text is SQL that has values written into it."""
     match node:
         case ast.JoinedStr(values=values):
-            return any(isinstance(one, ast.FormattedValue) for one in values) and _is_sql(node) and not _only_names(values)
-        case ast.BinOp(op=ast.Add() | ast.Mod()):
-            return _is_sql(node) and not _is_constant(node)
+            risky = [one for one in values if isinstance(one, ast.FormattedValue) and not _is_safe(one.value)]
+            return bool(risky) and _is_sql(node) and not _only_names(values)
+        case ast.BinOp(op=ast.Add()):
+            return _is_sql(node) and not all(isinstance(one, ast.Constant) or _is_safe(one) for one in _summands(node))
+        case ast.BinOp(op=ast.Mod(), right=right):
+            given = right.elts if isinstance(right, ast.Tuple) else [right]
+            return _is_sql(node) and not all(_is_safe(one) for one in given)
         case ast.Call(func=ast.Attribute(value=inner, attr="format" | "format_map")):
             return _is_sql(inner)
-        case ast.Call(func=ast.Attribute(value=ast.Constant(value=str()), attr="join"), args=[ast.List(elts=parts) | ast.Tuple(elts=parts)]):
+        case ast.Call(
+            func=ast.Attribute(value=ast.Constant(value=str()), attr="join"), args=[ast.List(elts=parts) | ast.Tuple(elts=parts)]
+        ):
             return _is_sql(node) and not all(isinstance(one, ast.Constant) for one in parts)
         case ast.Call(func=ast.Attribute(value=inner, attr="replace"), args=[ast.Constant(), value]):
             return _is_sql(inner) and not isinstance(value, ast.Constant)
@@ -278,6 +308,64 @@ def is_put_together(node: ast.expr) -> bool:
             return is_put_together(first) or is_put_together(second)
         case _:
             return False
+
+
+def _names_tables(node: ast.Call) -> bool:
+    """Say whether all that is put into a statement are names of tables and columns, which no parameter can stand for."""
+    given = node.args[0] if node.args else None
+    if not isinstance(given, ast.JoinedStr):
+        return False
+    before = ""
+    for one in given.values:
+        if isinstance(one, ast.FormattedValue) and not _is_safe(one.value) and _AFTER.search(before) is None:
+            return False
+        before = str(one.value) if isinstance(one, ast.Constant) else "?"
+    return True
+
+
+def _summands(node: ast.expr) -> list[ast.expr]:
+    return (
+        [*_summands(node.left), *_summands(node.right)]
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)
+        else [node]
+    )
+
+
+def _is_safe(node: ast.expr) -> bool:
+    """Say whether nothing of anybody else's can come into a statement by it: marks for values, quoted names, numbers."""
+    match node:
+        case ast.Constant():
+            return True
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name.isupper() or _MARKS.search(name) is not None
+        case ast.BinOp(op=ast.Mult() | ast.Add(), left=left, right=right):
+            return (_is_safe(left) or isinstance(node.op, ast.Mult)) and (_is_safe(right) or isinstance(node.op, ast.Mult))
+        case ast.IfExp(body=first, orelse=second):
+            return _is_safe(first) and _is_safe(second)
+        case ast.JoinedStr(values=values):
+            return all(
+                isinstance(one, ast.Constant) or (isinstance(one, ast.FormattedValue) and _is_safe(one.value)) for one in values
+            )
+        case ast.Call(func=ast.Attribute(value=ast.Constant(), attr="join"), args=[one]):
+            parts = (
+                [one.elt]
+                if isinstance(one, ast.GeneratorExp | ast.ListComp)
+                else one.elts
+                if isinstance(one, ast.List | ast.Tuple)
+                else [one]
+            )
+            return all(_is_safe(part) or _has_mark(part) for part in parts)
+        case ast.Call(func=called):
+            return _SAFE_CALL.search(ast.unparse(called)) is not None
+        case _:
+            return False
+
+
+def _has_mark(node: ast.expr) -> bool:
+    """Say whether a part of a statement has a mark for its value: name = ?."""
+    return isinstance(node, ast.JoinedStr) and any(
+        isinstance(one, ast.Constant) and re.search(r"\?|%s|:|\$", str(one.value)) for one in node.values
+    )
 
 
 def _only_names(values: list[ast.expr]) -> bool:

@@ -95,7 +95,7 @@ def _python(change: Change, path: str, lines: Sequence[AddedLine], *, is_test: b
                 yield from _commands([AddedLine(path, danger.first, danger.command)]) or []
                 continue
             facts = {"kind": danger.kind, "text": danger.text, "remedy": danger.remedy}
-            yield Finding(severity=_severity(is_test=is_test), file=path, line=danger.first, **facts)
+            yield Finding(severity=_severity(is_test=is_test or danger.is_minor), file=path, line=danger.first, **facts)
 
 
 def _of_lines(path: str, lines: Sequence[AddedLine], *, is_test: bool) -> Iterator[Finding]:

@@ -8,6 +8,8 @@ from decklog.review.change import Change
 from decklog.review.passes.leftovers import leftovers
 from decklog.review.passes.python_source import parsed
 from decklog.review.result import Finding, PassResult, Severity, passed
+from decklog.review.rules.commented_code import commented_code
+from decklog.review.rules.debugging import debugging
 from decklog.review.rules.disabled_tests import disabled_tests, removed_tests
 from decklog.review.rules.python_swallowing import swallowing
 from decklog.review.rules.python_tests import tests_of_python
@@ -21,6 +23,8 @@ from decklog.review.settings import ReviewSettings
 from decklog.stores.flow.verdicts import CheckOutcome
 
 _LOOKS: tuple[Callable[[Source], Iterator[Found]], ...] = (
+    debugging,
+    commented_code,
     lambda source: of_rules(SWALLOWING, source),
     swallowing,
     unfinished,
@@ -68,7 +72,7 @@ def _of_rules(change: Change, tests: Sequence[str]) -> Iterator[Finding]:
     """Tell what the rules over text and syntax find, each at most once a line."""
     files = [one for one in sources(change, tests) if not one.is_prose]
     for source in files:
-        seen = set()
+        seen: set[tuple[str, int]] = set()
         for found in (one for look in _LOOKS for one in look(source)):
             if (found.told.kind, found.line) not in seen:
                 seen.add((found.told.kind, found.line))
@@ -79,7 +83,9 @@ def _of_rules(change: Change, tests: Sequence[str]) -> Iterator[Finding]:
 
 def _told(path: str, found: Found) -> Finding:
     severity = Severity.QUESTION if found.told.kind in _FOR_A_PERSON else Severity.MINOR
-    return Finding(severity=severity, kind=found.told.kind, text=found.told.text, remedy=found.told.remedy, file=path, line=found.line)
+    return Finding(
+        severity=severity, kind=found.told.kind, text=found.told.text, remedy=found.told.remedy, file=path, line=found.line
+    )
 
 
 def _syntax(change: Change) -> Iterator[Finding]:

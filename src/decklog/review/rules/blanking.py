@@ -1,4 +1,4 @@
-"""A program's text without its comments, and without what its strings say: blanks stand there, so that every place stays as it is."""
+"""A program's text without its comments, and without what its strings say: blanks stand there instead."""
 
 import re
 
@@ -11,7 +11,24 @@ _SLASHES = (
 )
 _DASHES = ("sql", "lua", "hs", "elm")
 # What has lines of notes after two slashes and strings in single quotes; elsewhere a single quote holds one sign.
-_QUOTING = ("js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts", "vue", "svelte", "php", "dart", "groovy", "gradle", "css", "scss")
+_QUOTING = (
+    "js",
+    "jsx",
+    "mjs",
+    "cjs",
+    "ts",
+    "tsx",
+    "mts",
+    "cts",
+    "vue",
+    "svelte",
+    "php",
+    "dart",
+    "groovy",
+    "gradle",
+    "css",
+    "scss",
+)
 _BLOCK = r"/\*.*?(?:\*/|\Z)"
 _DOUBLE = r'"(?:\\.|[^"\\\n])*"'
 _SINGLE = r"'(?:\\.|[^'\\\n])*'"

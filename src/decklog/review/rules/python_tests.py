@@ -11,7 +11,11 @@ from decklog.review.rules.source import Source
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _LINK = re.compile(r"https?://|#\d+|\b[A-Z][A-Z0-9]+-\d+\b|\bgh-\d+")
 _SKIPS = re.compile(r"(?:^|\.)(?:mark\.skip|unittest\.skip|skip|mark\.xfail|expectedFailure|SkipTest|skipTest|xfail)$")
-_LOOKS = re.compile(r"(?i)assert|raises|warns|expect|should|check|verify|fail|must|ensure|compare|match|equal|approx|validate|snapshot|is_|same|holds")
+_OPPOSITES = ((ast.Is, ast.IsNot), (ast.Eq, ast.NotEq), (ast.In, ast.NotIn), (ast.Lt, ast.GtE), (ast.Gt, ast.LtE))
+_LOOKS = re.compile(
+    r"(?i)assert|raises|warns|expect|should|check|verify|fail|must|ensure|compare|match|equal|approx|validate|snapshot|is_|same"
+    r"|holds"
+)
 _OFF_NAME = re.compile(r"^(?:_+test_|x_?test_|disabled_?test_|skip_?test_|no_?test_|off_test_|dont_test|todo_test)")
 
 
@@ -46,15 +50,19 @@ def _turned_off(source: Source, node: Function | ast.ClassDef) -> Iterator[Found
             yield Found(DISABLED, one.lineno)
     if isinstance(node, ast.ClassDef):
         return
-    if _OFF_NAME.match(node.name) and source.is_new(node.lineno, node.lineno) and not any("fixture" in ast.unparse(one) for one in node.decorator_list):
+    if (
+        _OFF_NAME.match(node.name)
+        and source.is_new(node.lineno, node.lineno)
+        and not any("fixture" in ast.unparse(one) for one in node.decorator_list)
+    ):
         yield Found(DISABLED, node.lineno)
     # A skip that stands first, under no condition.
     for one in node.body[:2] if node.name.startswith("test") else ():
         value = one.value if isinstance(one, ast.Expr) else one.exc if isinstance(one, ast.Raise) else None
         is_bare_return = isinstance(one, ast.Return) and len(node.body) > 1
-        if value is not None and _SKIPS.search(_called(value)) and not _is_linked(value) or is_bare_return:
-            if source.is_new(one.lineno, one.lineno):
-                yield Found(DISABLED, one.lineno)
+        is_skip = value is not None and _SKIPS.search(_called(value)) is not None and not _is_linked(value)
+        if (is_skip or is_bare_return) and source.is_new(one.lineno, one.lineno):
+            yield Found(DISABLED, one.lineno)
 
 
 def _is_skip(node: ast.expr) -> bool:
@@ -72,11 +80,14 @@ def _is_skip(node: ast.expr) -> bool:
 
 def _settings(node: ast.Assign) -> Iterator[Found]:
     names = [one.id for one in node.targets if isinstance(one, ast.Name)]
-    if "pytestmark" in names and any(_is_skip(one) for one in ast.walk(node.value) if isinstance(one, ast.Call | ast.Attribute)):
-        yield Found(DISABLED, node.lineno)
-    elif "__test__" in names and isinstance(node.value, ast.Constant) and node.value.value is False:
-        yield Found(DISABLED, node.lineno)
-    elif names in (["collect_ignore"], ["collect_ignore_glob"]):
+    if (
+        (
+            "pytestmark" in names
+            and any(_is_skip(one) for one in ast.walk(node.value) if isinstance(one, ast.Call | ast.Attribute))
+        )
+        or ("__test__" in names and isinstance(node.value, ast.Constant) and node.value.value is False)
+        or names in (["collect_ignore"], ["collect_ignore_glob"])
+    ):
         yield Found(DISABLED, node.lineno)
 
 
@@ -84,17 +95,42 @@ def _settings(node: ast.Assign) -> Iterator[Found]:
 
 
 def _vacuous(source: Source, node: Function) -> Iterator[Found]:
+    mocks = _mocks(node)
     for one in ast.walk(node):
-        if isinstance(one, ast.Assert) and source.is_new(one.lineno, one.lineno) and _always_holds(one.test):
-            yield Found(VACUOUS, one.lineno)
-        elif isinstance(one, ast.Try) and _hides_assertions(one) and source.is_new(one.lineno, one.end_lineno or one.lineno):
-            yield Found(VACUOUS, one.lineno)
-        elif isinstance(one, ast.Call) and _catches_anything(one) and source.is_new(one.lineno, one.lineno):
-            yield Found(VACUOUS, one.lineno)
-        elif isinstance(one, ast.Call) and _compares_itself(one) and source.is_new(one.lineno, one.lineno):
+        if (
+            (
+                isinstance(one, ast.Assert)
+                and source.is_new(one.lineno, one.lineno)
+                and (_always_holds(one.test) or _asks_mock(one.test, mocks))
+            )
+            or (isinstance(one, ast.Try) and _hides_assertions(one) and source.is_new(one.lineno, one.end_lineno or one.lineno))
+            or (isinstance(one, ast.Call) and _catches_anything(one) and source.is_new(one.lineno, one.lineno))
+            or (isinstance(one, ast.Call) and _compares_itself(one) and source.is_new(one.lineno, one.lineno))
+        ):
             yield Found(VACUOUS, one.lineno)
     if not _looks_at_something(node):
         yield Found(VACUOUS, node.lineno)
+
+
+def _mocks(node: Function) -> set[str]:
+    """Name what a test makes up itself."""
+    made = [one for one in ast.walk(node) if isinstance(one, ast.Assign) and isinstance(one.value, ast.Call)]
+    return {
+        target.id
+        for one in made
+        if re.search(r"(?:^|\.)(?:Magic|Async|Non\w*)?Mock$", _called(one.value))
+        for target in one.targets
+        if isinstance(target, ast.Name)
+    }
+
+
+def _asks_mock(node: ast.expr, mocks: set[str]) -> bool:
+    """Say whether a claim is about what something made up was told to answer."""
+    left = node.left if isinstance(node, ast.Compare) else node
+    if not isinstance(left, ast.Call) or not isinstance(left.func, ast.Attribute | ast.Name):
+        return False
+    root = ast.unparse(left.func).partition(".")[0]
+    return root in mocks and not {one.id for arg in left.args for one in ast.walk(arg) if isinstance(one, ast.Name)} - mocks
 
 
 def _looks_at_something(node: Function) -> bool:
@@ -112,7 +148,13 @@ def _looks_at_something(node: Function) -> bool:
 
 
 def _is_delegating(body: list[ast.stmt]) -> bool:
-    return len(body) == 1 and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Call | ast.Await)
+    """Say whether a test only hands on to a helper: one of its own, or one with things to look at."""
+    if len(body) != 1 or not isinstance(body[0], ast.Expr):
+        return False
+    value = body[0].value.value if isinstance(body[0].value, ast.Await) else body[0].value
+    return isinstance(value, ast.Call) and (
+        _called(value).startswith(("_", "self.", "cls.")) or len(value.args) + len(value.keywords) > 1
+    )
 
 
 def _always_holds(node: ast.expr) -> bool:
@@ -122,7 +164,16 @@ def _always_holds(node: ast.expr) -> bool:
         case ast.Tuple(elts=elts):
             return bool(elts)
         case ast.BoolOp(op=ast.Or(), values=values):
-            return any(isinstance(one, ast.Constant) and bool(one.value) for one in values)
+            compared = [
+                (ast.dump(one.left), ast.dump(one.comparators[0]), type(one.ops[0]))
+                for one in values
+                if isinstance(one, ast.Compare)
+            ]
+            # Either it is so, or it is not: nothing is claimed.
+            both = any(
+                (left, right, other) in compared for left, right, op in compared for is_so, other in _OPPOSITES if op is is_so
+            )
+            return both or any(isinstance(one, ast.Constant) and bool(one.value) for one in values)
         case ast.UnaryOp(op=ast.Not(), operand=ast.Constant(value=value)):
             return not value
         case ast.Compare(left=left, ops=[ast.Eq() | ast.Is() | ast.GtE() | ast.LtE()], comparators=[right]):
@@ -132,7 +183,9 @@ def _always_holds(node: ast.expr) -> bool:
                 # Two calls may give two things: that they are the same is a claim.
                 return not any(isinstance(one, ast.Call | ast.Await) for one in ast.walk(left))
             return isinstance(node.ops[0], ast.GtE) and ast.unparse(left).startswith("len(") and ast.unparse(right) == "0"
-        case ast.Compare(left=left, ops=[ast.In()], comparators=[ast.Tuple(elts=elts) | ast.List(elts=elts) | ast.Set(elts=elts)]):
+        case ast.Compare(
+            left=left, ops=[ast.In()], comparators=[ast.Tuple(elts=elts) | ast.List(elts=elts) | ast.Set(elts=elts)]
+        ):
             values = {ast.unparse(one) for one in elts}
             return values >= {"True", "False"}
         case _:
@@ -151,7 +204,11 @@ def _compares_itself(node: ast.Call) -> bool:
 
 
 def _hides_assertions(node: ast.Try) -> bool:
-    has_assertion = any(isinstance(one, ast.Assert) or (isinstance(one, ast.Call) and "assert" in _called(one)) for part in node.body for one in ast.walk(part))
+    has_assertion = any(
+        isinstance(one, ast.Assert) or (isinstance(one, ast.Call) and "assert" in _called(one))
+        for part in node.body
+        for one in ast.walk(part)
+    )
     for handler in node.handlers:
         caught = "" if handler.type is None else ast.unparse(handler.type)
         is_wide = handler.type is None or re.search(r"\b(?:Base)?Exception\b|\bAssertionError\b", caught) is not None
@@ -184,7 +241,9 @@ def _weakened(source: Source, before: ast.Module, after: ast.Module) -> Iterator
             continue
         kept = {ast.dump(one.test) for one in _claims(node)}
         lost = [one for one in _claims(old[node.name]) if ast.dump(one.test) not in kept]
-        exact = {ast.dump(one.test.left) for one in lost if isinstance(one.test, ast.Compare) and isinstance(one.test.ops[0], ast.Eq)}
+        exact = {
+            ast.dump(one.test.left) for one in lost if isinstance(one.test, ast.Compare) and isinstance(one.test.ops[0], ast.Eq)
+        }
         for claim in _claims(node):
             if source.is_new(claim.lineno, claim.lineno) and _vague(claim.test) in exact:
                 yield Found(WEAKENED, claim.lineno)

@@ -3,6 +3,7 @@
 import ast
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
@@ -22,6 +23,7 @@ _TEST = re.compile(
     r"(?:^|/)(?:tests?|__tests__|specs?|testing|e2e|cypress)/"
     r"|(?:^|/)(?:test_[^/]*|[^/]*_test|[^/]*_spec|[^/]*[.-](?:test|spec|cy)|[^/]*Tests?|[^/]*Spec|[^/]*IT|conftest)\.\w+$"
 )
+_AROUND = 60
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,22 @@ class Source:
     def _starts(self) -> list[int]:
         return list(accumulate((len(line) + 1 for line in self.text.split("\n")), initial=0))
 
+    @cached_property
+    def _reach(self) -> tuple[int, int]:
+        """Between which places something may begin or end that stands on a new line; what is far from them costs nothing."""
+        starts = self._starts
+        first, last = min(self.added, default=1) - _AROUND, max(self.added, default=1) + _AROUND
+        return starts[max(0, first - 1)], starts[min(last, len(starts) - 1)]
+
+    @cached_property
+    def words(self) -> Counter[str]:
+        """How often each word stands in the file, in whatever place."""
+        return Counter(re.findall(r"\w+", self.text))
+
+    @cached_property
+    def rows(self) -> list[str]:
+        return self.text.split("\n")
+
     def line_at(self, place: int) -> int:
         return bisect_right(self._starts, place)
 
@@ -75,7 +93,8 @@ class Source:
 
     def found(self, pattern: re.Pattern[str], *, bare: bool = False) -> Iterator[tuple[int, re.Match[str]]]:
         """Find a pattern in the code where it stands on new lines; give the first line of each."""
-        for match in pattern.finditer(self.blanked.bare if bare else self.blanked.code):
+        text = self.blanked.bare if bare else self.blanked.code
+        for match in pattern.finditer(text, *self._reach):
             first, last = self.line_at(match.start()), self.line_at(max(match.start(), match.end() - 1))
             if self.is_new(first, last):
                 yield first, match
