@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, Review, Toolbox, Unrestricted
-from decklog.errors import Conflict, Refused
+from decklog.errors import Conflict, Invalid, Refused
 from decklog.guard.judging import held, held_by_gate
 from decklog.proxy.guarding import Guard
 from decklog.review.change import Change

@@ -66,8 +66,8 @@ def blanked(text: str, suffix: str) -> Blanked:
     code, bare = list(text), list(text)
     notes = []
     for long in _LONG.finditer(text):
-        _blank(code, *long.span())
-        _blank(bare, *long.span())
+        _blank(code, *long.span(), by="\1")
+        _blank(bare, *long.span(), by="\1")
     for found in _COMPILED[_family(suffix.removeprefix("."))].finditer(text):
         first, last = found.span()
         if found["note"] is not None:
@@ -75,6 +75,9 @@ def blanked(text: str, suffix: str) -> Blanked:
             _blank(code, first, last)
             _blank(bare, first, last)
         else:
+            # What Python spells raw is a pattern or a path: nobody runs what it says.
+            if suffix in (".py", ".pyi") and text[first - 1 : first] in ("r", "R"):
+                _blank(code, first + 1, last - 1)
             edge = 3 if found[0][:3] in ('"""', "'''") and last - first >= 6 else 1
             _blank(bare, first + edge, last - edge)
     return Blanked("".join(code), "".join(bare), tuple(notes))
@@ -94,7 +97,7 @@ def _family(suffix: str) -> str:
     return "none" if suffix == "json" else "hashes"
 
 
-def _blank(signs: list[str], first: int, last: int) -> None:
+def _blank(signs: list[str], first: int, last: int, by: str = " ") -> None:
     for place in range(first, last):
-        if signs[place] != "\n":
-            signs[place] = " "
+        if signs[place] not in ("\n", "\1"):
+            signs[place] = by

@@ -10,10 +10,10 @@ from decklog.review.rules.source import Source
 
 DEAD = Told("commented-out", "code that is commented out", "Take it out; the history keeps it.")
 _BLOCK = re.compile(
-    r"^\s*\*?\s*(?:[^*\s].*[;{]|\}[;,)]*|return\b[^.]*|(?:const|let|var|val|if|for|while|import|func|fn|def)\b.*[=({].*)\s*$"
+    r"^[ \t]*\*?\s*(?:[^*\s].*[;{]|\}[;,)]*|return\b[^.]*|(?:const|let|var|val|if|for|while|import|func|fn|def)\b.*[=({].*)\s*$"
 )
 _MARKUP = re.compile(r"<(?:/?[a-z][\w-]*|[A-Z]\w*)(?:\s[^<>]*)?/?>")
-_STYLE = re.compile(r"[.#\w][^{}]*\{[^{}]*:[^{}]*\}|^\s*[\w-]+\s*:\s*[^;{}]+;\s*$")
+_STYLE = re.compile(r"[.#\w][^{}]*\{[^{}]*:[^{}]*\}|^[ \t]*[\w-]+\s*:\s*[^;{}]+;\s*$")
 _IMAGE = re.compile(r"^(?:RUN|COPY|ADD|ENV|FROM|CMD|ENTRYPOINT|WORKDIR|USER|EXPOSE|ARG|LABEL|VOLUME)\s+\S")
 _COMMAND = re.compile(
     r"^(?:sudo\s+)?(?:rm|cp|mv|mkdir|cd|export|git|docker|npm|npx|yarn|pip3?|python3?|make|curl|wget|apt-get|source|sed|awk"

@@ -20,7 +20,7 @@ _PRINTS = {
     ".php": r"(?<![\w>$:])(?:error_log|printf)\(",
     ".lua": r"(?<![\w.])print\(",
     **dict.fromkeys((".c", ".h", ".cc", ".cpp", ".cxx"), r"(?<![\w.])(?:printf|fprintf)\("),
-    ".rb": r"^\s*(?:puts|p|pp|print)[ (]",
+    ".rb": r"^[ \t]*(?:puts|p|pp|print)[ (]",
     ".ex": r"\bIO\.puts\(",
     ".py": r"(?<![\w.])p?print\(|\bpprint\.p(?:print|p)\(|\blog(?:ging|ger)?\.(?:debug|info|warning|error)\(",
 }
@@ -31,7 +31,8 @@ _RULES = (
     rule(
         DEBUG,
         (".rb",),
-        r"^\s*pp?\s+[@$a-z]\w*(?:\.\w+)*\s*$|\bbinding\.(?:pry|irb|remote_pry)\b|^\s*debugger\s*$|^\s*require\s+['\"](?:pry"
+        r"^[ \t]*pp?\s+[@$a-z]\w*(?:\.\w+)*\s*$|\bbinding\.(?:pry|irb|remote_pry)\b|^[ \t]*debugger\s*$"
+        r"|^[ \t]*require\s+['\"](?:pry"
         r"|byebug|debug)['\"]",
     ),
     rule(
@@ -48,12 +49,13 @@ _RULES = (
     rule(
         DEBUG,
         SHELLS,
-        r"^\s*set\s+-(?:x|v|xv|vx)\s*$|^\s*echo\s+[\"']?(?:DEBUG|debug|here|HERE|XXX|>>>|###|\w+\s*[:=]\s*\$\{?\w+\}?)[\"']?\s*$",
+        r"^[ \t]*set\s+-(?:x|v|xv|vx)\s*$|^[ \t]*echo\s+[\"']?(?:DEBUG|debug|here|HERE|XXX|>>>|###"
+        r"|\w+\s*[:=]\s*\$\{?\w+\}?)[\"']?\s*$",
     ),
     rule(
         DEBUG,
         (".py",),
-        r"\bcode\.interact\(|\btraceback\.print_stack\(|\bsys\.settrace\(|^\s*(?:import|from)\s+(?:\w*pdb|pudb|icecream|snoop"
+        r"\bcode\.interact\(|\btraceback\.print_stack\(|\bsys\.settrace\(|^[ \t]*(?:import|from)\s+(?:\w*pdb|pudb|icecream|snoop"
         r"|pysnooper|hunter|pydevd\w*|birdseye|q)\b",
         r"\bpydevd(?:_pycharm)?\.settrace\(|@(?:snoop|pysnooper\.snoop)\b|\bIPython\.embed\(|\bset_trace\(",
         bare=True,

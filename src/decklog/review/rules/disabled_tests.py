@@ -17,7 +17,7 @@ _LINK = re.compile(r"https?://|#\d+|\b[A-Z][A-Z0-9]+-\d+\b|\bgh-\d+")
 
 _RULES = (
     rule(FOCUSED, SCRIPTS, r"(?<![\w.])(?:it|test|describe|context|suite|specify)\.only\b|(?<![\w.])f(?:it|describe|context)\("),
-    rule(FOCUSED, (".rb",), r"^\s*f(?:it|describe|context)\s+['\"]|\bfocus:\s*true\b|,\s*:focus\b"),
+    rule(FOCUSED, (".rb",), r"^[ \t]*f(?:it|describe|context)\s+['\"]|\bfocus:\s*true\b|,\s*:focus\b"),
     rule(
         DISABLED,
         SCRIPTS,
@@ -28,7 +28,7 @@ _RULES = (
     rule(
         DISABLED,
         (".rb",),
-        r"^\s*x(?:it|describe|context|specify)\s+['\"]|^\s*(?:skip|pending)(?:\s+['\"(]|\s*$)|\bskip:\s*(?:true|['\"])",
+        r"^[ \t]*x(?:it|describe|context|specify)\s+['\"]|^[ \t]*(?:skip|pending)(?:\s+['\"(]|\s*$)|\bskip:\s*(?:true|['\"])",
     ),
     rule(DISABLED, (".rs",), r"#\[\s*ignore\b|#\[cfg\(\s*any\(\s*\)\s*\)\]|cfg_attr\(\s*all\(\s*\)\s*,\s*ignore"),
     rule(
@@ -45,7 +45,7 @@ _RULES = (
     rule(DISABLED, (".swift",), r"\bthrow\s+XCTSkip\b|\.disabled\(|func\s+(?:disabled_|x)test"),
     rule(DISABLED, (".ex", ".exs"), r"@(?:module)?tag\s+(?::skip|skip:)"),
     rule(DISABLED, (".go",), r"^func\s+(?:_|x|X|Disabled|skip)_?Test\w*\(\s*t\b|^//go:build\s+ignore"),
-    rule(DISABLED, (".bats", ".sh", ".bash"), r"^\s*skip(?:\s+['\"]|\s*$)"),
+    rule(DISABLED, (".bats", ".sh", ".bash"), r"^[ \t]*skip(?:\s+['\"]|\s*$)"),
     rule(DISABLED, (".js", ".cjs", ".mjs", ".ts"), r"\btestPathIgnorePatterns\b|\bpassWithNoTests\s*:\s*true"),
     rule(DISABLED, (".cc", ".cpp", ".cxx"), r"\bTEST(?:_F|_P)?\(\s*\w+\s*,\s*DISABLED_|\bGTEST_SKIP\(\)"),
     rule(
@@ -57,14 +57,14 @@ _RULES = (
         r"|--exclude-(?:tests|task)\b|--skip-tests\b",
         r"(?i)\btest(?:s)?['\"]?\s*:\s*['\"](?:exit 0|true|echo\b[^\"'&|;]*|:)['\"]|tests?\.enabled\s*=\s*false"
         r"|\bonlyIf\s*\{\s*false",
-        r"^\s*-?\s*go\s+test\b[^\n]*\s-(?:run[= ]['\"]?(?:XXX|NONE|\^\$)|skip[= ])",
+        r"^[ \t]*(?:-[ \t]*)?go\s+test\b[^\n]*\s-(?:run[= ]['\"]?(?:XXX|NONE|\^\$)|skip[= ])",
     ),
     rule(
         VACUOUS,
         (),
         rf"\bexpect\(\s*{_TRUE}\s*\)\s*\.?(?:to\w*|not)\b|\b(?:assert|assertTrue|assert_true|assertThat|IsTrue|XCTAssert"
         rf"|XCTAssertTrue|expect_true)\s*!?\s*\(\s*{_TRUE}\s*[,)]",
-        r"\bAssert\.(?:True|IsTrue|Pass|That)\(\s*(?:true\s*[,)]|\))|^\s*assert\s+(?:true|True|1)\s*(?:,|$)"
+        r"\bAssert\.(?:True|IsTrue|Pass|That)\(\s*(?:true\s*[,)]|\))|^[ \t]*assert\s+(?:true|True|1)\s*(?:,|$)"
         r"|\bdebug_assert!\(\s*true",
         r"(?:\b(?:assert(?:_?equals?|_eq|Same|_same|_equal)?|assertEqual|AreEqual|Equal|strictEqual|deepEqual|XCTAssertEqual"
         r"|EXPECT_EQ|ASSERT_EQ|is)!?)\(\s*(?:t\s*,\s*)?(?P<one>[\w.\"'()\[\]]+)\s*,\s*(?P=one)\s*[,)]",
@@ -90,9 +90,9 @@ _STRICT = re.compile(
     r"==|toBe\(|toEqual|toStrictEqual|assertEqual|assert_eq|AreEqual|assertThat|\bEqual\(|strictEqual|deepEqual|to eq\b|\.Equal\b"
 )
 _NAMES = re.compile(
-    r"^\s*(?:async\s+)?def\s+(test\w*)|^\s*func\s+(Test\w+)\(|(?<![\w.])(?:it|test|specify)\s*\(\s*(['\"`][^'\"`\n]+)"
+    r"^[ \t]*(?:async\s+)?def\s+(test\w*)|^[ \t]*func\s+(Test\w+)\(|(?<![\w.])(?:it|test|specify)\s*\(\s*(['\"`][^'\"`\n]+)"
     r"|#\[(?:\w+::)?test\]\s*(?:async\s+)?fn\s+(\w+)"
-    r"|@Test\b[^{;]{0,400}?\b(?:void|fun|def)\s+(`[^`]+`|\w+)|^\s*(?:it|specify|test)\s+(['\"][^'\"\n]+)|\[(?:Fact|Theory"
+    r"|@Test\b[^{;]{0,400}?\b(?:void|fun|def)\s+(`[^`]+`|\w+)|^[ \t]*(?:it|specify|test)\s+(['\"][^'\"\n]+)|\[(?:Fact|Theory"
     r"|Test\w*)\b[^{;]{0,400}?\b(\w+)\s*\(|function\s+(test\w+)\(",
     re.MULTILINE,
 )

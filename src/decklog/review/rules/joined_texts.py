@@ -116,7 +116,7 @@ RULES = (
         r"^(?:[^#\n]*[\s;&|(])?eval\s+(?:\"[^\"\n]*\$|\$|`)(?!\(\s*(?:ssh-agent|\S*brew shellenv|pyenv init|rbenv init|direnv"
         r"|dircolors|docker-machine env|opam env|minikube docker-env|starship init|zoxide init|fnm env|getopt))",
         r"\b(?:ba|da|z)?sh\s+-\w{0,2}c\s+(?:\"[^\"\n]*\$[{\w@*]|\$[\w{@*])|\bxargs\b[^\n]*\bsh\s+-c\s+['\"][^'\"\n]*\{\}",
-        r"\bssh\s+[^\n\"']*\"[^\"\n]*\$[\d@*]|(?:\bsource|^\s*\.)\s+<\(\s*(?:curl|wget)\b|\b(?:ba)?sh\s+<\(\s*(?:curl|wget)\b",
+        r"\bssh\s+[^\n\"']*\"[^\"\n]*\$[\d@*]|(?:\bsource|^[ \t]*\.)\s+<\(\s*(?:curl|wget)\b|\b(?:ba)?sh\s+<\(\s*(?:curl|wget)\b",
     ),
     rule(
         Told("command", "what it takes away depends on a name that may be empty", "Guard the name: ${NAME:?}, and quote it."),

@@ -36,20 +36,21 @@ RULES = (
         SWALLOWED,
         (".go",),
         r"\bif\s+(?:[^{};\n]*;\s*)?err\s*!=\s*nil\s*\{\s*(?:return(?:\s+nil)?(?:\s*,\s*nil)?|continue)?\s*\}",
-        r"^\s*\w+(?:\s*,\s*\w+)*\s*,\s*_\s*:?=\s*(?:strconv|json|os|io|ioutil|http|url|time|base64|hex|sql|xml|yaml|exec|net"
+        r"^[ \t]*\w+(?:\s*,\s*\w+)*\s*,\s*_\s*:?=\s*(?:strconv|json|os|io|ioutil|http|url|time|base64|hex|sql|xml|yaml|exec|net"
         r"|bufio|gzip|tls|x509|rsa|jwt"
         r"|db|tx|conn|client|rows|stmt|store|repo|svc|service)\.\w+\(",
-        r"^\s*_\s*=\s*(?:json|yaml|xml|db|tx|store|repo|svc|service|client|sql)\.\w+\(|^\s*_\s*,\s*_\s*=\s*(?:db|tx|store|repo"
+        r"^[ \t]*_\s*=\s*(?:json|yaml|xml|db|tx|store|repo|svc|service|client|sql)\.\w+\(|^[ \t]*_\s*,\s*_\s*=\s*(?:db|tx|store"
+        r"|repo"
         r"|client|stmt)\.\w+\(",
-        r"^\s*_\s*=\s*err\s*$|\brecover\(\)\s*(?:\n\s*)?\}\s*\(\s*\)",
+        r"^[ \t]*_\s*=\s*err\s*$|\brecover\(\)\s*(?:\n\s*)?\}\s*\(\s*\)",
         bare=True,
     ),
     rule(
         SWALLOWED,
         (".rs",),
         r"\bErr\(\s*_?\w*\s*\)\s*=>\s*(?:\{\s*\}|\(\s*\))|\bif\s+let\s+Err\([^)]*\)\s*=[^{};]{0,400}\{\s*\}",
-        r"^\s*(?!let\b|return\b)[\w.:]+[^;=\n]*\)\s*\.ok\(\)\s*;",
-        r"^\s*let\s+_\s*=\s*(?:fs|std::fs|db|tx|conn|client|store|self)(?:\.|::)[^;]{0,400}\(",
+        r"^[ \t]*(?!let\b|return\b)[\w.:]+[^;=\n]*\)\s*\.ok\(\)\s*;",
+        r"^[ \t]*let\s+_\s*=\s*(?:fs|std::fs|db|tx|conn|client|store|self)(?:\.|::)[^;]{0,400}\(",
         bare=True,
     ),
     rule(
@@ -66,27 +67,31 @@ RULES = (
     ),
     rule(SWALLOWED, (".sql",), r"(?i)\bwhen\s+others\s+then\s+null\b"),
     rule(SWALLOWED, (".ex", ".exs"), r"\brescue\s+_\w*\s*->\s*(?:nil|:ok|:error)\b"),
-    rule(SWALLOWED, (".swift",), r"(?:^|[{;])\s*(?:_\s*=\s*)?try\?\s", bare=True),
+    rule(SWALLOWED, (".swift",), r"(?:^|[{;])[ \t]*(?:_\s*=\s*)?try\?\s", bare=True),
     rule(SWALLOWED, (".rb",), r"\S[^\n#]*\s+rescue\s+(?:nil|false|0|''|\"\"|\[\]|\{\})\s*$"),
     # What only tidies up may fail.
     rule(
         SWALLOWED,
         (".go",),
-        rf"(?:^|[{{;])\s*_\s*=\s*(?!{_TIDYING})(?:\w+\.)?\w+\((?!\s*\))|(?:^|[{{;])\s*_\s*=\s*(?:save|store|write|update|delete"
+        rf"(?:^|[{{;])[ \t]*_\s*=\s*(?!{_TIDYING})(?:\w+\.)?\w+\((?!\s*\))|(?:^|[{{;])[ \t]*_\s*=\s*(?:save|store|write|update"
+        rf"|delete"
         rf"|send|publish|commit|process|insert|create)\w*\(",
         bare=True,
     ),
     rule(
-        SWALLOWED, (".rs",), rf"(?:^|[{{;])\s*let\s+_\s*=\s*(?!{_TIDYING}|write|tx|sender)(?:\w+::)*\w+\([^;]*\)\s*;", bare=True
+        SWALLOWED,
+        (".rs",),
+        rf"(?:^|[{{;])[ \t]*let\s+_\s*=\s*(?!{_TIDYING}|write|tx|sender)(?:\w+::)*\w+\([^;]*\)\s*;",
+        bare=True,
     ),
-    rule(SWALLOWED, (".lua",), r"^\s*pcall\("),
+    rule(SWALLOWED, (".lua",), r"^[ \t]*pcall\("),
     rule(
         SWALLOWED,
         (".php",),
         r"(?<![\w$])@(?:unlink|file_get_contents|fopen|mkdir|include|require|mysqli?_\w+|json_decode)\b"
         r"|error_reporting\(\s*0\s*\)",
     ),
-    rule(SWALLOWED, (*SHELLS, *RECIPES), r"^\s*set\s+\+e\b(?![\s\S]*^\s*set\s+-\w*e)|^\s*trap\s+['\"]{2}\s+ERR"),
-    rule(SWALLOWED, (*SETTINGS,), r"^\s*-?\s*ignore_errors\s*:\s*(?:true|yes)\b"),
-    rule(SWALLOWED, (".vb", ".bas", ".vbs"), r"(?i)^\s*on\s+error\s+resume\s+next"),
+    rule(SWALLOWED, (*SHELLS, *RECIPES), r"^[ \t]*set\s+\+e\b(?![\s\S]*^[ \t]*set\s+-\w*e)|^[ \t]*trap\s+['\"]{2}\s+ERR"),
+    rule(SWALLOWED, (*SETTINGS,), r"^[ \t]*(?:-[ \t]*)?ignore_errors\s*:\s*(?:true|yes)\b"),
+    rule(SWALLOWED, (".vb", ".bas", ".vbs"), r"(?i)^[ \t]*on\s+error\s+resume\s+next"),
 )

@@ -29,7 +29,7 @@ _RULES = (
         (),
         rf"(?i)\b(?:throw|raise|panic|fatalError|die|abort|fail|Err|errors\.New|fmt\.Errorf|reject|error|preconditionFailure"
         rf"|croak|assert)\b[^\n;\"'`]{{0,60}}[\"'`][^\"'`\n]{{0,40}}{_NOT_DONE}",
-        rf"(?i)^\s*(?:echo|print\w*|puts|console\.\w+\(|log\w*\.\w+\()\s*\(?[\"'][^\"'\n]{{0,20}}{_NOT_DONE}",
+        rf"(?i)^[ \t]*(?:echo|print\w*|puts|console\.\w+\(|log\w*\.\w+\()\s*\(?[\"'][^\"'\n]{{0,20}}{_NOT_DONE}",
         rf"(?i)\breturn\b[^\n;\"'`]{{0,30}}[\"'`][^\"'`\n]{{0,20}}{_NOT_DONE}",
     ),
     rule(STUB, (".rs",), r"\b(?:todo|unimplemented)!\s*\("),
@@ -53,7 +53,7 @@ _RULES = (
         STUB,
         (".rb",),
         r"(?s)\A(?!.*(?:class\s+\w*(?:Base|Abstract|Interface)|module\s|subclass|abstract"
-        r"|<\s*Struct)).*?^\s*raise\s+NotImplementedError",
+        r"|<\s*Struct)).*?^[ \t]*raise\s+NotImplementedError",
     ),
     # Numbers that are written down, whatever is asked.
     rule(
@@ -67,12 +67,12 @@ _RULES = (
         SHELLS,
         r"^exit(?:\s+\d+)?[ \t]*\n(?:[ \t]*\n)*(?![ \t]*(?:\}|fi\b|;;|esac\b|done\b|else\b|elif\b|#|\w+\(\)|[A-Z_]+$))\S",
     ),
-    rule(DEAD, C, r"^\s*#\s*if\s+0\b"),
+    rule(DEAD, C, r"^[ \t]*#\s*if\s+0\b"),
     rule(
         DEAD, _BRACES, r"(?<![\w.])(?:if|while)\s*\(\s*(?:false|0|!1|!true|1\s*==\s*2|true\s*===?\s*false|false\s*&&[^()]*)\s*\)"
     ),
     rule(DEAD, (".go", ".rs", ".swift"), r"(?<![\w.])if\s+false\b"),
-    rule(DEAD, (".rb", ".sh", ".bash", ".lua", ".ps1"), r"^\s*(?:if|while)\s+(?:false\b|\(?\$false\b|\[\s*1\s*-eq\s*0\s*\])"),
+    rule(DEAD, (".rb", ".sh", ".bash", ".lua", ".ps1"), r"^[ \t]*(?:if|while)\s+(?:false\b|\(?\$false\b|\[\s*1\s*-eq\s*0\s*\])"),
     # After what leaves a block, and before it ends.
     rule(
         DEAD,

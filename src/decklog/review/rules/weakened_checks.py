@@ -50,30 +50,31 @@ _RULES = (
         rf"|--no-error-on-\w+|--exit-code[= ]0|--no-fail\w*\b)",
         rf"^\t\s*-@?\s*{_CHECKERS}\b",
         r"--exit-zero\b|--passWithNoTests\b|--no-verify\b|--warn-only\b|--continue-on-collection-errors\b|\bHUSKY\W{1,3}0\b",
-        r"^\s*if:\s*(?:\$\{\{\s*)?false\b|^\s*when:\s*never\s*$|^\s*<(?:testFailureIgnore|failOnViolation"
+        r"^[ \t]*if:\s*(?:\$\{\{\s*)?false\b|^[ \t]*when:\s*never\s*$|^[ \t]*<(?:testFailureIgnore|failOnViolation"
         r"|haltOnFailure)>\s*(?:true|false)|catchError\(\s*buildResult:\s*'SUCCESS'",
-        r"(?i)^\s*-?\s*(?:fail_on_error|failOnViolation|failOnWarning|fail_level|break_build|abortOnError|warningsAsErrors"
+        r"(?i)^[ \t]*(?:-[ \t]*)?(?:fail_on_error|failOnViolation|failOnWarning|fail_level|break_build|abortOnError"
+        r"|warningsAsErrors"
         r"|TreatWarningsAsErrors)\s*[:=>]+\s*['\"]?(?:false|none|never)",
     ),
     rule(
         OFF,
         (*SETTINGS, ".js", ".cjs", ".mjs", ".ts", ".rc", ".eslintrc", ".pylintrc", ".flake8", ".coveragerc", ".gradle"),
-        r"^\s*['\"]?(?:strict\w*|noImplicit\w+|disallow_\w+|warn_\w+|check_untyped_defs|no_implicit_\w+|alwaysStrict"
+        r"^[ \t]*['\"]?(?:strict\w*|noImplicit\w+|disallow_\w+|warn_\w+|check_untyped_defs|no_implicit_\w+|alwaysStrict"
         r"|noUnused\w+|noUncheckedIndexedAccess)['\"]?\s*[:=]\s*(?:false|False|no)\b",
-        r"^\s*(?:ignore_errors|ignore_missing_imports|allow_untyped_\w+|skipLibCheck"
+        r"^[ \t]*(?:ignore_errors|ignore_missing_imports|allow_untyped_\w+|skipLibCheck"
         r"|follow_imports\s*=\s*['\"]?skip)\b\s*[:=]\s*(?:true|True|yes)\b",
-        r"^\s*['\"][@\w/-]+['\"]\s*:\s*\[?\s*(?:['\"]off['\"]|0\b(?!\.))(?=[\s,\]}])",
-        r"(?i)^\s*(?:extend-)?(?:ignore|disable)\s*=\s*(?:\[\s*)?['\"]?(?:ALL|all|[A-Z])['\"]?\s*(?:[\],]|$)"
-        r"|^\s*disable-all\s*[:=]\s*true|^\s*DisabledByDefault:\s*true|^\s*Enabled:\s*false",
+        r"^[ \t]*['\"][@\w/-]+['\"]\s*:\s*\[?\s*(?:['\"]off['\"]|0\b(?!\.))(?=[\s,\]}])",
+        r"(?i)^[ \t]*(?:extend-)?(?:ignore|disable)\s*=\s*(?:\[\s*)?['\"]?(?:ALL|all|[A-Z])['\"]?\s*(?:[\],]|$)"
+        r"|^[ \t]*disable-all\s*[:=]\s*true|^[ \t]*DisabledByDefault:\s*true|^[ \t]*Enabled:\s*false",
         r"\"typeCheckingMode\"\s*:\s*\"off\"|\bignoreBuildErrors\s*:\s*true|ignoreDuringBuilds\s*:\s*true"
         r"|\bstrict\s*[:=]\s*['\"]?off",
     ),
     rule(
         LEFT_OUT,
         (),
-        r"(?m)^\s*#!\[allow\(\s*(?:warnings|unused|dead_code|clippy::all|clippy::\w+|unsafe_code)\b"
+        r"(?m)^[ \t]*#!\[allow\(\s*(?:warnings|unused|dead_code|clippy::all|clippy::\w+|unsafe_code)\b"
         r"|@SuppressWarnings\(\s*\{?\s*\"(?:all|unchecked\"\s*,|rawtypes\"\s*,)|@file:Suppress\(\s*\"(?:ALL|all|UNCHECKED)",
-        r"^\s*#\s*pragma\s+(?:warning\s+disable\s*$|GCC diagnostic ignored\b)",
+        r"^[ \t]*#\s*pragma\s+(?:warning\s+disable\s*$|GCC diagnostic ignored\b)",
     ),
 )
 # Said in comments, which are no code.
@@ -144,7 +145,7 @@ def _limits(source: Source) -> Iterator[Found]:
 def _steps(source: Source) -> Iterator[Found]:
     """Find programs that check and are no longer named in the file at all."""
     checker = re.compile(rf"\b{_CHECKERS}\b")
-    lists = re.compile(r"(?m)^\s*['\"]?(?:select|extend-select|enable|linters|rules)['\"]?\s*[:=]\s*\[(.*)\]")
+    lists = re.compile(r"(?m)^[ \t]*['\"]?(?:select|extend-select|enable|linters|rules)['\"]?\s*[:=]\s*\[(.*)\]")
     was, now = (
         {item for items in lists.findall(text) for item in re.findall(r"[\w-]+", items)} for text in (source.before, source.text)
     )

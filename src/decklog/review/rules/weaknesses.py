@@ -88,17 +88,18 @@ RULES = (
     rule(
         EXPOSED,
         (*SETTINGS, *RECIPES, *SHELLS),
-        r"(?im)^\s*-?\s*(?:privileged|hostNetwork|hostPID|hostIPC|allowPrivilegeEscalation|publicly_accessible)\s*[:=]\s*true",
-        r"(?im)^\s*runAsUser\s*:\s*0\s*$|^\s*(?:network_mode|pid)\s*:\s*['\"]?host",
+        r"(?im)^[ \t]*(?:-[ \t]*)?(?:privileged|hostNetwork|hostPID|hostIPC|allowPrivilegeEscalation"
+        r"|publicly_accessible)\s*[:=]\s*true",
+        r"(?im)^[ \t]*runAsUser\s*:\s*0\s*$|^[ \t]*(?:network_mode|pid)\s*:\s*['\"]?host",
         r"\bdocker\s+run\b[^\n]*--privileged|/var/run/docker\.sock:/",
         r"(?s)\bingress\b[^{}]{0,40}\{[^{}]{0,400}0\.0\.0\.0/0",
-        r"(?m)^\s*acl\s*=\s*\"public-read(?:-write)?\"|\"Principal\"\s*:\s*(?:\"\*\"|\{\s*\"AWS\"\s*:\s*\"\*\")",
-        r"(?m)^\s*block_public_(?:acls|policy)\s*=\s*false|\"Action\"\s*:\s*\[?\s*\"\*\"|^\s*actions\s*=\s*\[\s*\"\*\"",
-        r"(?m)^\s*permissions:\s*write-all\b",
-        r"(?m)^\s*anonymous_access\s*[:=]\s*true|^\s*(?:auth|authentication|authorization)(?:_enabled"
+        r"(?m)^[ \t]*acl\s*=\s*\"public-read(?:-write)?\"|\"Principal\"\s*:\s*(?:\"\*\"|\{\s*\"AWS\"\s*:\s*\"\*\")",
+        r"(?m)^[ \t]*block_public_(?:acls|policy)\s*=\s*false|\"Action\"\s*:\s*\[?\s*\"\*\"|^[ \t]*actions\s*=\s*\[\s*\"\*\"",
+        r"(?m)^[ \t]*permissions:\s*write-all\b",
+        r"(?m)^[ \t]*anonymous_access\s*[:=]\s*true|^[ \t]*(?:auth|authentication|authorization)(?:_enabled"
         r"|\.enabled)?\s*[:=]\s*(?:false|disabled|none)\b",
     ),
-    rule(EXPOSED, ("dockerfile", "containerfile", ".dockerfile"), r"(?m)^\s*USER\s+(?:root|0)\b(?![\s\S]*^\s*USER\s)"),
+    rule(EXPOSED, ("dockerfile", "containerfile", ".dockerfile"), r"(?m)^[ \t]*USER\s+(?:root|0)\b(?![\s\S]*^[ \t]*USER\s)"),
     # What a forge puts into a script before a shell reads it
     rule(
         FOREIGN,
@@ -147,7 +148,7 @@ RULES = (
         LOSS,
         (".sql",),
         r"(?i)\bdelete\s+from\s+[\w.\"`]+\s*(?:;|\Z)",
-        r"(?i)^\s*truncate\s+(?:table\s+)?\w|\bdrop\s+(?:database|schema)\b(?!\s+if)",
+        r"(?i)^[ \t]*truncate\s+(?:table\s+)?\w|\bdrop\s+(?:database|schema)\b(?!\s+if)",
         r"(?i)\bset\s+(?:global\s+)?foreign_key_checks\s*=\s*0|\bdisable\s+trigger\s+all|pragma\s+foreign_keys\s*=\s*off",
     ),
     rule(LOSS, JVM + SCRIPTS, r"(?i)[\"'`]\s*(?:drop\s+(?:database|schema)\s|truncate\s+table\s)", flags=re.IGNORECASE),
