@@ -13,7 +13,7 @@ from decklog.review.rules.debugging import debugging
 from decklog.review.rules.disabled_tests import disabled_tests, removed_tests
 from decklog.review.rules.python_swallowing import swallowing
 from decklog.review.rules.python_tests import tests_of_python
-from decklog.review.rules.python_unfinished import unfinished_python
+from decklog.review.rules.python_unfinished import UNUSED_FUNCTION, unfinished_python
 from decklog.review.rules.rule import Found, of_rules
 from decklog.review.rules.source import Source, sources
 from decklog.review.rules.swallowing import RULES as SWALLOWING
@@ -74,11 +74,20 @@ def _of_rules(change: Change, tests: Sequence[str]) -> Iterator[Finding]:
     for source in files:
         seen: set[tuple[str, int]] = set()
         for found in (one for look in _LOOKS for one in look(source)):
-            if (found.told.kind, found.line) not in seen:
+            if (found.told.kind, found.line) not in seen and not _is_used_elsewhere(change, source, found):
                 seen.add((found.told.kind, found.line))
                 yield _told(source.path, found)
     for path, found in removed_tests(files):
         yield _told(path, found)
+
+
+def _is_used_elsewhere(change: Change, source: Source, found: Found) -> bool:
+    """Say whether a function that its own module never names is named by another file of the tree."""
+    if found.told is not UNUSED_FUNCTION:
+        return False
+    name = source.rows[found.line - 1].partition("def ")[2].partition("(")[0].strip()
+    told = change.repository.on_objects("grep", "-l", "-w", "-F", "-e", name, change.head, accepted=(0, 1)).text
+    return any(line.partition(":")[2] != source.path for line in told.splitlines())
 
 
 def _told(path: str, found: Found) -> Finding:

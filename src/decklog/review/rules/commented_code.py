@@ -48,7 +48,8 @@ def commented_code(source: Source) -> Iterator[Found]:
 
 def _blocks(source: Source) -> Iterator[tuple[int, list[str]]]:
     """Give the comments that begin on new lines; those of one line that follow each other are one."""
-    last, block, first = -1, [], 0
+    last, first = -1, 0
+    block: list[str] = []
     for line, note in source.notes():
         if note.startswith(("/*", "<!--")):
             if not note.startswith(("/**", "/*!")):
@@ -84,7 +85,7 @@ def _is_code(source: Source, block: list[str]) -> bool:
         return any(_COMMAND.match(part) for part in stripped)
     if suffix in _SETTINGS:
         # One setting among words shows what may be set; several without a word were taken out.
-        told = [part for part in stripped if part]
+        told = [part.lstrip("#; ").rstrip() for part in block if part.strip("#; ")]
         return len(told) >= 2 and all(_SETTING.match(part) for part in told)
     return suffix in (".rb", ".ex", ".exs", ".lua", ".pl") and any(_PLAIN.search(part) for part in stripped)
 

@@ -57,12 +57,12 @@ def _turned_off(source: Source, node: Function | ast.ClassDef) -> Iterator[Found
     ):
         yield Found(DISABLED, node.lineno)
     # A skip that stands first, under no condition.
-    for one in node.body[:2] if node.name.startswith("test") else ():
-        value = one.value if isinstance(one, ast.Expr) else one.exc if isinstance(one, ast.Raise) else None
-        is_bare_return = isinstance(one, ast.Return) and len(node.body) > 1
+    for first in node.body[:2] if node.name.startswith("test") else ():
+        value = first.value if isinstance(first, ast.Expr) else first.exc if isinstance(first, ast.Raise) else None
+        is_bare_return = isinstance(first, ast.Return) and len(node.body) > 1
         is_skip = value is not None and _SKIPS.search(_called(value)) is not None and not _is_linked(value)
-        if (is_skip or is_bare_return) and source.is_new(one.lineno, one.lineno):
-            yield Found(DISABLED, one.lineno)
+        if (is_skip or is_bare_return) and source.is_new(first.lineno, first.lineno):
+            yield Found(DISABLED, first.lineno)
 
 
 def _is_skip(node: ast.expr) -> bool:
@@ -186,8 +186,7 @@ def _always_holds(node: ast.expr) -> bool:
         case ast.Compare(
             left=left, ops=[ast.In()], comparators=[ast.Tuple(elts=elts) | ast.List(elts=elts) | ast.Set(elts=elts)]
         ):
-            values = {ast.unparse(one) for one in elts}
-            return values >= {"True", "False"}
+            return {ast.unparse(one) for one in elts} >= {"True", "False"}
         case _:
             return False
 

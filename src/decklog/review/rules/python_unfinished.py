@@ -8,9 +8,9 @@ from itertools import pairwise
 
 from decklog.review.rules.rule import Found, Told
 from decklog.review.rules.source import Source
-from decklog.review.rules.unfinished import DEAD, HARD_CODED, STUB
+from decklog.review.rules.unfinished import DEAD, HARD_CODED, STUB, UNUSED
 
-UNUSED = Told("dead-code", "nothing uses this", "Take it out.")
+UNUSED_FUNCTION = Told("dead-code", "nothing uses this function", "Take it out.")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _ABSTRACT = re.compile(
     r"(?i)abc\b|protocol|abstract|interface|mixin|base|stub|mock|fake|null|dummy|noop|plugin|backend|hook|handler|visitor"
@@ -46,6 +46,9 @@ def unfinished_python(source: Source) -> Iterator[Found]:
 
 
 def _of_function(source: Source, node: Function, owner: ast.ClassDef | None) -> Iterator[Found]:
+    if _TOLD.search(ast.get_docstring(node) or "") and not re.search("Base|Abstract", owner.name if owner is not None else ""):
+        yield Found(STUB, node.lineno)
+        return
     body = [
         one
         for one in node.body
@@ -56,16 +59,13 @@ def _of_function(source: Source, node: Function, owner: ast.ClassDef | None) -> 
         if not body and owner is None and not node.decorator_list:
             yield Found(STUB, node.lineno)
         return
-    if _TOLD.search(ast.get_docstring(node) or ""):
-        yield Found(STUB, node.lineno)
-        return
     last = body[-1]
-    raises = isinstance(last, ast.Raise) and "NotImplemented" in ast.dump(last)
+    raises = isinstance(last, ast.Raise) and "NotImplemented" in ast.dump(last) and "never" not in ast.unparse(last)
     if raises and len(body) == 1:
         yield Found(STUB, last.lineno)
     elif len(body) == 1 and _is_empty(last) and (owner is None or not owner.bases) and not node.name.startswith("__"):
         yield Found(STUB, node.lineno)
-    elif _is_hard_coded(node, body):
+    elif (owner is None or not owner.bases) and _is_hard_coded(node, body):
         yield Found(HARD_CODED, node.lineno)
 
 
@@ -87,6 +87,8 @@ def _is_for_others(source: Source, node: Function, owner: ast.ClassDef | None) -
         return True
     if owner is None:
         return False
+    if re.search(rf"class\s+\w+\([^)]*\b{re.escape(owner.name)}\b", source.text) or "def __new__" in ast.unparse(owner):
+        return True
     around = " ".join([owner.name, *map(ast.unparse, owner.bases), *(ast.unparse(word.value) for word in owner.keywords)])
     has_abstract = any(
         "abstract" in ast.unparse(one) for item in owner.body if isinstance(item, Function) for one in item.decorator_list
@@ -117,9 +119,9 @@ def _is_hard_coded(node: Function, body: Sequence[ast.stmt]) -> bool:
         return False
     used = {one.id for statement in body for one in ast.walk(statement) if isinstance(one, ast.Name)}
     last = body[-1]
-    is_constant = isinstance(last, ast.Return) and isinstance(last.value, ast.Constant) and last.value.value is not None
+    value = last.value.value if isinstance(last, ast.Return) and isinstance(last.value, ast.Constant) else None
+    is_constant = value is not None
     if len(body) == 1 and is_constant and not used & set(given):
-        value = last.value.value  # type: ignore[union-attr]
         return (value is True and _JUDGING.search(node.name) is not None) or (
             isinstance(value, int | float) and not isinstance(value, bool) and value != 0
         )
@@ -157,7 +159,7 @@ def _is_answer_to_one(node: ast.stmt, given: Sequence[str]) -> bool:
             sizes = [len(getattr(one, "elts", getattr(one, "keys", ()))) for one in (asked, answer)]
             return (
                 name in given
-                and sizes[0] > 1
+                and min(sizes) > 1
                 and all(isinstance(one, ast.Constant | ast.List | ast.Tuple | ast.Dict | ast.Set) for one in (asked, answer))
             )
         case _:
@@ -231,4 +233,4 @@ def _unused(source: Source, tree: ast.Module) -> Iterator[Found]:
         elif isinstance(node, Function) and re.match(r"_[a-z]", node.name) and not node.decorator_list:
             names = [node.name]
         if any(source.words[name] == 1 for name in names):
-            yield Found(UNUSED, node.lineno)
+            yield Found(UNUSED_FUNCTION if isinstance(node, Function) else UNUSED, node.lineno)

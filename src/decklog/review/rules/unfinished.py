@@ -9,6 +9,7 @@ from decklog.review.rules.source import Source
 STUB = Told("stub", "it is not done yet", "Do it, or say in the title that it is a part.")
 CONFESSED = Told("stub", "the comment says that it is not done, or not for real", "Do it, or name where it is followed up.")
 HARD_CODED = Told("hard-coded", "the answer is written down, whatever is asked", "Find it from what is given.")
+UNUSED = Told("dead-code", "nothing uses this", "Take it out.")
 DEAD = Told("dead-code", "nothing reaches this", "Take it out; the history keeps it.")
 KNOWS_TESTS = Told("knows-its-tests", "it does something else when it is tested", "Do the same, whoever looks.")
 _BRACES = (*SCRIPTS, *JVM, *C, ".cs", ".php", ".dart", ".swift", ".go", ".rs")
@@ -129,6 +130,14 @@ _CONFESSION = re.compile(
     """
 )
 _LINK = re.compile(r"https?://|#\d+|\b[A-Z][A-Z0-9]+-\d+\b|\bgh-\d+")
+_IMPORTED = {
+    **dict.fromkeys(
+        (".js", ".jsx", ".ts", ".tsx", ".mjs"),
+        re.compile(r"^import\s+(?:type\s+)?(?P<names>[\w$\s,{}]+?)\s+from\b", re.MULTILINE),
+    ),
+    ".java": re.compile(r"^import\s+(?:static\s+)?[\w.]+\.(?P<names>\w+);", re.MULTILINE),
+    ".kt": re.compile(r"^import\s+[\w.]+\.(?P<names>[A-Z]\w+)$", re.MULTILINE),
+}
 
 
 def unfinished(source: Source) -> Iterator[Found]:
@@ -136,8 +145,18 @@ def unfinished(source: Source) -> Iterator[Found]:
     for found in of_rules(_RULES, source):
         if not source.is_test or found.told is DEAD:
             yield found
+    yield from _unused_imports(source)
     if source.is_prose or source.is_test:
         return
     for line, note in source.notes():
         if _CONFESSION.search(note) and not _LINK.search(note):
             yield Found(CONFESSED, line)
+
+
+def _unused_imports(source: Source) -> Iterator[Found]:
+    """Find what a script imports, or a class of Java, and the file never names again."""
+    pattern = _IMPORTED.get(source.suffix)
+    for line, match in source.found(pattern) if pattern is not None else ():
+        names = [part.rpartition(" as ")[2].split()[-1] for part in re.split(r"[{},]", match["names"]) if part.strip()]
+        if any(re.fullmatch(r"[\w$]+", name) and name != "React" and source.words[name] == 1 for name in names):
+            yield Found(UNUSED, line)
