@@ -5,13 +5,13 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from decklog.conductor.settings.configuration import TESTS
 from decklog.review.change import AddedLine, Change
 from decklog.review.passes.line_dangers import line_dangers
-from decklog.review.passes.python_dangers import dangers
-from decklog.review.passes.python_source import parsed
 from decklog.review.passes.secrets import secrets
 from decklog.review.passes.shell_lines import is_image, shell_lines
 from decklog.review.result import Finding, PassResult, Severity, passed
 from decklog.review.rules.joined_texts import RULES as JOINED
 from decklog.review.rules.outside import outside
+from decklog.review.rules.python_dangers import dangers
+from decklog.review.rules.python_source import parsed
 from decklog.review.rules.python_weaknesses import weaknesses
 from decklog.review.rules.rule import Found, of_rules
 from decklog.review.rules.source import Source, sources
@@ -37,11 +37,11 @@ _LOCKS = Patterns(
 )
 # What builds an image may do as it likes with the files and accounts in it.
 _OF_IMAGES = ("network-to-shell",)
-_MOST = 50
+_MOST = 200
 
 
-def security(change: Change, *, tests: Sequence[str] = TESTS, samples: Sequence[str] = ()) -> PassResult:
-    """Look at what the change adds; among `samples` of secrets no secret is looked for, which is said."""
+def security(change: Change, *, tests: Sequence[str] = TESTS, samples: Sequence[str] = (), most: int = _MOST) -> PassResult:
+    """Look at what the change adds; among `samples` no secret is looked for, which is said. At most so many are told."""
     found: list[Finding] = []
     of_tests, of_samples = Patterns(tuple(tests)), Patterns(tuple(samples))
     unsaid = ""
@@ -70,7 +70,7 @@ def security(change: Change, *, tests: Sequence[str] = TESTS, samples: Sequence[
     )
     # The worst first: what is cut off at the end of many must not be what stops the change.
     found.sort(key=lambda one: list(Severity).index(one.severity))
-    return passed(4, found[:_MOST], unproven=unsaid, by=["secrets", "python", "lines", "shell"])
+    return passed(4, found[:most], unproven=unsaid, by=["secrets", "python", "lines", "shell"])
 
 
 def _question(path: str) -> Finding:

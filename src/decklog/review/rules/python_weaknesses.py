@@ -4,9 +4,9 @@ import ast
 import re
 from collections.abc import Iterator
 
-from decklog.review.passes.python_dangers import dotted, names_of
 from decklog.review.rules.joined_texts import EVAL, LOADING, PAGE
 from decklog.review.rules.outside import ADDRESS, PATH
+from decklog.review.rules.python_dangers import dotted, names_of
 from decklog.review.rules.rule import Found, Told
 from decklog.review.rules.source import Source
 from decklog.review.rules.weaknesses import CRYPTO, EXPOSED, SIGNATURE, TLS
