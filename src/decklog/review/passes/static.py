@@ -1,6 +1,6 @@
 """Pass 1: what programs and plain rules say of the text of a change, before anything of it is run."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from decklog.conductor.checks.examination import Examiner
 from decklog.conductor.git import changes
@@ -39,7 +39,8 @@ _FOR_A_PERSON = ("weakened-check",)
 
 def static(change: Change, settings: ReviewSettings, examiner: Examiner) -> PassResult:
     """Look at what the change is made of, and run the checks that need no test."""
-    found = [*_faults(change), *_left_over(change), *_syntax(change), *_of_rules(change, settings.tests)]
+    found = [*_faults(change), *_left_over(change), *_syntax(change)]
+    found += list(_of_rules(change, settings.tests, known={(one.file, one.line) for one in found}))
     checks = settings.static_checks
     paths = [one.path for one in change.paths if one.status != "D"]
     unsaid = ""
@@ -68,13 +69,14 @@ def _left_over(change: Change) -> Iterator[Finding]:
         yield from leftovers(path, lines)
 
 
-def _of_rules(change: Change, tests: Sequence[str]) -> Iterator[Finding]:
-    """Tell what the rules over text and syntax find, each at most once a line."""
+def _of_rules(change: Change, tests: Sequence[str], known: Collection[tuple[str | None, int | None]]) -> Iterator[Finding]:
+    """Tell what the rules over text and syntax find, each at most once a line, and on lines of which nothing was told yet."""
     files = [one for one in sources(change, tests) if not one.is_prose]
     for source in files:
         seen: set[tuple[str, int]] = set()
         for found in (one for look in _LOOKS for one in look(source)):
-            if (found.told.kind, found.line) not in seen and not _is_used_elsewhere(change, source, found):
+            is_told = (source.path, found.line) in known or (found.told.kind, found.line) in seen
+            if not is_told and not _is_used_elsewhere(change, source, found):
                 seen.add((found.told.kind, found.line))
                 yield _told(source.path, found)
     for path, found in removed_tests(files):
