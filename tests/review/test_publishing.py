@@ -118,7 +118,7 @@ def test_a_person_lets_exactly_this_pass_with_a_reason_and_nothing_else(desk: De
     for nothing in (None, "  "):
         with pytest.raises(Invalid, match="needs a reason") as refused:
             desk.log.approvals.decide(question, "granted", by="ana", rationale=nothing)  # type: ignore[arg-type]
-        assert f"decide {question} granted --by NAME --rationale WHY" in str(refused.value)
+        assert f"decide {question} granted --by NAME --rationale WHY" in str(refused.value.hint)
     assert reason(desk, "git push origin change"), "a yes without a reason is none"
     # It is still open: the same question takes a yes with one.
     desk.log.approvals.decide(question, "granted", by="ana", rationale="The finding is about a test's data")  # type: ignore[arg-type]
