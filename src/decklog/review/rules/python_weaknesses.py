@@ -100,6 +100,10 @@ def _of_call(node: ast.Call, called: str) -> Told | None:
         )
     ):
         return SIGNATURE
+    return _of_other_call(node, called, last, words)
+
+
+def _of_other_call(node: ast.Call, called: str, last: str, words: dict[str, ast.expr]) -> Told | None:
     if last == "run" and _is(words.get("debug"), True) and "subprocess" not in called and "asyncio" not in called:
         return DEBUG_SERVER
     if called == "tempfile.mktemp":
