@@ -9,11 +9,11 @@ from decklog.review.change import Change
 from decklog.review.passes.architectural import architectural
 from decklog.review.passes.feedback_binding import feedback_binding
 from decklog.review.passes.prose import prose
-from decklog.review.passes.python_dangers import dangers
 from decklog.review.passes.security import security
 from decklog.review.passes.static import static
 from decklog.review.result import PassResult
 from decklog.review.reviewing import gate_of, settings_of
+from decklog.review.rules.python_dangers import dangers
 from decklog.review.settings import ReviewSettings, Rules
 from tests.conductor.repositories import git, write
 from tests.every import every

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, Review, Toolbox, Unrestricted
-from decklog.errors import Conflict, Refused
+from decklog.errors import Conflict, Invalid, Refused
 from decklog.guard.judging import held, held_by_gate
 from decklog.proxy.guarding import Guard
 from decklog.review.change import Change
@@ -115,11 +115,13 @@ def test_a_person_lets_exactly_this_pass_with_a_reason_and_nothing_else(desk: De
     review = recorded(desk, change, "block")
     question = ask_person(desk.log, review, by="dev-1")
     assert reason(desk, "git push origin change")
-    desk.log.approvals.decide(question, "granted", by="ana")  # type: ignore[arg-type]
+    for nothing in (None, "  "):
+        with pytest.raises(Invalid, match="needs a reason") as refused:
+            desk.log.approvals.decide(question, "granted", by="ana", rationale=nothing)  # type: ignore[arg-type]
+        assert f"decide {question} granted --by NAME --rationale WHY" in str(refused.value.hint)
     assert reason(desk, "git push origin change"), "a yes without a reason is none"
-    again = recorded(desk, change, "block")
-    asked = ask_person(desk.log, again, by="dev-1")
-    desk.log.approvals.decide(asked, "granted", by="ana", rationale="The finding is about a test's data")  # type: ignore[arg-type]
+    # It is still open: the same question takes a yes with one.
+    desk.log.approvals.decide(question, "granted", by="ana", rationale="The finding is about a test's data")  # type: ignore[arg-type]
     assert reason(desk, "git push origin change") is None
     later = recorded(desk, change, "unproven")
     assert reason(desk, "git push origin change"), "another verdict is another question"

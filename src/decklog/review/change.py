@@ -64,10 +64,15 @@ class Change:
         return changes.changes(self.repository, self.base, self.head)
 
     @cached_property
+    def short_diff(self) -> str:
+        """The change without what stands around its lines."""
+        raw = self.repository.on_objects("diff-tree", "-r", "-p", "-U0", *_PLAIN, self.base, self.head).out
+        return raw.decode(errors="replace")
+
+    @cached_property
     def added(self) -> Sequence[AddedLine]:
         """The lines that it adds, each with its place in the new file."""
-        raw = self.repository.on_objects("diff-tree", "-r", "-p", "-U0", *_PLAIN, self.base, self.head).out
-        return _added(raw.decode(errors="replace"))
+        return _added(self.short_diff)
 
     @cached_property
     def added_by_file(self) -> Mapping[str, list[AddedLine]]:

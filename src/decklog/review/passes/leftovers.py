@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from decklog.review.change import AddedLine
-from decklog.review.passes.languages import COMMENTS, is_comment, suffix_of
-from decklog.review.passes.python_source import parsed
 from decklog.review.result import Finding, Severity
+from decklog.review.rules.languages import COMMENTS, is_comment, suffix_of
+from decklog.review.rules.python_source import parsed
 
 _MARKER = re.compile(r"(?:<{7}|>{7}|\|{7})(?: |$)|={7}$")
 _DEBUGGERS = (

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from decklog.dataclass import dataclass
 from decklog.review.change import AddedLine
-from decklog.review.passes.languages import COMMENTS, suffix_of
+from decklog.review.rules.languages import COMMENTS, suffix_of
 
 _SCRIPTS = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".vue")
 _JVM = (".java", ".kt", ".kts", ".scala")

@@ -16,8 +16,13 @@ from decklog.review.result import Finding, Severity
 _KIND = re.compile(r"\[redacted:([a-z0-9-]+)\]")
 # Kinds that go by what a value is called, and not by what it looks like.
 _BY_NAME = frozenset(
-    ("password", "secret", "token", "api-key", "key", "command-password", "told-password", "told-secret", "told-token")
+    (
+        *("password", "secret", "token", "api-key", "key", "command-password", "told-password", "told-secret", "told-token"),
+        *("directive-password", "store-password", "pin", "basic-auth", "auth", "url-password"),
+    )
 )
+# Kinds that go by a word before a blank, which in a program are words of a list or of a sentence.
+_BY_WORD = frozenset(("directive-password", "command-password", "told-password"))
 _CODE = (
     ".py",
     ".pyi",
@@ -62,10 +67,11 @@ def secrets(path: str, lines: Sequence[AddedLine], *, is_test: bool) -> Iterator
 
 
 def _secret(told: str, text: str, path: str, number: int, *, is_test: bool) -> Finding:
-    known = set(_KIND.findall(text))
-    kinds = list(dict.fromkeys(kind for kind in _KIND.findall(told) if kind not in known))
+    # What was taken out before is a word about secrets, as those have it that try a redactor.
+    found = [(kind, value) for kind, value in _values(told, text) if not value.startswith("[redacted:")]
+    kinds = list(dict.fromkeys(kind for kind, _ in found))
     is_none = bool(kinds) and all(
-        kind in _BY_NAME and _is_harmless(value, path, text, is_test=is_test) for kind, value in _values(told, text)
+        kind in _BY_NAME and _is_harmless(kind, value, path, text, is_test=is_test) for kind, value in found
     )
     return Finding(
         severity=Severity.MINOR if is_none else Severity.BLOCKING,
@@ -86,8 +92,10 @@ def _values(told: str, text: str) -> list[tuple[str, str]]:
     return list(zip(kinds, found.groups(), strict=True)) if found is not None else [(kind, text) for kind in kinds]
 
 
-def _is_harmless(value: str, path: str, text: str, *, is_test: bool) -> bool:
+def _is_harmless(kind: str, value: str, path: str, text: str, *, is_test: bool) -> bool:
     """Say whether a value that is only called like a secret is plainly none where it stands."""
+    if path.endswith(".py") and _is_shown(value, text):
+        return True
     if looks_random(value):
         return False
     # Those of tests are made up; what a service gave out has a form of its own, or looks random.
@@ -96,5 +104,16 @@ def _is_harmless(value: str, path: str, text: str, *, is_test: bool) -> bool:
     is_program = path.endswith((*_CODE, *_PAGES))
     if is_program and (len(_OF_PROGRAMS.findall(value)) >= 2 or _NAME.fullmatch(value)):
         return True
+    if is_program and kind in _BY_WORD and value.isalpha():
+        return True
     is_word = _WORDS.fullmatch(value) is not None
     return is_word and is_program and _PASS.search(text) is not None
+
+
+def _is_shown(value: str, text: str) -> bool:
+    """Say whether Python only speaks of a value: between ticks in words about it, or in a raw text, which is a pattern."""
+    place = text.find(value)
+    before, after = text[:place], text[place + len(value) :]
+    if before.count("`") % 2 == 1 and "`" in after:
+        return True
+    return re.search(r"""\br(?P<q>["'])(?:(?!(?P=q)).)*$""", before) is not None

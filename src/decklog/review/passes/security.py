@@ -1,17 +1,28 @@
 """Pass 4: secrets, dangerous calls and commands in added lines, and what changes the ground that everything stands on."""
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 
 from decklog.conductor.settings.configuration import TESTS
 from decklog.review.change import AddedLine, Change
 from decklog.review.passes.line_dangers import line_dangers
-from decklog.review.passes.python_dangers import dangers
-from decklog.review.passes.python_source import parsed
 from decklog.review.passes.secrets import secrets
 from decklog.review.passes.shell_lines import is_image, shell_lines
 from decklog.review.result import Finding, PassResult, Severity, passed
+from decklog.review.rules.joined_texts import RULES as JOINED
+from decklog.review.rules.outside import outside
+from decklog.review.rules.python_dangers import dangers
+from decklog.review.rules.python_source import parsed
+from decklog.review.rules.python_weaknesses import weaknesses
+from decklog.review.rules.rule import Found, of_rules
+from decklog.review.rules.source import Source, sources
+from decklog.review.rules.weaknesses import RULES as WEAKNESSES
 from decklog.tools.files.gitignore import Patterns
 
+_LOOKS: tuple[Callable[[Source], Iterator[Found]], ...] = (
+    lambda source: of_rules((*JOINED, *WEAKNESSES), source),
+    outside,
+    weaknesses,
+)
 _LOCKS = Patterns(
     (
         "*.lock",
@@ -26,11 +37,11 @@ _LOCKS = Patterns(
 )
 # What builds an image may do as it likes with the files and accounts in it.
 _OF_IMAGES = ("network-to-shell",)
-_MOST = 50
+_MOST = 200
 
 
-def security(change: Change, *, tests: Sequence[str] = TESTS, samples: Sequence[str] = ()) -> PassResult:
-    """Look at what the change adds; among `samples` of secrets no secret is looked for, which is said."""
+def security(change: Change, *, tests: Sequence[str] = TESTS, samples: Sequence[str] = (), most: int = _MOST) -> PassResult:
+    """Look at what the change adds; among `samples` no secret is looked for, which is said. At most so many are told."""
     found: list[Finding] = []
     of_tests, of_samples = Patterns(tuple(tests)), Patterns(tuple(samples))
     unsaid = ""
@@ -47,6 +58,7 @@ def security(change: Change, *, tests: Sequence[str] = TESTS, samples: Sequence[
             commands = _commands(scripted, rules=_OF_IMAGES if is_image(path) else None)
             found += commands or []
             unsaid = unsaid or ("commands could not be judged: the extra `tools` is not installed" if commands is None else "")
+    found += _of_rules(change, tests, found)
     asked = [one.path for one in change.paths if _LOCKS.covers(one.path)]
     found += [_question(path) for path in asked]
     found.append(
@@ -58,7 +70,7 @@ def security(change: Change, *, tests: Sequence[str] = TESTS, samples: Sequence[
     )
     # The worst first: what is cut off at the end of many must not be what stops the change.
     found.sort(key=lambda one: list(Severity).index(one.severity))
-    return passed(4, found[:_MOST], unproven=unsaid, by=["secrets", "python", "lines", "shell"])
+    return passed(4, found[:most], unproven=unsaid, by=["secrets", "python", "lines", "shell"])
 
 
 def _question(path: str) -> Finding:
@@ -83,13 +95,27 @@ def _python(change: Change, path: str, lines: Sequence[AddedLine], *, is_test: b
                 yield from _commands([AddedLine(path, danger.first, danger.command)]) or []
                 continue
             facts = {"kind": danger.kind, "text": danger.text, "remedy": danger.remedy}
-            yield Finding(severity=_severity(is_test=is_test), file=path, line=danger.first, **facts)
+            yield Finding(severity=_severity(is_test=is_test or danger.is_minor), file=path, line=danger.first, **facts)
 
 
 def _of_lines(path: str, lines: Sequence[AddedLine], *, is_test: bool) -> Iterator[Finding]:
     for danger in line_dangers(path, lines):
         facts = {"kind": danger.kind, "text": danger.text, "remedy": danger.remedy}
         yield Finding(severity=_severity(is_test=is_test), file=path, line=danger.line.number, **facts)
+
+
+def _of_rules(change: Change, tests: Sequence[str], known: Sequence[Finding]) -> list[Finding]:
+    """Tell what the rules over text and syntax find and nothing else has found on the same line."""
+    seen = {(one.file, one.line, one.kind) for one in known}
+    found = []
+    for source in sources(change, tests):
+        for one in (one for look in _LOOKS for one in look(source)):
+            key = (source.path, one.line, one.told.kind)
+            if key not in seen and not source.is_prose:
+                seen.add(key)
+                facts = {"kind": one.told.kind, "text": one.told.text, "remedy": one.told.remedy}
+                found.append(Finding(severity=_severity(is_test=source.is_test), file=source.path, line=one.line, **facts))
+    return found
 
 
 def _severity(*, is_test: bool) -> Severity:

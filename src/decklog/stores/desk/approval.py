@@ -174,6 +174,18 @@ def check_decider(asked: Approval, decider: str) -> None:
         )
 
 
+def check_reason(asked: Approval, verdict: Verdict, rationale: str | None) -> None:
+    """Refuse a yes without a reason where only one with a reason counts: to publish what the gate holds."""
+    is_publishing = (asked.source, asked.subject) == ("review", "publish")
+    if is_publishing and verdict is Verdict.GRANTED and asked.state is ApprovalState.OPEN and not (rationale or "").strip():
+        raise Invalid(
+            f"a yes to approval {asked.id} needs a reason: without one the gate lets nothing pass",
+            hint=f"Say why: decklog approvals decide {asked.id} granted --by NAME --rationale WHY",
+            field="rationale",
+            id=asked.id,
+        )
+
+
 def check_digest(asked: Approval, digest: str | None) -> None:
     """Refuse an answer about another thing than was asked about."""
     if digest is not None and hex_digest(digest) != asked.subject_digest:

@@ -18,6 +18,7 @@ from decklog.stores.desk.approval import (
     Verdict,
     check_decider,
     check_digest,
+    check_reason,
     condition_for,
     digest_of,
     exact_digest,
@@ -186,6 +187,7 @@ class Approvals(Store):
         asked = self._fetch(Approval, approval_id)
         check_decider(asked, decider)
         check_digest(asked, digest)
+        check_reason(asked, chosen, rationale)
         if chosen is Verdict.GRANTED:
             check_seen(self._db, asked, digest)
         self._record_lapsed(asked.run_id)
