@@ -105,10 +105,35 @@ def test_a_verdict_is_for_one_tree_one_patch_and_the_rules_of_the_base(desk: Des
     assert "was not reviewed" in str(reason(desk, "git push origin change"))
 
 
+WRONG = {
+    "no TOML": SETTINGS + "[[[",
+    "an unknown setting": SETTINGS.replace("[review]\n", "[review]\nbse = 1\n"),
+    "a model that can't be": SETTINGS + "\n[models.mine]\ncommand = []\n",
+    "an unknown sandbox": SETTINGS + '\n[run]\nsandbox = "fort"\n',
+    "a base that is not there": SETTINGS.replace('base = "main"', 'base = "develop"'),
+}
+
+
+@every("wrong", WRONG)
+def test_a_gate_whose_settings_are_wrong_lets_nothing_go(desk: Desk, wrong: str) -> None:
+    desk.settle(WRONG[wrong])
+    desk.commit(GOOD)
+    assert "can't be told" in str(reason(desk, "git push origin change")), wrong
+
+
+def test_a_branch_that_begins_with_itself_does_not_get_around_the_gate(desk: Desk, change: Change) -> None:
+    git(desk.folder, "checkout", "-q", "--orphan", "alone")
+    git(desk.folder, "commit", "-q", "-m", "All of it")
+    assert "no commit in common" in str(reason(desk, "git push origin alone"))
+
+
 def test_a_repository_without_a_gate_is_left_alone(desk: Desk) -> None:
     desk.settle(SETTINGS.replace('[review]\nbase = "main"\n', ""))
     desk.commit(GOOD)
     assert reason(desk, "git push origin change") is None
+    git(desk.folder, "checkout", "-q", "--orphan", "alone")
+    git(desk.folder, "commit", "-q", "-m", "All of it")
+    assert reason(desk, "git push origin alone") is None
 
 
 def test_a_person_lets_exactly_this_pass_with_a_reason_and_nothing_else(desk: Desk, change: Change) -> None:

@@ -103,7 +103,9 @@ def between(repository: Repository, words: str | None, *, base: str = "", cwd: P
     first, dots, last = (words or "").replace("...", "..").partition("..")
     named_base = (first if dots else "") or base
     head = _commit(repository, (last if dots else first) or "HEAD", cwd)
-    start = _commit(repository, named_base, cwd) if named_base else _usual_base(repository, cwd)
+    start = _commit(repository, named_base, cwd) if named_base else usual_base(repository, cwd)
+    if start is None:
+        raise Invalid("which branch is this published against?", hint="Say so: decklog review BASE..HEAD", field="base")
     return _change(repository, start, head)
 
 
@@ -155,8 +157,6 @@ def _commit(repository: Repository, name: str, cwd: Path) -> str:
     return found
 
 
-def _usual_base(repository: Repository, cwd: Path) -> str:
-    found = next((commit for name in _USUAL_BASES if (commit := repository.resolve(name, cwd=cwd)) is not None), None)
-    if found is None:
-        raise Invalid("which branch is this published against?", hint="Say so: decklog review BASE..HEAD", field="base")
-    return found
+def usual_base(repository: Repository, cwd: Path) -> str | None:
+    """Find the branch that changes are most likely published against."""
+    return next((commit for name in _USUAL_BASES if (commit := repository.resolve(name, cwd=cwd)) is not None), None)

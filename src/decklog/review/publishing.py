@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from decklog.conductor.git.repository import Repository
-from decklog.errors import Conflict, DecklogError, Invalid
+from decklog.errors import Conflict, DecklogError, Invalid, NotFound
 from decklog.review.change import Change
-from decklog.review.reviewing import meant, settings_of
+from decklog.review.reviewing import is_gate_meant, meant, settings_of
 from decklog.tools.policy import Publication
 
 if TYPE_CHECKING:
@@ -81,11 +81,19 @@ def _why_source(
 
 
 def _change(repository: Repository, source: str, folder: Path) -> Change | None:
-    """Find what a source has beyond the branch that it is published against; nothing is null."""
+    """Find what a source has beyond the branch that it is published against; nothing is null.
+
+    Where that can't be told, as of settings that are wrong or a branch that has no commit in common with others, nobody can have
+    reviewed it either.
+    """
     try:
         return meant(repository, source, cwd=folder)
-    except (Conflict, Invalid):
+    except Conflict:
         return None
+    except (Invalid, NotFound) as problem:
+        if not is_gate_meant(repository, folder) or repository.resolve(source, cwd=folder) is None:
+            return None  # a source that is not there git itself refuses
+        raise Invalid(problem.message, hint=problem.hint) from problem
 
 
 def why_change_held(log: "Decklog", change: Change) -> str | None:

@@ -14,7 +14,7 @@ from decklog.models.providers.making import maker
 from decklog.models.seam import Models
 from decklog.review import settings as review_settings
 from decklog.review.asking import asker
-from decklog.review.change import Change, between
+from decklog.review.change import Change, between, usual_base
 from decklog.review.gate import Gate
 from decklog.review.result import PassResult
 from decklog.stores.flow.reviews import Review, ReviewVerdict
@@ -45,6 +45,13 @@ def meant(repository: Repository, words: str | None, *, base: str = "", cwd: Pat
     remote = f"refs/remotes/origin/{named}"
     known = remote if repository.resolve(remote, cwd=cwd) is not None else named
     return between(repository, words, base=known, cwd=cwd)
+
+
+def is_gate_meant(repository: Repository, cwd: Path) -> bool:
+    """Say whether the branch that changes are published against speaks of a gate, be it in settings that can't be read."""
+    base = usual_base(repository, cwd)
+    content = repository.read(base, NAME) if base is not None else None
+    return content is not None and b"[review" in content
 
 
 def gate_of(

@@ -78,6 +78,19 @@ class ReviewSettings:
         return Configuration(digest=self.digest, checks=checks, tests=self.tests, protected=self.protected, sandbox=self.sandbox)
 
 
+def _table(table: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = table.get(name, {})
+    if not isinstance(found, dict):
+        raise Invalid(f"{name} in {NAME} is a table", hint=f"Write it as [{name}].", field=name)
+    return found
+
+
+def _sandbox(word: object) -> Kind:
+    if not isinstance(word, str) or word not in list(Kind):
+        raise Invalid(f"sandbox is {word!r}", hint=f"Use one of {', '.join(Kind)}.", field="sandbox")
+    return Kind(word)
+
+
 def read(content: bytes | None) -> ReviewSettings:
     """Read the settings of a commit; one without any has no checks, which is then said of every change."""
     digest = hashlib.sha256(content or b"").hexdigest()
@@ -89,12 +102,12 @@ def read(content: bytes | None) -> ReviewSettings:
         raise Invalid(f"{NAME} is not TOML: {problem}", hint="Mend it and commit it.") from problem
     return ReviewSettings(
         digest=digest,
-        rules=_rules(table.get("review", {})),
+        rules=_rules(_table(table, "review")),
         is_asked_for="review" in table,
         checks=tuple(define(one) for one in table.get("checks", ())),
-        tests=tuple(table.get("tests", {}).get("paths", TESTS)),
-        protected=(*PROTECTED, *table.get("protect", {}).get("paths", ())),
-        sandbox=Kind(table.get("run", {}).get("sandbox", "auto")),
+        tests=tuple(_table(table, "tests").get("paths", TESTS)),
+        protected=(*PROTECTED, *_table(table, "protect").get("paths", ())),
+        sandbox=_sandbox(_table(table, "run").get("sandbox", "auto")),
         models=read_models(content),
         prompt=read_prompt(content),
     )
