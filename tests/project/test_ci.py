@@ -55,12 +55,13 @@ def test_before_a_commit_the_same_is_checked_as_by_make_lint() -> None:
 def test_whatever_fails_fails_make_test(tmp_path: Path, failing: str) -> None:
     bin = tmp_path / ".venv/bin"
     bin.mkdir(parents=True)
-    for name in ("Makefile", "pyproject.toml", "requirements-dev.lock"):
+    for name in ("Makefile", "pyproject.toml", "requirements.lock", "requirements-dev.lock"):
         shutil.copy(ROOT / name, tmp_path)
     for name in ("ruff", "lint-imports", "mypy", "pytest"):
         (bin / name).write_text(f"#!/bin/sh\necho {name} >>called\nexit {int(name == failing)}\n")
         (bin / name).chmod(0o755)
-    (tmp_path / ".venv/.installed").touch()
+    for stamp in (".ready", ".installed"):
+        (tmp_path / ".venv" / stamp).touch()
     done = subprocess.run(["make", "test"], cwd=tmp_path, env=of_no_make(), capture_output=True, timeout=60, check=False)
     assert done.returncode != 0
     called = (tmp_path / "called").read_text().split()
