@@ -28,6 +28,7 @@ OURS = {"dev", "bench", "browser", "editor", "site"}
 KITS = {"openai-agents": "agents", "claude-agent-sdk": "claude_agent_sdk"}
 FOR_USERS = sorted(set(EXTRAS) - OURS - {"all", *KITS})
 LOCK = (ROOT / "requirements-dev.lock").read_text(encoding="utf-8")
+SMALL_LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
 PINS = {canonicalize_name(name): Version(version) for name, version in re.findall(r"^([\w.-]+)==(\S+)", LOCK, re.MULTILINE)}
 
 
@@ -92,11 +93,19 @@ def test_what_the_project_asks_for_is_in_the_lock_file(requirement: Requirement)
 
 
 def test_every_pin_is_held_by_hashes_and_names_no_place() -> None:
-    blocks = re.split(r"\n(?=\S)", LOCK.strip())
     assert len(PINS) > 40
-    assert [block for block in blocks if not block.startswith("#") and "--hash=sha256:" not in block] == []
-    assert "://" not in LOCK
-    assert "index-url" not in LOCK
+    for lock in (LOCK, SMALL_LOCK):
+        blocks = re.split(r"\n(?=\S)", lock.strip())
+        assert [block for block in blocks if not block.startswith("#") and "--hash=sha256:" not in block] == []
+        assert "://" not in lock
+        assert "index-url" not in lock
+
+
+def test_what_decklog_itself_needs_is_of_the_same_version_in_both_locks() -> None:
+    small = re.findall(r"^([\w.-]+)==(\S+)", SMALL_LOCK, re.MULTILINE)
+    assert {name for name, _ in small} >= {"apsw", "click", "google-re2"}
+    pinned = {name: Version(version) for name, version in small if canonicalize_name(name) in PINS}
+    assert pinned == {name: PINS[canonicalize_name(name)] for name in pinned}
 
 
 def test_the_python_versions_that_are_named_are_those_that_are_tested() -> None:
@@ -110,7 +119,7 @@ def test_the_python_versions_that_are_named_are_those_that_are_tested() -> None:
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    for name in ("Makefile", "pyproject.toml", "requirements-dev.lock"):
+    for name in ("Makefile", "pyproject.toml", "requirements.lock", "requirements-dev.lock"):
         shutil.copy(ROOT / name, tmp_path)
     return tmp_path
 
@@ -125,11 +134,20 @@ def python(tmp_path: Path) -> Path:
     return program
 
 
-def test_a_dependency_that_cannot_be_had_ends_the_set_up_and_is_named(clone: Path, python: Path) -> None:
-    (clone / "requirements-dev.lock").write_text(f"no-such-package-for-decklog==1.0 --hash=sha256:{'0' * 64}\n")
+@pytest.mark.parametrize(
+    ("target", "lock", "stamp"),
+    [("demo", "requirements.lock", ".ready"), (".venv/.installed", "requirements-dev.lock", ".installed")],
+)
+def test_a_dependency_that_cannot_be_had_ends_the_set_up_and_is_named(
+    clone: Path, python: Path, target: str, lock: str, stamp: str
+) -> None:
+    (clone / lock).write_text(f"no-such-package-for-decklog==1.0 --hash=sha256:{'0' * 64}\n")
+    if target != "demo":
+        subprocess.run([python, "-m", "venv", clone / ".venv"], check=True)
+        (clone / ".venv/.ready").touch()
     variables = {**os.environ, "PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull, "PYTHONPATH": sysconfig.get_path("purelib")}
-    words = ["make", "demo", f"PYTHON={python}"]
+    words = ["make", target, f"PYTHON={python}"]
     done = subprocess.run(words, cwd=clone, env=variables, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode != 0
     assert "no-such-package-for-decklog" in done.stderr
-    assert not (clone / ".venv/.installed").exists()
+    assert not (clone / ".venv" / stamp).exists()
