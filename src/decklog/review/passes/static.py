@@ -1,5 +1,7 @@
 """Pass 1: what programs and plain rules say of the text of a change, before anything of it is run."""
 
+import json
+import tomllib
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 from decklog.conductor.checks.examination import Examiner
@@ -33,6 +35,7 @@ _LOOKS: tuple[Callable[[Source], Iterator[Found]], ...] = (
     tests_of_python,
     weakened_checks,
 )
+_READERS: dict[str, Callable[[str], object]] = {"json": json.loads, "toml": tomllib.loads}
 # What takes the ground from under the checks themselves is not for those who are checked to decide.
 _FOR_A_PERSON = ("weakened-check",)
 
@@ -100,10 +103,26 @@ def _told(path: str, found: Found) -> Finding:
 
 
 def _syntax(change: Change) -> Iterator[Finding]:
-    """Name the Python files of the change that no Python reads."""
+    """Name the Python files of the change that no Python reads, and settings that could be read before."""
     for path in change.added_by_file:
+        if (kind := path.rpartition(".")[2]) in _READERS and _reads(kind, change.content(path, at_base=True)):
+            content = change.content(path)
+            if content is not None and not _reads(kind, content):
+                text, remedy = f"it is not valid {kind.upper()} any more", "Mend its syntax."
+                yield Finding(severity=Severity.BLOCKING, kind="syntax", text=text, file=path, remedy=remedy)
         content = change.content(path) if path.endswith((".py", ".pyi")) else None
         if content is not None and parsed(content) is None:
             yield Finding(
                 severity=Severity.BLOCKING, kind="syntax", text="it is not valid Python", file=path, remedy="Mend its syntax."
             )
+
+
+def _reads(kind: str, content: bytes | None) -> bool:
+    """Say whether settings can be read."""
+    if content is None:
+        return False
+    try:
+        _READERS[kind](content.decode())
+    except (ValueError, RecursionError):
+        return False
+    return True

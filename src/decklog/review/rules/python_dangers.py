@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from decklog.dataclass import dataclass
 
+_RUNNERS = ("run", "call", "check_call", "check_output", "Popen", "popen")
 _SHELLS = (
     "os.system",
     "os.popen",
@@ -217,6 +218,8 @@ def _danger(node: ast.Call, names: dict[str, str], texts: dict[str, ast.expr]) -
         called.endswith("_shell") or _is_true(node, "shell")
     ):
         return "shell", f"{called} gives a text to a shell", "Leave shell=True away, and give a list of arguments."
+    if _is_true(node, "shell") and (called or getattr(node.func, "attr", "")).rpartition(".")[2] in _RUNNERS:
+        return "shell", "it gives a text to a shell", "Leave shell=True away, and give a list of arguments."
     if called in _LOADERS and not _is_true(node, "weights_only") and not _is_own_pickle(node, names):
         return "unpickling", f"{called} runs whatever the data says", "Keep data as JSON, or in a table."
     if called in _YAML and not _has_safe_loader(node):

@@ -104,12 +104,19 @@ def _vacuous(source: Source, node: Function) -> Iterator[Found]:
                 and (_always_holds(one.test) or _asks_mock(one.test, mocks))
             )
             or (isinstance(one, ast.Try) and _hides_assertions(one) and source.is_new(one.lineno, one.end_lineno or one.lineno))
+            or (isinstance(one, ast.For) and _goes_through_nothing(one) and source.is_new(one.lineno, one.lineno))
             or (isinstance(one, ast.Call) and _catches_anything(one) and source.is_new(one.lineno, one.lineno))
             or (isinstance(one, ast.Call) and _compares_itself(one) and source.is_new(one.lineno, one.lineno))
         ):
             yield Found(VACUOUS, one.lineno)
     if not _looks_at_something(node):
         yield Found(VACUOUS, node.lineno)
+
+
+def _goes_through_nothing(node: ast.For) -> bool:
+    """Say whether claims stand in a loop over nothing."""
+    is_empty = isinstance(node.iter, ast.List | ast.Tuple) and not node.iter.elts
+    return is_empty and any(isinstance(one, ast.Assert) for one in ast.walk(node))
 
 
 def _mocks(node: Function) -> set[str]:

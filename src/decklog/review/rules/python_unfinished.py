@@ -181,7 +181,8 @@ def _unreached(source: Source, tree: ast.Module) -> Iterator[Found]:
             if isinstance(block, list):
                 for before, after in pairwise(block):
                     # What makes a function a generator is reached by nobody, and needed all the same.
-                    if isinstance(before, _LEAVES) and not _is_yield(after) and source.is_new(after.lineno, after.lineno):
+                    is_new = source.is_new(after.lineno, after.lineno) or source.is_new(before.lineno, before.lineno)
+                    if isinstance(before, _LEAVES) and not _is_yield(after) and is_new:
                         yield Found(DEAD, after.lineno)
         if isinstance(node, ast.If | ast.While | ast.IfExp) and _is_never(node.test) and source.is_new(node.lineno, node.lineno):
             yield Found(DEAD, node.lineno)

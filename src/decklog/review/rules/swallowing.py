@@ -42,6 +42,8 @@ RULES = (
         r"^[ \t]*_\s*=\s*(?:json|yaml|xml|db|tx|store|repo|svc|service|client|sql)\.\w+\(|^[ \t]*_\s*,\s*_\s*=\s*(?:db|tx|store"
         r"|repo"
         r"|client|stmt)\.\w+\(",
+        r"^[ \t]*_\s*=\s*\w+(?:\.\w+)*\.Err\(\)|^[ \t]*\w+\s*,\s*_\s*:?=\s*\w+\.(?:New|Open|Parse|Load|Read|Dial|Connect|Create"
+        r"|Decode|Unmarshal)\w*\(",
         r"^[ \t]*_\s*=\s*err\s*$|\brecover\(\)\s*(?:\n\s*)?\}\s*\(\s*\)",
         bare=True,
     ),
