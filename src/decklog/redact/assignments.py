@@ -47,7 +47,7 @@ _HEAD = Pattern(
     rf"|[ \t]*[:=]?=?[ \t]*%s\s?{_ANY_QUOTE}[ \t,]+{_ANY_QUOTE}"
     rf"|[ \t]*:?=[ \t]*(?:new[ \t]+)?[\w.\[\]]{{1,40}}\([ \t]*[bfru]{{0,2}}{_ANY_QUOTE}"
     rf"|{_ANY_QUOTE}?[\])*]{{0,2}}[ \t]*(?:<{{1,2}}-|:{{1,3}}=|\?=|=>|={{1,3}}|:\*{{0,2}}|\|\|=?|\?\?=?|//=)"
-    rf"(?:\s*(?:string\(\d+\)[ \t]*|\(\n\s*|<<|!(?:sub|base64|unsafe|binary|str)[ \t]+)?[bfrun@$]{{0,2}}{_ANY_QUOTE}{{1,3}}"
+    rf"(?:\s*(?:string\(\d+\)[ \t]*|\(\n\s*|<<|!{{1,2}}(?:sub|base64|unsafe|binary|str)[ \t]+)?[bfrun@$]{{0,2}}{_ANY_QUOTE}{{1,3}}"
     r"|[ \t]*(?:(?:!!|&)\w+[ \t]+)?)"
     rf"|{_ANY_QUOTE}[ \t]*,[ \t]*(?:(?:value|default)[ \t]*[=:][ \t]*)?{_ANY_QUOTE}"
     rf"|[ \t]+(?:(?:is|was|to)[ \t:]+)?{_ANY_QUOTE}"
@@ -385,6 +385,9 @@ def _judge(head: Head, value: str, after: str, starts_line: bool, field: str) ->
         is_line = starts_line and after[:1] in ("", "\n", "\r")
         whole, value = value, _of_field(field, value) if field else _trimmed(head, value, is_line=is_line)
         after = (whole[len(value) :] + after)[:3]
+    if value[:1] == "," and _NEXT_IN_LINE.match(value):
+        # Nothing was given, and the next field begins.
+        return _Verdict()
     if value and is_secret(head, value, after, starts_line=starts_line, is_field=bool(field)):
         return _Verdict(len(value), head.kind)
     return _Verdict()

@@ -78,7 +78,7 @@ _PLAIN_KEYS = word_set(
 )
 _PUBLIC = word_set(
     """
-    public pub publishable primary foreign partition sort cache idempotency dedupe dedup deduplication unique
+    site public pub publishable primary foreign partition sort cache idempotency dedupe dedup deduplication unique
     lookup row composite shard natural surrogate candidate translation message locale i18n metric label
     tag event feature flag option map dict group order range join index socket websocket
     """

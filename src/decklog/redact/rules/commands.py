@@ -17,7 +17,14 @@ AS_WRITTEN: tuple[Rule, ...] = (
 )
 
 COMMANDS: tuple[Rule, ...] = (
-    rule("command-password", "lftp", r"[^\s\"',]+", keep=rf"lftp\b{_QUIET}-u[ \t]*[\"']?[^\s,\"']+,"),
+    rule("command-password", "lftp", r"[^\s\"',]+", keep=rf"lftp\b(?:{_QUIET}|[ \t]+)-u[ \t]*[\"']?[^\s,\"']+,[\"']?"),
+    rule("command-password", "rclone", r"[^\s\"'-][^\s\"']*", keep=r"rclone[ \t]+obscure[ \t]+[\"']?"),
+    rule(
+        "command-secret",
+        "user-secrets",
+        r"[^\s\"'-][^\s\"']*",
+        keep=r"user-secrets[ \t]+set[ \t]+[\"']?[\w.:-]*(?i:key|secret|token|password|pwd|connectionstring)[\w.:-]*[\"']?[ \t]+[\"']?",
+    ),
     rule("command-password", "snmp", r"[^\s\"'-][^\s\"']*", keep=rf"snmp\w+\b{_QUIET}-[AXc][ \t]+[\"']?"),
     rule(
         "command-password",
@@ -148,8 +155,8 @@ COMMANDS: tuple[Rule, ...] = (
         "app-password",
         "pass",
         r"[a-z]{4}(?: [a-z]{4}){3}",
-        start=r"(?i:pass(?:word|wd)?[\"']?[ \t]*[:=][ \t]*[\"']?)[a-z]{4} [a-z]{4} ",
-        keep=r"(?i:pass(?:word|wd)?[\"']?[ \t]*[:=][ \t]*[\"']?)",
+        start=r"(?i:pass(?:word|wd)?(?:[\"']?[ \t]*[:=]|[ \t])[ \t]*[\"']?)[a-z]{4} [a-z]{4} ",
+        keep=r"(?i:pass(?:word|wd)?(?:[\"']?[ \t]*[:=]|[ \t])[ \t]*[\"']?)",
         until=r"(?:[\"'\s]|$)",
         glued=True,
     ),

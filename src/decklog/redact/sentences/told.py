@@ -17,8 +17,9 @@ _LONGEST_WORD = 80
 _BY_LENGTH = sorted(dict.fromkeys(telling.opening for telling in TELLINGS), key=lambda opening: "\\(" not in opening)
 _OPENINGS = Pattern(rf"(?i)(?:{languages.WORDS})|\b(?:{'|'.join(_BY_LENGTH)}|{next_lines.ANNOUNCING})")
 _COMMENTS = Pattern(
-    r"(?i)[\"']\.toCharArray|[\"'][)\];, \t]*(?:#|//|--|/\*)[ \t]*(?:[a-z-]{1,16}[ \t]){0,3}"
-    r"(?:password|passwd|passphrase|pwd|secret|api key|token)\b"
+    r"(?i)[\"']\.toCharArray|[\"'](?:,[ \t]*[\"'][\w-]{1,12}[\"'])?[)\];, \t]*(?:\.\w+\(\)[)\];, \t]*)?"
+    r"(?:#|//|--|/\*)[ \t]*(?:[a-z-]{1,16}[ \t]){0,3}"
+    r"(?:password|passwd|passphrase|pwd|secret|token|(?:api|master|signing|encryption|aes|hmac|private|access|session) key)\b"
     r"|[!-~],?[ \t]+(?:that|it|this|which)(?:'s|[ \t]+(?:is|was))[ \t]+(?:(?:the|my|your|our|his|her|their|an?|old|new)[ \t]+)"
     r"(?:[a-z]+[ \t]+){0,2}(?:password|passphrase|pwd|pw)\b|[!-~][ \t]+as[ \t]+(?:(?:the|my|your|our|its|his|her|their"
     r"|a|new|root|admin|db|default|temporary|initial)[ \t]+){0,3}"
