@@ -9,15 +9,14 @@ from typing import NamedTuple
 
 from decklog.prepared import prepared
 from decklog.redact import expressions, values
-from decklog.redact.names import known_kind, words
+from decklog.redact.names import known_kind
 from decklog.redact.patterns.pattern import Pattern
 from decklog.redact.placeholders import word_set
 from decklog.redact.verdicts import Head, is_secret
 from decklog.redact.view import Found, View
 
 _STEM = (
-    r"(?:pass(?:word|wd|phrase|code|e)?s?|p(?:s?wd|sk|w)|secrets?|tokens?|keys?|jwt|auth|cred(?:ential)?s?|pepper|salt|pin"
-    r"|kennwort|senha|contrasena|wachtwoord|mdp)"
+    r"(?:pass(?:word|wd|phrase|code)?s?|p(?:wd|sk|w)|secrets?|tokens?|keys?|jwt|auth|cred(?:ential)?s?)"
 )
 # A name and what can tie a text to it; what a sign or a quote ties at once is found among the assignments.
 _NAMED = Pattern(
@@ -25,13 +24,13 @@ _NAMED = Pattern(
     r"(?:[=:({,\[]|\|\||\?\?|\?:|//|->|<-|\n|(?:or|to|string|\[\]byte|text|varchar|char|default)\b)"
 )
 SIGN = (
-    rf"(?i){_STEM}[\w-]*(?:[\"'`]?[\])}}]{{1,2}}[ \t]*(?:[=:?|/.,)]|or\b)|[ \t]*[({{\[][^\"'`\n]|,[ \t]*[\w\"']|[\"'`],[ \t]*\w"
+    rf"(?i){_STEM}[\w-]*(?:[\"'`]?[\])}}]{{1,2}}[ \t]*(?:[=:?|/.,)]|or\b)|[ \t]+[({{\[]|[({{\[][^\"'`\n]|,[ \t]*[\w\"']|[\"'`],[ \t]*\w"
     r"|[\"'`][ \t]+to\b|\n[ \t]+[\"'`])"
 )
 _REACH = 280
 _MOST_LINES = 5
 _LONGEST_NAME = 64
-_NAME_BEFORE = prepared(r"[\w.$:/-]*$")
+_NAME_CHARS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.$:/-"
 _NAME_BEHIND = prepared(r"[\w-]*")
 _QUOTE_AHEAD = prepared(r"[\"'`]|<<[~-]?\w|%q|\bq\{|\[\[")
 _TOKEN = prepared(
@@ -83,7 +82,7 @@ _COPYING = prepared(r"(?:str[nl]?cpy|memcpy|strcpy_s|sn?printf|setattr)\([^\"'\n
 _DEFINING = prepared(r"(?:^|[\s(])(?:def|fn|func|fun|function)[ \t]+$")
 _ASSIGNED_WITH = prepared(r",[ \t]*\w+[ \t]*:?=(?!=)")
 _JOINING = frozenset(("+", ".", "..", "\\", "&", "<>", "\n", "."))
-_PLURALS = word_set("passwords passwds secrets tokens keys credentials creds passphrases")
+_PLURALS = ("passwords", "passwds", "secrets", "tokens", "keys", "passphrases")
 _VERBS = ("pass", "passes", "auth", "pw", "pin")
 _DOUBTFUL = ("key", "auth", "session", "credential")
 
@@ -113,8 +112,8 @@ def find(view: View) -> Iterator[Found]:
 
 
 def _name_at(text: str, start: int, end: int) -> _Name | None:
-    before = _NAME_BEFORE.search(text, max(0, start - _LONGEST_NAME), start)
-    first = before.start() if before else start
+    first = max(0, start - _LONGEST_NAME)
+    first += len(text[first:start].rstrip(_NAME_CHARS))
     written = text[first:end]
     quote = text[end : end + 1]
     is_quoted = quote in ("'", '"', "`") and text[first - 1 : first] == quote
@@ -123,9 +122,8 @@ def _name_at(text: str, start: int, end: int) -> _Name | None:
     name = written.lstrip(":/.$-") if is_quoted else written.rpartition("/")[2].rpartition("::")[2]
     is_atom = name[:1] == ":" and not is_quoted
     name = name.rpartition(":")[2] if not is_quoted else name
-    parts = words(name)
-    is_plural = bool(parts) and parts[-1] in _PLURALS
-    kind = known_kind(name[:-1] if is_plural and parts[-1] not in ("creds", "credentials") else name)
+    is_plural = name[-1:] in "sS" and name.lower().endswith(_PLURALS)
+    kind = known_kind(name[:-1] if is_plural else name)
     if kind is None or kind == "session" or (name.lower() in _VERBS and not is_quoted and text[end : end + 3].lstrip()[:1] != "="):
         return None
     return _Name(kind, name, first, end + is_quoted, is_quoted or is_atom, is_plural or kind == "credential")
@@ -139,14 +137,16 @@ class _Statement:
         self._name = name
         self._owner_counts = True
         self._is_tied = False
-        # Whether a call has the text that may want anything else than a value.
+        # The brackets that are open.
         self._calls: list[str] = []
         self._before = ""
         self._lines = 0
-        self._is_loose = True
+        # Whether the text is in a call that turns it into a value, and in nothing else.
+        self._is_loose = False
         self._pieces: list[tuple[int, int]] = []
         before = text[max(0, name.start - 48) : name.start]
-        self._is_argument = name.is_quoted or bool(_COPYING.search(before))
+        self._is_copied = not name.is_quoted and bool(_COPYING.search(before))
+        self._is_argument = name.is_quoted or self._is_copied
         self._is_function = bool(_DEFINING.search(before))
 
     def secrets(self) -> Iterator[Found]:
@@ -210,15 +210,15 @@ class _Statement:
     def _reads_word(self, word: str, place: int) -> bool:
         low = word.lower()
         behind = self._text[place : place + 4].lstrip(" \t")
-        if low in _TYING_WORDS:
-            self._is_tied = self._is_tied or low != "to" or self._name.is_quoted
-            return True
         if low in ("throw", "raise", "assert", "print", "import", "from", "where"):
             return False
         is_field = behind[:1] == "=" and behind[:2] not in ("==", "=~") or (behind[:1] == ":" and behind[:2] not in ("::", ":="))
         if is_field and self._before in _BEGINS and (self._is_tied or self._calls):
             self._own(word)
             return bool(self._calls) or self._is_argument
+        if low in _TYING_WORDS:
+            self._is_tied = self._is_tied or low != "to" or self._name.is_quoted
+            return True
         return self._is_tied or bool(self._calls) or low in _TYPES or self._before == ","
 
     def _own(self, owner: str) -> None:
@@ -238,10 +238,11 @@ class _Statement:
             return True
         if token == "[":
             self._calls.append("[]" if self._before[-1:].isalnum() else token)
+            self._is_loose = False
         else:
             self._calls.append(token)
-            if self._before[-1:].isalnum() and before not in _TURNING and token == "(":
-                self._is_loose = False
+            if token == "(":
+                self._is_loose = before in _TURNING and (len(self._calls) == 1 or self._is_loose)
         if token == "{" and self._before == ")":
             self._is_tied = True
         return True
@@ -249,8 +250,6 @@ class _Statement:
     def _closes(self) -> bool:
         if self._calls:
             self._calls.pop()
-            if not self._calls and not self._is_tied:
-                self._is_loose = True
             return True
         return not self._is_tied and self._before in ("", ")", "]", "}")
 
@@ -261,8 +260,8 @@ class _Statement:
             return True
         if self._is_argument:
             # A list of names looks the same: only what is plainly random counts.
-            self._is_loose = False
-            self._is_tied = self._owner_counts = True
+            self._is_loose, self._owner_counts = False, self._is_copied or not self._is_tied
+            self._is_tied = True
             return True
         is_one_of_two = not self._is_tied and bool(_ASSIGNED_WITH.match(self._text, place - 1))
         self._is_loose = False
@@ -284,6 +283,8 @@ class _Statement:
         """Judge the pieces of a text together, as the program joins them."""
         pieces, self._pieces = self._pieces, []
         value = "".join(self._text[start:end] for start, end in pieces)
+        if values.is_assembly_token(self._name.text, value):
+            return
         is_one, self._is_loose = self._is_loose and self._could_be(value), False
         if is_one or is_plainly_one(self._name.kind, value):
             for start, end in pieces:
@@ -292,7 +293,8 @@ class _Statement:
 
     def _could_be(self, value: str) -> bool:
         head = Head(self._name.kind, self._name.text, "=", '"', 1, True, False, False, False, is_tight=False)
-        return bool(value) and self._name.kind not in _DOUBTFUL and is_secret(head, value, '"', starts_line=False)
+        is_word = bool(value) and " " not in value and known_kind(value) is None and "{" not in value
+        return is_word and self._name.kind not in _DOUBTFUL and is_secret(head, value, '"', starts_line=False)
 
 
 def is_plainly_one(kind: str, value: str) -> bool:
@@ -301,7 +303,7 @@ def is_plainly_one(kind: str, value: str) -> bool:
         return False
     if not values.is_jumble(value) and (values.is_harmless(value) or expressions.is_field_name(value)):
         return False
-    if values.is_place(value) or values.is_numbered_id(value):
+    if values.is_place(value) or values.is_numbered_id(value) or (known_kind(value) and value[-3:].islower()):
         return False
     if values.looks_random(value):
         return True

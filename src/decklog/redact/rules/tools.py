@@ -198,6 +198,15 @@ STORES: tuple[Rule, ...] = (
 
 DEVICES: tuple[Rule, ...] = (
     rule(
+        "app-password",
+        "pass",
+        r"[a-z]{4}(?: [a-z]{4}){3}",
+        start=r"(?i:pass(?:word|wd)?[ \t]+[\"']?)[a-z]{4} [a-z]{4} ",
+        keep=r"(?:(?m:^)[ \t]*[\w.:/-]*?)?(?i:pass(?:word|wd)?[ \t]+[\"']?)",
+        until=r"(?:[\"'\s]|$)",
+        glued=True,
+    ),
+    rule(
         "directive-password",
         "community",
         r"[^\s\"';]+",

@@ -60,7 +60,7 @@ def find(view: View) -> Iterator[Found]:
     """Find what a sentence, a call or the comment behind it tells to be a secret."""
     opened = _opened(view)
     yield from _find_told(view, opened)
-    if opened or b"toCharArray" in view.data:
+    if opened or b"toCharArray" in view.data or b" key" in view.data:
         # Its words are among those that open a telling.
         yield from _find_commented(view)
     if opened and (b"INSERT" in view.data or b"insert into" in view.data):
@@ -148,6 +148,7 @@ def _find_commented(view: View) -> Iterator[Found]:
         start = text.rfind(text[quote], max(0, quote - _LONGEST_LINE), quote) + 1
         value = text[start:quote]
         is_word = not any(map(str.isspace, value)) and values.is_told(value) and not expressions.is_field_name(value)
+        is_word = is_word and not values.is_numbered_id(value)
         if start and (is_word or (value.count(" ") > 1 and phrases.is_odd_phrase(value))):
             yield Found(start, quote, "told-password")
 
