@@ -38,7 +38,7 @@ _HEAD = Pattern(
     rf"|(?:^|[ \t])(?:-b|--cookie)[ \t=]*{_ANY_QUOTE}?[A-Za-z_][\w.%-]*=\S"
     rf"|[\w.$@-]*?{_NAME_STEM}[\w.-]*"
     rf"(?:(?:[ \t]*(?::[ \t]*{_TYPE}|\{{[\w; ]*\}})[ \t]*(?:=|by[ \t]+lazy[ \t]*\{{)[ \t]*[bfru@]{{0,2}}{_ANY_QUOTE}"
-    rf"|{_ANY_QUOTE}?:?(?:[ \t]*,\s*|[ \t]*\n[ \t]*){_ANY_QUOTE}?value{_ANY_QUOTE}?[ \t]*:[ \t]*{_ANY_QUOTE}?"
+    rf"|{_ANY_QUOTE}?:?(?:[ \t]*,\s*|[ \t]*\n[ \t]*){_ANY_QUOTE}?(?:use)?value{_ANY_QUOTE}?[ \t]*:[ \t]*{_ANY_QUOTE}?"
     rf"|{_ANY_QUOTE}[ \t]*\{{(?:\s*\w+[ \t]*=[ \t]*(?:\w+|\"[^\"\n]*\"))*\s*default[ \t]*=[ \t]*{_ANY_QUOTE}"
     rf"|[ \t]*=[ \t]*[\w.]{{1,40}}\([ \t]*{_ANY_QUOTE}[\w.-]{{1,64}}{_ANY_QUOTE}[ \t]*,[ \t]*default[ \t]*=[ \t]*{_ANY_QUOTE}"
     r"|:\s*[|>][+-]?\n[ \t]+"

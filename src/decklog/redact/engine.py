@@ -4,7 +4,16 @@ from collections.abc import Collection, Iterable, Iterator
 from operator import itemgetter
 
 from decklog.redact import encoded, line_wraps
-from decklog.redact.finder import FINDERS, SIGNS, STATEMENTS_NUMBER, TOLD_NUMBER, find_all, find_as_written, find_joined, find_marked
+from decklog.redact.finder import (
+    FINDERS,
+    SIGNS,
+    STATEMENTS_NUMBER,
+    TOLD_NUMBER,
+    find_all,
+    find_as_written,
+    find_joined,
+    find_marked,
+)
 from decklog.redact.patterns import prefilter
 from decklog.redact.patterns.pattern import Pattern
 from decklog.redact.patterns.presence import Presence

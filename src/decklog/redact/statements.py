@@ -4,6 +4,7 @@ A statement is read token by token from the name on, whatever its language: `Str
 default, a pair, a dictionary under the name, what a function of that name returns.
 """
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -15,13 +16,11 @@ from decklog.redact.placeholders import word_set
 from decklog.redact.verdicts import Head, is_secret
 from decklog.redact.view import Found, View
 
-_STEM = (
-    r"(?:pass(?:word|wd|phrase|code)?s?|p(?:wd|sk|w)|secrets?|tokens?|keys?|jwt|auth|cred(?:ential)?s?)"
-)
+_STEM = r"(?:pass(?:word|wd|phrase|code)?s?|p(?:wd|sk|w)|secrets?|tokens?|keys?|jwt|auth|cred(?:ential)?s?)"
 # A name and what can tie a text to it; what a sign or a quote ties at once is found among the assignments.
 _NAMED = Pattern(
     rf"(?i){_STEM}[\w-]*[\"'`]?[\])}}]{{0,2}}[?!]?[ \t]*"
-    r"(?:[=:({,\[]|\|\||\?\?|\?:|//|->|<-|\n|(?:or|to|string|\[\]byte|text|varchar|char|default)\b)"
+    r"(?:[=:({,\[]|\|\||\?\?|\?:|//|->|<-|\n|(?:or|to|by|string|\[\]byte|text|varchar|char|default)\b)"
 )
 SIGN = (
     rf"(?i){_STEM}[\w-]*(?:[\"'`]?[\])}}]{{1,2}}[ \t]*(?:[=:?|/.,)]|or\b)|[ \t]+[({{\[]|[({{\[][^\"'`\n]|,[ \t]*[\w\"']|[\"'`],[ \t]*\w"
@@ -41,7 +40,7 @@ _TOKEN = prepared(
     r"|(?P<comment>(?:#|//)(?![ \t]*[\"'])[^\n]*|/\*.{0,80}?\*/)"
     r"|(?P<word>[A-Za-z_$@][\w$]*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)*[!?]?)|(?P<number>\d[\w.]*)"
     r"|(?P<sign>=>|->|:=|::|\|\||\?\?=?|\?:|<-|//|[=!]==?|<=|>=|.)",
-    16,
+    re.DOTALL,
 )
 _TIES = frozenset(("=", ":", "=>", "->", ":=", "<-", "||", "??", "??=", "?:", "//"))
 _COMPARED = frozenset(("==", "!=", "===", "!==", "<=", ">="))
@@ -81,6 +80,8 @@ _ASKED = prepared(r"(?i)(?:get|fetch|read|load|find|lookup|validate|check|verify
 _COPYING = prepared(r"(?:str[nl]?cpy|memcpy|strcpy_s|sn?printf|setattr)\([^\"'\n()]{0,40}$")
 _DEFINING = prepared(r"(?:^|[\s(])(?:def|fn|func|fun|function)[ \t]+$")
 _ASSIGNED_WITH = prepared(r",[ \t]*\w+[ \t]*:?=(?!=)")
+_WITH_OTHERS = prepared(r"\w[ \t]*,[ \t]*$")
+_PIECES = prepared(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^A-Za-z0-9]+")
 _JOINING = frozenset(("+", ".", "..", "\\", "&", "<>", "\n", "."))
 _PLURALS = ("passwords", "passwds", "secrets", "tokens", "keys", "passphrases")
 _VERBS = ("pass", "passes", "auth", "pw", "pin")
@@ -124,7 +125,11 @@ def _name_at(text: str, start: int, end: int) -> _Name | None:
     name = name.rpartition(":")[2] if not is_quoted else name
     is_plural = name[-1:] in "sS" and name.lower().endswith(_PLURALS)
     kind = known_kind(name[:-1] if is_plural else name)
-    if kind is None or kind == "session" or (name.lower() in _VERBS and not is_quoted and text[end : end + 3].lstrip()[:1] != "="):
+    if (
+        kind is None
+        or kind == "session"
+        or (name.lower() in _VERBS and not is_quoted and text[end : end + 3].lstrip()[:1] != "=")
+    ):
         return None
     return _Name(kind, name, first, end + is_quoted, is_quoted or is_atom, is_plural or kind == "credential")
 
@@ -147,6 +152,7 @@ class _Statement:
         before = text[max(0, name.start - 48) : name.start]
         self._is_copied = not name.is_quoted and bool(_COPYING.search(before))
         self._is_argument = name.is_quoted or self._is_copied
+        self._is_with_others = bool(_WITH_OTHERS.search(before))
         self._is_function = bool(_DEFINING.search(before))
 
     def secrets(self) -> Iterator[Found]:
@@ -170,11 +176,8 @@ class _Statement:
             yield from self._judged()
 
     @staticmethod
-    def _inner(token: object) -> tuple[int, int]:
-        for group in "abcdefgh":
-            if token.start(group) >= 0:  # type: ignore[attr-defined]
-                return token.span(group)  # type: ignore[attr-defined, no-any-return]
-        return (0, 0)
+    def _inner(token: re.Match[str]) -> tuple[int, int]:
+        return next(token.span(group) for group in "abcdefgh" if token.start(group) >= 0)
 
     def _read_text(self, start: int, inner: tuple[int, int], end: int) -> None:
         """Take a text as a piece of a value, unless it is a key, an index, or compared with something."""
@@ -201,19 +204,31 @@ class _Statement:
         if token in _CLOSING:
             return self._closes()
         if token in _TIES:
-            self._is_tied = True
-            return True
+            # An arrow with nothing around it leads to a method.
+            is_method = token == "->" and not self._text[place : place + 1].isspace()
+            self._is_tied = self._is_tied or not is_method
+            return self._is_tied
+        if token in "<>":
+            return self._reads_angle(token)
         if token == ",":
             return self._reads_comma(place)
         return token not in (";", "!") and token not in _COMPARED and (self._is_tied or token in "*&<>?|.%-\\")
+
+    def _reads_angle(self, token: str) -> bool:
+        """Read a bracket of a type, whose commas separate nothing else: `Dictionary<string, string>`."""
+        if token == "<" and self._before[-1:].isalnum():
+            self._calls.append("<")
+        elif token == ">" and self._calls[-1:] == ["<"]:
+            self._calls.pop()
+        return True
 
     def _reads_word(self, word: str, place: int) -> bool:
         low = word.lower()
         behind = self._text[place : place + 4].lstrip(" \t")
         if low in ("throw", "raise", "assert", "print", "import", "from", "where"):
             return False
-        is_field = behind[:1] == "=" and behind[:2] not in ("==", "=~") or (behind[:1] == ":" and behind[:2] not in ("::", ":="))
-        if is_field and self._before in _BEGINS and (self._is_tied or self._calls):
+        is_field = behind[:1] in ("=", ":") and behind[:2] not in ("==", "=~", "::", ":=")
+        if is_field and low != "$env" and self._before in _BEGINS and (self._is_tied or self._calls):
             self._own(word)
             return bool(self._calls) or self._is_argument
         if low in _TYING_WORDS:
@@ -263,9 +278,10 @@ class _Statement:
             self._is_loose, self._owner_counts = False, self._is_copied or not self._is_tied
             self._is_tied = True
             return True
-        is_one_of_two = not self._is_tied and bool(_ASSIGNED_WITH.match(self._text, place - 1))
         self._is_loose = False
-        return is_one_of_two
+        if self._is_tied:
+            return self._is_with_others
+        return bool(_ASSIGNED_WITH.match(self._text, place - 1))
 
     def _goes_on_below(self, place: int) -> bool:
         self._lines += 1
@@ -307,4 +323,10 @@ def is_plainly_one(kind: str, value: str) -> bool:
         return False
     if values.looks_random(value):
         return True
-    return kind not in ("key", "auth") and values.has_all_kinds(value) and values.is_told(value)
+    return kind not in ("key", "auth") and values.has_all_kinds(value) and values.is_told(value) and not _is_worded(value)
+
+
+def _is_worded(value: str) -> bool:
+    """Tell whether a text is words and numbers, as a name in a program is: `Min8Chars`, `token:User2`."""
+    pieces = _PIECES.findall(value)
+    return all(piece.isdigit() or (piece.isalpha() and len(piece) > 2) or piece in ":._-/" for piece in pieces)
