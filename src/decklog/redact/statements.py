@@ -23,18 +23,22 @@ _NAMED = Pattern(
     r"(?:[=:({,\[]|\|\||\?\?|\?:|//|->|<-|\n|(?:or|to|by|string|\[\]byte|text|varchar|char|default)\b)"
 )
 SIGN = (
-    rf"(?i){_STEM}[\w-]*(?:[\"'`]?[\])}}]{{1,2}}[ \t]*(?:[=:?|/.,)]|or\b)|[ \t]+[({{\[]|[({{\[][^\"'`\n]|,[ \t]*[\w\"']|[\"'`],[ \t]*\w"
-    r"|[\"'`][ \t]+to\b|\n[ \t]+[\"'`])"
+    rf"(?i){_STEM}[\w-]*(?:[\"'`]?[\])}}]{{1,2}}[ \t]*(?:[=:?|/.,)]|or\b)|[ \t]+[({{\[]|[({{\[][^\"'`\n]"
+    r"|,[ \t]*[\w\"']|[\"'`],[ \t]*\w|[\"'`][ \t]+to\b|\n[ \t]+[\"'`])"
 )
 _REACH = 280
 _MOST_LINES = 5
+_MOST_KNOWN = 4_096
+# So much is read of statements beside the length of the text itself.
+_FREE = 8_192
 _LONGEST_NAME = 64
 _NAME_CHARS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.$:/-"
 _NAME_BEHIND = prepared(r"[\w-]*")
 _QUOTE_AHEAD = prepared(r"[\"'`]|<<[~-]?\w|%q|\bq\{|\[\[")
 _TOKEN = prepared(
     r"(?P<line>\n\s*)|(?P<space>[ \t\r]+)"
-    r"|(?P<text>(?:\b[bBrRuUfFL@]{1,2}#*|@|N)?(?:\"\"\"(?P<a>(?:(?!\"\"\").){0,200})\"\"\"|\"(?P<b>[^\"\n]{0,256})\"|'(?P<c>[^'\n]{0,256})'"
+    r"|(?P<text>(?:\b[bBrRuUfFL@]{1,2}#*|@|N)?(?:\"\"\"(?P<a>(?:(?!\"\"\").){0,200})\"\"\""
+    r"|\"(?P<b>[^\"\n]{0,256})\"|'(?P<c>[^'\n]{0,256})'"
     r"|`(?P<d>[^`\n]{0,256})`)|<<[<~-]*[\"']?(?P<mark>[A-Z]+)[\"']?\n\s*(?P<e>\S+)\n\s*(?P=mark)"
     r"|%q[({\[](?P<f>[^\s)}\]]+)[)}\]]|\bqq?\{(?P<g>[^\s}]+)\}|\[\[(?P<h>[^\s\]]+)\]\])"
     r"|(?P<comment>(?:#|//)(?![ \t]*[\"'])[^\n]*|/\*.{0,80}?\*/)"
@@ -71,8 +75,8 @@ _VALUES = word_set(
 # Fields that say something about a secret.
 _ABOUT = word_set(
     """
-    name type id url uri host hostname description desc user username login email path format pattern regex example message label title
-    version region kind ref key file field column help placeholder scope issuer audience alg algorithm digest sha checksum commit
+    name type id url uri host hostname description desc user username login email path format pattern regex example message label
+    title version region kind ref key file field column help placeholder scope issuer audience alg algorithm digest sha checksum commit
     image repo project account client expires created updated at date time port mode status code class style href src
     """
 )
@@ -82,6 +86,7 @@ _DEFINING = prepared(r"(?:^|[\s(])(?:def|fn|func|fun|function)[ \t]+$")
 _ASSIGNED_WITH = prepared(r",[ \t]*\w+[ \t]*:?=(?!=)")
 _WITH_OTHERS = prepared(r"\w[ \t]*,[ \t]*$")
 _PIECES = prepared(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^A-Za-z0-9]+")
+_NAME_ENDS = ("key", "token", "secret", "password")
 _JOINING = frozenset(("+", ".", "..", "\\", "&", "<>", "\n", "."))
 _PLURALS = ("passwords", "passwds", "secrets", "tokens", "keys", "passphrases")
 _VERBS = ("pass", "passes", "auth", "pw", "pin")
@@ -102,14 +107,20 @@ class _Name(NamedTuple):
 def find(view: View) -> Iterator[Found]:
     """Find every text that a statement ties to a name which announces a secret."""
     text, data, position = view.text, view.data, 0
+    # Both last for one text: secrets must not linger in the process.
+    known: dict[tuple[str, str], bool] = {}
+    spent = 0
     while span := _NAMED.find(data, position):
         # A name may have two of the words in it.
         position = _NAME_BEHIND.match(text, span[0]).end()  # type: ignore[union-attr]
         if not _QUOTE_AHEAD.search(text, position, position + _REACH):
             continue
         name = _name_at(text, span[0], position)
-        if name is not None:
-            yield from _Statement(text, name).secrets()
+        # Names side by side would have the same text read again and again.
+        if name is not None and spent < _FREE + position:
+            statement = _Statement(text, name, known)
+            yield from statement.secrets()
+            spent += statement.length
 
 
 def _name_at(text: str, start: int, end: int) -> _Name | None:
@@ -137,8 +148,10 @@ def _name_at(text: str, start: int, end: int) -> _Name | None:
 class _Statement:
     """One statement, read from behind its name to its end."""
 
-    def __init__(self, text: str, name: _Name) -> None:
+    def __init__(self, text: str, name: _Name, known: dict[tuple[str, str], bool]) -> None:
         self._text = text
+        self._known = known
+        self.length = 0
         self._name = name
         self._owner_counts = True
         self._is_tied = False
@@ -160,11 +173,12 @@ class _Statement:
         place, limit = self._name.end, min(len(self._text), self._name.end + _REACH)
         while place < limit and (token := _TOKEN.match(self._text, place, limit)):
             place = token.end()
+            self.length = place - self._name.end
             kind = token.lastgroup or ""
             if kind in ("space", "comment"):
                 continue
             if kind == "text" or token["text"] is not None:
-                self._read_text(token.start("text"), self._inner(token), place)
+                self._read_text(self._inner(token), place)
                 self._before = "text"
                 continue
             if self._pieces and token[0].strip() not in _JOINING and kind != "line":
@@ -179,7 +193,7 @@ class _Statement:
     def _inner(token: re.Match[str]) -> tuple[int, int]:
         return next(token.span(group) for group in "abcdefgh" if token.start(group) >= 0)
 
-    def _read_text(self, start: int, inner: tuple[int, int], end: int) -> None:
+    def _read_text(self, inner: tuple[int, int], end: int) -> None:
         """Take a text as a piece of a value, unless it is a key, an index, or compared with something."""
         behind = self._text[end : end + 12].lstrip(" \t")
         if behind[:2] == "=>" or (behind[:1] == ":" and behind[:2] != "::" and self._before in ("{", ",", "\n", "(")):
@@ -302,10 +316,18 @@ class _Statement:
         if values.is_assembly_token(self._name.text, value):
             return
         is_one, self._is_loose = self._is_loose and self._could_be(value), False
-        if is_one or is_plainly_one(self._name.kind, value):
+        if is_one or self._is_plainly_one(value):
             for start, end in pieces:
                 if end > start:
                     yield Found(start, end, self._name.kind)
+
+    def _is_plainly_one(self, value: str) -> bool:
+        asked = (self._name.kind, value)
+        if asked not in self._known:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[asked] = is_plainly_one(*asked)
+        return self._known[asked]
 
     def _could_be(self, value: str) -> bool:
         head = Head(self._name.kind, self._name.text, "=", '"', 1, True, False, False, False, is_tight=False)
@@ -319,7 +341,7 @@ def is_plainly_one(kind: str, value: str) -> bool:
         return False
     if not values.is_jumble(value) and (values.is_harmless(value) or expressions.is_field_name(value)):
         return False
-    if values.is_place(value) or values.is_numbered_id(value) or (known_kind(value) and value[-3:].islower()):
+    if values.is_place(value) or values.is_numbered_id(value) or value.lower().endswith(_NAME_ENDS):
         return False
     if values.looks_random(value):
         return True

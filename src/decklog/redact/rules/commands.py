@@ -23,7 +23,8 @@ COMMANDS: tuple[Rule, ...] = (
         "command-secret",
         "user-secrets",
         r"[^\s\"'-][^\s\"']*",
-        keep=r"user-secrets[ \t]+set[ \t]+[\"']?[\w.:-]*(?i:key|secret|token|password|pwd|connectionstring)[\w.:-]*[\"']?[ \t]+[\"']?",
+        keep=r"user-secrets[ \t]+set[ \t]+[\"']?[\w.:-]*"
+        r"(?i:key|secret|token|password|pwd|connectionstring)[\w.:-]*[\"']?[ \t]+[\"']?",
     ),
     rule("command-password", "snmp", r"[^\s\"'-][^\s\"']*", keep=rf"snmp\w+\b{_QUIET}-[AXc][ \t]+[\"']?"),
     rule(
