@@ -11,7 +11,7 @@ from typing import NamedTuple
 from decklog.prepared import prepared
 from decklog.redact import expressions, values
 from decklog.redact.names import known_kind
-from decklog.redact.patterns.pattern import Pattern
+from decklog.redact.patterns.pattern import Pattern, Sign
 from decklog.redact.placeholders import word_set
 from decklog.redact.verdicts import Head, is_secret
 from decklog.redact.view import Found, View
@@ -34,6 +34,8 @@ _FREE = 8_192
 _LONGEST_NAME = 64
 _NAME_CHARS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.$:/-"
 _NAME_BEHIND = prepared(r"[\w-]*")
+# A text with a number or a sign in it: where there is none, no name need be looked at.
+_LITERAL = Sign(r"[\"'`][^\s\"'`]*[0-9!@#$^*+~][^\s\"'`]*[\"'`]|<<[<~-]*[\"']?[A-Z]+[\"']?\n|%q[({\[]|\bqq?\{|\[\[")
 _QUOTE_AHEAD = prepared(r"[\"'`]|<<[~-]?\w|%q|\bq\{|\[\[")
 _TOKEN = prepared(
     r"(?P<line>\n\s*)|(?P<space>[ \t\r]+)"
@@ -76,8 +78,8 @@ _VALUES = word_set(
 _ABOUT = word_set(
     """
     name type id url uri host hostname description desc user username login email path format pattern regex example message label
-    title version region kind ref key file field column help placeholder scope issuer audience alg algorithm digest sha checksum commit
-    image repo project account client expires created updated at date time port mode status code class style href src
+    title version region kind ref key file field column help placeholder scope issuer audience alg algorithm digest sha checksum
+    commit image repo project account client expires created updated at date time port mode status code class style href src
     """
 )
 _ASKED = prepared(r"(?i)(?:get|fetch|read|load|find|lookup|validate|check|verify|is|has|decode|parse|hash|use|with_?name)[_A-Z]?")
@@ -107,6 +109,8 @@ class _Name(NamedTuple):
 def find(view: View) -> Iterator[Found]:
     """Find every text that a statement ties to a name which announces a secret."""
     text, data, position = view.text, view.data, 0
+    if not _LITERAL.look(data):
+        return
     # Both last for one text: secrets must not linger in the process.
     known: dict[tuple[str, str], bool] = {}
     spent = 0
