@@ -109,7 +109,8 @@ class _Name(NamedTuple):
 def find(view: View) -> Iterator[Found]:
     """Find every text that a statement ties to a name which announces a secret."""
     text, data, position = view.text, view.data, 0
-    if not _LITERAL.look(data):
+    has_mark = '"' in text or "'" in text or "`" in text or "<<" in text or "{" in text or "[[" in text or "%q" in text
+    if not has_mark or not _LITERAL.look(data):
         return
     # Both last for one text: secrets must not linger in the process.
     known: dict[tuple[str, str], bool] = {}
