@@ -329,6 +329,8 @@ def _directs(low: str) -> bool:
         return True
     if "*" in low and (" * " in low or "\t*\t" in low) and low.rstrip()[-1] == "*":
         return True
+    if "obscure " in low or "user-secrets" in low:
+        return True
     return "net use" in low or "secret " in low or "enable " in low or "username " in low
 
 
@@ -433,7 +435,7 @@ def _has_place(text: str, low: str) -> bool:
         return True
     if "{" in text and any(map(text.__contains__, ("{SHA", "{SSHA", "{MD5}", "{SMD5}", "{CRYPT}"))):
         return True
-    if ("# " in text or "// " in text) and any(map(low.__contains__, ("passw", "pwd", "secret", "token", "api key"))):
+    if ("# " in text or "// " in text) and any(map(low.__contains__, ("passw", "pwd", "secret", "token", " key"))):
         return True
     if '" "' in text or " * " in text or "<key>" in text or ("*" in text and ("\t*" in text or '" *' in text or "  *" in text)):
         return True
