@@ -67,7 +67,6 @@ _TURNING = word_set(
     to_string mkdefault mkforce trimspace default byte utf8 crypt md5 unwrap_or orelse coalesce try
     """
 )
-_CONVERTING = word_set("new await return lib.mkdefault lib.mkforce mkdefault mkforce lambda")
 _VALUES = word_set(
     """
     value val default defaultvalue default_value default_factory unset data text raw plain hex bytes prod production dev
