@@ -55,6 +55,7 @@ _HEAD = Pattern(
     rf"|(?:{_ANY_QUOTE}?[\])]{{1,2}})?[ \t]+or[ \t]+{_ANY_QUOTE}"
     rf"|{_ANY_QUOTE}[ \t]+value[ \t]*=[ \t]*{_ANY_QUOTE}"
     rf"|{_ANY_QUOTE}\n\n"
+    rf"|{_ANY_QUOTE}[ \t]*\n\s*:\s*{_ANY_QUOTE}"
     rf"|[({{][ \t]*{_ANY_QUOTE}"
     r"|[ \t]+is[ \t:]+"
     r"|[ \t]+for[ \t]+[\w.@-]+[ \t]*:[ \t]*"
@@ -186,7 +187,8 @@ def find(view: View) -> Iterator[Found]:
 def _changed_to(view: View, head: Head, end: int) -> Iterator[Found]:
     """Find what a plan or a log turns a named value into: `password = "…" -> "…"`."""
     arrow = _ARROW.match(view.text, end) if head.quote or view.text[end : end + 1] == " " else None
-    if not arrow:
+    # Behind a comma the arrow is that of the next pair.
+    if not arrow or head.tie == ",":
         return
     start = arrow.end()
     last = _value_end(view, _reader(arrow[1]), start, min(len(view.data), start + _LONGEST_DOUBT))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from decklog.prepared import prepared
-from decklog.redact import assignments, expressions, phrases, statements, values
+from decklog.redact import assignments, expressions, lookalikes, phrases, statements, values
 from decklog.redact.patterns.first_bytes import beginning
 from decklog.redact.patterns.pattern import Pattern, Span
 from decklog.redact.rules.rule import Rule
@@ -28,6 +28,7 @@ _ESCAPED_QUOTE = prepared(r"'''[^'\s]+(?=')")
 _ROUND = prepared(r"1024|2048|4096|8192|\d+00")
 # What a test presses after it typed a password.
 _TYPED_KEY = prepared(r"\{\w+\}$")
+_IN_REPOSITORY = prepared(r"/(?:commits?|tree|blob|blame|raw|compare|-)/$")
 _SECOND_HOST = prepared(r"@[\w-]*[^\s\"'<>`@]*@(?=[\w-]+(?:\.[\w.-]+|:\d|/|$))")
 
 
@@ -105,6 +106,9 @@ class RuleSet:
         if rule.random and before == "_":
             # After an underscore, ids begin like this too; none of them mixes all three.
             return any(map(str.isupper, value)) and any(map(str.islower, value)) and any(map(str.isdigit, value))
+        if rule.name == "webhook" and _IN_REPOSITORY.search(text, first, secret[0]):
+            # A repository may be called so.
+            return False
         return rule.name != "url-password" or _is_url_password(text, first, *secret)
 
     def _is_known_real(self, known: dict[tuple[int, str], bool], index: int, secret: str) -> bool:
@@ -240,6 +244,8 @@ def is_real(rule: Rule, secret: str) -> bool:
         return False
     if rule.keep and (values.is_public(secret) or (rule.name == "directive-password" and values.is_path(secret))):
         return False
+    if rule.name == "passphrase":
+        return lookalikes.is_joined_phrase(secret)
     if rule.name == "client-key":
         return is_jumble or values.is_jumbled_key(secret)
     if rule.name == "api-key":

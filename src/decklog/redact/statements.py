@@ -24,7 +24,7 @@ _NAMED = Pattern(
 )
 SIGN = (
     rf"(?i){_STEM}[\w-]*(?:[\"'`]?[\])}}]{{1,2}}[ \t]*(?:[=:?|/.,)]|or\b)|[ \t]+[({{\[]|[({{\[][^\"'`\n]"
-    r"|,[ \t]*[\w\"']|[\"'`],[ \t]*\w|[\"'`][ \t]+to\b|\n[ \t]+[\"'`])"
+    r"|,[ \t]*[\w\"']|[\"'`],[ \t]*\w|[\"'`][ \t]+(?:to\b|->)|\n[ \t]+[\"'`])"
 )
 _REACH = 280
 _MOST_LINES = 5
@@ -200,7 +200,7 @@ class _Statement:
     def _read_text(self, inner: tuple[int, int], end: int) -> None:
         """Take a text as a piece of a value, unless it is a key, an index, or compared with something."""
         behind = self._text[end : end + 12].lstrip(" \t")
-        if behind[:2] == "=>" or (behind[:1] == ":" and behind[:2] != "::" and self._before in ("{", ",", "\n", "(")):
+        if behind[:2] in ("=>", "->") or (behind[:1] == ":" and behind[:2] != "::" and self._before in ("{", ",", "\n", "(")):
             self._own(self._text[inner[0] : inner[1]])
             return
         is_index = self._calls[-1:] == ["[]"] and behind[:1] == "]"

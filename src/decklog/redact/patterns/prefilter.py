@@ -209,7 +209,7 @@ def _has_place(text: str, low: str) -> bool:
         return True
     if "{" in text and any(map(text.__contains__, ("{SHA", "{SSHA", "{MD5}", "{SMD5}", "{CRYPT}"))):
         return True
-    if ("# " in text or "// " in text) and any(map(low.__contains__, ("passw", "pwd", "secret", "token", " key"))):
+    if ("# " in text or "// " in text) and any(map(low.__contains__, ("passw", "passphr", "pwd", "secret", "token", " key"))):
         return True
     if '" "' in text or " * " in text or "<key>" in text or ("*" in text and ("\t*" in text or '" *' in text or "  *" in text)):
         return True

@@ -62,7 +62,7 @@ NAMES = {
 COMMANDS = (
     *("curl", "wget", "http", "xh ", "mysql", "maria", "redis", "mongo", "sqlcmd", "sqlplus", "bcp", "login"),
     *("ldap", "zip", "7z", "smb", "rpcclient", "mount", "securestring", "sudo -s", "chpasswd"),
-    *("rclone", "htpasswd"),
+    *("rclone", "htpasswd", "oathtool"),
     *("lftp", "twine", "snmp", "ssh-keygen", "etcdctl", "cqlsh", "winexe", "ipmitool", "isql", "exec"),
     *("rdesktop", "psexec", "winrm", "hydra", "mosquitto", "useradd", "vault", "usermod", "rar ", "openssl", "ncftp"),
 )
@@ -98,6 +98,8 @@ CALLS = (
     "simplecrypto(",
     "cookie",
     "jwt.",
+    *("otp(", "otp.", "authenticator.", "unhexlify(", "fromhex(", "newcipher(", "secretbox(", "poly1305(", "symmetrickey("),
+    *("aes.new(", "des.new(", "des3.new(", "fish.new(", "arc4.new("),
     "hmac",
 )
 # What comes before a password or a token with a number in it: in commands, devices' settings and calls, and where a person

@@ -70,6 +70,7 @@ COMMANDS: tuple[Rule, ...] = (
         r"[^\s\"'-][^\s\"']*",
         keep=rf"(?:mysql|mysqldump|mysqladmin|mysqlimport|mariadb)\b{_QUIET}-p[\"']?",
     ),
+    rule("command-password", "mysqladmin", r"[^\s\"'-][^\s\"']*", keep=rf"mysqladmin\b(?:{_QUIET}|[ \t]+)password[ \t]+[\"']?"),
     rule(
         "command-password",
         "redis",
