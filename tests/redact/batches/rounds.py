@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.redact.batches.drawing import ALNUM, BASE64, HEX, LOWER, Case, Shape, chars
 
-ROUNDS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+ROUNDS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh")
 _HERE = Path(__file__).parent / "own"
 _WORDS = (_HERE / "words.txt").read_text(encoding="utf-8").split()
 _BASE32 = string.ascii_uppercase + "234567"

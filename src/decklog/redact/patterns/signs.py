@@ -98,7 +98,18 @@ CALLS = (
     "simplecrypto(",
     "cookie",
     "jwt.",
-    *("otp(", "otp.", "authenticator.", "unhexlify(", "fromhex(", "newcipher(", "secretbox(", "poly1305(", "symmetrickey("),
+    *(
+        "otp(",
+        "otp.",
+        "otp::",
+        "authenticator.",
+        "unhexlify(",
+        "fromhex(",
+        "newcipher(",
+        "secretbox(",
+        "poly1305(",
+        "symmetrickey(",
+    ),
     *("aes.new(", "des.new(", "des3.new(", "fish.new(", "arc4.new("),
     "hmac",
 )
@@ -106,6 +117,7 @@ CALLS = (
 # tells one. Most of them are asked for only where the part stands that several share.
 _GIVING_TEXT = """
     sqlldr bundle cracked unseal unlock radius tacacs secrets setuser zugangsdaten
+    einmalcode einmal-code tigungscode verificatiecode weryfikacyjny wiederherstellungscode license licence
     clave senha kennwort adgangskode sifre jelszo nenosiri parola pasahitz pasvorto accounts geheimzahl
     lozinka zaporka salasana tunnussana contrasena chiave chararray community com2sec createuser raddb -secrets
 """
@@ -113,6 +125,8 @@ GIVING = (
     *_GIVING_TEXT.split(),
     *("token ", "_key ", ".key ", "-key ", '"keys', "logged in as"),
     *("rman ", "exp ", "imp ", " on >", "sign in", "ssh in", "otp is", "pin ", "pin's", "pw's", "kata ", "code secret"),
+    *("digo de ", "digos de ", "code de ", "codes de ", "codice di ", "-macopt", "fernet key", "aes key", "cipher key"),
+    *("encryption key", "private key", "hmac key", "secret::encoded", "-password "),
 )
 GIVING_WITH = (
     (

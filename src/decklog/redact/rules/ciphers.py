@@ -27,6 +27,21 @@ CIPHERS: tuple[Rule, ...] = (
         rf"(?:[\w.]{{1,24}},|[a-z]+:)?[ \t]*{_TURNED}b?[\"']",
         until=r"[\"']",
     ),
+    rule(
+        "signing-secret",
+        "::new",
+        _ENCODED,
+        keep=rf"(?:Aes\w{{1,16}}|X?ChaCha20\w{{0,12}}|Hmac(?:::)?<\w{{1,16}}>)::new\w{{0,16}}\([ \t]*&?{_TURNED}[\"']",
+        until=r"[\"']",
+    ),
+    rule(
+        "signing-secret",
+        "openssl_encrypt openssl_decrypt",
+        r"[^\"'\n]{8,}",
+        keep=rf"openssl_(?:en|de)crypt\([^,\n]{{1,80}},[ \t]*[\"'][\w-]{{1,32}}[\"'],[ \t]*(?:{_TURNED})?[\"']",
+        until=r"[\"']",
+    ),
+    rule("command-password", "-macopt", r"[^\s\"']{8,}", keep=r"-macopt[ \t]+[\"']?(?:hex)?key:", glued=True),
     rule("signing-secret", "newcipher", r"[^\"`\n]{16,}", keep=r"\.NewCipher\(\[\]byte\([\"`]", until=r"[\"`]", glued=True),
     rule(
         "command-password",
@@ -42,10 +57,10 @@ CIPHERS: tuple[Rule, ...] = (
     ),
     rule(
         "otp-seed",
-        "totp hotp authenticator",
+        "totp hotp authenticator secret::encoded",
         _BASE32,
-        keep=r"(?i:(?:[th]otp(?:(?:\.|::)(?:new|now|at|verify|generate(?:_?code)?|of|parse))?"
-        r"|authenticator\.(?:generate|check|verify))\([ \t]*b?[\"'])",
+        keep=r"(?i:(?:[th]otp(?:(?:\.|::)(?:new|now|at|verify|create|generate(?:_?code)?|of|parse))?"
+        r"|authenticator\.(?:generate|check|verify)|Secret::Encoded)\([ \t]*b?[\"'])",
         until=r"[\"']",
     ),
     rule(

@@ -241,6 +241,13 @@ DEVICES: tuple[Rule, ...] = (
         keep=r"\b(?:auth[ \t]+(?:md5|sha(?:-?\d{3})?)|priv[ \t]+(?:3?des|aes(?:[ \t-]?(?:128|192|256))?))[ \t]+[\"']?",
         odd=True,
     ),
+    rule(
+        "directive-password",
+        "authentication-password privacy-password",
+        r"[^\s\"';]{8,}",
+        keep=r"(?:authentication|privacy)-password[ \t]+[\"']?",
+        odd=True,
+    ),
     rule("directive-password", "auth-pass", _BARE, keep=r"sentinel[ \t]+auth-pass[ \t]+\S+[ \t]+[\"']?"),
     rule(
         "directive-password",

@@ -152,6 +152,8 @@ def is_said(_text: str, _start: int, value: str) -> bool:
         return False
     if values.is_told_plainly(value) or lookalikes.is_signed(value) or lookalikes.is_hyphened(value):
         return True
+    if lookalikes.is_joined_phrase(value):
+        return True
     return value[0].isupper() and lookalikes.is_counted(value)
 
 

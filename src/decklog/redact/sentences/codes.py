@@ -9,7 +9,9 @@ from decklog.redact.patterns.pattern import Span
 _SEED = prepared(r"(?i)[a-z2-7]{16,}=*")
 _HEX_SHARE = prepared(r"[0-9a-f]{32,66}")
 # What lies between two codes of a list, on one line or on two.
-_BETWEEN = prepared(r"[\"'`]?(?:[,;/|]?[ \t]+(?:(?:and|or)[ \t]+)?|[,;]?[ \t]*\n[ \t]*)(?:(?:\d{1,2}[.):]|[-*•])[ \t]+)?[\"'`]?")
+_BETWEEN = prepared(
+    r"[\"'`]?(?:[ \t]*[,;/|]?[ \t]+(?:(?:and|or)[ \t]+)?|[,;]?[ \t]*\n[ \t]*)(?:(?:\d{1,2}[.):]|[-*•])[ \t]+)?[\"'`]?"
+)
 _MOST_ITEMS = 64
 
 

@@ -13,19 +13,20 @@ _LONGEST_WORD = 80
 _OWNERS = "the|my|your|our|his|her|their"
 _ENDS_SENTENCE = r"(?:[ \t]*[.,;!?)\n]|[ \t]+(?:and|for|to|but|on|in|at|of|until|then|when|now)\b|[ \t]*$)"
 _COMMENTS = Pattern(
-    r"(?i)[\"']\.toCharArray|[\"'](?:,[ \t]*[\"'][\w-]{1,12}[\"'])?[)\];, \t]*(?:\.\w+\(\)[)\];, \t]*)?"
+    r"(?i)[\"']\.toCharArray|[\"'](?:,[ \t]*[\"'][\w-]{1,12}[\"'])?[)\];,!? \t]*(?:\.\w+\(\)[)\];, \t]*)?"
     r"(?:#|//|--|/\*)[ \t]*(?:[a-z0-9-]{1,16},?[ \t]){0,3}"
     r"(?:password|passwd|passphrase|pwd|secret|token"
     r"|(?:api|master|signing|encryption|aes|aes-?\d{3}|hmac|cipher|private|access|session) key)\b"
-    r"|[!-~],?[ \t]+(?:that|it|this|which)(?:'s|[ \t]+(?:is|was))[ \t]+(?:(?:the|my|your|our|his|her|their|an?|old|new)[ \t]+)"
+    r"|[!-~],?[ \t]+(?:<-{1,2}[ \t]+)?(?:that|it|this|which)(?:'s|[ \t]+(?:is|was))[ \t]+"
+    r"(?:(?:the|my|your|our|his|her|their|an?|old|new)[ \t]+)"
     r"(?:[a-z]+[ \t]+){0,2}(?:password|passphrase|pwd|pw)\b|[!-~][ \t]+as[ \t]+(?:(?:the|my|your|our|its|his|her|their"
     r"|a|new|root|admin|db|default|temporary|initial)[ \t]+){0,3}"
     rf"(?:password|passphrase|passcode|passwd|pwd|pw){_ENDS_SENTENCE}"
-    rf"|[!-~][ \t]+(?:is|was)[ \t]+(?:{_OWNERS})[ \t]+(?:[a-z]+[ \t]+){{0,2}}"
+    rf"|[!-~][ \t]+(?:is|was|(?:should|must|will|used[ \t]to)[ \t]be)[ \t]+(?:{_OWNERS})[ \t]+(?:[a-z]+[ \t]+){{0,2}}"
     rf"(?:password|passphrase|passcode|passwd|pwd|pw){_ENDS_SENTENCE}"
 )
 SIGN = _COMMENTS.source
-_SAID_BEHIND = prepared(r"(?i)[ \t]+(?:as|is|was)[ \t]|,?[ \t]+(?:that|it|this|which)\b")
+_SAID_BEHIND = prepared(r"(?i)[ \t]+(?:as|is|was|should|must|will|used)[ \t]|,?[ \t]+(?:<-{1,2}[ \t]+)?(?:that|it|this|which)\b")
 _QUOTED_BEFORE = prepared(r"[\"'`]([^\"'`\n]{8,64})[\"'`]$")
 _STRING = prepared(r"(\w[ \t]*(?::|=>?)[ \t]*)?([\"'])([^\"'\n]*)\2")
 _LISTING = prepared(r"[^\n\"']{0,24}?(?:#|//|--|/\*)[ \t]*([a-zA-Z][\w ,-]{4,80})")

@@ -19,7 +19,7 @@ ANNOUNCING = (
     r"|config:get|config get|-field|private[ _-]key|master[ _-]key|contrase\xf1a|mot de passe|senha|wachtwoord|kennwort"
     r"|passwort"
     r"|(?:db|user|root|admin)_password|(?:api|access|auth)_token|(?:api|client)_secret|secret_key|initial-password"
-    r"|unseal|recovery code"
+    r"|unseal|recovery code|codes? de (?:secours|r[\xe9e]cup)|wiederherstellungscode|c[\xf3o]digos de (?:recuper|respaldo)"
 )
 _LABELS = (":", "：", " is", " are", "=")
 _CODE = frozenset("(){}=<>[]")

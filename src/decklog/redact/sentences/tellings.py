@@ -50,9 +50,13 @@ _QUOTED_WORDS = (
 )
 _AUTHENTICATOR = (
     r"(?:authenticator|2fa|mfa|t?otp|two[- ]factor)(?: app)?(?: (?:setup|secret|manual|entry|shared|enrol?lment)){0,3} "
-    r"(?:key|seed|secret)|(?:setup|manual entry|enrol?lment) key"
+    r"(?:key|seed|secret)|(?:setup|manual entry|enrol?lment) key|authenticator(?: app)?"
 )
 _OF = r"for|of|on|to|at|from|de|du|des|del|della|der|f?r|da|do|para|voor|pour|van|til|zu"
+_FOREIGN_CODES = (
+    r"einmal-?code|best[\xe4a]tigungscode|c[\xf3o]digo de (?:verificaci[\xf3o]n|acceso|seguridad)|code de (?:v[\xe9e]rification"
+    r"|s[\xe9e]curit[\xe9e]|confirmation)|codice di (?:verifica|sicurezza|accesso)|verificatiecode|kod weryfikacyjny"
+)
 # First what is the longer of two openings at one place.
 _CODES: tuple[Telling, ...] = (
     Telling(
@@ -72,11 +76,41 @@ _CODES: tuple[Telling, ...] = (
     ),
     Telling(
         "license-key",
-        r"(?:licen[cs]e|product|activation|registration)(?: key| code|-key|_key)",
+        r"(?:licen[cs]e|product|activation|registration)(?: key| code|-key|_key)|licen[cs]e",
         " \t:=(",
         r"(?:[ \t]*[( ][^\n:=\"']{1,60}?)?(?:[ \t]*[:=]|[ \t]+(?:is|was))[ \t]*[\"'`]?"
         r"([A-Z0-9]{4,8}(?:-[A-Z0-9]{4,8}){2,7})(?:[^\w-]|$)",
         codes.is_licence,
+    ),
+    Telling(
+        "encryption-key",
+        r"(?:fernet|aes(?:-?\d{3})?|hmac|cipher|encryption|private) key",
+        " \t:=",
+        r"(?:[ \t]+(?:for|of|on|to)[ \t][^\n:=\"']{1,48}?)?(?:[ \t]*[:=]|[ \t]+(?:is|was))[ \t]*[\"'`]?([\w+/=-]{32,90})",
+        codes.is_share,
+    ),
+    Telling(
+        "code",
+        _FOREIGN_CODES,
+        " \t:=",
+        r"(?:[ \t][^\n:=\"'\d]{1,40}?)?(?:[ \t]*[:=]|[ \t]+(?:est|ist|war|lautet|es|\xe8|is|to))[ \t]*[\"'`]?"
+        r"(\d{4,8})(?:[^\w.:/-]|\.(?:\s|$)|$)",
+        checks.is_any,
+    ),
+    Telling(
+        "code",
+        rf"(?:{_PLACES}|{_LOCKS}|one[ -]time)[ _-](?:pass)?codes?",
+        " \t:=",
+        rf"(?:(?:[ \t](?:[^\n:=\"'\d]|2-?(?:fa|step|sv)){{1,60}})?[ \t]*[:=]|[ \t]+(?:is|was))?[ \t]*{_QUOTE}"
+        r"(\d{4,10}#?|[\w.!-]{6,40})(?:[^\w:/-]|$)",
+        checks.is_code,
+    ),
+    Telling(
+        "code",
+        rf"(?:{_PLACES}|{_LOCKS}|one[ -]time)[ _-](?:pass)?codes?",
+        " \t",
+        rf"(?:[ \t]+[a-z']{{1,12}}){{1,6}}[ \t]+(?:is|was|are)[ \t]+{_QUOTE}(\d{{4,10}}#?|[\w-]{{6,40}})(?:[^\w:/-]|$)",
+        checks.is_number,
     ),
 )
 TELLINGS: tuple[Telling, ...] = (
@@ -142,7 +176,7 @@ TELLINGS: tuple[Telling, ...] = (
         r"pin",
         " \tc",
         rf"(?:[ -]?code)?[ \t]+(?:{_OF})[ \t][^\n:=\"'\d]{{1,40}}?(?:[ \t]*[:=]|[ \t](?:is|was"
-        rf"|being))[ \t]*{_QUOTE}(\d{{4,8}})(?:[^\w.:/-]|\.(?:\s|$)|$)",
+        rf"|being|\xe8|est|ist|lautet|es))[ \t]*{_QUOTE}(\d{{4,8}})(?:[^\w.:/-]|\.(?:\s|$)|$)",
         checks.is_any,
     ),
     Telling(
@@ -289,21 +323,6 @@ TELLINGS: tuple[Telling, ...] = (
     ),
     Telling(
         "code",
-        rf"(?:{_PLACES}|{_LOCKS}|one[ -]time)[ _-](?:pass)?codes?",
-        " \t:=",
-        rf"(?:(?:[ \t](?:[^\n:=\"'\d]|2-?(?:fa|step|sv)){{1,60}})?[ \t]*[:=]|[ \t]+(?:is|was))?[ \t]*{_QUOTE}"
-        r"(\d{4,10}#?|[\w.!-]{6,40})(?:[^\w:/-]|$)",
-        checks.is_code,
-    ),
-    Telling(
-        "code",
-        rf"(?:{_PLACES}|{_LOCKS}|one[ -]time)[ _-](?:pass)?codes?",
-        " \t",
-        rf"(?:[ \t]+[a-z']{{1,12}}){{1,6}}[ \t]+(?:is|was|are)[ \t]+{_QUOTE}(\d{{4,10}}#?|[\w-]{{6,40}})(?:[^\w:/-]|$)",
-        checks.is_number,
-    ),
-    Telling(
-        "code",
         "otp|totp|one[ -]time password",
         " \t:=",
         rf"(?:[ \t]*[:=]|[ \t]+(?:is|was))[ \t]*{_QUOTE}(\d{{6,8}})(?:[^\w.:/-]|\.(?:\s|$)|$)",
@@ -343,8 +362,8 @@ TELLINGS: tuple[Telling, ...] = (
         "token",
         _KEYS,
         " \t(,",
-        r"[ \t]*[(,][ \t]*(?:the[ \t]+)?(?:old|previous|former|last|current|new)(?:[ \t]+(?:one|key|token|secret|value))?"
-        r"(?:[ \t]*[:=]|[ \t]+(?:is|was))[ \t]*[\"'`]?([\w.~+/=-]{16,})",
+        r"[ \t]*[(,][ \t]*(?:(?:the[ \t]+)?(?:old|previous|former|last|current|new)(?:[ \t]+(?:one|key|token|secret|value))?"
+        r"(?:[ \t]*[:=]|[ \t]+(?:is|was))|(?:was|formerly|previously)[ \t]*:?)[ \t]*[\"'`]?([\w.~+/=-]{16,})",
         checks.is_former_key,
     ),
     Telling(
