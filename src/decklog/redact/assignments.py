@@ -38,7 +38,7 @@ _HEAD = Pattern(
     rf"|(?:^|[ \t])(?:-b|--cookie)[ \t=]*{_ANY_QUOTE}?[A-Za-z_][\w.%-]*=\S"
     rf"|[\w.$@-]*?{_NAME_STEM}[\w.-]*"
     rf"(?:(?:[ \t]*(?::[ \t]*{_TYPE}|\{{[\w; ]*\}})[ \t]*(?:=|by[ \t]+lazy[ \t]*\{{)[ \t]*[bfru@]{{0,2}}{_ANY_QUOTE}"
-    rf"|{_ANY_QUOTE}?:?(?:[ \t]*,\s*|[ \t]*\n[ \t]*){_ANY_QUOTE}?value{_ANY_QUOTE}?[ \t]*:[ \t]*{_ANY_QUOTE}?"
+    rf"|{_ANY_QUOTE}?:?(?:[ \t]*,\s*|[ \t]*\n[ \t]*){_ANY_QUOTE}?(?:use)?value{_ANY_QUOTE}?[ \t]*:[ \t]*{_ANY_QUOTE}?"
     rf"|{_ANY_QUOTE}[ \t]*\{{(?:\s*\w+[ \t]*=[ \t]*(?:\w+|\"[^\"\n]*\"))*\s*default[ \t]*=[ \t]*{_ANY_QUOTE}"
     rf"|[ \t]*=[ \t]*[\w.]{{1,40}}\([ \t]*{_ANY_QUOTE}[\w.-]{{1,64}}{_ANY_QUOTE}[ \t]*,[ \t]*default[ \t]*=[ \t]*{_ANY_QUOTE}"
     r"|:\s*[|>][+-]?\n[ \t]+"
@@ -47,13 +47,15 @@ _HEAD = Pattern(
     rf"|[ \t]*[:=]?=?[ \t]*%s\s?{_ANY_QUOTE}[ \t,]+{_ANY_QUOTE}"
     rf"|[ \t]*:?=[ \t]*(?:new[ \t]+)?[\w.\[\]]{{1,40}}\([ \t]*[bfru]{{0,2}}{_ANY_QUOTE}"
     rf"|{_ANY_QUOTE}?[\])*]{{0,2}}[ \t]*(?:<{{1,2}}-|:{{1,3}}=|\?=|=>|={{1,3}}|:\*{{0,2}}|\|\|=?|\?\?=?|//=)"
-    rf"(?:\s*(?:string\(\d+\)[ \t]*|\(\n\s*|<<|!(?:sub|base64|unsafe|binary|str)[ \t]+)?[bfrun@$]{{0,2}}{_ANY_QUOTE}{{1,3}}"
+    rf"(?:\s*(?:string\(\d+\)[ \t]*|\(\n\s*|<<|!{{1,2}}(?:sub|base64|unsafe|binary|str)[ \t]+)?"
+    rf"[bfrun@$]{{0,2}}{_ANY_QUOTE}{{1,3}}"
     r"|[ \t]*(?:(?:!!|&)\w+[ \t]+)?)"
     rf"|{_ANY_QUOTE}[ \t]*,[ \t]*(?:(?:value|default)[ \t]*[=:][ \t]*)?{_ANY_QUOTE}"
     rf"|[ \t]+(?:(?:is|was|to)[ \t:]+)?{_ANY_QUOTE}"
     rf"|(?:{_ANY_QUOTE}?[\])]{{1,2}})?[ \t]+or[ \t]+{_ANY_QUOTE}"
     rf"|{_ANY_QUOTE}[ \t]+value[ \t]*=[ \t]*{_ANY_QUOTE}"
     rf"|{_ANY_QUOTE}\n\n"
+    rf"|{_ANY_QUOTE}[ \t]*\n\s*:\s*{_ANY_QUOTE}"
     rf"|[({{][ \t]*{_ANY_QUOTE}"
     r"|[ \t]+is[ \t:]+"
     r"|[ \t]+for[ \t]+[\w.@-]+[ \t]*:[ \t]*"
@@ -185,7 +187,8 @@ def find(view: View) -> Iterator[Found]:
 def _changed_to(view: View, head: Head, end: int) -> Iterator[Found]:
     """Find what a plan or a log turns a named value into: `password = "…" -> "…"`."""
     arrow = _ARROW.match(view.text, end) if head.quote or view.text[end : end + 1] == " " else None
-    if not arrow:
+    # Behind a comma the arrow is that of the next pair.
+    if not arrow or head.tie == ",":
         return
     start = arrow.end()
     last = _value_end(view, _reader(arrow[1]), start, min(len(view.data), start + _LONGEST_DOUBT))
@@ -385,6 +388,9 @@ def _judge(head: Head, value: str, after: str, starts_line: bool, field: str) ->
         is_line = starts_line and after[:1] in ("", "\n", "\r")
         whole, value = value, _of_field(field, value) if field else _trimmed(head, value, is_line=is_line)
         after = (whole[len(value) :] + after)[:3]
+    if value[:1] == "," and _NEXT_IN_LINE.match(value):
+        # Nothing was given, and the next field begins.
+        return _Verdict()
     if value and is_secret(head, value, after, starts_line=starts_line, is_field=bool(field)):
         return _Verdict(len(value), head.kind)
     return _Verdict()

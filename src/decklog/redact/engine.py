@@ -4,7 +4,15 @@ from collections.abc import Collection, Iterator
 from operator import itemgetter
 
 from decklog.redact import encoded, line_wraps
-from decklog.redact.finder import SIGNS, TOLD_NUMBER, find_all, find_as_written, find_joined, find_marked
+from decklog.redact.finder import (
+    SIGNS,
+    STATEMENTS_NUMBER,
+    TOLD_NUMBER,
+    find_all,
+    find_as_written,
+    find_joined,
+    find_marked,
+)
 from decklog.redact.patterns import prefilter
 from decklog.redact.patterns.pattern import Pattern
 from decklog.redact.patterns.presence import Look, Presence
@@ -27,7 +35,7 @@ _EVERY = range(len(SIGNS) + 2)
 _EACH = dict(enumerate((*SIGNS, encoded.SIGN, _WRITTEN.source)))
 # Those that are found in a long word, and those that are found among any words.
 _IN_RUNS = ((0,), (1, _ENCODED_NUMBER))
-_IN_WORDS = ((2,), (3, TOLD_NUMBER), (5, _WRITTEN_NUMBER))
+_IN_WORDS = ((2,), (3, TOLD_NUMBER, STATEMENTS_NUMBER), (5, _WRITTEN_NUMBER))
 # The shortest token has so many characters and no blank; a password in an address may be shorter, but has a sign of its own.
 _AS_RUNS = bytes(32 if byte in b"\t\n\f\r " else 97 for byte in range(256))
 _RUN = b"a" * prefilter.SHORTEST_TOKEN

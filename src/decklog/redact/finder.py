@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from decklog.prepared import prepared
-from decklog.redact import assignments, expressions, phrases, values
+from decklog.redact import assignments, expressions, lookalikes, phrases, statements, values
 from decklog.redact.patterns.first_bytes import beginning
 from decklog.redact.patterns.pattern import Pattern, Span
 from decklog.redact.rules.rule import Rule
@@ -28,6 +28,7 @@ _ESCAPED_QUOTE = prepared(r"'''[^'\s]+(?=')")
 _ROUND = prepared(r"1024|2048|4096|8192|\d+00")
 # What a test presses after it typed a password.
 _TYPED_KEY = prepared(r"\{\w+\}$")
+_IN_REPOSITORY = prepared(r"/(?:commits?|tree|blob|blame|raw|compare|-)/$")
 _SECOND_HOST = prepared(r"@[\w-]*[^\s\"'<>`@]*@(?=[\w-]+(?:\.[\w.-]+|:\d|/|$))")
 
 
@@ -96,12 +97,18 @@ class RuleSet:
         if not self._is_known_real(known, index, value):
             return False
         before = text[first - 1 : first]
+        if rule.name == "google-recaptcha-key" and "site" in text[max(0, first - 24) : first].lower():
+            # Both keys of a site look alike, and every visitor is given this one.
+            return False
         if rule.random and before == "+":
             # In the middle of base64, where any beginning turns up.
             return False
         if rule.random and before == "_":
             # After an underscore, ids begin like this too; none of them mixes all three.
             return any(map(str.isupper, value)) and any(map(str.islower, value)) and any(map(str.isdigit, value))
+        if rule.name == "webhook" and _IN_REPOSITORY.search(text, first, secret[0]):
+            # A repository may be called so.
+            return False
         return rule.name != "url-password" or _is_url_password(text, first, *secret)
 
     def _is_known_real(self, known: dict[tuple[int, str], bool], index: int, secret: str) -> bool:
@@ -237,6 +244,8 @@ def is_real(rule: Rule, secret: str) -> bool:
         return False
     if rule.keep and (values.is_public(secret) or (rule.name == "directive-password" and values.is_path(secret))):
         return False
+    if rule.name == "passphrase":
+        return lookalikes.is_joined_phrase(secret)
     if rule.name == "client-key":
         return is_jumble or values.is_jumbled_key(secret)
     if rule.name == "api-key":
@@ -267,9 +276,10 @@ _MARKED = (_Family(_PREFIXED.sign, _PREFIXED.find), _Family(_SHAPED.sign, _SHAPE
 # Given away by their surroundings, across a line break too.
 _JOINED = (_Family(_PLACED.sign, _PLACED.find), _Family(assignments.SIGN, assignments.find), _Family(told.SIGN, told.find))
 # An argument of a program stands in one line.
-_FAMILIES = (*_MARKED, *_JOINED, _Family(_TOOLS.sign, _TOOLS.find))
+_FAMILIES = (*_MARKED, *_JOINED, _Family(_TOOLS.sign, _TOOLS.find), _Family(statements.SIGN, statements.find))
 FINDERS = tuple(family.find for family in _FAMILIES)
 SIGNS = tuple(family.sign for family in _FAMILIES)
+STATEMENTS_NUMBER = len(SIGNS) - 1
 TOLD_NUMBER = SIGNS.index(told.SIGN)
 _EVERY = range(len(_FAMILIES))
 

@@ -17,6 +17,7 @@ _ASKING_NAME = prepared(
     r"(?i)(?:\w*[._-])?(?:forgot(?:ten)?|reset|show|hide|enter|invalid|wrong|missing|incorrect|lost|remember|change|update|no|weak"
     r"|repeat|retype|your|choose|create|expired|toggle|recover)[._-]?(?:your|my|the|old|new)?[._-]?(?:pass|token|secret|(?:api)?[._-]?key)"
 )
+_TOP_NAMES = word_set("com org net www app dev config name file path key")
 _ROOTS = word_set(
     """
     run etc var usr home opt tmp srv mnt root app apps dev proc sys lib bin data config conf certs ssl api users user
@@ -97,6 +98,16 @@ def is_worded(value: str) -> bool:
         return len({part.istitle() for part in parts}) == 2 and not any(part.lower() in BENIGN_WORDS for part in parts)
     little = {"on", "the", "of", "in", "my", "is", "and", "a", "over", "under", "our", "with", "you", "are", "we", "at"}
     return bool(little.intersection(parts)) and not any(part in BENIGN_WORDS for part in parts if part not in little)
+
+
+def is_joined_phrase(value: str) -> bool:
+    """Tell whether four words or more are joined by one sign, and are no name of a package, a field or a file."""
+    parts = _JOINS.split(value)
+    if len(parts) < 4 or len({sign for sign in value if not sign.isalpha()}) != 1 or not value.islower():
+        return False
+    if not all(part.isalpha() and 2 < len(part) < 13 for part in parts) or len(set(parts)) < len(parts):
+        return False
+    return BENIGN_WORDS.isdisjoint(parts) and STOP_WORDS.isdisjoint(parts) and _TOP_NAMES.isdisjoint((parts[0], parts[-1]))
 
 
 def is_leet(value: str) -> bool:

@@ -58,7 +58,7 @@ _PASSING_BY = (
 )
 _KEY_OWNERS = word_set(
     """
-    api access secret private encryption encrypt decryption signing sign master account storage auth
+    api access secret private encryption encrypt decryption signing sign master account auth
     authentication deploy deployment ssh service admin shared app application subscription consumer session
     server license integration write ingest functions function maps sas hmac jwt webhook bot root crypto
     cipher aes rsa gpg pgp wallet security client openai anthropic claude aws google gcp azure stripe
@@ -73,12 +73,12 @@ _PLAIN_KEYS = word_set(
     """
     apikey secretkey privatekey accesskey authkey signingkey encryptionkey masterkey accountkey sharedkey
     sharedaccesskey subscriptionkey sshkey deploykey appkey servicekey serverkey consumerkey secretaccesskey
-    jwtkey sessionkey storagekey
+    jwtkey sessionkey
     """
 )
 _PUBLIC = word_set(
     """
-    public pub publishable primary foreign partition sort cache idempotency dedupe dedup deduplication unique
+    site public pub publishable primary foreign partition sort cache idempotency dedupe dedup deduplication unique
     lookup row composite shard natural surrogate candidate translation message locale i18n metric label
     tag event feature flag option map dict group order range join index socket websocket
     """
@@ -86,6 +86,8 @@ _PUBLIC = word_set(
 _CODE_OWNERS = word_set(
     "unlock access door gate alarm safe entry pin recovery backup rescue activation puk pairing invite otp mfa"
 )
+# What a chart or a manifest is told the name of.
+_SECRETS_BY_NAME = word_set("existing pull")
 _PAT_OWNERS = word_set(
     """
     github gh gitlab gl azure devops ado personal git bitbucket docker hub snowflake databricks
@@ -157,6 +159,8 @@ def _password(last: str, before: str) -> str | None:
 
 
 def _secret(last: str, before: str) -> str | None:
+    if last == "secret" and before in _SECRETS_BY_NAME:
+        return None
     if last.endswith("secret") or (last == "seed" and before in ("otp", "totp", "mfa", "secret", "wallet")):
         return "secret"
     if last in ("credential", "credentials", "creds", "cred") or (last == "pepper" and before):
@@ -187,7 +191,8 @@ def _key(last: str, before: str) -> str | None:
         return "api-key"
     if last == "key" and before in _KEY_OWNERS:
         return "api-key"
-    if last == "key" and before and before not in _PUBLIC:
+    if last == "storagekey" or (last == "key" and before and before not in _PUBLIC):
+        # A browser's storage has keys that are names: only what is random is one of a cloud's.
         return "key"
     if (last == "salt" and before) or last == "wif" or (last == "keys" and before in _KEY_OWNERS):
         return "key"

@@ -68,7 +68,12 @@ def is_bare_phrase(value: str) -> bool:
 
 def is_in_fours(value: str) -> bool:
     """Tell whether a value is four groups of four letters that are no words, as mail providers give them to programs."""
-    return bool(_FOURS.fullmatch(value)) and sum(bool(_UNSPOKEN.search(group)) for group in value.split()) > 1
+    return bool(_FOURS.fullmatch(value)) and is_unspoken(value)
+
+
+def is_unspoken(value: str, *, least: int = 2) -> bool:
+    """Tell whether so many of some groups of letters are no words of any language."""
+    return sum(bool(_UNSPOKEN.search(group)) for group in value.split()) >= least
 
 
 def is_label(value: str) -> bool:

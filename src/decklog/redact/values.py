@@ -28,6 +28,7 @@ _PLACEHOLDER = prepared(
     | [._-]<[a-z][a-z0-9 _-]*>$
     | ^(?:enc\[|enc\(|vault:|arn:|op://|ssm:|env[:.]|secrets?[.:/]|file:|ref\+|keyring:|pass:|\$ansible|\$env:|\{env:)
     | ^!(?:ref|sub|vault|secret|env|env_var|getatt|join|importvalue|select|if|findinmap|reference|include|file|base64)\b
+    | ^(?:[\w.:-]+/){1,6}secrets?/[\w./-]+$
     | ^@microsoft\.keyvault\( | ^\.[*+] | ^(?:string|text|digest|references|integer)(?::\w+)+$
     | ^(?:sha-?\d+|md5|base\d+|utf-?\d+|argon2\w*|pbkdf2)-[a-z]+$
     | ^\[?redacted | ^\*{2} | \[redacted: | ^<redacted

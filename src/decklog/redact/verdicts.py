@@ -51,6 +51,8 @@ def is_secret(head: Head, value: str, after: str, *, starts_line: bool, is_field
         return False
     if (head.is_format and "{" in value) or _is_label(head, value) or values.is_public(value):
         return False
+    if after in ("", "\n", "\r") and _is_joined_phrase(head, value):
+        return True
     if head.name.lower() == "key":
         return head.tie == "=" and not head.is_quoted and values.is_mixed_key(value) and after in ("", "\n", "\r", head.quote)
     if head.quote:
@@ -69,6 +71,12 @@ def is_secret(head: Head, value: str, after: str, *, starts_line: bool, is_field
     if not is_jumble and _is_program(head, value, after) and not (is_whole_line and _is_line_setting(head, value)):
         return False
     return (is_jumble and bool(head.tie or head.is_set)) or _bare_is_secret(head, value, after, starts_line)
+
+
+def _is_joined_phrase(head: Head, value: str) -> bool:
+    """Tell whether words that are joined are the phrase which a setting is called: `wpa_passphrase=…`."""
+    is_setting = head.kind == "password" and head.tie == "=" and not (head.quote or head.is_spaced) and "." not in value
+    return is_setting and "phrase" in head.name.lower() and lookalikes.is_joined_phrase(value)
 
 
 def _is_label(head: Head, value: str) -> bool:

@@ -7,9 +7,11 @@ from pathlib import Path
 
 from tests.redact.batches.drawing import ALNUM, BASE64, HEX, LOWER, Case, Shape, chars
 
-ROUNDS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh")
+ROUNDS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh")
 _HERE = Path(__file__).parent / "own"
 _WORDS = (_HERE / "words.txt").read_text(encoding="utf-8").split()
+_BASE32 = string.ascii_uppercase + "234567"
+_BASE58 = "".join(sorted(set(ALNUM) - set("0OIl")))
 _NOT_SHOWN = str.maketrans({"⏎": "\n", "⇥": "\t", "␛": "\x1b"})
 
 
@@ -35,29 +37,43 @@ _SHAPES: dict[str, Shape] = {
     "an40": lambda dice: _mixed(dice, 39),
     "aws": lambda dice: chars(dice, BASE64, 40),
     "b64": lambda dice: chars(dice, BASE64, 43) + "=",
+    "base32": lambda dice: "3" + chars(dice, _BASE32, 31),
     "back": lambda dice: "\\" + dice.choice("bfrkzQ") + _mixed(dice, 9, "^"),
+    "braced": lambda dice: f"{{{_mixed(dice, 6)}}}{_mixed(dice, 5, '!')}",
     "cjk": lambda dice: f"密码{chars(dice, string.ascii_lowercase, 2)}Jy{chars(dice, string.ascii_lowercase, 1)}HWb測試",
     "code": lambda dice: (
         f"k{dice.randint(2, 9)}{chars(dice, string.ascii_lowercase, 2)}{dice.randint(2, 9)}-9xw{chars(dice, LOWER, 2)}"
     ),
     "comma": lambda dice: f"{chars(dice, string.ascii_lowercase, 1)},{_mixed(dice, 9, '!')}",
+    "digits": lambda dice: chars(dice, "346789", 6),
+    "five": lambda dice: f"{dice.randint(10, 99)}{chars(dice, HEX, 3)}-{chars(dice, HEX, 3)}{dice.randint(10, 99)}",
+    "fours": lambda dice: " ".join(chars(dice, "bcdfgjkmpqtvxz", 4) for _ in range(4)),
+    "fourwords": lambda dice: " ".join(dice.sample(_WORDS, 4)),
+    "grouped": lambda dice: "-".join(f"{chars(dice, LOWER, 3)}{dice.randint(0, 9)}" for _ in range(3)),
     "hex32": lambda dice: chars(dice, HEX, 32),
     "hex40": lambda dice: chars(dice, HEX, 40),
     "hex64": lambda dice: chars(dice, HEX, 64),
     "hf": lambda dice: "h" + "f_" + chars(dice, string.ascii_letters, 34),
     "hyphens": lambda dice: f"{'-'.join(dice.sample(_WORDS, 2))}-{dice.choice(_WORDS).title()}-{dice.randint(1000, 9999)}",
     "joined": lambda dice: f"{chars(dice, ALNUM[:52], 7)}-{chars(dice, ALNUM[:52], 3)}_Qh{dice.choice('xyz')}",
+    "joined4": lambda dice: dice.choice("-_").join(dice.sample(_WORDS, 4)),
+    "lead": lambda dice: f",{_mixed(dice, 9, '!')}",
     "letters": lambda dice: f"{chars(dice, string.ascii_lowercase, 4)}{chars(dice, ALNUM[:52], 6)}sNIxQ",
     "leet": lambda dice: f"{dice.choice(_WORDS).title()}{dice.randint(100, 999)}{dice.choice(_WORDS)}",
+    "licence": lambda dice: "-".join(f"{dice.randint(0, 9)}{chars(dice, string.ascii_uppercase, 4)}" for _ in range(5)),
     "low": lambda dice: f"k{chars(dice, string.digits, 3)}" + chars(dice, LOWER, 20),
     "odd3": lambda dice: f"zz{dice.randint(2, 9)}c uG{chars(dice, string.ascii_lowercase, 2)}Z vEJ",
     "open": lambda dice: _mixed(dice, 12),
     "pem": lambda dice: "M" + chars(dice, BASE64, 63),
     "phrase": _phrase,
     "pw": lambda dice: _mixed(dice, 11, dice.choice("!@#%^*+~") + dice.choice("!-_*")),
+    "quoted": lambda dice: f"{_mixed(dice, 6)}'{_mixed(dice, 6)}",
+    "seeds": lambda dice: " ".join(f"{chars(dice, _BASE32.lower(), 3)}{dice.randint(2, 7)}" for _ in range(8)),
     "signed": lambda dice: f"{dice.choice(_WORDS).title()}{dice.choice('!#%+*')}{dice.choice(_WORDS)}{dice.randint(1, 9)}",
     "slash": lambda dice: f"/{_mixed(dice, 6)}+{_mixed(dice, 5)}",
+    "slashed": lambda dice: f"/{_mixed(dice, 6, '!')}/{_mixed(dice, 5)}/",
     "subst": lambda dice: f"$({dice.randint(0, 9)}{chars(dice, ALNUM[:52], 8)})n8r",
+    "wif": lambda dice: dice.choice("KL") + chars(dice, _BASE58, 51),
     "word": lambda dice: f"{dice.choice(_WORDS)}{dice.randint(10, 99)}",
     "words": lambda dice: f"Blåbær og {dice.randint(2, 9)}oxZ{chars(dice, ALNUM[:52], 4)} is",
 }

@@ -17,7 +17,15 @@ AS_WRITTEN: tuple[Rule, ...] = (
 )
 
 COMMANDS: tuple[Rule, ...] = (
-    rule("command-password", "lftp", r"[^\s\"',]+", keep=rf"lftp\b{_QUIET}-u[ \t]*[\"']?[^\s,\"']+,"),
+    rule("command-password", "lftp", r"[^\s\"',]+", keep=rf"lftp\b(?:{_QUIET}|[ \t]+)-u[ \t]*[\"']?[^\s,\"']+,[\"']?"),
+    rule("command-password", "rclone", r"[^\s\"'-][^\s\"']*", keep=r"rclone[ \t]+obscure[ \t]+[\"']?"),
+    rule(
+        "command-secret",
+        "user-secrets",
+        r"[^\s\"'-][^\s\"']*",
+        keep=r"user-secrets[ \t]+set[ \t]+[\"']?[\w.:-]*"
+        r"(?i:key|secret|token|password|pwd|connectionstring)[\w.:-]*[\"']?[ \t]+[\"']?",
+    ),
     rule("command-password", "snmp", r"[^\s\"'-][^\s\"']*", keep=rf"snmp\w+\b{_QUIET}-[AXc][ \t]+[\"']?"),
     rule(
         "command-password",
@@ -62,6 +70,7 @@ COMMANDS: tuple[Rule, ...] = (
         r"[^\s\"'-][^\s\"']*",
         keep=rf"(?:mysql|mysqldump|mysqladmin|mysqlimport|mariadb)\b{_QUIET}-p[\"']?",
     ),
+    rule("command-password", "mysqladmin", r"[^\s\"'-][^\s\"']*", keep=rf"mysqladmin\b(?:{_QUIET}|[ \t]+)password[ \t]+[\"']?"),
     rule(
         "command-password",
         "redis",

@@ -1,6 +1,6 @@
 """The whole table of rules, in the order in which they are tried."""
 
-from decklog.redact.rules import calls, commands, daemons, fields, generic, providers, services, shapes, tools
+from decklog.redact.rules import calls, ciphers, commands, daemons, fields, generic, providers, services, shapes, tools
 from decklog.redact.rules.rule import Rule
 
 _MARKED: tuple[Rule, ...] = (
@@ -30,6 +30,7 @@ PLACED: tuple[Rule, ...] = (
 TOOLS: tuple[Rule, ...] = (
     fields.FIELDS
     + daemons.DAEMONS
+    + ciphers.CIPHERS
     + tools.DEVICES
     + tuple(rule for rule in calls.CALLS if rule.glued)
     + tools.LOGINS

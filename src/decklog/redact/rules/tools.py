@@ -29,7 +29,7 @@ LOGINS: tuple[Rule, ...] = (
         "typed-password",
         "assword asscode assphrase",
         r"[^\s\"'$\\][^\"'\\\n\r]{3,}",
-        keep=r"ass(?:word|code|phrase)[^\n{]{0,12}[\"'}]?\s{0,8}\{?\s{0,8}(?:exp_)?send(?:line)?(?:[ \t]+--)?[ \t(]+[\"']",
+        keep=r"[pP]?ass(?:word|code|phrase)[^\n{]{0,12}[\"'}]?\s{0,8}\{?\s{0,8}(?:exp_)?send(?:line)?(?:[ \t]+--)?[ \t(]+[\"']",
         until=r"[\r\n]?[\"']",
         glued=True,
     ),
@@ -198,6 +198,15 @@ STORES: tuple[Rule, ...] = (
 
 DEVICES: tuple[Rule, ...] = (
     rule(
+        "app-password",
+        "pass",
+        r"[a-z]{4}(?: [a-z]{4}){3}",
+        start=r"(?i:pass(?:word|wd)?[ \t]+[\"']?)[a-z]{4} [a-z]{4} ",
+        keep=r"(?:(?m:^)[^\n\"']{0,40}?)?(?i:pass(?:word|wd)?[ \t]+[\"']?)",
+        until=r"(?:[\"'\s]|$)",
+        glued=True,
+    ),
+    rule(
         "directive-password",
         "community",
         r"[^\s\"';]+",
@@ -224,6 +233,20 @@ DEVICES: tuple[Rule, ...] = (
         keep=r"(?i:(?:radius|tacacs|tacplus|ldap|ike|bgp)[\w+.-]{0,20}[ \t]*\{[^{}]{0,80}?\b(?:secret|shared-secret|key"
         r"|password)[ \t]+[\"']?)",
         until=r"[\"']?[ \t]*;",
+    ),
+    rule(
+        "directive-password",
+        "auth priv",
+        r"[^\s\"']{8,}",
+        keep=r"\b(?:auth[ \t]+(?:md5|sha(?:-?\d{3})?)|priv[ \t]+(?:3?des|aes(?:[ \t-]?(?:128|192|256))?))[ \t]+[\"']?",
+        odd=True,
+    ),
+    rule(
+        "directive-password",
+        "authentication-password privacy-password",
+        r"[^\s\"';]{8,}",
+        keep=r"(?:authentication|privacy)-password[ \t]+[\"']?",
+        odd=True,
     ),
     rule("directive-password", "auth-pass", _BARE, keep=r"sentinel[ \t]+auth-pass[ \t]+\S+[ \t]+[\"']?"),
     rule(

@@ -5,12 +5,17 @@ from collections.abc import Sequence
 from decklog.prepared import prepared
 from decklog.redact import expressions, lookalikes, phrases, values
 from decklog.redact.placeholders import BENIGN_WORDS, STOP_WORDS, word_set
+from decklog.redact.sentences import codes
 
 _SET = prepared(r"(?i)\b(?:set|reset|changed?|rotated?|updated?|made)\b[^.\n]{0,40}$")
 _USER_BEFORE = prepared(
-    r"(?i)(?:\b(?:user(?:name)?|login|e-?mail|account|as)\b[ \t:=]*[\"'`]?[\w.@+-]+|@[\w.-]+)[\"'`]?"
+    r"(?i)(?:\b(?:user(?:name)?|login|e-?mail|account|as|network|ssid)\b[ \t:=]*(?:[\"'`]?[\w.@+-]+|[\"'][^\"'\n]{1,32})"
+    r"|@[\w.-]+)[\"'`]?"
     r"(?:[ \t]*[,;/|]|[ \t]+(?:and|with))[ \t]*(?:the[ \t]+)?$"
 )
+# What an account has that everybody may know.
+_OF_ACCOUNT = prepared(r"(?i)account[ \t]+(?:s?id|number|no|name|type|holder|owner|region|arn|status)\b")
+_EXPOSED = prepared(r"(?i)\b(?:hard-?coded|leaked|committed|exposed|plain-?text|cleartext|baked-in|compromised)[ \t]+$")
 _SENTENCE_ENDS = ("", "\n", ".", ",", ";", "!", ")", '"')
 _LED_IN = prepared(r"(?i)(?:(?:with|using|shared|same|the|and|use|has|have|old|default|,|:)[ \t]+)$")
 _CAMEL_COUNTED = prepared(r"[a-z]{3,}[A-Z][a-z]{2,}\d{1,4}")
@@ -25,6 +30,7 @@ _PURPOSES = word_set(
 )
 _ASKED = word_set("user users answer answers question questions field column string hashed encrypted stored see read")
 _HEX_KEY = prepared(r"[0-9a-f]{32}|[0-9a-f]{48}|[0-9a-f]{64}")
+_HEX_FORMER = prepared(r"[0-9a-f]{32,64}")
 _DIGEST_OF = prepared(r"(?i)\b(?:hash|md5|sha\d*|\w*sum|digest|fingerprint)\b[\w ]{0,12}$")
 _TRIED = prepared(
     r"(?i)\b(?:tr(?:y|ied|ies|ying)|us(?:e|ed|es|ing)|enter(?:ed|ing)?|typ(?:ed|e|ing)|guess(?:ed|es)?|sen[dt]|g[ai]ve|with|sets?|got"
@@ -58,7 +64,7 @@ def is_random(_text: str, _start: int, value: str) -> bool:
 
 def is_partner(text: str, start: int, value: str) -> bool:
     """Tell whether a word after a user's name is the password, rather than the rest of a path or a port."""
-    if "/" in value or ":" in value or value.count("$") > 1:
+    if "/" in value or ":" in value or value.count("$") > 1 or _OF_ACCOUNT.match(text, start):
         return False
     if _CAMEL_COUNTED.fullmatch(value):
         return True
@@ -125,6 +131,8 @@ def is_tried(text: str, start: int, value: str) -> bool:
         return False
     place = text.find(value, start) + len(value)
     before = max(0, start - 48)
+    if _EXPOSED.search(text, before, start):
+        return True
     return bool(_TRIED.search(text, before, start) or _AFTER_USER.search(text, before, start) or _WORKED.match(text, place))
 
 
@@ -143,6 +151,8 @@ def is_said(_text: str, _start: int, value: str) -> bool:
     if values.is_placeholder(value) or values.is_path(value) or values.is_url(value):
         return False
     if values.is_told_plainly(value) or lookalikes.is_signed(value) or lookalikes.is_hyphened(value):
+        return True
+    if lookalikes.is_joined_phrase(value):
         return True
     return value[0].isupper() and lookalikes.is_counted(value)
 
@@ -172,6 +182,7 @@ def is_set_to(text: str, start: int, value: str) -> bool:
     if values.is_told(value):
         return True
     is_odd = lookalikes.is_leet(value) or lookalikes.is_counted(value) or lookalikes.is_signed(value)
+    is_odd = is_odd or lookalikes.is_joined_phrase(value)
     return is_odd and bool(_SET.search(text, max(0, start - 60), start)) and not values.is_placeholder(value)
 
 
@@ -235,7 +246,23 @@ def is_any(_text: str, _start: int, _value: str) -> bool:
 def is_code(_text: str, _start: int, value: str) -> bool:
     """Tell whether a code is digits, groups of them, or a word that can only be one."""
     bare = value.rstrip("#.")
-    return bare.isdigit() or bool(_GROUPS.fullmatch(bare)) or values.is_told(value)
+    return bare.isdigit() or bool(_GROUPS.fullmatch(bare)) or codes.is_grouped(bare) or values.is_told(value)
+
+
+def is_number(_text: str, _start: int, value: str) -> bool:
+    """Tell whether a code that a sentence comes to at last is digits, or groups that are no words."""
+    bare = value.rstrip("#.")
+    return (bare.isdigit() and len(bare) > 3) or bool(_GROUPS.fullmatch(bare)) or codes.is_grouped(bare)
+
+
+def is_in_fours(_text: str, _start: int, value: str) -> bool:
+    """Tell whether groups of four letters are what a mail provider gives to a program."""
+    return phrases.is_in_fours(value)
+
+
+def is_former_key(_text: str, _start: int, value: str) -> bool:
+    """Tell whether what a key was before is random; one that is called so may look like a commit."""
+    return bool(_HEX_FORMER.fullmatch(value)) or values.is_jumbled_key(value)
 
 
 def is_mixed(text: str, start: int, value: str) -> bool:

@@ -84,6 +84,11 @@ _TOLD = prepared(
 )
 # Some words between, where what follows can be nothing else.
 _LOOSE = prepared(r"[^\W\d_]+(?:[ \t]+[^\W\d_]+){0,5}[ \t]+[\"'«„“]?([^\s\"'«»„“”]{7,48})")
+# A host's name between, whose dots end no sentence.
+_OF_HOST = prepared(
+    rf"(?i)(?:{_WORD})[ \t][^\n:：=\"]{{0,32}}?[\w-]{{1,40}}(?:\.[\w-]{{1,40}}){{1,4}}[ \t]*(?:[:：=]|-[ \t]|(?:{_COPULA}))"
+    r"[ \t]*[\"'«„“]?(?P<value>[^\s\"'«»„“”]{4,64})"
+)
 _ENDS = ".,;:)\"'»”」"
 # What a sentence ends with that has no blank before it.
 _SENTENCE_END = prepared("(?:です(?:よ|ね)?|でした|입니다|이에요|예요)[。.!]?$")
@@ -124,6 +129,10 @@ def _is_glued(text: str, start: int) -> bool:
 
 
 def _loosely_told(view: View, place: int) -> Iterator[Found]:
+    host = _OF_HOST.match(view.text, place)
+    if host and _is_told(host[0], value := host["value"].rstrip(_ENDS), is_tied=True):
+        yield Found(host.start("value"), host.start("value") + len(value), "told-password")
+        return
     match = _LOOSE.match(view.text, place)
     value = match[1].rstrip(_ENDS) if match else ""
     if match and lookalikes.is_unmistakable(value):

@@ -7,6 +7,7 @@ from decklog.prepared import prepared
 from decklog.redact import expressions, lookalikes, phrases, values
 from decklog.redact.names import kind_of
 from decklog.redact.placeholders import BENIGN_WORDS, word_set
+from decklog.redact.sentences import codes
 from decklog.redact.view import Found, View
 
 # What a line has in it that announces a secret below, besides the words for one.
@@ -18,7 +19,7 @@ ANNOUNCING = (
     r"|config:get|config get|-field|private[ _-]key|master[ _-]key|contrase\xf1a|mot de passe|senha|wachtwoord|kennwort"
     r"|passwort"
     r"|(?:db|user|root|admin)_password|(?:api|access|auth)_token|(?:api|client)_secret|secret_key|initial-password"
-    r"|unseal|recovery code"
+    r"|unseal|recovery code|codes? de (?:secours|r[\xe9e]cup)|wiederherstellungscode|c[\xf3o]digos de (?:recuper|respaldo)"
 )
 _LABELS = (":", "：", " is", " are", "=")
 _CODE = frozenset("(){}=<>[]")
@@ -123,7 +124,10 @@ def _below(view: View, line: str, place: int, *, is_word: bool) -> Iterator[Foun
         return
     label = line.rstrip(" \t*_`").endswith(_LABELS)
     if (label or _prints(line)) and _is_printed(match[1], is_label=label):
-        yield Found(match.start(1), match.start(1) + len(match[1].rstrip(",;")), "printed-secret")
+        value = match[1].rstrip(",;")
+        yield Found(match.start(1), match.start(1) + len(value), "printed-secret")
+        for first, last in codes.alike_behind(text, match.start(1) + len(value), value) if label else ():
+            yield Found(first, last, "printed-secret")
 
 
 def _past_prefixes(text: str, announced: int, place: int) -> int:
@@ -173,7 +177,7 @@ def _assigns(value: str) -> bool:
     name, sign, _ = value.rstrip("=").partition("=")
     if len(name) < 4 and not (name.islower() or name.isupper()):
         return False
-    return bool(sign) and all(map(expressions.is_identifier, re.split(r"[.-]", name.lstrip("-"))))
+    return bool(sign) and all(map(expressions.is_identifier, re.split(r"[.-]", name.lstrip("-+"))))
 
 
 def _is_file(value: str) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from decklog.redact.sentences import checks
+from decklog.redact.sentences import checks, codes
 
 _QUOTE = r"[\"'`]?"
 _VALUE = r"([^\s\"'`,<>]{4,64})"
@@ -48,7 +48,73 @@ _QUOTED_WORDS = (
     rf"(?:[ \t]+(?:for|of|on|to|at|from|under|in|we|i|you)[ \t][^\n:=\"'`]{{1,48}}?|[ \t]*\([^)\n]{{1,40}}\))?"
     rf"(?:[ \t]*[:=]|[ \t]+(?:{_BEING}))[ \t:]*[\"'`?\xab]([^\"'`?\xbb\n]{{4,64}})[\"'`?\xbb]"
 )
+_AUTHENTICATOR = (
+    r"(?:authenticator|2fa|mfa|t?otp|two[- ]factor)(?: app)?(?: (?:setup|secret|manual|entry|shared|enrol?lment)){0,3} "
+    r"(?:key|seed|secret)|(?:setup|manual entry|enrol?lment) key|authenticator(?: app)?"
+)
+_OF = r"for|of|on|to|at|from|de|du|des|del|della|der|f?r|da|do|para|voor|pour|van|til|zu"
+_FOREIGN_CODES = (
+    r"einmal-?code|best[\xe4a]tigungscode|c[\xf3o]digo de (?:verificaci[\xf3o]n|acceso|seguridad)|code de (?:v[\xe9e]rification"
+    r"|s[\xe9e]curit[\xe9e]|confirmation)|codice di (?:verifica|sicurezza|accesso)|verificatiecode|kod weryfikacyjny"
+)
+# First what is the longer of two openings at one place.
+_CODES: tuple[Telling, ...] = (
+    Telling(
+        "otp-seed",
+        _AUTHENTICATOR,
+        " \t:=(",
+        r"(?:[ \t]*\([^)\n]{1,40}\)|[ \t]+(?:for|of|on)[ \t][^\n:=\"']{1,40}?)?(?:[ \t]*[:=]|[ \t]+(?:is|was))[ \t]*[\"'`]?"
+        r"([a-z2-7]{16,64}=*|[a-z2-7]{4}(?:[ -][a-z2-7]{4}){3,15})(?:[^\w]|$)",
+        codes.is_seed,
+    ),
+    Telling(
+        "unseal-key",
+        r"(?:unseal|recovery|seal) key(?: (?:share|part|shard))?",
+        " \t:=(",
+        r"(?:[ \t]*[(#]?\d{1,2}\)?(?:[ \t]+of[ \t]+\d{1,2})?)?(?:[ \t]*[:=]|[ \t]+(?:is|was))[ \t]*[\"'`]?([\w+/=-]{32,90})",
+        codes.is_share,
+    ),
+    Telling(
+        "license-key",
+        r"(?:licen[cs]e|product|activation|registration)(?: key| code|-key|_key)|licen[cs]e",
+        " \t:=(",
+        r"(?:[ \t]*[( ][^\n:=\"']{1,60}?)?(?:[ \t]*[:=]|[ \t]+(?:is|was))[ \t]*[\"'`]?"
+        r"([A-Z0-9]{4,8}(?:-[A-Z0-9]{4,8}){2,7})(?:[^\w-]|$)",
+        codes.is_licence,
+    ),
+    Telling(
+        "encryption-key",
+        r"(?:fernet|aes(?:-?\d{3})?|hmac|cipher|encryption|private) key",
+        " \t:=",
+        r"(?:[ \t]+(?:for|of|on|to)[ \t][^\n:=\"']{1,48}?)?(?:[ \t]*[:=]|[ \t]+(?:is|was))[ \t]*[\"'`]?([\w+/=-]{32,90})",
+        codes.is_share,
+    ),
+    Telling(
+        "code",
+        _FOREIGN_CODES,
+        " \t:=",
+        r"(?:[ \t][^\n:=\"'\d]{1,40}?)?(?:[ \t]*[:=]|[ \t]+(?:est|ist|war|lautet|es|\xe8|is|to))[ \t]*[\"'`]?"
+        r"(\d{4,8})(?:[^\w.:/-]|\.(?:\s|$)|$)",
+        checks.is_any,
+    ),
+    Telling(
+        "code",
+        rf"(?:{_PLACES}|{_LOCKS}|one[ -]time)[ _-](?:pass)?codes?",
+        " \t:=",
+        rf"(?:(?:[ \t](?:[^\n:=\"'\d]|2-?(?:fa|step|sv)){{1,60}})?[ \t]*[:=]|[ \t]+(?:is|was))?[ \t]*{_QUOTE}"
+        r"(\d{4,10}#?|[\w.!-]{6,40})(?:[^\w:/-]|$)",
+        checks.is_code,
+    ),
+    Telling(
+        "code",
+        rf"(?:{_PLACES}|{_LOCKS}|one[ -]time)[ _-](?:pass)?codes?",
+        " \t",
+        rf"(?:[ \t]+[a-z']{{1,12}}){{1,6}}[ \t]+(?:is|was|are)[ \t]+{_QUOTE}(\d{{4,10}}#?|[\w-]{{6,40}})(?:[^\w:/-]|$)",
+        checks.is_number,
+    ),
+)
 TELLINGS: tuple[Telling, ...] = (
+    *_CODES,
     Telling("told-password", _NAMED, " \t:=", _QUOTED_WORDS, checks.is_odd_phrase),
     Telling(
         "told-password",
@@ -109,8 +175,8 @@ TELLINGS: tuple[Telling, ...] = (
         "pin",
         r"pin",
         " \tc",
-        rf"(?:[ -]?code)?[ \t]+(?:for|of|on|to|at|from)[ \t][^\n:=\"'\d]{{1,40}}?(?:[ \t]*[:=]|[ \t](?:is|was"
-        rf"|being))[ \t]*{_QUOTE}(\d{{4,8}})(?:[^\w.:/-]|\.(?:\s|$)|$)",
+        rf"(?:[ -]?code)?[ \t]+(?:{_OF})[ \t][^\n:=\"'\d]{{1,40}}?(?:[ \t]*[:=]|[ \t](?:is|was"
+        rf"|being|\xe8|est|ist|lautet|es))[ \t]*{_QUOTE}(\d{{4,8}})(?:[^\w.:/-]|\.(?:\s|$)|$)",
         checks.is_any,
     ),
     Telling(
@@ -140,8 +206,31 @@ TELLINGS: tuple[Telling, ...] = (
         "told-password",
         "passphrase",
         " \t:=",
-        r"(?:[ \t]*[:=]|[ \t]+(?:is|was))?[ \t]*[\"']([a-z]{2,}(?: [a-z]{2,}){3,9})[\"']",
+        r"(?:[ \t]+(?:for|of|on|to|from|under)[ \t][^\n:=\"']{1,48}?)?(?:[ \t]*[:=]|[ \t]+(?:is|was))?[ \t]*"
+        r"[\"']([a-z]{2,}(?: [a-z]{2,}){3,9})[\"']",
         checks.is_quoted_phrase,
+    ),
+    Telling(
+        "told-password",
+        _NAMED,
+        " \t:=(",
+        r"(?:[ \t]+(?:for|of|on|to|from)[ \t][^\n:=\"']{1,48}?|[ \t]*\([^)\n]{1,40}\))?(?:[ \t]*[:=]|[ \t]+(?:is|was))[ \t]*"
+        r"[\"'`]?([a-z]{4}(?: [a-z]{4}){3})(?:[^\w ]|\n|$)",
+        checks.is_in_fours,
+    ),
+    Telling(
+        "told-password",
+        _NAMED,
+        " \t",
+        rf"[ \t]+(?:of|for|on|at)[ \t]+(?:the[ \t]+)?\S{{2,64}}[ \t]+(?:back[ \t]+)?to[ \t:]+{_QUOTE}{_VALUE}",
+        checks.is_set_to,
+    ),
+    Telling(
+        "told-password",
+        _NAMED,
+        " \t",
+        rf"[ \t]+from[ \t]+(?:[^\s:=]{{1,40}}[ \t]+){{1,4}}?to[ \t:]+{_QUOTE}{_VALUE}",
+        checks.is_set_to,
     ),
     Telling(
         "told-password",
@@ -234,14 +323,6 @@ TELLINGS: tuple[Telling, ...] = (
     ),
     Telling(
         "code",
-        rf"(?:{_PLACES}|{_LOCKS}|one[ -]time)[ _-](?:pass)?codes?",
-        " \t:=",
-        rf"(?:(?:[ \t][^\n:=\"'\d]{{1,60}})?[ \t]*[:=]|[ \t]+(?:is|was))?[ \t]*{_QUOTE}"
-        r"(\d{4,10}#?|[\w.!-]{6,40})(?:[^\w:/-]|$)",
-        checks.is_code,
-    ),
-    Telling(
-        "code",
         "otp|totp|one[ -]time password",
         " \t:=",
         rf"(?:[ \t]*[:=]|[ \t]+(?:is|was))[ \t]*{_QUOTE}(\d{{6,8}})(?:[^\w.:/-]|\.(?:\s|$)|$)",
@@ -277,6 +358,14 @@ TELLINGS: tuple[Telling, ...] = (
     ),
     Telling("token", _KEYS, " \t", r"[ \t]+(?:[a-z]+[ \t]+){0,6}(?:to|as)[ \t:]+[\"'`]?([\w.~+/=-]{16,})", checks.is_key_set),
     Telling("secret", "secrets?", " \t:=", _QUOTED_WORDS, checks.is_odd_phrase),
+    Telling(
+        "token",
+        _KEYS,
+        " \t(,",
+        r"[ \t]*[(,][ \t]*(?:(?:the[ \t]+)?(?:old|previous|former|last|current|new)(?:[ \t]+(?:one|key|token|secret|value))?"
+        r"(?:[ \t]*[:=]|[ \t]+(?:is|was))|(?:was|formerly|previously)[ \t]*:?)[ \t]*[\"'`]?([\w.~+/=-]{16,})",
+        checks.is_former_key,
+    ),
     Telling(
         "told-password",
         "credentials?|creds?",

@@ -4,27 +4,15 @@ import re
 from collections.abc import Iterator
 
 from decklog.prepared import prepared
-from decklog.redact import expressions, lookalikes, phrases, values
 from decklog.redact.patterns.pattern import Pattern, Span
-from decklog.redact.sentences import languages, next_lines
+from decklog.redact.sentences import codes, comments, languages, next_lines
 from decklog.redact.sentences.tellings import TELLINGS
 from decklog.redact.view import Found, View
 
 _MOST_KNOWN = 4_096
-_LONGEST_LINE = 400
-_LONGEST_WORD = 80
 # Of two openings at one place the first is taken: the one with a bracket is the longer.
 _BY_LENGTH = sorted(dict.fromkeys(telling.opening for telling in TELLINGS), key=lambda opening: "\\(" not in opening)
 _OPENINGS = Pattern(rf"(?i)(?:{languages.WORDS})|\b(?:{'|'.join(_BY_LENGTH)}|{next_lines.ANNOUNCING})")
-_COMMENTS = Pattern(
-    r"(?i)[\"']\.toCharArray|[\"'][)\];, \t]*(?:#|//|--|/\*)[ \t]*(?:[a-z-]{1,16}[ \t]){0,3}"
-    r"(?:password|passwd|passphrase|pwd|secret|api key|token)\b"
-    r"|[!-~],?[ \t]+(?:that|it|this|which)(?:'s|[ \t]+(?:is|was))[ \t]+(?:(?:the|my|your|our|his|her|their|an?|old|new)[ \t]+)"
-    r"(?:[a-z]+[ \t]+){0,2}(?:password|passphrase|pwd|pw)\b|[!-~][ \t]+as[ \t]+(?:(?:the|my|your|our|its|his|her|their"
-    r"|a|new|root|admin|db|default|temporary|initial)[ \t]+){0,3}"
-    r"(?:password|passphrase|passcode|passwd|pwd|pw)"
-    r"(?:[ \t]*[.,;!?)\n]|[ \t]+(?:and|for|to|but|on|in|at|until|then|when|now)\b|[ \t]*$)"
-)
 
 
 def _tied() -> Iterator[str]:
@@ -40,9 +28,7 @@ def _tied() -> Iterator[str]:
 
 # Without any of these a line has nothing to find: most places where something could be told go on in another way. Two letters of
 # another alphabet are two question marks in a view's bytes.
-SIGN = rf"(?i)(?:{languages.WORDS})|\b(?:{'|'.join(_tied())})|\)\s*values\s*\(|\?\?|toCharArray|{_COMMENTS.source}"
-_AS = prepared(r"(?i)[ \t]+as[ \t]|,?[ \t]+(?:that|it|this|which)\b")
-_QUOTED_BEFORE = prepared(r"[\"'`]([^\"'`\n]{8,64})[\"'`]$")
+SIGN = rf"(?i)(?:{languages.WORDS})|\b(?:{'|'.join(_tied())})|\)\s*values\s*\(|\?\?|toCharArray|{comments.SIGN}"
 _EACH_OPENING = [prepared(f"(?i)(?:{telling.opening})") for telling in TELLINGS]
 _rests: dict[int, Pattern] = {}
 _known: dict[bytes, tuple[int, ...]] = {}
@@ -59,9 +45,9 @@ def find(view: View) -> Iterator[Found]:
     """Find what a sentence, a call or the comment behind it tells to be a secret."""
     opened = _opened(view)
     yield from _find_told(view, opened)
-    if opened or b"toCharArray" in view.data:
+    if opened or b"toCharArray" in view.data or b" key" in view.data:
         # Its words are among those that open a telling.
-        yield from _find_commented(view)
+        yield from comments.find(view)
     if opened and (b"INSERT" in view.data or b"insert into" in view.data):
         yield from next_lines.find_inserted(view, [start for start, _ in opened])
     if "\n" in view.text:
@@ -91,6 +77,9 @@ def _find_told(view: View, opened: list[Span]) -> Iterator[Found]:
             if found:
                 position = max(position, found.end)
                 yield found
+                if found.kind == "code":
+                    value = view.text[found.start : found.end]
+                    yield from (Found(*place, "code") for place in codes.alike_behind(view.text, found.end, value))
                 break
 
 
@@ -134,30 +123,3 @@ def _match(view: View, index: int, start: int, place: int) -> Found | None:
     if not value or "[redacted:" in view.text[start : last + 1] or not telling.is_one(view.text, start, value):
         return None
     return Found(first, first + len(value), telling.kind)
-
-
-def _find_commented(view: View) -> Iterator[Found]:
-    """Find the text before a comment that says what it is: `login(user, "…")  # password`."""
-    text, position = view.text, 0
-    while span := _COMMENTS.find(view.data, position):
-        quote, position = span[0], span[1]
-        if text[quote + 1 : quote + 2] in (" ", "\t", ",") and _AS.match(text, quote + 1):
-            yield from _find_used(view, quote + 1)
-            continue
-        start = text.rfind(text[quote], max(0, quote - _LONGEST_LINE), quote) + 1
-        value = text[start:quote]
-        is_word = not any(map(str.isspace, value)) and values.is_told(value) and not expressions.is_field_name(value)
-        if start and (is_word or (value.count(" ") > 1 and phrases.is_odd_phrase(value))):
-            yield Found(start, quote, "told-password")
-
-
-def _find_used(view: View, end: int) -> Iterator[Found]:
-    """Find the word that was used as a password: `I typed … as the password`."""
-    before = view.text[max(0, end - _LONGEST_WORD) : end]
-    words = before.split()
-    value = words[-1].strip("\"'`") if words else ""
-    if (phrase := _QUOTED_BEFORE.search(before)) and lookalikes.is_phrase(phrase[1]):
-        yield Found(end - len(before) + phrase.start(1), end - len(before) + phrase.end(1), "told-password")
-    elif values.is_told_plainly(value) or lookalikes.is_signed(value):
-        start = view.text.rindex(value, 0, end)
-        yield Found(start, start + len(value), "told-password")
