@@ -304,13 +304,14 @@ class PostgresLessons(LessonSearch):
             bound["project"] = project
         # Or else it is multiplied as a decimal, to the same number in several times the time.
         length = "cast(l.length as double precision)"
-        # Materialised: the server takes a term for far rarer than it may be, and would look up each lesson's length by itself.
+        # Each term by the index, whatever the server knows of the table: before it has looked at a new one it would read all of it.
+        # Materialised: it takes a term for far rarer than it may be, and would look up each lesson's length by itself.
         _, rows = self._db.rows(
             f"""
             with said as materialized (
               select t.lesson_no, t.times, a.weight
                 from unnest(cast(:terms as text[]), cast(:weights as double precision[])) as a (term, weight)
-                join lesson_terms t on t.term = a.term
+               cross join lateral (select lesson_no, times from lesson_terms where term = a.term offset 0) t
             )
             select l.lesson_id,
                    sum(s.weight * s.times * ({K1} + 1) / (s.times + {K1} * (1 - {B} + {B} * {length} / :average))) as score
