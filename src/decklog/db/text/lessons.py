@@ -304,7 +304,7 @@ class PostgresLessons(LessonSearch):
             bound["project"] = project
         # Or else it is multiplied as a decimal, to the same number in several times the time.
         length = "cast(l.length as double precision)"
-        # Each term by the index, whatever the server knows of the table: before it has looked at a new one it would read all of it.
+        # Each term by the index, whatever the server knows of the table: of one that is new to it, it would read everything.
         # Materialised: it takes a term for far rarer than it may be, and would look up each lesson's length by itself.
         _, rows = self._db.rows(
             f"""
