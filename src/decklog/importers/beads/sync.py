@@ -1,11 +1,8 @@
 """Keeps a run and beads' `issues.jsonl` in step: issue by issue, and field by field."""
 
 import json
-import os
-import tempfile
 from typing import ClassVar
 
-from decklog.errors import NotFound
 from decklog.importers.beads.export import BeadsExport
 from decklog.importers.beads.importer import BeadsImport
 from decklog.importers.beads.words import PLACES, SHOWN
@@ -29,6 +26,7 @@ class BeadsSync(FileSync):
     """The file that beads exports to and imports from."""
 
     system = "beads"
+    file_name, exports, imports = "issues.jsonl", BeadsExport, BeadsImport
     fields = (*_OWN, *(name for name in SHOWN if name not in _TIMES))
     sets: ClassVar = {
         "labels": lambda label: label,
@@ -45,26 +43,13 @@ class BeadsSync(FileSync):
 
     def ours(self) -> "Items":
         """Write the run as beads has it, and read that."""
-        try:
-            self.log.runs.get(self.run_id)
-        except NotFound:
-            return {}
-        with tempfile.TemporaryDirectory(prefix="decklog-sync-") as folder:
-            path = os.path.join(folder, "issues.jsonl")
-            BeadsExport(self.log, path, run_id=self.run_id).run()
-            with open(path, encoding="utf-8") as file:
-                return _issues(file.read())
+        text = self.export_text()
+        return _issues(text) if text is not None else {}
 
     def take(self, items: "Items", ours: "Items") -> None:
         """Import the issues, as newer than all that is here."""
         at = self.later()
-        with tempfile.TemporaryDirectory(prefix="decklog-sync-") as folder:
-            path = os.path.join(folder, "issues.jsonl")
-            with open(path, "w", encoding="utf-8") as file:
-                file.writelines(_line({**item, "updated_at": at}) for item in items.values())
-            taking = BeadsImport(self.log, path, run_id=self.run_id)
-            taking.as_here = ours
-            self.report.notes += taking.run().notes
+        self.import_text("".join(_line({**item, "updated_at": at}) for item in items.values()), ours)
 
     def give(self, items: "Items") -> None:
         """Write the lines of some issues anew, and leave every other byte as it is."""

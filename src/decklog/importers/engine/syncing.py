@@ -156,9 +156,34 @@ class Sync(ABC):
 
 
 class FileSync(Sync):
-    """Keeps a file in step, which is read and written as a whole."""
+    """Keeps a file in step, which is read and written as a whole, by what exports to such a file and imports it."""
 
+    file_name: ClassVar[str]
+    exports: "ClassVar[type[Any]]"
+    imports: "ClassVar[type[Any]]"
     _read: bytes = b""
+
+    def export_text(self) -> str | None:
+        """Write the run as the file has it; None where there is no such run yet."""
+        try:
+            self.log.runs.get(self.run_id)
+        except NotFound:
+            return None
+        with tempfile.TemporaryDirectory(prefix="decklog-sync-") as folder:
+            path = os.path.join(folder, self.file_name)
+            self.exports(self.log, path, run_id=self.run_id).run()
+            with open(path, encoding="utf-8") as file:
+                return file.read()
+
+    def import_text(self, text: str, as_here: "Items") -> None:
+        """Import a text as the file would have it; `as_here` says how items are in the log."""
+        with tempfile.TemporaryDirectory(prefix="decklog-sync-") as folder:
+            path = os.path.join(folder, self.file_name)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+            taking = self.imports(self.log, path, run_id=self.run_id)
+            taking.as_here = as_here
+            self.report.notes += taking.run().notes
 
     def read_file(self) -> str:
         """Read the file, and remember how it was: it must be the same still when it is replaced."""
@@ -188,9 +213,19 @@ class FileSync(Sync):
                     hint = "Run it again: what came into the log stays."
                     raise Conflict(f"{self.path} was written to meanwhile", hint=hint, path=self.path)
             os.rename(made, place)
+            # Before the log says that both sides agree: a power cut must not bring the old file back after that.
+            _sync_folder(folder_of(place))
         finally:
             if os.path.exists(made):
                 os.unlink(made)
+
+
+def _sync_folder(path: str) -> None:
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def tell(log: "Decklog", system: str, run_id: str, disputed: "list[tuple[dict[str, object], str | None]]") -> None:

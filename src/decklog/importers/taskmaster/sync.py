@@ -5,12 +5,10 @@ that it has here, and gets a number that is free there.
 """
 
 import json
-import os
-import tempfile
 from copy import deepcopy
 from typing import ClassVar
 
-from decklog.errors import Invalid, NotFound
+from decklog.errors import Invalid
 from decklog.importers.engine.landing import run_below
 from decklog.importers.engine.row import parsed_json
 from decklog.importers.engine.syncing import FileSync
@@ -35,6 +33,7 @@ class TaskMasterSync(FileSync):
     """The document of all tags; their tasks and subtasks are items."""
 
     system = "taskmaster"
+    file_name, exports, imports = "tasks.json", TaskMasterExport, TaskMasterImport
     fields = _FIELDS
     sets: ClassVar = {_NEEDS: lambda name: name, "tags": lambda tag: tag}
 
@@ -47,15 +46,8 @@ class TaskMasterSync(FileSync):
 
     def ours(self) -> "Items":
         """Write the runs as Task Master has them, and read that."""
-        try:
-            self.log.runs.get(self.run_id)
-        except NotFound:
-            return {}
-        with tempfile.TemporaryDirectory(prefix="decklog-sync-") as folder:
-            path = os.path.join(folder, "tasks.json")
-            TaskMasterExport(self.log, path, run_id=self.run_id).run()
-            with open(path, encoding="utf-8") as file:
-                return _items(_document(file.read(), path))
+        text = self.export_text()
+        return _items(_document(text, self.file_name)) if text is not None else {}
 
     def task_of(self, item: str) -> str:
         """Name the task of an item: by what it is called here, or by its run and its number."""
@@ -70,13 +62,7 @@ class TaskMasterSync(FileSync):
         named = _items(document)
         for name, item in items.items():
             _replace(document, named[name], {**item, "updatedAt": at}, named)
-        with tempfile.TemporaryDirectory(prefix="decklog-sync-") as folder:
-            path = os.path.join(folder, "tasks.json")
-            with open(path, "w", encoding="utf-8") as file:
-                json.dump(document, file)
-            taking = TaskMasterImport(self.log, path, run_id=self.run_id)
-            taking.as_here = {"/".join(named[name][_PLACE]): ours[name] for name in named if name in ours}
-            self.report.notes += taking.run().notes
+        self.import_text(json.dumps(document), {"/".join(named[name][_PLACE]): ours[name] for name in named if name in ours})
 
     def give(self, items: "Items") -> None:
         """Write the document with some tasks as they are to be there."""
