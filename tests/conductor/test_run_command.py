@@ -44,8 +44,8 @@ def test_a_plan_is_taken_through_a_repository_and_landed_by_the_person(person: P
     assert (done.code, everything(person.repository)) == (0, before), done
     assert "1 piece: 1 landed" in done.out
     run_id = done.out.rsplit("decklog run land ", 1)[1].strip()
-    assert person.call("run", "land", run_id, "--dry-run").out.startswith("1 files would land on main: ")
-    assert person.call("run", "land", run_id).out.startswith("1 files landed on main: ")
+    assert person.call("run", "land", run_id, "--dry-run").out.startswith("1 file would land on main: ")
+    assert person.call("run", "land", run_id).out.startswith("1 file landed on main: ")
     assert person.call("run", "land", run_id, "--json").data["already"]
     assert "def triple" in (person.repository / "calc.py").read_text()
     assert person.call("run", "rescue", run_id, "--json").data[0]["what"] == "target"

@@ -7,6 +7,7 @@ from decklog.cli.findings import Trouble, print_findings
 from decklog.cli.show import show
 from decklog.cli.terminal import say
 from decklog.errors import Damaged, Invalid
+from decklog.figures import counted
 from decklog.place.locate import locate
 
 TYPE_CHECKING = False
@@ -40,8 +41,9 @@ def verify(call: Call, stream: str | None, anchor: str | None) -> int:
         say(f"NOT CHECKED  {what}")
     if hint:
         say(hint)
-    counted = f"{result.streams} streams, {result.entries} entries, {result.records} records"
-    click.echo(f"{'Whole' if result.ok else 'Not whole'}: {counted}" + (f", {result.anchored} anchors" if anchor else ""))
+    parts = [counted(result.streams, "stream"), counted(result.entries, "entry", "entries"), counted(result.records, "record")]
+    parts += [counted(result.anchored, "anchor")] if anchor else []
+    click.echo(f"{'Whole' if result.ok else 'Not whole'}: {', '.join(parts)}")
     return 0 if result.ok else 1
 
 

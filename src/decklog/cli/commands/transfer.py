@@ -7,6 +7,7 @@ from decklog.cli.examples import with_examples
 from decklog.cli.manager import for_the_manager
 from decklog.cli.progress import Meter
 from decklog.cli.show import show
+from decklog.figures import counted
 from decklog.place.locate import Place, locate
 
 TYPE_CHECKING = False
@@ -121,7 +122,9 @@ def move(call: Call, target: str, source: str | None) -> int:
     with _source(call, source) as log, Decklog.open(target, migrate=True) as other, Meter() as meter:
         moved = Move(log, other, meter).run()
     if moved.behind:
-        moved.warnings.append(f"{moved.behind} entries came in meanwhile; run the same command again to follow")
+        moved.warnings.append(
+            f"{counted(moved.behind, 'entry', 'entries')} came in meanwhile; run the same command again to follow"
+        )
     return show(moved, as_json=call.json, warnings=moved.warnings)
 
 

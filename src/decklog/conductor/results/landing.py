@@ -9,6 +9,7 @@ from decklog.conductor.git.changes import changes
 from decklog.conductor.site import Site
 from decklog.dataclass import dataclass
 from decklog.errors import Conflict, DecklogError, Denied
+from decklog.figures import counted
 from decklog.tools.calls.tool import Finding
 
 if TYPE_CHECKING:
@@ -86,7 +87,11 @@ def land(site: Site, landing: Landing, *, by: str, proof: "AbstractContextManage
     log = site.log
     about = {"branch": landing.branch, "from": landing.old, "to": landing.new, "tree": landing.tree}
     asked = log.approvals.ask(
-        site.run_id, f"Land on {landing.branch}? {landing.files} files.", by="conductor", about=about, source="conductor.land"
+        site.run_id,
+        f"Land on {landing.branch}? {counted(landing.files, 'file')}.",
+        by="conductor",
+        about=about,
+        source="conductor.land",
     )
     digest = str(asked.subject_digest)
     try:

@@ -14,6 +14,7 @@ from decklog.cli.screens.run import View
 from decklog.cli.show import show
 from decklog.cli.styles import are_shown
 from decklog.cli.terminal import say
+from decklog.figures import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -392,7 +393,7 @@ def _say_landed(call: Call, found: "Landing", *, is_trial: bool) -> None:
     else:
         how = "as a merge, " if found.is_merge else ""
         verb = "would land" if is_trial else "landed"
-        say(f"{found.files} files {verb} on {found.branch}: {how}{found.old[:12]} -> {found.new[:12]}")
+        say(f"{counted(found.files, 'file')} {verb} on {found.branch}: {how}{found.old[:12]} -> {found.new[:12]}")
 
 
 @run.command()
