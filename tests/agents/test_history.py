@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from decklog import Decklog, EntryKind, RunStatus
+from decklog import Decklog, EntryKind, NotFound, RunStatus
 from decklog.agents.history import HistoryImport, Imported
 from decklog.agents.intake import take_in
 from decklog.agents.spool import Spool
@@ -95,12 +95,9 @@ def test_sessions_sub_agents_and_forks_come_in_each_with_what_is_its_own(log: De
     assert told(log, "claude-s1-a1")[1:] == [("prompt", "look"), ("said", "Let me look.")]
     assert told(log, "claude-s2")[1:] == [("prompt", "Again"), ("said", "Let me look.")]
     run = log.runs.get("claude-s1")
-    assert (run.goal, run.status, run.started_at, run.worktree) == (
-        "Fix it",
-        RunStatus.COMPLETED,
-        AT + timedelta(seconds=1),
-        "/repo",
-    )
+    assert (run.goal, run.status, run.worktree) == ("Fix it", RunStatus.COMPLETED, "/repo")
+    # Not when it was imported.
+    assert (run.started_at, run.ended_at) == (AT + timedelta(seconds=1), AT + timedelta(seconds=4))
     assert {charge.answer_id for charge in log.ledger.find(limit=50)} == {f"claude:msg_{n}:req_{n}" for n in (2, 4, 8, 11)}
     assert log.journal.verify().ok
 
@@ -123,6 +120,7 @@ def test_an_import_after_a_session_went_on_brings_just_that(log: Decklog, folder
     done = taken(log, folder, tmp_path)
     assert (done.files, done.new) == (1, 1)
     assert told(log, "claude-s1") == [*OF_S1, ("prompt", "And now?")]
+    assert log.runs.get("claude-s1").ended_at == AT + timedelta(seconds=20)
 
 
 def test_what_hooks_told_already_is_not_told_again(log: Decklog, folder: Path, tmp_path: Path) -> None:
@@ -162,6 +160,12 @@ def item(second: int, **fields: Any) -> dict[str, Any]:
 
 def usage(given: int, cached: int, output: int) -> dict[str, int]:
     return {"input_tokens": given, "cached_input_tokens": cached, "output_tokens": output}
+
+
+def test_a_folder_without_sessions_is_told_and_no_success(log: Decklog, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "none").mkdir()
+    with pytest.raises(NotFound, match="no file of gemini's sessions below"):
+        taken(log, tmp_path / "none", tmp_path, "gemini")
 
 
 def test_codex_comes_in_with_its_calls_and_its_tokens(log: Decklog, tmp_path: Path) -> None:

@@ -122,6 +122,7 @@ WRONG = [
     (["tasks", "add", "run_1", "x", "--priority", "900"], INVALID),
     (["next", "--lease", "0"], INVALID),
     (["memory", "remember", "No Topic", "words of a lesson"], INVALID),
+    (["spend", "run_1"], INVALID),
     (["prices", "find", "--limit", "3"], USAGE),
     (["plan", " "], INVALID),
     (["note", ""], INVALID),

@@ -212,6 +212,7 @@ BAD: list[tuple[str, Any, str]] = [
     ("done", {"what": "x"}, "has no task"),
     ("spend", {"model": "m", "in": 1.5}, "in is a number"),
     ("spend", {"model": "m", "in": -1}, ""),
+    ("spend", {"model": "claude-s1"}, "nothing was spent: say tokens (in: N, …) or dollars (cost: X)"),
     ("spend", {"model": "m", "in": 10**30}, ""),
     ("plan", {"tasks": [1]}, "tasks[0] is"),
     ("plan", {"tasks": [{"objective": "no title"}]}, "title"),

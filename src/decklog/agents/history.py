@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from decklog.agents.history_files import Asked, files_of, many_values, read_files, size_of
 from decklog.agents.recorder import Recorder
 from decklog.dataclass import dataclass
+from decklog.errors import NotFound
 from decklog.importers.engine import reading_ahead
 
 if TYPE_CHECKING:
@@ -70,6 +71,8 @@ class HistoryImport:
     def run(self) -> Imported:
         """Take in what is new."""
         files = files_of(self.result.path, self._program)
+        if not files:
+            raise NotFound(f"there is no file of {self._program}'s sessions below {self.result.path}", path=self.result.path)
         asked = Asked(self._program, files, self._spool.folder, self._log.db.values.limit_bytes)
         for part in reading_ahead.read(read_files, asked, size_of(asked)):
             self._take(part, len(files))

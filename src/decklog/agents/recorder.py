@@ -230,10 +230,16 @@ class Recorder:
         run_id = self._ensure(event)
         if self._run_id is not None:
             self._entry(event, EntryKind.EVENT, "session", f"session ended: {reason or 'done'}", key_of("ended", event, reason))
-        elif self._log.runs.get(run_id).status not in ENDED:
+            return
+        run = self._log.runs.get(run_id)
+        # A session that is read later ended when it did, not now; and one that went on since, when it last did.
+        at = event.at and max(event.at, run.started_at)
+        is_later = at is not None and run.ended_at is not None and at > run.ended_at
+        if run.status not in ENDED or is_later:
             self._flush()
             summary = cut_of(storable(event.text))[0] if event.text else None
-            self._log.runs.finish(run_id, status=_STATUS.get(event.outcome, RunStatus.CANCELLED), summary=summary)
+            status = run.status if is_later else _STATUS.get(event.outcome, RunStatus.CANCELLED)
+            self._log.runs.finish(run_id, status=status, summary=summary, ended_at=at)
 
     def _is_imported(self, event: Event) -> bool:
         return self._run_id is None and self._log.runs.get(self._ensure(event)).metadata.get("source") == IMPORTED

@@ -187,7 +187,14 @@ class AsyncRuns:
     ) -> Run:
         """Change what is given of a run and keep the rest; `clear` names fields to empty."""
     async def finish(
-        self, run_id: str, *, status: RunStatus = ..., summary: str | None = ..., force: bool = ..., reason: str | None = ...
+        self,
+        run_id: str,
+        *,
+        status: RunStatus = ...,
+        summary: str | None = ...,
+        force: bool = ...,
+        reason: str | None = ...,
+        ended_at: datetime | None = ...,
     ) -> Run:
         """End a run as completed, failed or cancelled; one that ended so already comes back as it is."""
     async def count_cycle(self, run_id: str) -> Run:

@@ -236,6 +236,10 @@ def spend(
 
     It is spent already, so it is recorded whatever the budgets say; exit 6 when one of them is overdrawn: stop, and ask.
     """
+    if cost is None and not (in_ or out or cache_read or cache_write):
+        # Most likely somebody who wants to see what was spent, and named a run.
+        wanted = f"say tokens ({me.surface.option('in', 'N')}, …) or dollars ({me.surface.option('cost', 'X')})"
+        raise Invalid(f"nothing was spent: {wanted}", field="in", hint="See what was spent: decklog now")
     claim = me.claim_here()
     with me.acting(claim):
         charge = me.log.ledger.charge(

@@ -89,6 +89,19 @@ def test_a_run_ends_once_and_says_how(log: Decklog, run_id: str, clock: ManualCl
     assert "that was it" in told
 
 
+def test_a_run_that_ended_before_it_is_told_has_that_time(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    began = log.runs.get(run_id).started_at
+    clock.advance(hours=5)
+    ended = log.runs.finish(run_id, ended_at=began + timedelta(hours=1))
+    assert ended.ended_at == began + timedelta(hours=1)
+    assert log.runs.finish(run_id, ended_at=ended.ended_at).already
+    later = log.runs.finish(run_id, ended_at=began + timedelta(hours=2))
+    assert (later.already, later.ended_at) == (False, began + timedelta(hours=2))
+    with pytest.raises(Invalid, match="can't have ended before"):
+        log.runs.finish(run_id, ended_at=began - timedelta(seconds=1))
+    assert log.journal.verify().ok
+
+
 def test_a_run_can_not_end_as_something_that_goes_on(log: Decklog, run_id: str) -> None:
     with pytest.raises(Invalid):
         log.runs.finish(run_id, status="active")  # type: ignore[arg-type]

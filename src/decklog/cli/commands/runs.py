@@ -10,7 +10,7 @@ from decklog.cli.standing import of_records
 from decklog.cli.styles import STRONG, painted
 from decklog.cli.table import fitted, plain
 from decklog.cli.terminal import put, say
-from decklog.figures import dollars
+from decklog.figures import counted, dollars
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ def show(call: Call, run_id: str, at: str | None) -> int:
     shown.show({name: value for name, value in data["run"].items() if value not in ("", 0, [], {})}, as_json=False)
     spent = data["spent"]
     if spent["calls"]:
-        say(f"\nspent  {dollars(spent['microdollars'])} in {spent['calls']} calls, {spent['tokens']:,} tokens{_unpriced(spent)}")
+        calls, tokens = counted(spent["calls"], "call"), counted(spent["tokens"], "token")
+        say(f"\nspent  {dollars(spent['microdollars'])} in {calls}, {tokens}{_unpriced(spent)}")
     for name, rows in data.items():
         if isinstance(rows, list) and rows and name not in _ELSEWHERE:
             put(f"\n{painted(name, STRONG)}{_cut(rows)}\n{fitted(_brief(rows[:_MOST]))[0].rstrip()}")

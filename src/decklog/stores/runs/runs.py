@@ -3,6 +3,7 @@
 from contextlib import suppress
 from datetime import datetime
 
+from decklog.clock import to_text
 from decklog.db.where import Where, enum_of, page_size
 from decklog.errors import Busy, Conflict, Denied, Invalid, ReadOnly
 from decklog.operations import reads, reads_in_steps, writes
@@ -181,17 +182,21 @@ class Runs(Store):
         summary: str | None = None,
         force: bool = False,
         reason: str | None = None,
+        ended_at: datetime | None = None,
     ) -> Run:
         """End a run as completed, failed or cancelled; one that ended so already comes back as it is.
 
-        It can't be completed while a required criterion is open or stale, unless forced with a reason.
+        It can't be completed while a required criterion is open or stale, unless forced with a reason. `ended_at` says when it
+        ended, where that was not now.
         """
         if enum_of(RunStatus, status, "status") not in ENDED:
             raise Invalid(f"a run ends as {', '.join(ENDED)}, not as {status}", field="status")
         if force and not (reason or "").strip():
             raise Invalid("to force the end of a run, give a reason", field="reason")
         run = self._fetch(Run, run_id)
-        if run.status == status and summary in (None, run.summary):
+        if ended_at is not None and ended_at < run.started_at:
+            raise Invalid(f"run {run_id} began at {to_text(run.started_at)}; it can't have ended before", field="ended_at")
+        if run.status == status and summary in (None, run.summary) and ended_at in (None, run.ended_at):
             return run.marked_already()
         if run.status in ENDED and run.status != status:
             raise Conflict(
@@ -202,7 +207,7 @@ class Runs(Store):
             )
         if status == RunStatus.COMPLETED and not force:
             self._check_criteria(run_id)
-        changes: dict[str, Any] = {"status": status, "ended_at": self._now()}
+        changes: dict[str, Any] = {"status": status, "ended_at": ended_at or self._now()}
         if summary is not None:
             changes["summary"] = summary
         note = ", ".join(part for part in (str(status), summary, f"forced: {reason}" if force else None) if part)
