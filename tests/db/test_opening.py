@@ -102,6 +102,8 @@ def test_no_scrap_is_left_beside_a_new_log(tmp_path: Path) -> None:
 def test_a_postgres_address_is_opened(postgres_url: str) -> None:
     with Decklog.open(postgres_url) as log:
         assert log.db.facts()["engine"] == "postgres"
+        # To compile a statement takes longer than to run it.
+        assert log.db.read(lambda: log.db.rows("show jit", {})) == (("jit",), [("off",)])
     with Decklog.open(postgres_url.replace("postgresql://", "postgres://")) as log:
         assert log.journal.heads() == []
 

@@ -171,6 +171,8 @@ class Connections:
             # A client that was frozen in the middle of a transaction must not keep its run from all others.
             "idle_in_transaction_session_timeout": int(self.idle_seconds * 1000),
             "client_min_messages": "warning",
+            # Statements here give few rows: to compile one takes a server that can far longer than to run it.
+            "jit": "off",
         }
         if self._durability != "full":
             settings["synchronous_commit"] = "off"
