@@ -70,7 +70,7 @@ test-browser: $(STAMP)
 
 coverage: $(STAMP)
 	@$(BIN)/coverage erase
-	@$(IN_MEMORY); $(BIN)/coverage run -m pytest -n 3 --dist worksteal
+	@$(IN_MEMORY); $(BIN)/python -m pytest -p tests.covered -n 3 --dist worksteal
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report
 
