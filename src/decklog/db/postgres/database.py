@@ -237,7 +237,8 @@ class PostgresDatabase(Database):
 
     def announce(self, stream: str) -> None:
         if ("announced", stream) not in self.memo:
-            self.rows("select announce(:channel, :stream)", {"channel": CHANNEL, "stream": stream})
+            bound = {"channel": CHANNEL, "stream": stream}
+            self._ask(self._transactions.wire().later, "select announce(:channel, :stream)", bound)
             self.memo["announced", stream] = True
 
     def wait_for_change(self, seconds: float, stream: str | None = None) -> None:
