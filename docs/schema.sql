@@ -3243,3 +3243,12 @@ create table graph_items (
 );
 
 create index graph_items_by_expiry on graph_items (expires_at) where expires_at is not null;
+
+-- 0020_lesson_lengths
+
+-- The length of its lesson stands beside each term: words are weighed without looking up every lesson that has one of them.
+alter table lesson_terms drop constraint lesson_terms_pkey;
+alter table lesson_terms add column length integer;
+update lesson_terms t set length = l.length from lesson_text l where l.no = t.lesson_no;
+alter table lesson_terms alter column length set not null;
+alter table lesson_terms add primary key (term, lesson_no) include (times, length);

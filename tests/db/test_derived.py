@@ -236,7 +236,11 @@ LESSON_INDEX = {
         "its words exchanged": ("update lesson_terms set term = 'gooses' where term = 'heron'", "lesson_terms"),
         "its words gone": ("delete from lesson_terms where lesson_no = (select min(no) from lesson_text)", "lesson_text"),
         "one word counted more": ("update lesson_terms set times = 9 where term = 'heron'", "lesson_terms"),
-        "words of nobody": ("insert into lesson_terms (term, lesson_no, times) values ('heron', 77, 1)", "lesson_terms"),
+        "words of nobody": (
+            "insert into lesson_terms (term, lesson_no, times, length) values ('heron', 77, 1, 9)",
+            "lesson_terms",
+        ),
+        "one word of a longer lesson": ("update lesson_terms set length = 900 where term = 'heron'", "lesson_terms"),
         "another topic": ("update lesson_text set topic = 'ideas' where no = (select min(no) from lesson_text)", "lesson_text"),
         "another project": ("update lesson_text set project = 'p' where no = (select min(no) from lesson_text)", "lesson_text"),
         "another length": ("update lesson_text set length = 900 where no = (select min(no) from lesson_text)", "lesson_text"),

@@ -10,7 +10,7 @@ from psycopg_pool import ConnectionPool
 
 from decklog.db.postgres import errors
 from decklog.db.postgres.clock import ServerClock
-from decklog.db.postgres.reading import Reader
+from decklog.db.postgres.wire import Silent, Wire
 from decklog.db.undoing import Undoing
 from decklog.errors import Closed, ReadOnly
 
@@ -39,14 +39,14 @@ class PatientConnection(psycopg.Connection["Any"]):
         super().__init__(*args, **kwargs)
         # Of the transaction that is open on it.
         self.undoing = Undoing()
-        self._reader: Reader | None = None
+        self._wire: Wire | None = None
 
     @property
-    def reader(self) -> Reader:
-        """Reads what is asked outside of anything that is written."""
-        if self._reader is None:
-            self._reader = Reader(self)
-        return self._reader
+    def wire(self) -> Wire:
+        """Speaks to the server by the shortest way."""
+        if self._wire is None:
+            self._wire = Wire(self)
+        return self._wire
 
     @classmethod
     def connect(  # type: ignore[override]
@@ -60,14 +60,10 @@ class PatientConnection(psycopg.Connection["Any"]):
             return super().wait(gen, *args, **kwargs)
         try:
             return super().wait(_ended(gen, time.monotonic() + self.patience_seconds), *args, **kwargs)
-        except _Silent:
+        except Silent:
             # It may still answer to what was asked: this connection can't be used for anything else.
             self.close()
             raise
-
-
-class _Silent(psycopg.OperationalError):
-    pass
 
 
 def _ended(gen: "Any", end: float) -> "Any":
@@ -77,7 +73,7 @@ def _ended(gen: "Any", end: float) -> "Any":
         while True:
             ready = yield wanted
             if not ready and time.monotonic() > end:
-                raise _Silent("the server does not answer")
+                raise Silent("the server does not answer")
             wanted = gen.send(ready)
     except StopIteration as over:
         return over.value
@@ -135,7 +131,8 @@ class Connections:
         )
 
     def _how(self) -> "dict[str, Any]":
-        return {"autocommit": True, "connect_timeout": self._connect_seconds(), **_KEEP_ALIVE}
+        # The wire prepares what comes again. Where psycopg did too, it would make the server forget everything after a rollback.
+        return {"autocommit": True, "prepare_threshold": None, "connect_timeout": self._connect_seconds(), **_KEEP_ALIVE}
 
     @property
     def was_reached(self) -> bool:

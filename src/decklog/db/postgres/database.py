@@ -9,7 +9,8 @@ from decklog.db.base import PARAMETER, Database
 from decklog.db.postgres import bulk, errors, portal, schema
 from decklog.db.postgres.connections import CHANNEL, Connections
 from decklog.db.postgres.listener import Listener
-from decklog.db.postgres.transactions import READ, READ_BY_SAME_PLANS, Transactions
+from decklog.db.postgres.transactions import READ, READ_BY_SAME_PLANS, Transactions, given_up
+from decklog.db.postgres.wire import Again
 from decklog.db.statements import Statements
 from decklog.errors import Invalid
 from decklog.values import Values
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from contextlib import AbstractContextManager
     from typing import Any
-
-    from psycopg import pq
 
     from decklog.clock import Clock
     from decklog.db.base import Row, T
@@ -124,23 +123,6 @@ class PostgresDatabase(Database):
             spelled = self._spelled.keep(sql, PARAMETER.sub(r"%(\1)s", sql.replace("%", "%%")))
         return spelled
 
-    def _execute(self, sql: str, parameters: "Mapping[str, Any]") -> "psycopg.Cursor[Any]":
-        connection = self._transactions.here()
-        lock = self.memo.pop("lock", None)
-        try:
-            if lock is None:
-                return connection.execute(self._spell(sql), parameters)
-            # Sent together: one way to the server and back for both.
-            with connection.pipeline():
-                locked = connection.execute(self._spell(lock[0]), lock[1])
-                cursor = connection.execute(self._spell(sql), parameters)
-            self._remember(locked.fetchone())
-            return cursor
-        except psycopg.Error as problem:
-            raise errors.translate(problem) from problem
-        except UnicodeEncodeError as problem:
-            raise Invalid(f"a value can't be stored: {problem}") from None
-
     def _number(self, sql: str) -> "tuple[bytes, tuple[str, ...]]":
         numbers: dict[str, int] = {}
 
@@ -150,60 +132,57 @@ class PostgresDatabase(Database):
         text = PARAMETER.sub(numbered, sql).encode()
         return self._numbered.keep(sql, (text, tuple(numbers)))
 
-    def _read(self, sql: str, parameters: "Mapping[str, Any]") -> "tuple[pq.abc.PGresult, list[Row]]":
-        """Run a statement of a transaction that only reads."""
-        text, names = self._numbered.get(sql) or self._number(sql)
+    def _ask(self, how: "Callable[..., T]", sql: str, parameters: "Mapping[str, Any]", *more: "Any") -> "T":
+        """Send a statement in one of the wire's ways."""
         try:
-            return self._transactions.here().reader.rows(text, [parameters[name] for name in names])
+            text, names = self._numbered.get(sql) or self._number(sql)
+            return how(text, [parameters[name] for name in names], *more)
+        except Again as problem:
+            if not self._transactions.is_held():
+                raise
+            raise given_up(problem) from problem.__cause__  # a block of the caller's own is never run again
         except psycopg.Error as problem:
             raise errors.translate(problem) from problem
         except UnicodeEncodeError as problem:
             raise Invalid(f"a value can't be stored: {problem}") from None
 
     def rows(self, sql: str, parameters: "Mapping[str, Any]") -> "tuple[tuple[str, ...], list[Row]]":
-        if self._transactions.is_reading():
-            result, found = self._read(sql, parameters)
-            described = self._names.get(sql)
-            if described is None:
-                columns = (result.fname(place) or b"" for place in range(result.nfields))
-                described = self._names.keep(sql, tuple(column.decode() for column in columns))
-            return described, found
-        cursor = self._execute(sql, parameters)
-        # Describing forty columns takes psycopg as long as asking for them: it is done once for each statement.
+        result, found = self._ask(self._transactions.wire().rows, sql, parameters)
+        # Describing forty columns takes as long as asking for them: it is done once for each statement.
         names = self._names.get(sql)
         if names is None:
-            if cursor.description is None:
-                return (), []
-            names = self._names.keep(sql, tuple(column.name for column in cursor.description))
-        return names, cursor.fetchall()
+            columns = (result.fname(place) or b"" for place in range(result.nfields))
+            names = self._names.keep(sql, tuple(column.decode() for column in columns))
+        return names, found
 
     def one(self, sql: str, parameters: "Mapping[str, Any]") -> "Row | None":
-        if self._transactions.is_reading():
-            _, found = self._read(sql, parameters)
-            return found[0] if found else None
-        row: Row | None = self._execute(sql, parameters).fetchone()
-        return row
+        _, found = self._ask(self._transactions.wire().rows, sql, parameters)
+        return found[0] if found else None
 
     def count(self, sql: str, parameters: "Mapping[str, Any]") -> int:
-        return self._execute(sql, parameters).rowcount
+        return self._ask(self._transactions.wire().count, sql, parameters)
 
     def each(self, sql: str, parameters: "Mapping[str, Any]") -> "Iterator[Row]":
-        self._flush()
         try:
             yield from portal.each(self._transactions.here(), self._spell(sql), parameters)
         except psycopg.Error as problem:
             raise errors.translate(problem) from problem
 
     def many(self, sql: str, parameters: "list[dict[str, Any]]") -> None:
-        self._flush()
-        with _translated():
-            bulk.many(self._transactions.here(), sql, self._spell(sql), parameters)
+        if len(parameters) >= bulk.WORTH_A_COPY:
+            with _translated():
+                bulk.many(self._transactions.here(), sql, self._spell(sql), parameters)
+            return
+        # All on one way: each waits for the last.
+        for bound in parameters[:-1]:
+            self._ask(self._transactions.wire().later, sql, bound)
+        if parameters:
+            self.count(sql, parameters[-1])
 
     def insert(self, table: str, names: "tuple[str, ...]", rows: "list[Row]") -> None:
         if len(rows) < bulk.WORTH_A_COPY:
             self.many(self.insert_of(table, names), [dict(zip(names, row, strict=True)) for row in rows])
             return
-        self._flush()
         with _translated():
             bulk.insert(self._transactions.here(), table, names, rows)
 
@@ -211,7 +190,6 @@ class PostgresDatabase(Database):
         if len(rows) < bulk.WORTH_A_COPY:
             super().put(table, names, identity, rows)
             return
-        self._flush()
         with _translated():
             bulk.put(self._transactions.here(), table, names, identity, rows)
 
@@ -245,13 +223,10 @@ class PostgresDatabase(Database):
         )
 
     def _lock_next(self, sql: str, parameters: "Mapping[str, Any]") -> None:
-        self._flush()
-        self.memo["lock"] = sql, parameters
+        self._ask(self._transactions.wire().later, sql, parameters, self._remember_first)
 
-    def _flush(self) -> None:
-        """Take a lock that still waits for its statement."""
-        if (lock := self.memo.pop("lock", None)) is not None:
-            self._remember(self.one(*lock))
+    def _remember_first(self, rows: "list[Row]") -> None:
+        self._remember(rows[0] if rows else None)
 
     def _remember(self, locked: "Row | None") -> None:
         if locked is not None:
@@ -262,7 +237,8 @@ class PostgresDatabase(Database):
 
     def announce(self, stream: str) -> None:
         if ("announced", stream) not in self.memo:
-            self.rows("select announce(:channel, :stream)", {"channel": CHANNEL, "stream": stream})
+            bound = {"channel": CHANNEL, "stream": stream}
+            self._ask(self._transactions.wire().later, "select announce(:channel, :stream)", bound)
             self.memo["announced", stream] = True
 
     def wait_for_change(self, seconds: float, stream: str | None = None) -> None:

@@ -13,8 +13,8 @@ from decklog.db.callers import Block, caller, own_context
 from decklog.db.deadlines import deadline
 from decklog.db.postgres import errors
 from decklog.db.postgres.connections import Connections
-from decklog.db.postgres.reading import Forgotten
-from decklog.errors import Busy, OutcomeUnknown, SchemaTooNew, Unreachable
+from decklog.db.postgres.wire import Again, NotBegun
+from decklog.errors import Busy, DecklogError, OutcomeUnknown, SchemaTooNew, Unreachable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Any
 
-    from decklog.db.base import T
+    from decklog.db.base import Row, T
     from decklog.db.postgres.connections import PatientConnection as Connection
     from decklog.db.postgres.connections import Pool
+    from decklog.db.postgres.wire import Wire
 
 _TRIES = 8
-WRITE = "begin isolation level read committed"
-READ = "begin isolation level repeatable read read only"
+WRITE = (b"begin isolation level read committed",)
+READ = (b"begin isolation level repeatable read read only",)
 # To plan takes the server longer than to read what a page shows; and left to itself it plans anew whenever a range is bound.
-READ_BY_SAME_PLANS = f"{READ}; set local plan_cache_mode = force_generic_plan"
-_READS = (READ, READ_BY_SAME_PLANS)
+READ_BY_SAME_PLANS = (*READ, b"set local plan_cache_mode = force_generic_plan")
 
 
 class _Held:
@@ -99,44 +99,62 @@ class Transactions:
         finally:
             self.local.connection = None
 
-    def here(self) -> "Connection":
+    def _at(self) -> "Connection":
         connection = self.current()
         assert connection is not None, "statements run inside read(), write() or transaction()"
         return connection
 
+    def wire(self) -> "Wire":
+        """Give what the caller's statements are sent by."""
+        return self._at().wire
+
+    def here(self) -> "Connection":
+        """Give the caller's connection, for what is asked by psycopg: everything that was put off has been run."""
+        connection = self._at()
+        connection.wire.flush()
+        return connection
+
     @contextmanager
-    def block(self, begin: str, *, patience_seconds: float | None = None) -> "Iterator[Connection]":
-        """Hold a connection and an open transaction; what is not committed inside is rolled back."""
+    def block(
+        self, begin: "tuple[bytes, ...]", *, patience_seconds: float | None = None, at_once: bool = False
+    ) -> "Iterator[Connection]":
+        """Hold a connection and an open transaction; what is not committed inside is rolled back.
+
+        It begins with its first statement, or at once: what is never retried must not begin on a connection that is lost.
+        """
         try:
-            with self._gate.passing(), self._begun(begin, patience_seconds) as connection:
+            with self._gate.passing(), self._begun(begin, patience_seconds, at_once) as connection:
                 try:
                     yield connection
-                    _commit(connection, is_read=begin in _READS)
+                    _commit(connection, is_read=begin is not WRITE)
                     connection.undoing.keep()
                 except OutcomeUnknown:
                     connection.undoing.keep()  # what nobody knows to be undone is not taken back
                     raise
                 finally:
-                    if not connection.closed and connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
-                        connection.rollback()
+                    connection.wire.forget()
+                    if not connection.closed and connection.pgconn.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+                        connection.wire.ask(b"rollback")
                     connection.undoing.undo()
         except psycopg.Error as problem:
             raise errors.translate(problem) from problem
 
     @contextmanager
-    def _begun(self, begin: str, patience_seconds: float | None) -> "Iterator[Connection]":
+    def _begun(self, begin: "tuple[bytes, ...]", patience_seconds: float | None, at_once: bool) -> "Iterator[Connection]":
         end = time.monotonic() + self._connections.busy_seconds
         while True:
             pool, connection = self._taken()
             try:
                 connection.patience_seconds = patience_seconds
+                self._begin(connection, begin)
                 try:
-                    self._begin(connection, begin)
-                except psycopg.Error as problem:
+                    if at_once:
+                        connection.wire.flush()
+                except Again as problem:
                     # It was lost while nobody used it, and nothing has happened yet: the next one may be sound.
-                    if errors.is_lost(problem) and time.monotonic() < end:
+                    if time.monotonic() < end:
                         continue
-                    raise
+                    raise given_up(problem) from problem.__cause__
                 yield connection
                 return
             finally:
@@ -151,18 +169,17 @@ class Transactions:
             self._connections.reach()  # a server that can't be reached is no busy one
             raise Busy("all connections to the database are in use", hint="Try again.") from problem
 
-    def _begin(self, connection: "Connection", begin: str) -> None:
-        if begin in _READS:
-            connection.reader.ask(begin.encode())
-            return
-        if not self.version:
-            connection.execute(begin.encode())
-            return
-        # Both in one go: whoever has the log open when it is migrated must not write to tables it does not know.
-        cursor = connection.execute(f"{begin}; select max(version) from schema_steps".encode())
-        cursor.nextset()
-        row = cursor.fetchone()
-        found = row[0] if row else None
+    def _begin(self, connection: "Connection", begin: "tuple[bytes, ...]") -> None:
+        wire = connection.wire
+        wire.begin(begin[0])
+        for setting in begin[1:]:
+            wire.later(setting)
+        if begin is WRITE and self.version:
+            # Whoever has the log open when it is migrated must not write to tables it does not know.
+            wire.later(b"select max(version) from schema_steps", take=self._check_version)
+
+    def _check_version(self, rows: "list[Row]") -> None:
+        found = rows[0][0]
         if found != self.version:
             raise SchemaTooNew(
                 f"this database was migrated to schema {found} while this process had it open at {self.version}",
@@ -177,16 +194,20 @@ class Transactions:
         self._check_free()
         self._connections.check_writable()
         end = time.monotonic() + self._connections.busy_seconds
-        for remaining in reversed(range(_TRIES)):
+        remaining = _TRIES
+        while True:
             try:
                 patience = self._connections.patience_seconds
                 with self.block(WRITE, patience_seconds=patience) as connection, self._at_work(connection, {}):
                     return job()
+            except Again as problem:
+                if time.monotonic() >= end:
+                    raise given_up(problem) from problem.__cause__
             except (Busy, Unreachable):
+                remaining -= 1
                 if not remaining or time.monotonic() >= end or not self._connections.was_reached:
                     raise
                 time.sleep(random.uniform(0, 0.02) * (_TRIES - remaining))
-        raise AssertionError("the last try returns or raises")
 
     def _check_free(self) -> None:
         for held in list(self._held.values()):
@@ -222,18 +243,25 @@ class Transactions:
 
     @contextmanager
     def _savepoint(self) -> "Iterator[None]":
-        connection = self.here()
-        connection.execute("savepoint nested")
-        mark = connection.undoing.mark()
+        connection = self._at()
+        wire, mark = connection.wire, connection.undoing.mark()
+        wire.depth += 1
+        # Each by a name of its own: one inside of it may not have been released when this one is gone back to.
+        name = f"savepoint nested_{wire.depth}".encode()
+        savepoint = wire.later(name)
         try:
             yield
         except BaseException:
-            connection.execute("rollback to savepoint nested")
-            connection.execute("release savepoint nested")
+            # What failed before the savepoint was set is for whoever is around it.
+            if not wire.take_back(savepoint) and savepoint.is_done and not connection.closed:
+                wire.ask(b"rollback to " + name)
+                wire.ask(b"release " + name)
             self.memo.clear()
             connection.undoing.undo(mark)
             raise
-        connection.execute("release savepoint nested")
+        finally:
+            wire.depth -= 1
+        wire.later(b"release " + name)
 
     def transaction(self) -> "AbstractContextManager[None]":
         return self.held(self._connections.patience_seconds)
@@ -247,36 +275,43 @@ class Transactions:
             return
         self._check_free()
         self._connections.check_writable()
-        with self.block(WRITE, patience_seconds=patience_seconds) as connection:
-            held = _Held(connection)
-            self._held[held.block.holder] = held
-            try:
-                yield
-            finally:
-                del self._held[held.block.holder]
-                held.block.leave()
+        try:
+            with self.block(WRITE, patience_seconds=patience_seconds, at_once=True) as connection:
+                held = _Held(connection)
+                self._held[held.block.holder] = held
+                try:
+                    yield
+                finally:
+                    del self._held[held.block.holder]
+                    held.block.leave()
+        except Again as problem:
+            raise given_up(problem) from problem.__cause__
 
-    def read(self, job: "Callable[[], T]", begin: str = READ) -> "T":
+    def read(self, job: "Callable[[], T]", begin: "tuple[bytes, ...]" = READ) -> "T":
         if self.current() is not None:
             with self._inside():
                 return job()
-        try:
-            return self._read(job, begin)
-        except Forgotten:
-            return self._read(job, begin)
-        except Unreachable:
-            if not self._connections.was_reached:
-                raise
-            return self._read(job, begin)  # nothing was changed, so that it can be asked again
+        end = time.monotonic() + self._connections.busy_seconds
+        is_second = False
+        while True:
+            try:
+                return self._read(job, begin)
+            except Again as problem:
+                if time.monotonic() >= end:
+                    raise given_up(problem) from problem.__cause__
+            except Unreachable:
+                if is_second or not self._connections.was_reached:
+                    raise
+                is_second = True  # nothing was changed, so that it can be asked again
 
-    def _read(self, job: "Callable[[], T]", begin: str) -> "T":
+    def _read(self, job: "Callable[[], T]", begin: "tuple[bytes, ...]") -> "T":
         with self.block(begin) as connection, self._at_work(connection, {}):
             until = deadline()
             self.local.is_reading = True
             try:
                 if until is not None:
                     left = max(1, round((until - time.monotonic()) * 1000))
-                    connection.execute(f"set local statement_timeout = {left}".encode())
+                    connection.wire.later(b"select set_config('statement_timeout', $1, true)", [str(left)])
                 return job()
             finally:
                 self.local.is_reading = False
@@ -312,11 +347,10 @@ class Transactions:
 
 def _commit(connection: "Connection", *, is_read: bool) -> None:
     """End a transaction; when the connection is lost at this moment, only the server knows how."""
+    if not connection.wire.has_begun:
+        return  # nothing was asked
     try:
-        if is_read:
-            connection.reader.ask(b"commit")
-        else:
-            connection.execute("commit")
+        connection.wire.ask(b"commit")
     except psycopg.Error as problem:
         if not errors.is_lost(problem):
             raise
@@ -325,3 +359,11 @@ def _commit(connection: "Connection", *, is_read: bool) -> None:
                 f"the connection was lost while a transaction was being committed: {str(problem).strip()}",
                 hint="Look whether it is on record before you write it again; a verb with the same key may be repeated as it is.",
             ) from problem
+
+
+def given_up(problem: Again) -> DecklogError:
+    """Say why a transaction could not be begun, however often it was tried."""
+    cause = problem.__cause__
+    if isinstance(problem, NotBegun) and isinstance(cause, psycopg.Error):
+        return errors.translate(cause)
+    return Busy(f"the server has let go of what it was told: {cause}", hint="Try again.")

@@ -76,8 +76,8 @@ class LessonSearch(ABC):
 
     def weights(self, terms: "Sequence[str]") -> dict[str, float]:
         """Say what each term is worth: the more, the fewer lessons have it."""
-        lessons, _ = self._sums()
         counts = self._counts(terms)
+        lessons, _ = self._sums()
         # A word that more than half of the lessons have would count against them; it counts for next to nothing instead.
         return {term: max(log((lessons - counts[term] + 0.5) / (counts[term] + 0.5)), 1e-6) for term in counts}
 
@@ -253,8 +253,8 @@ class PostgresLessons(LessonSearch):
               values (:lesson_id, :topic, :project, :length)
               returning no
             )
-            insert into lesson_terms (term, lesson_no, times)
-            select given.term, placed.no, given.times
+            insert into lesson_terms (term, lesson_no, times, length)
+            select given.term, placed.no, given.times, :length
               from placed, unnest(cast(:terms as text[]), cast(:times as integer[])) as given (term, times)
             """,
             {
@@ -276,11 +276,20 @@ class PostgresLessons(LessonSearch):
         self._db.count("delete from lesson_text", {})
 
     def _counts(self, terms: "Sequence[str]") -> dict[str, int]:
+        # With the sums, which whoever asks for this needs next.
         _, rows = self._db.rows(
-            "select term, count(*) from lesson_terms where term = any(cast(:terms as text[])) group by term",
+            """
+            select s.lessons, s.terms, t.term, t.lessons
+              from lesson_sums s
+              left join (
+                select term, count(*) as lessons from lesson_terms where term = any(cast(:terms as text[])) group by term
+              ) t on true
+             where s.id = 1
+            """,
             {"terms": list(terms)},
         )
-        found: dict[str, int] = dict(rows)
+        self._known = rows[0][0], rows[0][1]
+        found: dict[str, int] = {term: lessons for _, _, term, lessons in rows}
         return {term: found.get(term, 0) for term in terms}
 
     def ranked(
@@ -295,32 +304,35 @@ class PostgresLessons(LessonSearch):
             "average": terms / lessons,
             "limit": limit,
         }
-        clauses = ["true"]
+        clauses = []
         if topic:
             clauses.append("l.topic = :topic")
             bound["topic"] = topic
         if project:
             clauses.append("(l.project = :project or l.project is null)")
             bound["project"] = project
+        narrowed = f"join lesson_text l on l.no = s.lesson_no where {' and '.join(clauses)}" if clauses else ""
         # Or else it is multiplied as a decimal, to the same number in several times the time.
-        length = "cast(l.length as double precision)"
+        length = "cast(t.length as double precision)"
         # Each term by the index, whatever the server knows of the table: of one that is new to it, it would read everything.
-        # Materialised: it takes a term for far rarer than it may be, and would look up each lesson's length by itself.
+        # Materialised: it takes a term for far rarer than it may be, and would look up each lesson by itself to narrow them.
         _, rows = self._db.rows(
             f"""
-            with said as materialized (
-              select t.lesson_no, t.times, a.weight
+            with said as {"" if clauses else "not"} materialized (
+              select t.lesson_no,
+                     a.weight * t.times * ({K1} + 1) / (t.times + {K1} * (1 - {B} + {B} * {length} / :average)) as score
                 from unnest(cast(:terms as text[]), cast(:weights as double precision[])) as a (term, weight)
-               cross join lateral (select lesson_no, times from lesson_terms where term = a.term offset 0) t
+               cross join lateral (select lesson_no, times, length from lesson_terms where term = a.term offset 0) t
             )
-            select l.lesson_id,
-                   sum(s.weight * s.times * ({K1} + 1) / (s.times + {K1} * (1 - {B} + {B} * {length} / :average))) as score
-              from said s
-              join lesson_text l on l.no = s.lesson_no
-             where {" and ".join(clauses)}
-             group by l.no
-             order by score desc, l.no
-             limit :limit
+            select l.lesson_id, best.score
+              from (
+                select s.lesson_no, sum(s.score) as score from said s {narrowed}
+                 group by s.lesson_no
+                 order by 2 desc, 1
+                 limit :limit
+              ) best
+              join lesson_text l on l.no = best.lesson_no
+             order by best.score desc, best.lesson_no
             """,
             bound,
         )

@@ -148,6 +148,18 @@ class PostgresCheck:
             yield _wrong(self.table, lesson_id, "is in the index, and should not be", "lesson_id")
         for no in terms:
             yield _wrong("lesson_terms", f"at {no}", "has terms in the index, and is not in it", "lesson_no")
+        yield from self._lengths()
+
+    def _lengths(self) -> "Iterator[Finding]":
+        """Compare the length beside each term with that of its lesson, which is compared with what the lesson says."""
+        sql = """
+            select distinct l.lesson_id
+              from lesson_terms t
+              join lesson_text l on l.no = t.lesson_no
+             where t.length <> l.length
+        """
+        for (lesson_id,) in self._db.each(sql, {}):
+            yield _wrong("lesson_terms", lesson_id, "has terms with another length than its own", "length")
 
     def _terms(self) -> "Iterator[tuple[int, str]]":
         rows = self._db.each("select lesson_no, term, times from lesson_terms order by lesson_no", {})

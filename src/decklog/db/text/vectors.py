@@ -65,6 +65,13 @@ class LessonVectors:
             digest = sha256(stored).hexdigest() if is_packed else digest_of(stored)
             yield embedder, lesson_id, digest, dimensions == (len(stored) / 4 if is_packed else len(stored))
 
+    def tags_of_holding(self, among: "Collection[str]") -> "dict[str, tuple[str, str | None]]":
+        """Give the topic and the project of those of some lessons that hold."""
+        bound = {f"id{number}": lesson_id for number, lesson_id in enumerate(among)}
+        marks = ", ".join(f":{name}" for name in bound) or "null"
+        _, rows = self._db.rows(f"select l.id, l.topic, l.project from lessons l where {HOLDS} and l.id in ({marks})", bound)
+        return {lesson_id: (topic, project) for lesson_id, topic, project in rows}
+
     def holding(
         self, embedder: str, dimensions: int, among: "Collection[str] | None" = None
     ) -> "list[tuple[str, str, str | None, bytes | None]]":

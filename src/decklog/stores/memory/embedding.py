@@ -100,7 +100,7 @@ class LessonEmbedding(LessonWriter):
         self._by_name.clear()
 
     def _asked(self, query: str) -> "tuple[Neighbours | NeighboursOnServer | None, list[float], list[str]]":
-        """Embed a question, and a few lessons that have no vector yet; where that can't be, say why it goes by words."""
+        """Embed a question; where that can't be, say why it goes by words."""
         from decklog.stores.memory.neighbours.embedder import embedded
 
         try:
@@ -109,20 +109,21 @@ class LessonEmbedding(LessonWriter):
                 return None, [], []
             neighbours = self._neighbours(embedder)
             [vector] = embedded(embedder, [query])
-            self._embed_some(neighbours)
         except DecklogError as problem:
-            return None, [], [f"by words alone: {problem.message}" + (f". {problem.hint}" if problem.hint else "")]
-        left = neighbours.without
-        told = f"{left} lessons are found by their words alone until they are embedded: decklog memory embed"
-        return (neighbours if any(vector) else None), vector, [told] if left else []
+            return None, [], [_by_words(problem)]
+        return (neighbours if any(vector) else None), vector, []
 
-    def _embed_some(self, neighbours: "Neighbours | NeighboursOnServer") -> None:
-        """Embed a few lessons, where nobody else waits for this caller and it may write."""
-        self._db.read(neighbours.catch_up)
-        if self._db.read_only or self._db.is_reading or self._db.is_in_transaction:
-            return
-        if (wanted := neighbours.missing(_ON_THE_WAY)) and self._embed(neighbours, wanted, _MOST_CHARACTERS):
-            self._db.read(neighbours.catch_up)
+    def _may_embed(self) -> bool:
+        """Say whether nobody else waits for this caller, and it may write."""
+        return not (self._db.read_only or self._db.is_reading or self._db.is_in_transaction)
+
+    def _embed_some(self, neighbours: "Neighbours | NeighboursOnServer") -> "list[str]":
+        """Embed a few of the lessons that have no vector; where that can't be, say why it goes by words."""
+        try:
+            self._embed(neighbours, neighbours.missing(_ON_THE_WAY), _MOST_CHARACTERS)
+        except DecklogError as problem:
+            return [_by_words(problem)]
+        return []
 
     def _embed(
         self, neighbours: "Neighbours | NeighboursOnServer", lesson_ids: "list[str]", most_characters: int | None = None
@@ -157,3 +158,13 @@ class LessonEmbedding(LessonWriter):
         with LessonIndex(self._db).following():
             told = {lesson_id: kept.put(lesson_id, embedder, vector) for lesson_id, vector in vectors.items()}
             self._journal.append(STREAM, kind=EntryKind.EVENT, subtype=EMBEDDED, payload={"embedder": embedder, "vectors": told})
+
+
+def _by_words(problem: DecklogError) -> str:
+    return f"by words alone: {problem.message}" + (f". {problem.hint}" if problem.hint else "")
+
+
+def without_vectors(count: int) -> "list[str]":
+    """Warn of lessons that have no vector yet."""
+    told = f"{count} lessons are found by their words alone until they are embedded: decklog memory embed"
+    return [told] if count else []

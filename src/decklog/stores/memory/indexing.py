@@ -55,7 +55,7 @@ class LessonIndex:
     @contextmanager
     def following(self) -> "Iterator[LessonIndex]":
         """Index what is not yet, let the block write and index what it writes, and move the mark past it. In a transaction."""
-        self._db.lock_stream(STREAM)
+        self._db.lock_stream_next(STREAM)
         while self.is_behind():
             self._step()
         yield self

@@ -10,6 +10,7 @@ from decklog.operations import reads, reads_in_steps, within_lease, writes, writ
 from decklog.records import Page
 from decklog.stores.memory import ranking, topics
 from decklog.stores.memory import scope as scopes
+from decklog.stores.memory.embedding import without_vectors
 from decklog.stores.memory.indexing import LessonIndex
 from decklog.stores.memory.lesson import HOLDS, Hit, Hits, Lesson, Sighting, Topic
 from decklog.stores.memory.proposals.proposal import Proposal
@@ -88,15 +89,25 @@ class Memory(LessonProposals):
         asked.check()
         neighbours, vector, warnings = self._asked(asked.query)
         index = LessonIndex(self._db)
-        can_step = index.can_step
+        can_step, may_embed = index.can_step, neighbours is not None and self._may_embed()
 
         def look() -> list[Hit] | None:
-            return None if can_step and index.is_behind() else self._best(asked, neighbours, vector)
+            if can_step and index.is_behind():
+                return None
+            if neighbours is not None:
+                neighbours.catch_up()
+                if may_embed and neighbours.without:
+                    return None
+            return self._best(asked, neighbours, vector)
 
-        # In the same read as the answer: nearly always there is nothing to catch up with.
+        # In the same read as the answer: nearly always there is nothing to catch up with, and nothing to embed.
         while (hits := self._db.read(look)) is None:
             index.catch_up()
-        return Hits(hits, warnings)
+            if may_embed and neighbours is not None and neighbours.without:
+                may_embed = False
+                if warnings := self._embed_some(neighbours):
+                    neighbours = None
+        return Hits(hits, warnings or without_vectors(neighbours.without if neighbours is not None else 0))
 
     def _best(self, asked: "_Asked", neighbours: "Neighbours | NeighboursOnServer | None", vector: "list[float]") -> list[Hit]:
         question = ranking.Question(asked.query, self._now())
@@ -107,7 +118,6 @@ class Memory(LessonProposals):
         cosines: dict[str, float] = {}
         above: dict[str, float] = {}
         if neighbours is not None:
-            neighbours.catch_up()
             cosines, above = neighbours.near(vector, **narrowing, also=scores)
         lessons = asked.in_scope(self._lessons([*scores, *(lesson_id for lesson_id in cosines if lesson_id not in scores)]))
         match = ranking.covered(lessons, scores, question, weights)

@@ -95,13 +95,21 @@ class Neighbours:
 
     def _follow(self, mark: int) -> None:
         """Read the lessons again that entries behind a mark tell of."""
-        changed = changed_lessons(self._kept.told_since(mark, self._told_by), self.embedder.name)
+        told = self._kept.told_since(mark, self._told_by)
+        changed = changed_lessons(told, self.embedder.name)
         if changed is None or len(changed) > _MOST_CHANGED or len(self._ids) <= EXACT < len(self._ids) + len(changed):
             self._read_all()
             return
-        for lesson_id in changed:
+        # Most were only recalled. A vector changes by an entry of its own, and is not read again without one.
+        placed = {lesson_id for lesson_id, _ in told if lesson_id in self._places}
+        placed -= changed_lessons([each for each in told if each[0] is None], self.embedder.name) or set()
+        tags = self._kept.tags_of_holding(placed) if placed else {}
+        for lesson_id in tags:
+            self._tags[self._places[lesson_id]] = tags[lesson_id]
+        for lesson_id in changed - tags.keys():
             self._drop(lesson_id)
-        self._take(self._kept.holding(self.embedder.name, self.embedder.dimensions, changed))
+        if others := changed - placed:
+            self._take(self._kept.holding(self.embedder.name, self.embedder.dimensions, others))
 
     def _take(self, lessons: "Iterable[tuple[str, str, str | None, bytes | None]]") -> None:
         vectors = []

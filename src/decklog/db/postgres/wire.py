@@ -1,0 +1,313 @@
+"""Statements by the calls of libpq: around a short one, psycopg's cursors take five times as long.
+
+What needs no answer of its own is sent with the statement that follows, so that both go to the server and back together.
+"""
+
+import select
+import time
+from collections import OrderedDict
+from contextlib import suppress
+
+import psycopg
+from psycopg import pq
+from psycopg.adapt import PyFormat, Transformer
+from psycopg.errors import error_from_result
+
+from decklog.db.postgres import errors
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, TypeVar
+
+    from decklog.db.base import Row
+    from decklog.db.postgres.connections import PatientConnection
+
+    Result = pq.abc.PGresult
+    T = TypeVar("T")
+
+# From this time on a statement's plan is kept: of what is asked once, the server would be told more than it needs.
+_OFTEN = 2
+_MOST_KEPT = 500
+_CANCEL_SECONDS = 2.0
+_NO_SUCH_STATEMENT = "26000"
+_GOOD = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK)
+
+
+class Again(Exception):
+    """Nothing of a transaction has happened, and it may be begun anew. It is no error, and whoever hears it does so."""
+
+
+class Forgotten(Again):
+    """The server has let go of statements that were prepared."""
+
+
+class NotBegun(Again):
+    """The connection was lost while nobody used it."""
+
+
+class Silent(psycopg.OperationalError):
+    """A server says nothing at all for longer than anyone should wait."""
+
+
+class Statement:
+    """A statement with its parameters as they are sent, and what is done with its rows."""
+
+    __slots__ = ("formats", "is_done", "sql", "take", "types", "values")
+
+    def __init__(self, sql: bytes, take: "Callable[[list[Row]], None] | None" = None) -> None:
+        self.sql = sql
+        self.take = take
+        self.types: tuple[int, ...] = ()
+        self.values: Sequence[Any] = ()
+        self.formats: Any = None
+        self.is_done = False
+
+
+class _Preparing(Statement):
+    """What has the server prepare a statement."""
+
+    __slots__ = ()
+
+    def __init__(self, statement: Statement) -> None:
+        super().__init__(statement.sql)
+        self.types = statement.types
+
+
+class Wire:
+    """Speaks to the server through one connection, and knows which statements are prepared there."""
+
+    def __init__(self, connection: "PatientConnection") -> None:
+        self._connection = connection
+        self._pgconn = connection.pgconn
+        self._transformer = Transformer(connection)
+        self._socket = select.poll()
+        self._socket.register(self._pgconn.socket, select.POLLIN)
+        # How often each was asked, by its text and the types of its parameters, or the name under which it is prepared.
+        self._known: OrderedDict[tuple[bytes, tuple[int, ...]], int | bytes] = OrderedDict()
+        self._number = 0
+        # Names that are no longer needed, until the next transaction begins.
+        self._spent: list[bytes] = []
+        self._waiting: list[Statement] = []
+        self._begin: Statement | None = None
+        # How many savepoints the transaction is in.
+        self.depth = 0
+
+    # What is asked
+
+    def begin(self, command: bytes) -> None:
+        """Begin a transaction with the next statement."""
+        self._waiting.clear()
+        self._begin = self.later(command)
+
+    def later(self, sql: bytes, parameters: "Sequence[Any]" = (), take: "Callable[[list[Row]], None] | None" = None) -> Statement:
+        """Run a statement before the next one, sent together with it; `take` is given its rows."""
+        statement = self._dumped(sql, parameters, take)
+        self._waiting.append(statement)
+        return statement
+
+    def rows(self, sql: bytes, parameters: "Sequence[Any]") -> "tuple[Result, list[Row]]":
+        """Run a statement with its parameters in order; give its result, which names its columns, and all rows."""
+        result = self._run(self._dumped(sql, parameters))
+        return result, self._rows_of(result)
+
+    def count(self, sql: bytes, parameters: "Sequence[Any]") -> int:
+        """Run a statement without a result; say how many rows it wrote."""
+        return self._run(self._dumped(sql, parameters)).command_tuples or 0
+
+    def ask(self, command: bytes) -> None:
+        """Run a command that has neither parameters nor rows."""
+        if self._waiting:
+            self._together([self._dumped(command, ())])
+        else:
+            self._checked(self._answered(lambda: self._pgconn.send_query(command), self._last_result))
+
+    def flush(self) -> None:
+        """Run what waits for the next statement, for somebody who speaks to the server in another way."""
+        if self._waiting:
+            self._together([])
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the server has heard of the transaction."""
+        return self._begin is None or self._begin.is_done
+
+    def take_back(self, statement: Statement) -> bool:
+        """Take a statement back with all behind it, if it has not been sent; what came later is not wanted in any case."""
+        is_waiting = statement in self._waiting
+        del self._waiting[self._waiting.index(statement) if is_waiting else 0 :]
+        return is_waiting
+
+    def forget(self) -> None:
+        """Let go of what was not sent: the transaction is over."""
+        self._waiting.clear()
+        self._begin = None
+
+    # How it is sent
+
+    def _dumped(self, sql: bytes, parameters: "Sequence[Any]", take: "Callable[[list[Row]], None] | None" = None) -> Statement:
+        statement = Statement(sql, take)
+        if parameters:
+            transformer = self._transformer
+            statement.values = transformer.dump_sequence(parameters, [PyFormat.AUTO] * len(parameters))
+            statement.types, statement.formats = transformer.types or (), transformer.formats
+        return statement
+
+    def _run(self, statement: Statement) -> "Result":
+        known = self._known.get((statement.sql, statement.types), 0)
+        if self._waiting or (isinstance(known, int) and known + 1 >= _OFTEN):
+            return self._together([statement])
+        return self._checked(self._answered(lambda: self._send(statement, self._name_of(statement)), self._last_result))
+
+    def _together(self, last: "list[Statement]") -> "Result":
+        """Send what waits and what comes last; give the last result."""
+        batch, self._waiting = [*self._waiting, *last], []
+        asked: list[Statement] = []
+        results = self._answered(lambda: self._send_all(batch, asked), lambda: self._all_results(asked))
+        self._pgconn.exit_pipeline_mode()
+        for statement in asked:
+            if isinstance(statement, _Preparing) and not statement.is_done:
+                # What was sent before it has failed, and it was passed over.
+                self._known.pop((statement.sql, statement.types), None)
+        for statement, result in zip(asked, results, strict=True):
+            self._checked(result)
+            if statement.take is not None:
+                statement.take(self._rows_of(result))
+        return results[-1]
+
+    def _send_all(self, batch: "list[Statement]", asked: "list[Statement]") -> None:
+        """Send statements, and what prepares them; list all that is asked."""
+        self._pgconn.enter_pipeline_mode()
+        for statement in batch:
+            name = self._name_of(statement, asked)
+            self._send(statement, name)
+            asked.append(statement)
+            if statement is self._begin:
+                # Here, because in a transaction that has failed the server would not hear of it.
+                for spent in self._spent:
+                    asked.append(Statement(b"deallocate " + spent))
+                    self._send(asked[-1], None)
+                self._spent.clear()
+        self._pgconn.pipeline_sync()
+
+    def _send(self, statement: Statement, name: bytes | None) -> None:
+        values, formats = statement.values, statement.formats
+        if name is None:
+            self._pgconn.send_query_params(statement.sql, values, param_types=statement.types, param_formats=formats)
+        else:
+            self._pgconn.send_query_prepared(name, values, param_formats=formats)
+
+    def _name_of(self, statement: Statement, asked: "list[Statement] | None" = None) -> bytes | None:
+        """Give the name under which a statement is prepared; None while it was not asked often enough.
+
+        It is prepared on the way, among what is asked together.
+        """
+        key = statement.sql, statement.types
+        known = self._known.get(key, 0)
+        if isinstance(known, bytes):
+            self._known.move_to_end(key)
+            return known
+        name = None
+        if asked is not None and known + 1 >= _OFTEN:
+            self._number += 1
+            name = f"decklog_{self._number}".encode()
+            self._pgconn.send_prepare(name, statement.sql, statement.types)
+            asked.append(_Preparing(statement))
+        self._known[key] = known + 1 if name is None else name
+        if len(self._known) > _MOST_KEPT:
+            _, oldest = self._known.popitem(last=False)
+            if isinstance(oldest, bytes):
+                self._spent.append(oldest)
+        return name
+
+    # What comes back
+
+    def _rows_of(self, result: "Result") -> "list[Row]":
+        if not result.ntuples:
+            return []
+        self._transformer.set_pgresult(result)
+        return self._transformer.load_rows(0, result.ntuples, tuple)
+
+    def _checked(self, result: "Result") -> "Result":
+        if result.status in _GOOD:
+            return result
+        problem = error_from_result(result, self._connection.info.encoding)
+        if problem.sqlstate == _NO_SUCH_STATEMENT:
+            self._known.clear()
+            raise Forgotten from problem
+        raise self._not_begun(problem)
+
+    def _not_begun(self, problem: psycopg.Error) -> Exception:
+        if self.has_begun or not errors.is_lost(problem):
+            return problem
+        again = NotBegun()
+        again.__cause__ = problem
+        return again
+
+    def _answered(self, send: "Callable[[], None]", receive: "Callable[[], T]") -> "T":
+        """Send, and wait for what comes back; a signal interrupts it, and then the statement is not waited for."""
+        try:
+            send()
+            return receive()
+        except BaseException as problem:
+            # Its answer may still come: this connection can't be used for anything else.
+            if not self._connection.closed:
+                if not isinstance(problem, psycopg.Error):
+                    with suppress(psycopg.Error):
+                        self._connection.cancel_safe(timeout=_CANCEL_SECONDS)
+                self._connection.close()
+            if isinstance(problem, psycopg.Error):
+                raise self._not_begun(problem) from problem.__cause__
+            raise
+
+    def _last_result(self) -> "Result":
+        self._flush_out()
+        result = None
+        while (following := self._next()) is not None:
+            result = following
+        if result is None:
+            raise psycopg.OperationalError("the server gave no answer")
+        return result
+
+    def _all_results(self, asked: "list[Statement]") -> "list[Result]":
+        """Give the results of what was sent together, each of which an empty one follows."""
+        self._flush_out()
+        results: list[Result] = []
+        while True:
+            result = self._next()
+            if result is None and (result := self._next()) is None:
+                raise psycopg.OperationalError("the server gave no answer")
+            if result.status == pq.ExecStatus.PIPELINE_SYNC:
+                return results
+            if result.status in _GOOD:
+                asked[len(results)].is_done = True
+            elif errors.is_lost(problem := error_from_result(result, self._connection.info.encoding)):
+                raise problem  # the connection is gone, and nothing follows
+            results.append(result)
+
+    def _flush_out(self) -> None:
+        pgconn, end = self._pgconn, self._end()
+        while pgconn.flush():
+            # Neither side may wait for the other to read: what comes is taken while there is more to send.
+            if not any(select.select([pgconn.socket], [pgconn.socket], [], _left(end))):
+                raise Silent("the server does not answer")
+            pgconn.consume_input()
+
+    def _next(self) -> "Result | None":
+        pgconn = self._pgconn
+        if pgconn.is_busy():
+            end = self._end()
+            while pgconn.is_busy():
+                left = _left(end)
+                if not self._socket.poll(None if left is None else left * 1000):
+                    raise Silent("the server does not answer")
+                pgconn.consume_input()
+        return pgconn.get_result()
+
+    def _end(self) -> float | None:
+        patience = self._connection.patience_seconds
+        return None if patience is None else time.monotonic() + patience
+
+
+def _left(end: float | None) -> float | None:
+    return None if end is None else max(end - time.monotonic(), 0.0)

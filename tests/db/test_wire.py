@@ -1,0 +1,173 @@
+"""How statements go to PostgreSQL: together where they can, prepared once they come again, anew where it has forgotten them."""
+
+import os
+import signal
+from typing import Any
+
+import pytest
+
+from decklog import Decklog
+from decklog.db.postgres import wire
+from decklog.errors import Busy, Invalid, NotFound
+from tests.db.test_kept_connections import connections_of
+
+pytestmark = pytest.mark.parametrize("target", ["postgres"], indirect=True)
+_PREPARED = "select count(*) from pg_prepared_statements where name like 'decklog%'"
+
+
+def read(log: Any, sql: str, **parameters: Any) -> Any:
+    return log.db.read(lambda: log.db.rows(sql, parameters))
+
+
+def test_values_come_back_as_they_went(target: str) -> None:
+    given = {"text": "a ' \\ ü", "small": 7, "large": 2**40, "none": None, "bytes": b"\x00\xff", "yes": True}
+    sql = "select :text as one, :small + 0, :large + 0, cast(:none as text), :bytes as five, :yes and :yes, 1 % 2"
+    with Decklog.open(target) as log:
+        for _ in range(3):
+            names, rows = read(log, sql, **given)
+            assert (names[0], names[4]) == ("one", "five")
+            assert rows == [("a ' \\ ü", 7, 2**40, None, b"\x00\xff", True, 1)]
+
+
+def test_a_statement_is_prepared_when_it_comes_again_and_no_more_are_kept_than_have_room(
+    target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wire, "_MOST_KEPT", 3)
+    with Decklog.open(target) as log:
+        (before,) = log.db.read(lambda: log.db.one(_PREPARED, {})) or ()
+        for number in range(5):
+            for _ in range(2):
+                read(log, f"select {number} + :more", more=1)
+        (after,) = log.db.read(lambda: log.db.one(_PREPARED, {})) or ()
+    assert before == 0
+    assert 1 <= after <= 3
+
+
+def test_what_the_server_has_forgotten_is_prepared_anew(target: str) -> None:
+    with Decklog.open(target) as log:
+        for _ in range(3):
+            assert read(log, "select :word as word", word="a")[1] == [("a",)]
+        with connections_of(log) as connection:
+            connection.execute("deallocate all")
+        assert read(log, "select :word as word", word="b")[1] == [("b",)]
+
+
+def test_a_statement_that_is_refused_leaves_the_connection_as_it_was(target: str) -> None:
+    with Decklog.open(target) as log:
+        for _ in range(3):
+            with pytest.raises(Invalid, match="division by zero"):
+                read(log, "select 1 / :by", by=0)
+        with pytest.raises(Invalid, match="can't be stored"):
+            read(log, "select :word as word", word="\ud800")
+        assert read(log, "select 1 / :by", by=1)[1] == [(1,)]
+        assert log.db.connections.pool().get_stats()["connections_num"] == 1  # type: ignore[attr-defined]
+
+
+def test_a_signal_interrupts_a_long_read_and_the_next_read_is_answered(target: str) -> None:
+    def ring(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        with Decklog.open(target) as log:
+            read(log, "select 1")
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+            with pytest.raises(KeyboardInterrupt):
+                read(log, "select pg_sleep(60)")
+            asleep = "select count(*) from pg_stat_activity where query like '%pg_sleep(60)%' and pid <> pg_backend_pid()"
+            assert read(log, f"{asleep} and state = 'active' and {os.getpid()} > 0")[1] == [(0,)]
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_what_does_not_fit_into_the_line_at_once_is_sent_in_parts(target: str) -> None:
+    long = "é" * 4_000_000
+    with Decklog.open(target) as log:
+        assert read(log, "select length(:long)", long=long)[1] == [(4_000_000,)]
+
+
+def test_what_needs_no_answer_of_its_own_goes_with_what_follows(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ways = 0
+    answered = wire.Wire._answered
+
+    def counted(*given: Any) -> Any:
+        nonlocal ways
+        ways += 1
+        return answered(*given)
+
+    monkeypatch.setattr(wire.Wire, "_answered", counted)
+    with Decklog.open(target) as log:
+        log.runs.start("Make the parser faster", run_id="run_1")
+        ways = 0
+        log.journal.append("run_1", "Ran the tests")
+        assert ways == 2  # begun and appended, and committed
+        log.db.write(lambda: None)
+        assert ways == 2
+        log.runs.get("run_1")
+        assert ways == 4
+
+
+def test_a_write_begins_anew_when_the_server_has_forgotten_its_statements_or_lost_its_connection(target: str) -> None:
+    with Decklog.open(target) as log:
+        log.runs.start("Make the parser faster", run_id="run_1")
+        for number in range(3):
+            log.journal.append("run_1", f"first {number}")
+        with connections_of(log) as connection:
+            connection.execute("deallocate all")
+        log.journal.append("run_1", "second")
+        with Decklog.open(target) as other, connections_of(log) as connection:
+            backend = connection.info.backend_pid
+            assert other.db.write(lambda: other.db.one("select pg_terminate_backend(:pid, 5000)", {"pid": backend})) == (True,)
+        log.journal.append("run_1", "third")
+        assert [entry.body for entry in log.journal.find("run_1", limit=2)] == ["third", "second"]
+
+
+def test_a_block_of_the_caller_is_told_that_the_server_has_forgotten_and_can_be_run_again(target: str) -> None:
+    with Decklog.open(target) as log:
+        log.runs.start("Make the parser faster", run_id="run_1")
+        for number in range(3):
+            log.journal.append("run_1", f"first {number}")
+        with connections_of(log) as connection:
+            connection.execute("deallocate all")
+        with log.transaction():
+            log.journal.append("run_1", "second")
+        with pytest.raises(Busy, match="let go"), log.transaction():
+            log.db.rows("select :word as word", {"word": "a"})
+            log.db.rows("select :word as word", {"word": "a"})
+            log.db.rows("deallocate all", {})
+            log.db.rows("select :word as word", {"word": "a"})
+        with log.transaction():
+            log.journal.append("run_1", "third")
+        assert [entry.body for entry in log.journal.find("run_1", limit=2)] == ["third", "second"]
+
+
+def test_a_statement_that_was_passed_over_on_its_way_to_be_prepared_is_prepared_later(target: str) -> None:
+    with Decklog.open(target) as log:
+        asked = "select :word as word"
+
+        def failing() -> None:
+            log.db._lock_next("select name, 1 / :by from streams", {"by": 0})  # type: ignore[attr-defined]
+            log.db.rows(asked, {"word": "a"})
+
+        log.runs.start("Make the parser faster", run_id="run_1")
+        assert read(log, asked, word="a")[1] == [("a",)]
+        with pytest.raises(Invalid, match="division by zero"):
+            log.db.write(failing)
+        for _ in range(3):
+            assert read(log, asked, word="a")[1] == [("a",)]
+
+
+def test_what_a_block_inside_a_block_wrote_is_gone_with_the_block_around_it(target: str) -> None:
+    with Decklog.open(target) as log:
+        log.runs.start("Make the parser faster", run_id="run_1")
+        with log.transaction():
+            log.journal.append("run_1", "outermost")
+            with pytest.raises(NotFound), log.transaction():
+                with log.transaction():
+                    log.journal.append("run_1", "innermost")
+                # Refused by the database itself, in the same go as what ends the block before.
+                log.journal.append("run_2", "nowhere")
+            with pytest.raises(ZeroDivisionError), log.transaction():
+                raise ZeroDivisionError
+            log.journal.append("run_1", "at last")
+        assert [entry.body for entry in log.journal.find("run_1", limit=2)] == ["at last", "outermost"]
