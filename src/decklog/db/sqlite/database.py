@@ -251,6 +251,19 @@ class SqliteDatabase(Database):
 
     # Search
 
+    def is_search_prepared(self, stream_no: int | None) -> bool:
+        connection = None if self._transactions.is_mine() else self.connections.readers.mine().connection
+        # Only where a statement has settled which version of the file this read sees.
+        if connection is None or not connection.txn_state("main"):
+            return super().is_search_prepared(stream_no)
+        indexed, version = self.connections.readers.mine().indexed, connection.data_version()
+        if indexed.get(stream_no) == version or indexed.get(None) == version:
+            return True
+        is_prepared = super().is_search_prepared(stream_no)
+        if is_prepared:
+            indexed[stream_no] = version
+        return is_prepared
+
     def prepare_search(self, stream_no: int | None, *, going_on: bool = False) -> bool:
         from decklog.db.sqlite import search
         from decklog.db.text import marks
