@@ -59,7 +59,7 @@ def _as_column(default: "Any") -> "Any":
 
 # Before the name of a field stands the column as it was read; no field's own name can begin with it.
 _HELD = " "
-# Stands the row that a record was made of, with the names of its columns, until something of it is looked at.
+# Stands the row that a record was made of, with the names of its columns, or its image as JSON, until something is looked at.
 _ROW = ""
 _one_at_a_time = allocate_lock()
 
@@ -171,11 +171,23 @@ class Record:
         columns = cls.upcast(image)
         return cls.from_row(tuple(columns), tuple(columns.values()))
 
+    @classmethod
+    def from_text(cls, image: str) -> "Self":
+        """Make the record from an image as JSON, which is read when something of the record is first looked at."""
+        if cls.from_row.__func__ is not Record.from_row.__func__:  # type: ignore[attr-defined]
+            # It reads a row in a way of its own.
+            return cls.from_image(from_json(image))
+        record = cls.__new__(cls)
+        record.__dict__[_ROW] = image
+        return record
+
     def _own(self) -> "dict[str, Any]":
         """Give the record's dictionary, with the row taken apart."""
         own = self.__dict__
         unread = own.get(_ROW)
         if unread is not None:
+            if type(unread) is str:
+                unread = self.from_image(from_json(unread)).__dict__[_ROW]
             # Frozen dataclasses set each field through object.__setattr__; filling the dictionary is five times cheaper.
             own.update(zip(*unread, strict=True))
             # Last, and only if it is there: another thread may be doing the same.

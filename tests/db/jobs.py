@@ -581,3 +581,120 @@ def claim_what_is_due(number: int, target: str, run_id: str, at: str) -> list[st
 def use_template(_number: int, target: str, run_id: str, values: dict[str, object]) -> list[str]:
     with Decklog.open(target) as log:
         return [task.id for task in log.templates.use("release", run_id, values=values, key="one")]
+
+
+# Reading side by side
+
+
+def _share(count: int, *, least_entries: int = 10) -> None:
+    """Have so many processes read side by side, of however small a log."""
+    from decklog.db import side_by_side
+    from decklog.stores.journal import walk
+
+    side_by_side.processes = lambda: count  # type: ignore[assignment]
+    walk._LEAST_ENTRIES = least_entries
+
+
+def verify_side_by_side(_number: int, targets: list[str], count: int) -> list[dict[str, Any]]:
+    """Verify logs in so many processes each; say what was found, and how many were forked for it."""
+    forked, found = [], []
+    fork = os.fork
+    os.fork = lambda: forked.append(1) or fork()  # type: ignore[func-returns-value]
+    _share(count)
+    for target in targets:
+        forked.clear()
+        with Decklog.open(target) as log:
+            found.append({**log.journal.verify().as_dict(), "forked": len(forked)})
+    return found
+
+
+class _Taken:
+    """Whether a forked process has taken a part: whoever forked it waits until then, so that it does not take them all."""
+
+    def __init__(self, folder: str) -> None:
+        self._path = os.path.join(folder, "taken")
+        self._own = os.getpid()
+
+    def is_elsewhere(self) -> bool:
+        if os.getpid() != self._own:
+            open(self._path, "w").close()
+            return True
+        while not os.path.exists(self._path):
+            time.sleep(0.001)
+        return False
+
+
+def lose_a_helper(_number: int, target: str, folder: str) -> str:
+    """Read in two processes, of which the one that was forked is killed over its part."""
+    _share(2)
+    taken = _Taken(folder)
+
+    def part() -> bool:
+        if taken.is_elsewhere():
+            os.kill(os.getpid(), signal.SIGKILL)
+        return True
+
+    with Decklog.open(target) as log:
+        try:
+            return str(log.db.read_shared([part, part], lambda found: found))
+        except DecklogError as problem:
+            return f"{problem.code}: {problem}"
+
+
+def read_while_others_write(_number: int, target: str, folder: str, writes: int) -> dict[str, Any]:
+    """Read in three processes, the first so many times with a commit between their beginnings; say what each saw."""
+    from decklog.db.side_by_side import Helper
+
+    _share(3)
+    left, wait, taken = [writes], Helper.wait_until_begun, _Taken(folder)
+    with Decklog.open(target) as log, Decklog.open(target) as other:
+
+        def wait_and_write(helper: Helper) -> None:
+            wait(helper)
+            if left[0]:
+                left[0] -= 1
+                other.journal.append("run_1", "meanwhile")
+
+        def newest() -> list[int]:
+            row = log.db.one("select max(pos) from entries", {})
+            assert row is not None
+            return [os.getpid(), row[0]]
+
+        def part() -> list[int]:
+            taken.is_elsewhere()
+            return newest()
+
+        Helper.wait_until_begun = wait_and_write  # type: ignore[method-assign]
+        seen = log.db.read_shared([part] * 12, lambda found: [*(found if found[0] else []), newest()])
+    return {"processes": len({pid for pid, _ in seen}), "seen": len({pos for _, pos in seen}), "left": left[0]}
+
+
+def fail_in_helpers(_number: int, target: str, folder: str) -> dict[str, Any]:
+    """Read in three processes, whose parts fail wherever they were forked."""
+    _share(3)
+    taken = _Taken(folder)
+
+    def part() -> str:
+        if taken.is_elsewhere():
+            raise Conflict("not here")
+        return "here"
+
+    with Decklog.open(target) as log:
+        found = log.db.read_shared([part] * 20, lambda found: found)
+        within = log.db.read(lambda: log.db.read_shared([part] * 2, lambda found: found))
+        with log.transaction():
+            inside = log.db.read_shared([part] * 2, lambda found: found)
+    return {"elsewhere": None in found, "within": within, "inside": inside}
+
+
+def count_processes(_number: int) -> list[int]:
+    """Say how many processes may read side by side, without another thread and with one."""
+    from decklog.db import side_by_side
+
+    alone, over = side_by_side.processes(), threading.Event()
+    thread = threading.Thread(target=over.wait)
+    thread.start()
+    beside = side_by_side.processes()
+    over.set()
+    thread.join()
+    return [alone, beside]

@@ -2,12 +2,14 @@ import random
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
 from decklog.errors import TooLarge
 from tests.every import every
+from tests.statements import statements
 from tests.waiting import wait_until
 
 
@@ -469,3 +471,29 @@ def test_a_log_that_was_searched_before_much_was_indexed_is_whole(log: Decklog, 
                 else:
                     log.journal.find(runs[number % 3], kind="tool", limit=3)
     assert log.journal.verify().problems == []
+
+
+def test_a_search_finds_whatever_was_committed_before_it_by_whomever(log: Decklog, run_id: str) -> None:
+    """What was found out about the text index holds for the version of the log that was looked at, and for no other."""
+    log.runs.start("Other", run_id="other")
+    with Decklog.open(log.db.target) as beside:
+        for number in range(3):
+            for writer, stream in ((log, run_id), (beside, "other")):
+                writer.journal.append(stream, f"needle {number}")
+                assert [len(reader.journal.search("needle", stream=stream)) for reader in (log, beside)] == [number + 1] * 2
+            assert [len(reader.journal.search("needle")) for reader in (beside, log)] == [2 * number + 2] * 2
+        with log.transaction():
+            log.journal.append(run_id, "needle in a transaction")
+            assert len(log.journal.search("needle")) == 7
+            assert log.db.engine != "sqlite" or len(beside.journal.search("needle", stream="other")) == 3
+        assert len(beside.journal.search("needle")) == 7
+
+
+def test_a_search_of_a_file_that_nobody_wrote_to_is_one_statement(tmp_path: Path) -> None:
+    with Decklog.open(tmp_path / "log.db") as log:
+        log.runs.start("Find", run_id="run_1")
+        log.journal.search("find")
+        log.journal.search("find")
+        with statements(log) as seen:
+            log.journal.search("find")
+        assert len(seen) == 1

@@ -241,3 +241,35 @@ def test_an_entry_about_days_ago_changes_nothing_of_what_a_run_was_then(log: Dec
     assert log.runs.get(log.runs.fork(run_id, at=then).id).summary is None
     with pytest.raises(NotFound):
         log.runs.snapshot(run_id, at=(clock.now() - timedelta(days=5)).isoformat())
+
+
+def test_records_and_attempts_of_a_snapshot_are_read_when_they_are_looked_at(
+    log: Decklog, run_id: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play(log, run_id, clock)
+    log.tasks.add(run_id, "c")
+    clock.advance(minutes=1)
+    claim = log.tasks.claim(run_id, worker="w")
+    claim.fail("no disk", blocker="disk full")
+    picture = log.runs.snapshot(run_id)
+    with monkeypatch.context() as nothing_is_read:
+        nothing_is_read.setattr("decklog.stores.runs.snapshot.from_json", None)
+        log.runs.snapshot(run_id)
+    # What comes later changes nothing of the picture, although nobody has looked at it yet.
+    log.tasks.abandon(claim.task.id, reason="not now")
+    tasks = {task.id: task.state for task in picture.records["tasks"]}
+    assert tasks == {"task_a": "done", "task_b": "done", claim.task.id: "pending"}
+    assert [attempt.outcome for attempt in picture.attempts] == ["done", "done", "failed"]
+    assert picture.attempts == [attempt for task_id in tasks for attempt in log.tasks.attempts(task_id)]
+
+
+def test_a_record_that_was_removed_is_in_no_later_snapshot(log: Decklog, run_id: str) -> None:
+    for name in ("a", "b"):
+        log.tasks.add(run_id, '"removed":true', task_id=name)
+    log.tasks.depend("a", "b")
+    there = log.journal.find(run_id, limit=1)[0].seq
+    log.tasks.undepend("a", "b", reason="not needed")
+    assert len(log.runs.snapshot(run_id, at=str(there)).records["dependencies"]) == 1
+    now = log.runs.snapshot(run_id).records
+    assert "dependencies" not in now
+    assert [task.title for task in now["tasks"]] == ['"removed":true'] * 2

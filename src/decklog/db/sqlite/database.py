@@ -21,12 +21,13 @@ from decklog.values import Values
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
     from typing import Any
 
     from decklog.clock import Clock
     from decklog.db.base import Row, T
+    from decklog.db.side_by_side import Part
     from decklog.db.sqlite.watcher import Watcher
 
 # Read as hexadecimal digits and kept as bytes, which are half as long; by table and name, the column that holds them.
@@ -69,6 +70,16 @@ class SqliteDatabase(Database):
 
     def read(self, job: "Callable[[], T]", *, same_plans: bool = False) -> "T":
         return self._transactions.read(job, same_plans=same_plans)
+
+    def read_shared(self, parts: "Sequence[Part]", job: "Callable[[list[Any]], T]") -> "T":
+        from decklog.db.sqlite.same_moment import read_shared
+
+        return read_shared(self, parts, job)
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether the caller is inside of a transaction or a read."""
+        return self._transactions.is_mine() or self._transactions.is_reading()
 
     def transaction(self) -> "AbstractContextManager[None]":
         return self._transactions.transaction()
@@ -240,6 +251,19 @@ class SqliteDatabase(Database):
 
     # Search
 
+    def is_search_prepared(self, stream_no: int | None) -> bool:
+        connection = None if self._transactions.is_mine() else self.connections.readers.mine().connection
+        # Only where a statement has settled which version of the file this read sees.
+        if connection is None or not connection.txn_state("main"):
+            return super().is_search_prepared(stream_no)
+        indexed, version = self.connections.readers.mine().indexed, connection.data_version()
+        if indexed.get(stream_no) == version or indexed.get(None) == version:
+            return True
+        is_prepared = super().is_search_prepared(stream_no)
+        if is_prepared:
+            indexed[stream_no] = version
+        return is_prepared
+
     def prepare_search(self, stream_no: int | None, *, going_on: bool = False) -> bool:
         from decklog.db.sqlite import search
         from decklog.db.text import marks
@@ -307,6 +331,11 @@ class SqliteDatabase(Database):
         from decklog.db.text import entries_check
 
         return entries_check.findings(self, search.flaws(self))
+
+    def sound_text(self) -> "list[Callable[[], bool]]":
+        from decklog.db.sqlite import search
+
+        return search.sound_parts(self)
 
     def forget_all_text(self) -> None:
         from decklog.db.sqlite import search

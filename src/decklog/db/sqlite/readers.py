@@ -22,6 +22,8 @@ class Reader:
         self.is_new = True
         self.is_closed = False
         self._seen: int | None = None
+        # The version of the file in which all entries of a stream, or of all streams, were found to be in the text index.
+        self.indexed: dict[int | None, int] = {}
 
     def notices_change(self) -> bool:
         """Say whether anything was committed since this was asked last; the first time it may have been."""

@@ -3,15 +3,17 @@
 from contextlib import contextmanager
 from functools import lru_cache
 
+from decklog.db.text import entries_check
 from decklog.db.text.marks import SIZE, not_indexed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
     from decklog.db.base import Database, Row
     from decklog.db.text.entries_check import Flaw
+    from decklog.db.text.index_check import IndexCheck
 
 _WORDS = "substr(coalesce(body, '') || ' ' || coalesce(payload, ''), 1, 65536)"
 _TAGS = """
@@ -123,6 +125,27 @@ def forget_all(database: "Database") -> None:
 
 def flaws(database: "Database") -> "Iterator[Flaw]":
     """Find entries that were indexed, or should have been, and whose words and tags are others there."""
+    with _checked(database) as index:
+        yield from index.flaws()
+
+
+def sound_parts(database: "Database") -> "list[Callable[[], bool]]":
+    """Look for the same in two parts that take about as long, and only say whether there is nothing."""
+
+    def has_told_words() -> bool:
+        with _checked(database) as index:
+            return not any(entries_check.misplaced_marks(database)) and index.has_told_words()
+
+    def gives_rows_back() -> bool:
+        with _checked(database) as index:
+            return index.gives_rows_back()
+
+    return [has_told_words, gives_rows_back]
+
+
+@contextmanager
+def _checked(database: "Database") -> "Iterator[IndexCheck]":
+    """Hold the index against the words and tags of all entries up to the marks."""
     from decklog.db.text.index_check import IndexCheck
 
     database.rows(
@@ -135,6 +158,6 @@ def flaws(database: "Database") -> "Iterator[Flaw]":
         {},
     )
     try:
-        yield from IndexCheck(database, "entry_text", ("words", "tags"), "checked_entries").flaws()
+        yield IndexCheck(database, "entry_text", ("words", "tags"), "checked_entries")
     finally:
         database.rows("drop view temp.checked_entries", {})

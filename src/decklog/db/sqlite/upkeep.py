@@ -2,7 +2,6 @@
 
 import os
 import re
-from contextlib import contextmanager
 from functools import lru_cache
 
 import apsw
@@ -72,40 +71,33 @@ def vacuum(connections: "Connections") -> None:
         connection.close()
 
 
-@contextmanager
-def _migrated() -> "Iterator[apsw.Connection]":
-    """Give an empty log, in memory."""
+@lru_cache
+def _expected() -> "tuple[Objects, dict[str, dict[str, Any]]]":
+    """Make an empty log in memory; give its tables, indexes and triggers, and the settings of its text indexes."""
     connection = apsw.Connection(":memory:")
     try:
         for step in schema.steps("sqlite"):
             connection.execute(schema.text_of(step, "sqlite"))
-        yield connection
+        objects = objects_in(connection.execute(OBJECTS))
+        names = [name for kind, _, name in objects if kind == "table" and name.endswith("_config")]
+        return objects, {name: _settings_in(connection.execute, name) for name in names}
     finally:
         connection.close()
 
 
-@lru_cache
 def expected_objects() -> "Objects":
     """Give the tables, indexes and triggers that the migrations make."""
-    with _migrated() as connection:
-        return objects_in(connection.execute(OBJECTS))
+    return _expected()[0]
 
 
 def settings_differences(database: "Database") -> "Iterator[dict[str, Any]]":
     """Name the settings of the text indexes that are not as the migrations left them."""
-    for index, expected in _expected_settings().items():
+    for index, expected in _expected()[1].items():
         found = _settings_in(database.each_as_is, index)
         for name in sorted({*found, *expected}, key=str):
             if found.get(name) != expected.get(name):
                 what = f"the text index has {name} set to {found.get(name)}, and not to {expected.get(name)}"
                 yield {"what": what, "table": index, "record_id": str(name), "column": "v"}
-
-
-@lru_cache
-def _expected_settings() -> "dict[str, dict[str, Any]]":
-    with _migrated() as connection:
-        names = [name for kind, _, name in expected_objects() if kind == "table" and name.endswith("_config")]
-        return {name: _settings_in(connection.execute, name) for name in names}
 
 
 def _settings_in(execute: "Callable[[str, dict[str, Any]], Iterable[Any]]", index: str) -> "dict[str, Any]":

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def findings(db: "Database", flaws: "Iterator[Flaw]") -> "Iterator[Finding]":
     """Name the marks and the entries' words that are not what they should be, each as the fields of a problem."""
-    yield from _marks(db)
+    yield from misplaced_marks(db)
     for pos, column in flaws:
         stream, seq = _entry_of(db, pos)
         whose = f"the words of {stream}:{seq}" if stream else f"words at position {pos}" if pos else "words"
@@ -25,7 +25,7 @@ def findings(db: "Database", flaws: "Iterator[Flaw]") -> "Iterator[Finding]":
         yield from _moved_mark(db, pos)
 
 
-def _marks(db: "Database") -> "Iterator[Finding]":
+def misplaced_marks(db: "Database") -> "Iterator[Finding]":
     """Name the marks that lie outside of their streams; what was indexed up to each is held against the entries."""
     sql = f"""
         select stream_no, m.pos,

@@ -61,31 +61,31 @@ class AttemptTrail:
     """Follows a run's entries in their order and gives each attempt when it ends; only open ones are remembered."""
 
     def __init__(self) -> None:
-        self._open: dict[str, tuple[Task, str | None]] = {}
+        self._open: dict[str, tuple[dict[str, Any], str | None]] = {}
         self._taken_over: str | None = None
 
     def follow(self, entry: "Entry") -> "tuple[Attempt, str | None] | None":
         """Look at the next entry; give the attempt that it ended and the id that it had where it was imported from."""
         if entry.record_table == Task.table:
             image: dict[str, Any] = entry.payload  # type: ignore[assignment]
-            return self._version(Task.from_image(image))
+            return self._version(image)
         if entry.subtype == "imported" and isinstance(entry.payload, dict) and entry.payload.get("table") == "task_attempts":
             # The import writes this mark directly before the version of the task in which the attempt begins.
             self._taken_over = entry.payload.get("id")
         return None
 
-    def _version(self, task: Task) -> "tuple[Attempt, str | None] | None":
-        begun, name = self._open.get(task.id, (None, None))
-        if task.state is TaskState.RUNNING:
-            self._open[task.id] = (task, self._taken_over or name)
+    def _version(self, image: "dict[str, Any]") -> "tuple[Attempt, str | None] | None":
+        begun, name = self._open.get(image["id"], (None, None))
+        if image["state"] == TaskState.RUNNING:
+            self._open[image["id"]] = (image, self._taken_over or name)
             self._taken_over = None
             return None
         if begun is None:
             return None
-        found = attempts_from([begun, task])
+        found = attempts_from([begun, image])
         if not found or found[0].ended_at is None:
             return None
-        del self._open[task.id]
+        del self._open[image["id"]]
         return found[0], name
 
 

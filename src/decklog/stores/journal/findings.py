@@ -9,10 +9,13 @@ from decklog.errors import Conflict, Damaged, Invalid, NotFound
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
     from decklog.db.base import Database
+
+    # Of a check that found nothing wrong: how many records it compared, and what it may not look at.
+    Sound = tuple[int, list[str]]
 
 MOST_PROBLEMS = 100
 # What values that nobody wrote do to code that expects its own. A lost server or a full disk is not among it.
@@ -71,6 +74,12 @@ class Verification:
         """Note a problem; past a hundred, more would tell nobody anything."""
         if len(self.problems) < MOST_PROBLEMS:
             self.problems.append(Problem(what=what, **where))
+
+    def add(self, found: "Iterable[Sound]") -> None:
+        """Count what was found sound elsewhere."""
+        for records, unchecked in found:
+            self.records += records
+            self.unchecked += unchecked
 
     @contextmanager
     def checking(self, db: "Database", what: str, **where: "Any") -> "Iterator[None]":

@@ -184,9 +184,9 @@ class Journal:
         """Find by the cheapest way that holds all there is; None when that is the text index, and it was not prepared."""
         tags = {name: where.bound[name] for name in _TAGS if name in where.bound}
         if search.text is not None:
-            if search.is_indexed is None and not self._db.is_search_prepared(number):
-                return None
-            return self._by_search(where, tags, number, search)
+            found = self._by_search(where, tags, number, search)
+            # Asked after the search, and in the same read: a database that has just looked may know without another look.
+            return found if search.is_indexed is not None or self._db.is_search_prepared(number) else None
         if not tags or not self._db.finds_tags_by_search or _INDEXED & where.bound.keys():
             return self._in_order(where, search)
         recent = self._recent(where, number, search)

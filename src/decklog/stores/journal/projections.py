@@ -1,9 +1,11 @@
 """Comparing the tables with the journal: every row is what its newest entry says."""
 
+from dataclasses import fields
+from functools import cached_property, lru_cache
 from itertools import islice
 from operator import itemgetter
 
-from decklog.errors import Damaged
+from decklog.errors import Damaged, Invalid
 from decklog.records import Record
 from decklog.stores.journal.findings import object_of, passing_over
 from decklog.stores.journal.rows import STREAM_SIZE
@@ -94,13 +96,12 @@ class Projections:
         """Compare rows with images; count the rows that are there."""
         found = 0
         names = record_class.columns()
-        in_order = itemgetter(*names)
         for images in _some(newest):
             rows = self._rows(record_class, [image.key for image in images if image.key is not None])
             found += len(rows)
             for image in images:
                 row = rows.get(image.key)
-                if row is None or not image.says(row, in_order):
+                if row is None or not image.says(names, row):
                     self._tell(record_class, image, dict(zip(names, row, strict=True)) if row else None)
                 else:
                     self._result.records += 1
@@ -183,32 +184,66 @@ class Projections:
 
 
 class Image:
-    """What the newest entry of a record says that it is. `values` and `key` are None when that can't be read."""
+    """What the newest entry of a record says that it is. `values` and `key` are None when that can't be read.
+
+    Most rows, written down as an entry has them, are word for word what their entry says: only where one is not, and where the
+    key has several parts, the image is read. To write takes less than to read and compare.
+    """
 
     def __init__(self, record_class: type[Record], record_id: str, stream: str, seq: int, payload: str | None) -> None:
+        self._record_class = record_class
+        self._payload = payload
         self.record_id = record_id
         self.stream = stream
         self.seq = seq
-        said = object_of(payload)
-        self.is_removal = said is not None and said.get("removed") is True
-        # Most entries are of the table's present form, which the number of their columns shows soonest.
-        fits = said is not None and len(said) == len(record_class.columns()) and record_class.identity[0] in said
-        self.values = said if said is None or fits else record_class.upcast(said)
-        self.key: Key = None
-        if self.values is not None:
-            parts = [self.values.get(name) for name in record_class.identity]
-            if all(type(part) in _PLAIN for part in parts):
-                self.key = parts[0] if len(parts) == 1 else tuple(parts)
-            else:
-                self.values = None
+        is_known = type(record_id) is str and type(payload) is str and _has_text_key(record_class)
+        self.key: Key = record_id if is_known else self._read_key()
 
-    def says(self, row: "Row", in_order: "itemgetter[Any]") -> bool:
+    @cached_property
+    def _said(self) -> "dict[str, Any] | None":
+        return object_of(self._payload)
+
+    @property
+    def is_removal(self) -> bool:
+        return self._said is not None and self._said.get("removed") is True
+
+    @cached_property
+    def values(self) -> "dict[str, Any] | None":
+        record_class, said = self._record_class, self._said
+        if said is None:
+            return None
+        # Most entries are of the table's present form, which the number of their columns shows soonest.
+        fits = len(said) == len(record_class.columns()) and record_class.identity[0] in said
+        values = said if fits else record_class.upcast(said)
+        return values if all(type(values.get(name)) in _PLAIN for name in record_class.identity) else None
+
+    def _read_key(self) -> "Key":
+        if self.values is None:
+            return None
+        parts = [self.values[name] for name in self._record_class.identity]
+        return parts[0] if len(parts) == 1 else tuple(parts)
+
+    def says(self, names: "tuple[str, ...]", row: "Row") -> bool:
         """Say whether a row is just what the image says; False also when that takes a closer look."""
-        assert self.values is not None
         try:
-            return bool(in_order(self.values) == row) and not self.is_removal
+            if self._record_class.image_of(names, row) == self._payload:
+                return True
+        except Invalid:
+            return False  # a damaged page gives rows of anything
+        if self.values is None or self.is_removal:
+            return False
+        try:
+            return itemgetter(*names)(self.values) == row
         except KeyError:
             return False  # a column has another name than it had then
+
+
+@lru_cache
+def _has_text_key(record_class: type[Record]) -> bool:
+    """Tell whether the id by which entries know a record is its key as it stands in the row."""
+    types = {field.name: field.type for field in fields(record_class)}
+    name, *more = record_class.identity
+    return not more and isinstance(kind := types[name], type) and issubclass(kind, str)
 
 
 def _some(images: "Iterator[Image]") -> "Iterator[list[Image]]":

@@ -1,12 +1,14 @@
 """Proving a log: the chains link, every row is what its newest entry says, and what is derived is what it is derived from."""
 
+from functools import partial
+
 from decklog.errors import Denied, NotFound, ReadOnly
 from decklog.stores.journal.anchors import Anchors
-from decklog.stores.journal.findings import MOST_PROBLEMS, Problem, Verification, resumable
+from decklog.stores.journal.findings import MOST_PROBLEMS, Problem, Verification, passing_over, resumable
 from decklog.stores.journal.projections import Projections
 from decklog.stores.journal.rows import STREAM_SIZE, heads, number_of
 from decklog.stores.journal.texts import Texts
-from decklog.stores.journal.walk import Stream, Walk
+from decklog.stores.journal.walk import ALL, Stream, Walk, joined_up, ranges, sound, streams_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,11 +17,17 @@ if TYPE_CHECKING:
 
     from decklog.db.base import Database
     from decklog.records import Record
+    from decklog.stores.journal.findings import Sound
+    from decklog.stores.journal.walk import Range
 
     # Name what is in the log and should not be, each as the fields of a problem; each goes by the name of what it looks at.
     Audit = Callable[[dict[str, type[Record]]], Iterator[dict[str, Any]]]
+    Check = Callable[["Verifier"], None]
 
 __all__ = ["Problem", "Verification", "Verifier"]
+
+# Several for each process that may walk them: one that has had more else to do takes fewer.
+_RANGES = 12
 
 
 class Verifier:
@@ -39,19 +47,22 @@ class Verifier:
 
     def run(self, stream: str | None, anchor: str | None) -> Verification:
         anchors = Anchors(anchor) if anchor else None
-        self._read(lambda: self._check(stream, anchors))
+        if stream is None:
+            self._read_all([Verifier._check_chains, *self._others()], anchors)
+        else:
+            self._read(lambda: self._check_stream(stream, anchors))
         if anchors is not None and self.result.ok:
             anchors.keep(self._db.read(lambda: heads(self._db)))
         return self.result
 
     def run_chains(self) -> Verification:
         """Walk every stream, and leave the tables aside."""
-        self._read(self._check_chains)
+        self._read_all([Verifier._check_chains])
         return self.result
 
     def run_entries(self) -> Verification:
         """Walk every stream and compare every table with it, and leave what is derived aside."""
-        self._read(self._check_entries)
+        self._read_all([Verifier._check_chains, Verifier._check_tables])
         return self.result
 
     def run_tables(self) -> Verification:
@@ -70,20 +81,76 @@ class Verifier:
 
         self._db.read(check)
 
-    def _check(self, stream: str | None, anchors: "Anchors | None") -> None:
-        if stream is None:
-            self._check_entries()
-            self._check_derived()
-        else:
-            self._check_stream(stream)
+    def _read_all(self, checks: "list[Check]", anchors: "Anchors | None" = None) -> None:
+        """Check one thing after the other, the chains first, in one consistent read of one process or of several.
+
+        What others found sound is sound. Where anything is not, it is looked at once more, to name all that is wrong with it.
+        """
+        chains, *others = checks
+        cuts = self._cuts()
+        if len(cuts) == 1:
+            self._read(lambda: self._check_one_by_one(checks, anchors))
+            return
+        plan = [(one, self._parts_of(one)) for one in others]
+        # What takes long comes first, so that nobody has to wait for it; the ranges, of which there are many, fill the rest.
+        parts = [part for _, its in reversed(plan) for part in its]
+        count = len(parts)
+        parts += [partial(self._sound_range, *cut) for cut in cuts]
+
+        def check(found: "list[Any]") -> None:
+            self._begin()
+            with resumable(self._db):
+                if not joined_up(self._db, found[count:], self.result):
+                    chains(self)
+                for one, its in plan:
+                    came = [found[parts.index(part)] for part in its]
+                    one(self) if None in came else self.result.add(came)
+                if anchors is not None:
+                    self._check_anchors(anchors)
+
+        self._db.read_shared(parts, check)
+
+    def _check_one_by_one(self, checks: "list[Check]", anchors: "Anchors | None") -> None:
+        for check in checks:
+            check(self)
         if anchors is not None:
             self._check_anchors(anchors)
 
-    def _check_entries(self) -> None:
-        self._check_chains()
-        self._check_tables()
+    def _cuts(self) -> "list[tuple[int, int]]":
+        """Cut the chains into ranges; one where that is not worth it, or can't be."""
+
+        def cut() -> "list[tuple[int, int]]":
+            with resumable(self._db), passing_over(self._db):
+                return ranges(self._db, _RANGES)
+            return [ALL]
+
+        return self._db.read(cut)
+
+    def _parts_of(self, check: "Check") -> "list[Callable[[], Sound | None]]":
+        """Give a check as parts that only tell whether all is well."""
+        if check is Verifier._check_text and (its := self._db.sound_text()):
+            return [partial(self._sound_text, part) for part in its]
+        return [partial(self._sound, check)]
+
+    def _sound(self, check: "Check") -> "Sound | None":
+        alone = Verifier(self._db, self._classes, self._audits)
+        with resumable(self._db):
+            check(alone)
+        return (alone.result.records, alone.result.unchecked) if alone.result.ok else None
+
+    def _sound_text(self, part: "Callable[[], bool]") -> "Sound | None":
+        is_sound = False
+        with resumable(self._db), passing_over(self._db):
+            is_sound = part()
+        return (0, []) if is_sound else None
+
+    def _sound_range(self, start: int, last: int) -> "Range | None":
+        with resumable(self._db):
+            return sound(self._db, start, last)
 
     def _check_chains(self) -> None:
+        if joined_up(self._db, [sound(self._db, *ALL)], self.result):
+            return
         streams, unreadable = self._streams()
         Walk(self._db, self.result, self.texts).all(streams, unreadable)
 
@@ -96,8 +163,7 @@ class Verifier:
         """List the streams in the order of their numbers, and the numbers of those whose names can't be read."""
         streams: list[Stream] = []
         unreadable: set[object] = set()
-        for row in self._db.each_as_is("select name, no, created_at, in_order from streams order by no", {}):
-            stream = Stream(*row)
+        for stream in streams_of(self._db):
             if type(stream.name) is str and type(stream.number) is int:
                 streams.append(stream)
             else:
@@ -106,7 +172,7 @@ class Verifier:
                 self.result.bad(f"the stream {stream.name!r} can't be read", **where)
         return streams, unreadable
 
-    def _check_stream(self, name: str) -> None:
+    def _check_stream(self, name: str, anchors: "Anchors | None") -> None:
         """Walk one stream, and compare the records that it tells of."""
         stream = next((one for one in self._streams()[0] if one.name == name), None)
         if stream is None:
@@ -115,33 +181,46 @@ class Verifier:
             raise NotFound(f"there is no stream {name!r}", hint=meant(self._db, "streams", name, column="name"), stream=name)
         Walk(self._db, self.result, self.texts).one(stream)
         Projections(self._db, self._classes, self.result, self.texts).check_stream(name, stream.number)
+        if anchors is not None:
+            self._check_anchors(anchors)
 
-    # What is derived, and the schema
+    # What no entry tells: the schema, the indexes, the words that entries are found by, and what the stores derive
 
-    def _check_derived(self) -> None:
-        """Check what no entry tells: the schema, the indexes, the words that entries are found by, and what the stores derive."""
-        with self.result.checking(self._db, "the schema"):
-            self._check_schema()
+    def _others(self) -> "list[Check]":
+        """List all checks but that of the chains."""
+        audits = (partial(Verifier._check_derived, name=name) for name in self._audits)
+        return [
+            *(Verifier._check_tables, Verifier._check_schema, Verifier._check_wal, Verifier._check_indexes, Verifier._check_text),
+            *audits,
+        ]
+
+    def _check_wal(self) -> None:
         for what in self._db.check_wal():
             self.result.bad(what)
+
+    def _check_indexes(self) -> None:
         with self.result.checking(self._db, "the indexes"):
             # Rows are looked up by their keys: an index that says another key than the row does would hide what became of it.
             for problem in self._db.check_indexes(MOST_PROBLEMS):
                 self.result.bad(**problem)
+
+    def _check_text(self) -> None:
         with self.result.checking(self._db, "the text index", table="entry_text"):
             for problem in self._db.check_text():
                 self.result.bad(**problem)
-        for name, audit in self._audits.items():
-            with self.result.checking(self._db, name):
-                for problem in audit(self._classes):
-                    self.result.bad(**problem)
+
+    def _check_derived(self, name: str) -> None:
+        with self.result.checking(self._db, name):
+            for problem in self._audits[name](self._classes):
+                self.result.bad(**problem)
 
     def _check_schema(self) -> None:
-        try:
-            for problem in self._db.check_schema():
-                self.result.bad(**problem)
-        except (Denied, ReadOnly) as refusal:
-            self.result.unchecked.append(f"the schema: {refusal.message}")
+        with self.result.checking(self._db, "the schema"):
+            try:
+                for problem in self._db.check_schema():
+                    self.result.bad(**problem)
+            except (Denied, ReadOnly) as refusal:
+                self.result.unchecked.append(f"the schema: {refusal.message}")
 
     # The anchors
 

@@ -1,23 +1,27 @@
 """Walking the chains: every entry follows from the one before it, stands where it should, and belongs to a stream that is known.
 
 All streams are walked in one read of the table, in the order it lies in: asking for each by itself would cost a server more
-than walking most of them.
+than walking most of them. `sound` does so in few steps an entry, range by range, and only says whether all is as it should be;
+where it is not, `Walk` names everything that is wrong.
 """
 
 from itertools import chain as joined
 
 from decklog.stores.journal import chain
-from decklog.stores.journal.chain import AT, BODY_DIGEST, HASH, KIND, PAYLOAD_DIGEST, SEQ, STREAM, flaw
+from decklog.stores.journal.chain import AT, BODY_DIGEST, HASH, KIND, PAYLOAD_DIGEST, SEQ, STREAM, flaw, follow
+from decklog.stores.journal.findings import Verification, passing_over
 from decklog.stores.journal.rows import COLUMNS, SELECT, STREAM_SIZE
+from decklog.stores.journal.texts import Texts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import Any, NamedTuple
 
     from decklog.db.base import Database, Row
-    from decklog.stores.journal.findings import Verification
-    from decklog.stores.journal.texts import Texts
+
+    # What a sound range holds: how many entries, when the streams began that begin in it, and which go back in time in it.
+    Range = tuple[int, dict[int, str], list[int]]
 
     # The number, time, kind and column of an entry that has a text by its digest, and that.
     Named = tuple[int, str, str, str, object]
@@ -35,7 +39,7 @@ else:
 
     Stream = namedtuple("Stream", "name number created_at in_order")
 
-_FIRST, _LAST = -(2**63), 2**63 - 1
+ALL = _FIRST, _LAST = -(2**63), 2**63 - 1
 _WRONG = {
     "hash": "the entry does not match its hash",
     "body": "the body does not match its digest",
@@ -43,12 +47,92 @@ _WRONG = {
 }
 _TEXTS = tuple((name, COLUMNS.index(name), COLUMNS.index(f"{name}_digest")) for name in ("body", "payload"))
 _ENTRIES = f"{SELECT} where pos >= :start and pos <= :last order by pos"
+_BEFORE = f"{SELECT} where pos < :start order by pos desc limit 1"
+_ENDS = f"""
+select s.no, (select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and pos < (s.no + 1) * {STREAM_SIZE})
+  from streams s
+ order by s.no
+"""
+# A smaller range would take longer to hand out than it is worth.
+_LEAST_ENTRIES = 5_000
+
+
+def ranges(db: "Database", count: int) -> "list[tuple[int, int]]":
+    """Cut all positions into about so many ranges with as many entries each, or fewer; one where there are few entries."""
+    ends = [(number, last) for number, last in db.rows(_ENDS, {})[1] if type(number) is int and type(last) is int]
+    size = max(_LEAST_ENTRIES, sum(last - number * STREAM_SIZE for number, last in ends) // count + 1)
+    cuts, room = [_FIRST], size
+    for number, last in ends:
+        at = number * STREAM_SIZE
+        while last - at > room:
+            at, room = at + room, size
+            cuts.append(at + 1)
+        room -= last - at
+    return list(zip(cuts, (*(cut - 1 for cut in cuts[1:]), _LAST), strict=True))
+
+
+def streams_of(db: "Database") -> "Iterator[Stream]":
+    """Give what the streams' own rows say, in the order of their numbers."""
+    return (Stream(*row) for row in db.each_as_is("select name, no, created_at, in_order from streams order by no", {}))
+
+
+def sound(db: "Database", start: int, last: int) -> "Range | None":
+    """Walk the entries of a range of positions; None where anything is not as it should be."""
+    with passing_over(db):
+        streams = {stream.number: stream.name for stream in streams_of(db)}
+        before = db.rows(_BEFORE, {"start": start})[1]
+        return _walked(db, streams, before[0] if before else None, db.each(_ENTRIES, {"start": start, "last": last}))
+    return None
+
+
+def _walked(db: "Database", streams: "dict[int, str]", before: "Row | None", rows: "Iterator[Row]") -> "Range | None":
+    """Walk rows, the first of which goes on from the one before it where both are of one stream."""
+    entries, firsts, backwards = 0, {}, []
+    number, head = (before[0] // STREAM_SIZE, before) if before is not None else (None, None)
+    row = next(rows, None)
+    while row is not None:
+        if row[0] // STREAM_SIZE != number:
+            number, head = row[0] // STREAM_SIZE, None
+            firsts[number] = row[AT]
+        walked = follow(streams[number], number * STREAM_SIZE, head, joined((row,), rows))
+        if walked is None or (walked.named and not _has_texts(db, number, streams[number], walked.named)):
+            return None
+        if walked.goes_back:
+            backwards.append(number)
+        entries, row = entries + walked.count, walked.ahead
+    return entries, firsts, backwards
+
+
+def _has_texts(db: "Database", number: int, stream: str, named: "list[Row]") -> bool:
+    found = Verification()
+    Texts(db, found).check_entries(number, stream, [text for row in named for text in _named_by(row)])
+    return found.ok
+
+
+def joined_up(db: "Database", found: "Iterable[Range | None]", result: Verification) -> bool:
+    """Compare the streams' own rows with all ranges that were walked; False where anything is not as it should be."""
+    entries, firsts, backwards = 0, {}, set()
+    for one in found:
+        if one is None:
+            return False
+        entries, firsts = entries + one[0], firsts | one[1]
+        backwards.update(one[2])
+    streams = list(streams_of(db))
+    if len({stream.number for stream in streams}) < len(streams) or len(streams) != len(firsts):
+        return False
+    for name, number, created_at, in_order in streams:
+        if type(name) is not str or type(number) is not int or number not in firsts or created_at != firsts[number]:
+            return False
+        if in_order != (number not in backwards):
+            return False
+    result.entries, result.streams = result.entries + entries, result.streams + len(streams)
+    return True
 
 
 class Walk:
     """Reads entries in the order of their positions, stream after stream."""
 
-    def __init__(self, db: "Database", result: "Verification", texts: "Texts") -> None:
+    def __init__(self, db: "Database", result: Verification, texts: Texts) -> None:
         self._db = db
         self._result = result
         self._texts = texts

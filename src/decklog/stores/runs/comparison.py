@@ -88,4 +88,4 @@ def _added_up(
         image = from_json(payload)
         if not image.get("removed"):
             records.setdefault(table, []).append(classes[table].from_image(image))
-    return Side(place, at, seq, story.tally), RunSnapshot(run_id=place.run_id, seq=seq, records=records, attempts=[])
+    return Side(place, at, seq, story.tally), RunSnapshot(run_id=place.run_id, seq=seq, records=records)

@@ -2,6 +2,7 @@
 
 from dataclasses import field
 from datetime import datetime
+from functools import cached_property
 
 from decklog.dataclass import dataclass
 from decklog.db.where import moment_of
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 _RECENT = 50
 # In the image of a task that nobody has claimed yet. Within a value it could not stand so: its quotes would be escaped.
 _UNTRIED = '"attempts":0,'
+_REMOVED = '"removed":'
 
 
 @dataclass(kw_only=True)
@@ -39,8 +41,15 @@ class RunSnapshot:
     run_id: str
     seq: int
     records: dict[str, list[Record]]
-    attempts: "list[Attempt]"
     recent: "list[Entry]" = field(default_factory=list)
+    # Every image of the tasks that somebody has claimed, as JSON, and what reads attempts from them.
+    _tried: list[str] = field(default_factory=list, repr=False, compare=False)
+    _reader: "AttemptReader | None" = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def attempts(self) -> "list[Attempt]":
+        """The attempts at the run's tasks, the earliest first; read when they are first asked for."""
+        return self._reader.attempts_in(map(from_json, self._tried)) if self._reader is not None else []
 
     @property
     def run(self) -> Record:
@@ -103,28 +112,32 @@ class Past:
     def take(self, run_id: str, at: str | None, *, recent: bool = True) -> RunSnapshot:
         """Read the newest image of every record of a run, now or as of an entry or a time."""
         start, until = self.span(run_id, at)
-        told, images = self._told(start, until), _Images()
-        records: dict[str, list[Record]] = {}
-        for record_class, image in self._newest(told, images):
-            records.setdefault(record_class.table, []).append(record_class.from_image(image))
-        tried = (images[text] for table, _, text in told if table == "tasks" and _UNTRIED not in text)
+        told = self._told(start, until)
         return RunSnapshot(
             run_id=run_id,
             seq=until - start,
-            records=records,
-            attempts=self._tasks().attempts_in(tried),
+            records={
+                table: [self._classes[table].from_text(text) for text in texts] for table, texts in self._newest(told).items()
+            },
             recent=entries_between(self._db, max(start, until - _RECENT), until) if recent else [],
+            _tried=[text for table, _, text in told if table == "tasks" and _UNTRIED not in text],
+            _reader=self._tasks(),
         )
 
     def newest(self, start: int, until: int) -> "list[tuple[type[Record], dict[str, Any]]]":
         """List the newest image of every record that is there, those that others refer to first."""
-        return self._newest(self._told(start, until), _Images())
+        newest = self._newest(self._told(start, until)).items()
+        return [(self._classes[table], from_json(text)) for table, texts in newest for text in texts]
 
-    def _newest(self, told: "list[Row]", images: "_Images") -> "list[tuple[type[Record], dict[str, Any]]]":
-        newest = {(table, record_id): text for table, record_id, text in told}
+    def _newest(self, told: "list[Row]") -> "dict[str, list[str]]":
+        """Give by table the newest image of every record that is there, as JSON, in the order in which they came to be."""
+        newest: dict[str, dict[str, str]] = {}
+        for table, record_id, text in told:
+            newest.setdefault(table, {})[record_id] = text
         order = {table: place for place, table in enumerate(self._classes)}
-        found = [(self._classes[table], images[text]) for (table, _), text in newest.items()]
-        return sorted((pair for pair in found if not pair[1].get("removed")), key=lambda pair: order[pair[0].table])
+        in_order = sorted(newest, key=order.__getitem__)
+        there = ((table, [text for text in newest[table].values() if not _is_removal(text)]) for table in in_order)
+        return {table: texts for table, texts in there if texts}
 
     def _told(self, start: int, until: int) -> "list[Row]":
         """List every image in a span of positions, oldest first: its table, its record's id, and its columns as JSON."""
@@ -141,13 +154,9 @@ class Past:
         )[1]
 
 
-class _Images(dict[str, "dict[str, Any]"]):
-    """Images by their texts. Reading JSON is most of a snapshot's time, so that only what counts is read, and once."""
-
-    def __missing__(self, text: str) -> "dict[str, Any]":
-        image: dict[str, Any] = from_json(text)
-        self[text] = image
-        return image
+def _is_removal(text: str) -> bool:
+    # Reading JSON is most of a snapshot's time: only what has the word is read. Within a value its quotes would be escaped.
+    return _REMOVED in text and bool(from_json(text).get("removed"))
 
 
 def difference(before: RunSnapshot, after: RunSnapshot) -> "list[dict[str, Any]]":

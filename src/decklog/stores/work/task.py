@@ -5,15 +5,16 @@ from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 
-from decklog.clock import to_text
+from decklog.clock import from_text, to_text
 from decklog.dataclass import dataclass
 from decklog.errors import Conflict, Invalid
 from decklog.records import Record
 from decklog.stores.checks import filled, mapping, moment, text, texts, whole
+from decklog.values import from_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
 
@@ -207,29 +208,41 @@ class Attempt:
         return {name: to_text(value) if isinstance(value, datetime) else value for name, value in vars(self).items()}
 
 
-def attempts_from(versions: list[Task]) -> list[Attempt]:
-    """Read the attempts from what a task became, version by version."""
-    attempts: dict[int, Attempt] = {}
-    for task in versions:
-        if task.attempts == 0 or task.leased_at is None:
+def attempts_from(images: "Iterable[Mapping[str, Any]]") -> list[Attempt]:
+    """Read the attempts that images of tasks tell of, given in their order; the earliest attempt comes first."""
+    # The image that began each attempt, and the one that ended it. No records are made of them: a long run has very many.
+    begun: dict[tuple[str, int], tuple[Mapping[str, Any], Mapping[str, Any] | None]] = {}
+    for image in images:
+        number = image.get("attempts")
+        if not number or image.get("leased_at") is None:
             continue
-        open_one = attempts.get(task.attempts)
-        if task.state == TaskState.RUNNING and task.worker is not None:
-            attempts[task.attempts] = Attempt(
-                task_id=task.id, number=task.attempts, worker=task.worker, fence=task.fence, started_at=task.leased_at
-            )
-        elif open_one is not None and open_one.ended_at is None and task.outcome is not None:
-            attempts[task.attempts] = Attempt(
-                **{
-                    **vars(open_one),
-                    "ended_at": task.updated_at,
-                    "outcome": task.outcome,
-                    "summary": task.summary,
-                    "blocker": task.blocker if task.outcome in (AttemptOutcome.FAILED, AttemptOutcome.BLOCKED) else None,
-                    "result": task.result,
-                }
-            )
-    return list(attempts.values())
+        key = image["id"], number
+        if image["state"] == TaskState.RUNNING and image.get("worker") is not None:
+            begun[key] = image, None
+        elif image.get("outcome") is not None and key in begun and begun[key][1] is None:
+            begun[key] = begun[key][0], image
+    attempts = [_attempt(*each) for each in begun.values()]
+    return sorted(attempts, key=lambda attempt: (attempt.started_at, attempt.task_id))
+
+
+def _attempt(begun: "Mapping[str, Any]", ended: "Mapping[str, Any] | None") -> Attempt:
+    attempt = {
+        "task_id": begun["id"],
+        "number": begun["attempts"],
+        "worker": begun["worker"],
+        "fence": begun.get("fence", 0),
+        "started_at": from_text(begun["leased_at"]),
+    }
+    if ended is not None:
+        outcome, result = AttemptOutcome(ended["outcome"]), ended.get("result")
+        attempt |= {
+            "ended_at": from_text(ended["updated_at"]),
+            "outcome": outcome,
+            "summary": ended.get("summary"),
+            "blocker": ended.get("blocker") if outcome in (AttemptOutcome.FAILED, AttemptOutcome.BLOCKED) else None,
+            "result": None if result is None else from_json(result),
+        }
+    return Attempt(**attempt)
 
 
 def checked(fields: "dict[str, Any]") -> "dict[str, Any]":

@@ -482,12 +482,8 @@ class Tasks(Links):
 
     def _attempts(self, task_id: str) -> list[Attempt]:
         sql = "select payload from entries where record_table = 'tasks' and record_id = :task_id order by seq"
-        return self.attempts_in(from_json(row[0]) for row in self._db.rows(sql, {"task_id": task_id})[1])
+        return attempts_from(from_json(row[0]) for row in self._db.rows(sql, {"task_id": task_id})[1])
 
     def attempts_in(self, images: "Iterable[dict[str, Any]]") -> list[Attempt]:
         """Read the attempts that tasks' images tell of, given in their order; the earliest comes first."""
-        versions: dict[str, list[Task]] = {}
-        for image in images:
-            versions.setdefault(image["id"], []).append(Task.from_image(image))
-        attempts = [attempt for tasks in versions.values() for attempt in attempts_from(tasks)]
-        return sorted(attempts, key=lambda attempt: (attempt.started_at, attempt.task_id))
+        return attempts_from(images)
