@@ -194,7 +194,9 @@ class Bulk(Ledger):
         if found is None:
             if len(self._frames) >= _MOST_FRAMES:
                 self._frames.clear()
-            whole = complete(Charge, {**dict(zip(_SHARED, shared, strict=True)), **dict.fromkeys(_OWN), **dict.fromkeys(TOKENS, 0)})
+            whole = complete(
+                Charge, {**dict(zip(_SHARED, shared, strict=True)), **dict.fromkeys(_OWN), **dict.fromkeys(TOKENS, 0)}
+            )
             bound, redacted = self._db.values.bind(whole)
             found = list(bound.values()), redacted
             if not redacted:
