@@ -216,17 +216,18 @@ class Row:
 class LateRow(Row):
     """A row whose columns are JSON, read when they are asked for: of most that were mapped elsewhere nobody asks."""
 
-    __slots__ = ("_columns",)
+    __slots__ = ("_held",)
+    _held: "str | dict[str, Any]"
 
-    @property  # type: ignore[override]
+    @property
     def columns(self) -> "dict[str, Any]":
-        if isinstance(self._columns, str):
-            self._columns = json.loads(self._columns)
-        return self._columns
+        found: dict[str, Any] = json.loads(self._held) if isinstance(self._held, str) else self._held
+        self._held = found
+        return found
 
     @columns.setter
     def columns(self, columns: "str | dict[str, Any]") -> None:
-        self._columns: Any = columns
+        self._held = columns
 
 
 def _moment(text: str) -> datetime:
