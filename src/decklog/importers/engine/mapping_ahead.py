@@ -5,6 +5,7 @@ are. What becomes of a row is the same either way.
 """
 
 import os
+import pickle
 import shutil
 import tempfile
 
@@ -16,7 +17,7 @@ from decklog.importers.engine.gathering import Gathered
 from decklog.importers.engine.landing import Landing
 from decklog.importers.engine.link_order import LinkOrder
 from decklog.importers.engine.report import Report
-from decklog.importers.engine.row import LateRow, Row
+from decklog.importers.engine.row import LateRow, Row, read_late
 from decklog.importers.engine.source import Source
 from decklog.stores.base import complete
 from decklog.stores.intake import BoundRecord, bound_record
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
     from decklog.importers.engine.reading_ahead import Balance
     from decklog.importers.engine.tracker import Tracker
 
-    # A row as it is sent: its id, its columns, and what its mapping made of it.
-    Sent = tuple[str, Any, tuple[Any, ...] | None]
+    # A row as it is sent: its id, its columns, which few ask for, and what its mapping made of it.
+    Sent = tuple[str, str | bytes, tuple[Any, ...] | None]
 
 _PART = 500
 _REMEMBERED = 8 * 1024**2
@@ -132,10 +133,10 @@ class HeldRows:
 def _received(table: str, part: "list[Sent]") -> "Iterator[Row]":
     for row_id, columns, told in part:
         if told is None:
-            yield Row(table, row_id, from_json(columns) if isinstance(columns, str) else columns)
+            yield Row(table, row_id, read_late(columns))
             continue
         *mapped, made = told
-        row = (LateRow if isinstance(columns, str) else Row).mapped(table, row_id, columns, mapped)
+        row = LateRow.mapped(table, row_id, columns, mapped)
         row.ahead = _ahead_of(row, made)
         yield row
 
@@ -219,7 +220,8 @@ def _handed_on(
 
 
 def _sent(row: Row, text: str | None, made: "Any") -> "Sent":
-    return row.id, row.columns if text is None else text, made and (*row.mapping(), made)
+    columns = pickle.dumps(row.columns, pickle.HIGHEST_PROTOCOL) if text is None else text
+    return row.id, columns, made and (*row.mapping(), made)
 
 
 def _as_it_is(draft: "Draft | RecordDraft") -> "Any":

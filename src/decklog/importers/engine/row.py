@@ -2,6 +2,7 @@
 
 import base64
 import json
+import pickle
 from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import sha256
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from decklog.importers.engine.draft import Draft, RecordDraft
 
     E = TypeVar("E", bound=StrEnum)
+    # Columns that nobody has read yet.
+    Late = str | bytes
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST = 2**63
@@ -43,14 +46,6 @@ class Row:
         # Where it was made out before: what maps a row may add columns.
         self.known_digest: str | None = None
         self.begin_again()
-
-    @classmethod
-    def mapped(cls, table: str, row_id: str, columns: "dict[str, Any]", told: "Sequence[Any]") -> "Row":
-        """Give a row that was mapped elsewhere, with its stream and what its mapping left over."""
-        row = cls.__new__(cls)
-        row.table, row.id, row.columns, row.ahead = table, row_id, columns, None
-        row.stream, row.left, row.instead, row.made, row.usual, row.known_digest = told
-        return row
 
     def mapping(self) -> "tuple[Any, ...]":
         """Give what a mapping elsewhere found out, as `mapped` takes it."""
@@ -214,20 +209,36 @@ class Row:
 
 
 class LateRow(Row):
-    """A row whose columns are JSON, read when they are asked for: of most that were mapped elsewhere nobody asks."""
+    """A row that was mapped elsewhere. Its columns, in JSON or pickled, are read when they are asked for: of most nobody asks."""
 
     __slots__ = ("_held",)
-    _held: "str | dict[str, Any]"
+    _held: "Late | dict[str, Any]"
+
+    @classmethod
+    def mapped(cls, table: str, row_id: str, columns: "Late", told: "Sequence[Any]") -> "LateRow":
+        """Give a row that was mapped elsewhere, with its stream and what its mapping left over."""
+        row = cls.__new__(cls)
+        row.table, row.id, row._held, row.ahead = table, row_id, columns, None
+        row.stream, row.left, row.instead, row.made, row.usual, row.known_digest = told
+        return row
 
     @property
     def columns(self) -> "dict[str, Any]":
-        found: dict[str, Any] = json.loads(self._held) if isinstance(self._held, str) else self._held
-        self._held = found
-        return found
+        self._held = read_late(self._held)
+        return self._held
 
     @columns.setter
-    def columns(self, columns: "str | dict[str, Any]") -> None:
+    def columns(self, columns: "Late | dict[str, Any]") -> None:
         self._held = columns
+
+
+def read_late(held: "Late | dict[str, Any]") -> "dict[str, Any]":
+    """Read columns as another process sent them."""
+    found: dict[str, Any]
+    if isinstance(held, dict):
+        return held
+    found = json.loads(held) if isinstance(held, str) else pickle.loads(held)
+    return found
 
 
 def _moment(text: str) -> datetime:
