@@ -1,6 +1,7 @@
 """Imports, killed at random moments by a real signal and run again: the log is that of one that was not killed.
 
-Of a tracker, in one process, and of a large table, which a process of its own reads; and, fewer times, of every other system.
+Of every system that is taken over. What is read by a process of its own is read so from a megabyte on, not from eight, so that
+both are there to be killed.
 """
 
 import json
@@ -14,21 +15,25 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks import history
 from benchmarks.import_sources import SOURCES
 from benchmarks.importing import fill as fill_bazinga
 from benchmarks.measure import Row, row, write
 
 KILLS = int(os.environ.get("DECKLOG_BENCH_KILLS", "50"))
-OTHER_KILLS = int(os.environ.get("DECKLOG_BENCH_OTHER_KILLS", "5"))
+OTHER_KILLS = int(os.environ.get("DECKLOG_BENCH_OTHER_KILLS", "50"))
 OTHER_ROWS = int(os.environ.get("DECKLOG_BENCH_KILLED_ROWS", "5000"))
 ISSUES = int(os.environ.get("DECKLOG_BENCH_ISSUES", "3000"))
-# So many make a file that is worth a process of its own.
 LOG_ROWS = 25_000
+# Of a session.
+LINES = int(os.environ.get("DECKLOG_BENCH_KILLED_LINES", "4000"))
 AT = "2026-01-01T00:00:00Z"
 START = """
 import sys
 from decklog import Decklog
+from decklog.importers.engine import reading_ahead
 {imported}
+reading_ahead.WORTH_A_PROCESS = 1024**2
 path, place = sys.argv[1:]
 with Decklog.open(place) as log:
     print("open", flush=True)
@@ -97,7 +102,7 @@ def sums(log: Path) -> str:
     return subprocess.run([sys.executable, "-c", SUMS, log], capture_output=True, text=True, check=True).stdout.strip()
 
 
-def kills(folder: Path, what: str, program: str, fill: "Callable[[Path], None]", times: int = KILLS) -> list[Row]:
+def kills(folder: Path, what: str, program: str, fill: "Callable[[Path], object]", times: int = KILLS) -> list[Row]:
     """Kill an import at random moments, each time with a new log; count the logs that are right once it was run again."""
     chance, source = random.Random(2), folder / f"{what}.source.db"
     fill(source)
@@ -115,12 +120,21 @@ def kills(folder: Path, what: str, program: str, fill: "Callable[[Path], None]",
     ]
 
 
+def kills_of_sessions(folder: Path, name: str, session: history.Session) -> list[Row]:
+    """Kill the import of a coding agent's sessions."""
+    imported = "from decklog.agents.history import HistoryImport; from decklog.agents.spool import Spool"
+    program = START.format(imported=imported, importing=f"HistoryImport(log, {name!r}, path, Spool(place + '.spool'))")
+    return kills(folder, f"{LINES:,} lines of {name}", program, lambda path: history.fill(path, session, LINES), OTHER_KILLS)
+
+
 def main() -> list[Row]:
     """Kill imports; write docs/benchmarks/import-kills.md."""
     with tempfile.TemporaryDirectory(prefix="decklog-bench-") as name:
         folder = Path(name)
         rows = kills(folder, f"{ISSUES:,} issues of beads", BEADS, fill)
         rows += kills(folder, f"{LOG_ROWS:,} log rows of bazinga", BAZINGA, lambda path: fill_bazinga(path, LOG_ROWS))
+        for name, session in (("claude", history.claude), ("codex", history.codex)):
+            rows += kills_of_sessions(folder, name, session)
         for system, source in SOURCES.items():
             program = START.format(imported=source.imported, importing=source.importing)
             what = f"{OTHER_ROWS:,} rows of {system}"

@@ -56,13 +56,16 @@ def as_time(text: "Any") -> "datetime | None":
         found = datetime.fromisoformat(text)
     except ValueError:
         return None
+    if found.tzinfo is UTC:
+        return found
     return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
 
 
 def storable(value: "Any") -> "Any":
     """Give a value with texts that any database takes: halves of a sign are put together or marked, and so is a zero sign."""
     if isinstance(value, str):
-        return _storable_text(value)
+        # Asked first: of what programs write nearly all is so, and it takes no time to tell.
+        return value if value.isascii() and "\0" not in value else _storable_text(value)
     if isinstance(value, dict):
         return {storable(name): storable(each) for name, each in value.items()}
     if isinstance(value, list):

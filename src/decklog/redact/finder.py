@@ -6,7 +6,8 @@ from typing import NamedTuple
 from decklog.prepared import prepared
 from decklog.redact import assignments, expressions, lookalikes, phrases, statements, values
 from decklog.redact.patterns.first_bytes import beginning
-from decklog.redact.patterns.pattern import Pattern, Span
+from decklog.redact.patterns.pattern import Pattern, Sign, Span
+from decklog.redact.patterns.presence import loosened
 from decklog.redact.rules.rule import Rule
 from decklog.redact.rules.table import AS_WRITTEN, PLACED, PREFIXED, SHAPED, TOOLS
 from decklog.redact.sentences import told
@@ -273,6 +274,8 @@ class _Family(NamedTuple):
 
 # With a provider's mark, which stays recognisable across a line break.
 _MARKED = (_Family(_PREFIXED.sign, _PREFIXED.find), _Family(_SHAPED.sign, _SHAPED.find))
+# One look that says no to most of what neither begins; a text with a sign of it is searched.
+_MAY_BE_MARKED = Sign("|".join(f"(?:{loosened(family.sign)})" for family in _MARKED))
 # Given away by their surroundings, across a line break too.
 _JOINED = (_Family(_PLACED.sign, _PLACED.find), _Family(assignments.SIGN, assignments.find), _Family(told.SIGN, told.find))
 # An argument of a program stands in one line.
@@ -306,4 +309,6 @@ def find_as_written(view: View) -> list[Found]:
 
 def may_be_marked(data: bytes) -> bool:
     """Tell whether there could be a secret that carries a provider's mark."""
+    if not _MAY_BE_MARKED.look(data):
+        return False
     return _PREFIXED.may_match(data) or _SHAPED.may_match(data)

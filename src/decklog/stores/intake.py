@@ -1,6 +1,7 @@
 """Records written as they are told, for those who take over what another product kept. Each still has its entry."""
 
 from itertools import zip_longest
+from typing import Any, NamedTuple
 
 from decklog.stores.base import Store, complete
 from decklog.stores.journal.rows import COLUMNS
@@ -8,10 +9,11 @@ from decklog.stores.journal.rows import COLUMNS
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from typing import Any, TypeVar
+    from typing import TypeVar
 
     from decklog.records import Record
     from decklog.stores.journal.writer import Written
+    from decklog.values import Values
 
     R = TypeVar("R", bound=Record)
 
@@ -20,6 +22,20 @@ _TOGETHER = 128
 _MARKS = [f"a{number}" for number in range(_TOGETHER)]
 # To be put behind `in`.
 ANY_OF = f"({', '.join(':' + mark for mark in _MARKS)})"
+
+
+class BoundRecord(NamedTuple):
+    """A record's columns, checked and redacted, maybe in another process; by what it is known, and whether it was redacted."""
+
+    identity: tuple[str, ...]
+    row: tuple[Any, ...]
+    redacted: bool
+
+
+def bound_record(values: "Values", record_class: "type[Record]", whole: "dict[str, Any]") -> BoundRecord:
+    """Check and redact a record that is whole."""
+    bound, redacted = values.bind(whole)
+    return BoundRecord(tuple([whole[name] for name in record_class.identity]), tuple(bound.values()), redacted)
 
 
 class Intake(Store):
@@ -31,19 +47,20 @@ class Intake(Store):
     change_all = Store._change_all
     remove = Store._remove
 
-    def add_all(self, record_class: "type[Record]", records: "list[dict[str, Any]]", *, note: str | None = None) -> None:
+    def add_all(
+        self, record_class: "type[Record]", records: "list[dict[str, Any] | BoundRecord]", *, note: str | None = None
+    ) -> None:
         """Insert many records of streams that are there, and their entries: what is one statement here is three for each."""
-        names = record_class.columns()
+        names, values = record_class.columns(), self._db.values
         rows: list[tuple[Any, ...]] = []
         entries: list[dict[str, Any]] = []
-        whole = [complete(record_class, fields) for fields in records]
-        self._db.values.look_through(whole)
-        for fields in whole:
-            bound, redacted = self._db.values.bind(fields)
-            row = tuple(bound.values())
-            rows.append(row)
-            entries.append(self._as_entry(record_class, names, row, "added", note, redacted))
-        self._db.values.let_go()
+        whole = [one if isinstance(one, BoundRecord) else complete(record_class, one) for one in records]
+        values.look_through(one for one in whole if isinstance(one, dict))
+        for one in whole:
+            bound = one if isinstance(one, BoundRecord) else bound_record(values, record_class, one)
+            rows.append(bound.row)
+            entries.append(self._as_entry(record_class, names, bound.row, "added", note, bound.redacted))
+        values.let_go()
         # Before the rows, in an order that all keep to.
         for stream in sorted({entry["stream"] for entry in entries}):
             self._db.memo["head", stream] = self._writer.head(stream)

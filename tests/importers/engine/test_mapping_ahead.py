@@ -1,5 +1,6 @@
 """Rows that were mapped and prepared in a process of their own give the log that they give without."""
 
+import json
 import pickle
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,14 +11,24 @@ import pytest
 
 from decklog import Decklog
 from decklog.importers.bazinga.importer import BazingaImport
+from decklog.importers.beads.importer import BeadsImport
 from decklog.importers.engine import reading_ahead
 from decklog.importers.engine.report import Fate
 from decklog.importers.gaia.importer import GaiaImport
+from decklog.importers.github.importer import GithubImport
+from decklog.importers.hermes.importer import HermesImport
 from decklog.importers.runstore.importer import RunStoreImport
+from decklog.importers.taskmaster.importer import TaskMasterImport
+from decklog.importers.vibekanban.importer import VibeKanbanImport
 from tests.importers import claims
 from tests.importers.bazinga.bazinga_files import build
+from tests.importers.beads import beads_files
 from tests.importers.comparing import records_of, said_in
+from tests.importers.github import github_files
+from tests.importers.hermes import hermes_files
 from tests.importers.other_files import build_gaia, build_runstore
+from tests.importers.taskmaster import taskmaster_files
+from tests.importers.vibekanban import vibekanban_files
 
 SECRET = "ghp_" + "Zk3" * 12
 ROWS = [
@@ -36,12 +47,26 @@ SOURCES = {
 }
 
 
+def _issues(path: Path) -> None:
+    told = beads_files.issue("bd-secret", title="Rotate it", description=f"Use {SECRET}", labels=["a", "a", " "])
+    beads_files.write(path, [*beads_files.lines(), json.dumps(told)])
+
+
+TRACKERS = {
+    "beads": (BeadsImport, _issues),
+    "github": (GithubImport, github_files.write),
+    "hermes": (HermesImport, hermes_files.build_home),
+    "taskmaster": (TaskMasterImport, taskmaster_files.write),
+    "vibekanban": (VibeKanbanImport, vibekanban_files.build),
+}
+
+
 def _read_here(monkeypatch: pytest.MonkeyPatch, share: float) -> list[str]:
     """Have what is read ahead read here, but sent as to another process; give the tables that were."""
     tables: list[str] = []
 
     def read(reading: Any, asked: Any, _size: int) -> Iterator[Any]:
-        tables.append(asked.table)
+        tables.extend(asked.tables)
         parts = reading(pickle.loads(pickle.dumps(asked)), reading_ahead.Balance(share))
         yield from (pickle.loads(pickle.dumps(part)) for part in parts)
 
@@ -73,6 +98,43 @@ def test_the_log_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, na
         # Their ids are made anew by every import.
         assert len(records.pop("outputs", ())) == len(others.pop("outputs", ()))
         assert records == others
+
+
+@pytest.mark.parametrize("name", TRACKERS)
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_a_trackers_log_is_the_same_and_a_second_import_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, share: float
+) -> None:
+    kind, made = TRACKERS[name]
+    made(tmp_path / "in")
+
+    def take(log: Decklog) -> Any:
+        return kind(log, str(tmp_path / "in"), run_id="taken").run()
+
+    with claims.fresh(tmp_path, "one") as one, claims.fresh(tmp_path, "other") as other:
+        report = take(one)
+        tables = _read_here(monkeypatch, share)
+        assert take(other).as_dict() == report.as_dict()
+        assert tables
+        assert claims.told_by(one) == claims.told_by(other)
+        assert one.journal.heads() == other.journal.heads() or name == "beads"  # a memory's id is made anew
+        again = take(other)
+        assert again.total(Fate.ALREADY) == sum(report.total(fate) for fate in Fate)
+        assert other.journal.verify().ok
+
+
+def test_an_item_that_came_meanwhile_is_compared_field_by_field(
+    log: Decklog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = beads_files.write(tmp_path / "issues.jsonl")
+    BeadsImport(log, str(path), run_id="taken").run()
+    _read_here(monkeypatch, 1.0)
+    monkeypatch.setattr(BeadsImport, "has_tasks_here", lambda _: False)
+
+    again = BeadsImport(log, str(path), run_id="taken").run()
+
+    assert again.total(Fate.NEW) == again.total(Fate.CHANGED) == 0
+    assert log.journal.verify().ok
 
 
 def test_a_second_import_changes_nothing_and_what_differs_is_kept(

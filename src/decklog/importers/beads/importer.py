@@ -99,7 +99,7 @@ class BeadsImport(Tracker):
         """Describe the task that an issue becomes."""
         row.stream = self.run_id
         for name in ("id", *DERIVED, *(part for part in (LINKS, COMMENTS) if _listed(row, part) is not None)):
-            row.take(name)
+            row.left.pop(name, None)
         created, updated = set_time(row, "created_at"), set_time(row, "updated_at")
         not_before = set_time(row, "defer_until")
         shown = self._shown(row)
@@ -150,8 +150,9 @@ class BeadsImport(Tracker):
     def _shown(self, row: Row) -> "dict[str, Any]":
         if "issue_type" not in row.columns and "type" in row.columns:
             row.columns["issue_type"] = row.take("type")
-        found = {name: row.take(name) for name in SHOWN}
-        if found["issue_type"] == USUAL_TYPE:
+        # Of all that an issue can have, most have little.
+        found = {name: row.take(name) for name in SHOWN if name in row.columns}
+        if found.get("issue_type") == USUAL_TYPE:
             del found["issue_type"]
         return {name: value for name, value in found.items() if value or (value == 0 and value is not False)}
 

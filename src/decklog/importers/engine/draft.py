@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from decklog.importers.engine.row import Row
     from decklog.records import Record
+    from decklog.stores.intake import BoundRecord
 
     M = TypeVar("M", bound=Callable[..., Any])
 
@@ -48,10 +49,19 @@ class RecordDraft:
     at_first: "dict[str, Any]" = field(default_factory=dict)
     # Says why what is here stays, whatever the source says.
     stays: "Callable[[Any], str | None] | None" = None
+    # All of its columns, where it was checked and redacted before: then there are no fields.
+    bound: "BoundRecord | None" = None
 
     @property
     def identity(self) -> "tuple[Any, ...]":
+        if self.bound is not None:
+            return self.bound.identity
         return tuple([self.fields[name] for name in self.record_class.identity])
+
+    @property
+    def added(self) -> "dict[str, Any] | BoundRecord":
+        """What a record is made of that is not here yet."""
+        return self.bound or {**self.fields, **self.at_first}
 
 
 def describes(mapping: "M") -> "M":

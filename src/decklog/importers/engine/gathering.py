@@ -24,10 +24,20 @@ _ADD = "insert into rows values (?, ?, ?, ?, ?, ?) on conflict do nothing return
 class Gathered:
     """Holds the newest version of every row of a source; older ones, and others of the same time, stand apart."""
 
-    def __init__(self) -> None:
-        self.db = Scratch()
-        for statement in _SCHEMA:
+    def __init__(self, copy: str = "") -> None:
+        self.db = Scratch(copy)
+        for statement in () if copy else _SCHEMA:
             self.db.execute(statement)
+
+    def copy_to(self, path: str) -> None:
+        """Write all that is held to a file, for another process to read."""
+        for statement, words in (("commit", ()), ("vacuum into ?", (path,)), ("begin", ())):
+            self.db.execute(statement, words).fetchall()
+
+    def size(self) -> int:
+        """Say how many bytes are held."""
+        found = self.db.first("select page_count * page_size from pragma_page_count, pragma_page_size")
+        return int(found[0]) if found else 0
 
     def add(self, table: str, row_id: str, columns: str, *, at: str = "", clock: str = "", is_done: bool = False) -> None:
         """Hold a row, given as JSON; `at` is its place in the order, `clock` tells which of two versions is newer."""
@@ -53,8 +63,12 @@ class Gathered:
 
     def rows(self, table: str) -> "Iterator[Row]":
         """Give a table's rows, the newest version of each, in their order."""
-        for row_id, columns in self.db.execute("select id, columns from rows where source = ? order by at, id", (table,)):
+        for row_id, columns in self.texts(table):
             yield Row(table, row_id, from_json(columns))
+
+    def texts(self, table: str) -> "Iterator[tuple[str, str]]":
+        """Give the same rows by their ids, each as JSON."""
+        yield from self.db.execute("select id, columns from rows where source = ? order by at, id", (table,))
 
     def others(self, table: str) -> "Iterator[tuple[Row, bool]]":
         """Give the versions of a table's rows that others stand for, and whether each differs from one of the same time."""

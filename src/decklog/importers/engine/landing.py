@@ -123,7 +123,7 @@ class Landing:
 
     def _take_together(self, rows: "list[Row]", mapping: "Mapping") -> "list[Fate]":
         if only_describes(mapping):
-            fates = self._write_described([self._described(row, mapping) for row in rows])
+            fates = self._write_described([self._described(row, mapping) for row in rows], mapping)
         else:
             fates = [mapping(row) for row in rows]
         # What a mapping left over is kept beside the record or entry that it made.
@@ -140,14 +140,14 @@ class Landing:
             return self._whole(row, problem.message)
         return draft
 
-    def _write_described(self, drafts: "list[Draft | RecordDraft]") -> "list[Fate]":
+    def _write_described(self, drafts: "list[Draft | RecordDraft]", mapping: "Mapping") -> "list[Fate]":
         """Write entries and records, each kind together; say what became of the rows in their order."""
         entries = [draft for draft in drafts if isinstance(draft, Draft) and not draft.is_charge]
         if len(entries) == len(drafts):
             return self._write(entries, name_rows=True)
         written, recorded, charged = (
             iter(self._write(entries, name_rows=True)),
-            iter(self._record_all(drafts)),
+            iter(self._record_all(drafts, mapping)),
             iter(self._charge_all(drafts)),
         )
         return [
@@ -159,7 +159,7 @@ class Landing:
         charges = [draft.entry for draft in drafts if isinstance(draft, Draft) and draft.is_charge]
         return [Fate.NEW if is_new else Fate.ALREADY for is_new in (self.bulk.charge_all(charges) if charges else ())]
 
-    def _record_all(self, drafts: "list[Draft | RecordDraft]") -> "list[Fate]":
+    def _record_all(self, drafts: "list[Draft | RecordDraft]", mapping: "Mapping") -> "list[Fate]":
         """Add the records that are not here, many at once, and bring the others up to date one by one."""
         records = [draft for draft in drafts if isinstance(draft, RecordDraft)]
         if not records:
@@ -171,16 +171,20 @@ class Landing:
         for draft in records:
             if draft.identity not in present:
                 new.setdefault(draft.identity, draft)
-        self.intake.add_all(kind, [{**draft.fields, **draft.at_first} for draft in new.values()], note=NOTE)
+        self.intake.add_all(kind, [draft.added for draft in new.values()], note=NOTE)
         return [
             Fate.NEW
             if new.get(draft.identity) is draft
-            else self._recorded(draft, present.get(draft.identity) or self.intake.seek(kind, draft.identity))
+            else self._recorded(draft, present.get(draft.identity) or self.intake.seek(kind, draft.identity), mapping)
             for draft in records
         ]
 
-    def _recorded(self, draft: RecordDraft, present: "Record | None") -> Fate:
+    def _recorded(self, draft: RecordDraft, present: "Record | None", mapping: "Mapping") -> Fate:
         assert present is not None
+        if draft.bound is not None:
+            # What is to be compared are its fields.
+            draft.row.begin_again()
+            draft = mapping(draft.row)
         why = draft.stays and draft.stays(present)
         if why and not Versions(self.log, present, draft.fields).is_same():
             self._notes.append(f"{present.noun()} {present.id_of(present.values())} {why}")

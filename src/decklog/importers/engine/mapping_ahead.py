@@ -1,22 +1,29 @@
-"""A large table's rows, read, mapped and prepared in a process of their own, while this one writes those that came before.
+"""A large source's rows, read, mapped and prepared in a process of their own, while this one writes those that came before.
 
-There is no log there: a row whose mapping needs one, or refuses it, comes as it is and is mapped here, as all of a small table
-are.
+There is no log there: a row whose mapping needs one, or refuses it, comes as it is and is mapped here, as all of a small source
+are. What becomes of a row is the same either way.
 """
 
 import os
+import pickle
+import shutil
+import tempfile
 
 from decklog.dataclass import dataclass
 from decklog.errors import DecklogError
 from decklog.importers.engine import reading_ahead
-from decklog.importers.engine.draft import Draft, only_describes
+from decklog.importers.engine.draft import Draft, RecordDraft, only_describes
+from decklog.importers.engine.gathering import Gathered
 from decklog.importers.engine.landing import Landing
+from decklog.importers.engine.link_order import LinkOrder
 from decklog.importers.engine.report import Report
-from decklog.importers.engine.row import Row
+from decklog.importers.engine.row import LateRow, Row, read_late
 from decklog.importers.engine.source import Source
+from decklog.stores.base import complete
+from decklog.stores.intake import BoundRecord, bound_record
 from decklog.stores.journal.attribution import acting
 from decklog.stores.journal.preparing import prepared
-from decklog.values import Values
+from decklog.values import Values, from_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +33,10 @@ if TYPE_CHECKING:
     from decklog.importers.engine.importing import Import
     from decklog.importers.engine.landing import Mapping
     from decklog.importers.engine.reading_ahead import Balance
+    from decklog.importers.engine.tracker import Tracker
+
+    # A row as it is sent: its id, its columns, which few ask for, and what its mapping made of it.
+    Sent = tuple[str, str | bytes, tuple[Any, ...] | None]
 
 _PART = 500
 _REMEMBERED = 8 * 1024**2
@@ -33,12 +44,12 @@ _REMEMBERED = 8 * 1024**2
 
 @dataclass(frozen=True)
 class Asked:
-    """Which table of which file is to be read, by which importer, and what that one knows by now."""
+    """Which tables of which file are to be read, by which importer, and what that one knows by now."""
 
     importer: "type[Import]"
     known: "dict[str, Any]"
     copy: str
-    table: str
+    tables: tuple[str, ...]
     limit_bytes: int
     streams: frozenset[str]
     seconds: float
@@ -61,68 +72,173 @@ class _LandingAhead(Landing):
         self.values.vouch(name)
 
 
+def _asked(importer: "Import", copy: str, tables: "Iterable[str]") -> Asked:
+    known = {name: getattr(importer, name) for name in importer.known_ahead}
+    limit, streams = importer.log.db.values.limit_bytes, importer.landing.streams()
+    return Asked(type(importer), known, copy, tuple(tables), limit, streams, importer.seconds)
+
+
+# Here
+
+
 def rows_of(importer: "Import", source: Source, table: str, mapping: "Mapping") -> "Iterable[Row]":
     """Give a table's rows, with what each is to become where that could be found out ahead."""
     size = os.stat(source.copy).st_size if source.copy and only_describes(mapping) and acting.get() is None else 0
     if size < reading_ahead.WORTH_A_PROCESS:
         return importer.rows_of(table, importer.in_order(source, table))
-    known = {name: getattr(importer, name) for name in importer.known_ahead}
-    limit, streams = importer.log.db.values.limit_bytes, importer.landing.streams()
-    asked = Asked(type(importer), known, source.copy, table, limit, streams, importer.seconds)
-    return _received(table, reading_ahead.read(read_rows, asked, size))
+    parts = reading_ahead.read(read_rows, _asked(importer, source.copy, [table]), size)
+    return (row for of_table, part in parts for row in _received(of_table, part))
 
 
-def _received(table: str, parts: "Iterator[list[tuple[Any, ...]]]") -> "Iterator[Row]":
-    for part in parts:
-        for row_id, columns, told in part:
-            if told is None:
-                yield Row(table, row_id, columns)
-                continue
-            *mapped, entry = told
-            row = Row.mapped(table, row_id, columns, mapped)
-            row.ahead = Draft(row, entry) if isinstance(entry, dict) else Draft(row, {}, prepared=entry)
-            yield row
+class HeldRows:
+    """The rows that a tracker holds, table by table, mapped ahead where there are many and none of its tasks is here yet.
+
+    Those that are here are compared field by field, which only this process can.
+    """
+
+    def __init__(self, tracker: "Tracker") -> None:
+        self._gathered = tracker.gathered
+        self._folder = ""
+        self._part: tuple[str, list[Sent]] | None = None
+        self._parts: Iterator[tuple[str, list[Sent]]] = iter(())
+        self._tables = [table for table, mapping in tracker.mappings().items() if only_describes(mapping)]
+        size = 0 if acting.get() is not None or tracker.has_tasks_here() else self._gathered.size()
+        if size < reading_ahead.WORTH_A_PROCESS:
+            self._tables = []
+            return
+        self._folder = tempfile.mkdtemp(prefix="decklog-import-")
+        copy = os.path.join(self._folder, "held.db")
+        self._gathered.copy_to(copy)
+        self._parts = reading_ahead.read(read_held, _asked(tracker, copy, self._tables), size)
+
+    def rows(self, table: str) -> "Iterable[Row]":
+        """Give a table's rows in their order; the tables are asked for in the order of their mappings."""
+        return self._ahead(table) if table in self._tables else self._gathered.rows(table)
+
+    def _ahead(self, table: str) -> "Iterator[Row]":
+        while (part := self._part or next(self._parts, None)) is not None:
+            self._part = part
+            if part[0] != table:
+                return
+            self._part = None
+            yield from _received(*part)
+
+    def close(self) -> None:
+        """End the process that reads, and remove what it reads from."""
+        if self._folder:
+            self._parts.close()  # type: ignore[attr-defined]
+            shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def read_rows(asked: Asked, balance: "Balance") -> "Iterator[list[tuple[Any, ...]]]":
+def _received(table: str, part: "list[Sent]") -> "Iterator[Row]":
+    for row_id, columns, told in part:
+        if told is None:
+            yield Row(table, row_id, read_late(columns))
+            continue
+        *mapped, made = told
+        row = LateRow.mapped(table, row_id, columns, mapped)
+        row.ahead = _ahead_of(row, made)
+        yield row
+
+
+def _ahead_of(row: Row, made: "Any") -> "Draft | RecordDraft":
+    if isinstance(made, dict):
+        return Draft(row, made)
+    kind, *rest = made
+    if kind is None:
+        [columns] = rest
+        return Draft(row, {}, prepared=columns)
+    if isinstance(rest[0], BoundRecord):
+        return RecordDraft(row, kind, {}, bound=rest[0])
+    return RecordDraft(row, kind, *rest)
+
+
+# There
+
+
+def read_rows(asked: Asked, balance: "Balance") -> "Iterator[tuple[str, list[Sent]]]":
     """Read a table, part by part."""
+    importer, [table] = _without_log(asked), asked.tables
+    with Source(asked.copy, seconds=asked.seconds, is_private=True) as source:
+        rows = ((row, None) for row in importer.rows_of(table, importer.in_order(source, table)))
+        yield from _parts(importer, table, rows, balance)
+
+
+def read_held(asked: Asked, balance: "Balance") -> "Iterator[tuple[str, list[Sent]]]":
+    """Read what a tracker holds, table by table and part by part."""
+    tracker: Any = _without_log(asked)
+    tracker.gathered = Gathered(asked.copy)
+    tracker.links = LinkOrder(tracker.gathered, tracker.items, is_judged=True)
+    for table in asked.tables:
+        rows = ((Row(table, row_id, from_json(text)), text) for row_id, text in tracker.gathered.texts(table))
+        yield from _parts(tracker, table, rows, balance)
+
+
+def _without_log(asked: Asked) -> "Import":
     importer = object.__new__(asked.importer)
     vars(importer).update(asked.known)
-    landing = importer.landing = _LandingAhead(asked)
-    mapping = importer.mappings()[asked.table]
-    part: list[tuple[Row, Draft | None]] = []
-    with Source(asked.copy, seconds=asked.seconds, is_private=True) as source:
-        for row in importer.rows_of(asked.table, importer.in_order(source, asked.table)):
-            part.append((row, _described(row, mapping)))
-            if len(part) >= _PART:
-                yield _handed_on(part, landing.values, balance)
-                part = []
-        yield _handed_on(part, landing.values, balance)
+    importer.landing = _LandingAhead(asked)
+    return importer
 
 
-def _described(row: Row, mapping: "Mapping") -> Draft | None:
+def _parts(
+    importer: "Import", table: str, rows: "Iterable[tuple[Row, str | None]]", balance: "Balance"
+) -> "Iterator[tuple[str, list[Sent]]]":
+    mapping, values = importer.mappings()[table], importer.landing.values  # type: ignore[attr-defined]
+    part: list[tuple[Row, str | None, Draft | RecordDraft | None]] = []
+    for row, text in rows:
+        part.append((row, text, _described(row, mapping)))
+        if len(part) >= _PART:
+            yield table, _handed_on(part, values, balance)
+            part = []
+    if part:
+        yield table, _handed_on(part, values, balance)
+
+
+def _described(row: Row, mapping: "Mapping") -> "Draft | RecordDraft | None":
     try:
-        draft: Draft = mapping(row)
+        draft: Draft | RecordDraft = mapping(row)
     except (DecklogError, AttributeError):
         # It asked for the log, or is refused: whoever writes finds out, and says so in its place.
+        row.begin_again()
         return None
     return draft
 
 
-def _handed_on(part: "list[tuple[Row, Draft | None]]", values: Values, balance: "Balance") -> "list[tuple[Any, ...]]":
+def _handed_on(
+    part: "list[tuple[Row, str | None, Draft | RecordDraft | None]]", values: Values, balance: "Balance"
+) -> "list[Sent]":
     if not balance.is_mine():
-        return [_told(row, draft and draft.entry) for row, draft in part]
-    values.look_through(draft.entry for _, draft in part if draft is not None)
-    return [_told(row, draft and _prepared(values, draft.entry)) for row, draft in part]
+        return [_sent(row, text, draft and _as_it_is(draft)) for row, text, draft in part]
+    wholes = [None if draft is None else _whole(draft) for _, _, draft in part]
+    values.look_through(whole for whole in wholes if whole is not None)
+    sent = []
+    for (row, text, draft), whole in zip(part, wholes, strict=True):
+        sent.append(_sent(row, text, None if draft is None or whole is None else _bound(values, draft, whole)))
+    values.let_go()
+    return sent
 
 
-def _prepared(values: Values, entry: "dict[str, Any]") -> "tuple[Any, ...] | dict[str, Any]":
+def _sent(row: Row, text: str | None, made: "Any") -> "Sent":
+    columns = pickle.dumps(row.columns, pickle.HIGHEST_PROTOCOL) if text is None else text
+    return row.id, columns, made and (*row.mapping(), made)
+
+
+def _as_it_is(draft: "Draft | RecordDraft") -> "Any":
+    if isinstance(draft, Draft):
+        return draft.entry
+    return draft.record_class, draft.fields, draft.clock, draft.at_first, draft.stays
+
+
+def _whole(draft: "Draft | RecordDraft") -> "dict[str, Any]":
+    return draft.entry if isinstance(draft, Draft) else complete(draft.record_class, {**draft.fields, **draft.at_first})
+
+
+def _bound(values: Values, draft: "Draft | RecordDraft", whole: "dict[str, Any]") -> "Any":
     try:
+        if isinstance(draft, RecordDraft):
+            return draft.record_class, bound_record(values, draft.record_class, whole)
         # A charge is bound once its price is known.
-        return entry if "model" in entry else prepared(values, dict(entry))
+        return whole if draft.is_charge else (None, prepared(values, dict(whole)))
     except DecklogError:
-        return entry
-
-
-def _told(row: Row, entry: "Any") -> "tuple[Any, ...]":
-    return row.id, row.columns, entry and (row.stream, row.left, row.instead, entry)
+        return _as_it_is(draft)

@@ -1,6 +1,7 @@
 """Work items of a tracker become tasks of a run, with their links and what was said of them, whatever order they come in."""
 
 from abc import abstractmethod
+from functools import partial
 from typing import ClassVar
 
 from decklog.clock import from_text, to_text
@@ -11,6 +12,7 @@ from decklog.importers.engine.draft import RecordDraft, describes
 from decklog.importers.engine.gathering import Gathered
 from decklog.importers.engine.importing import Import
 from decklog.importers.engine.link_order import LinkOrder
+from decklog.importers.engine.mapping_ahead import HeldRows
 from decklog.importers.engine.report import Fate, Report
 from decklog.importers.engine.row import EPOCH, Row, plain
 from decklog.importers.engine.source import Source
@@ -22,7 +24,7 @@ from decklog.values import to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from datetime import datetime
     from typing import Any
 
@@ -74,6 +76,7 @@ class Tracker(Import):
     # The table whose rows become tasks, and the others in the order in which they are taken.
     items: ClassVar[str]
     goal: ClassVar[str]
+    known_ahead: ClassVar[tuple[str, ...]] = ("run_id", "as_here")
 
     def __init__(self, log: "Decklog", path: str, *, run_id: str, **settings: "Any") -> None:
         super().__init__(log, path, **settings)
@@ -123,8 +126,12 @@ class Tracker(Import):
             self._judge_links()
             with self.landing.open():
                 self._make_runs()
-                for table, mapping in self.mappings().items():
-                    self._take_table(table, mapping)
+                held = HeldRows(self)
+                try:
+                    for table, mapping in self.mappings().items():
+                        self._take_table(table, mapping, held.rows(table))
+                finally:
+                    held.close()
         finally:
             self.gathered.close()
         return self.report
@@ -194,9 +201,14 @@ class Tracker(Import):
 
     # Tables
 
-    def _take_table(self, table: str, mapping: "Mapping") -> None:
+    def has_tasks_here(self) -> bool:
+        """Say whether a task is here of a run that the items belong to."""
+        sql = "select 1 from tasks where run_id = :run_id limit 1"
+        return any(self.log.db.read(lambda: self.log.db.one(sql, {"run_id": run_id})) for run_id in self.goals())  # noqa: B023
+
+    def _take_table(self, table: str, mapping: "Mapping", rows: "Iterable[Row]") -> None:
         after = {self.items: self._after_items, LINKS: self._after_links}.get(table)
-        self.landing.take_all(self.gathered.rows(table), mapping, self.gathered.count(table), after)
+        self.landing.take_all(rows, mapping, self.gathered.count(table), after)
         self.landing.take_all((row for row, differs in self.gathered.others(table) if not differs), _is_older)
         self.landing.take_all((row for row, differs in self.gathered.others(table) if differs), self._differs)
 
@@ -218,8 +230,8 @@ class Tracker(Import):
         first = {"created_at": created_at, "open_dependencies": self.links.open_count(row.id)}
         told = self._what_differs(row, told)
         if updated_at is None:
-            return RecordDraft(row, Task, told, at_first={**first, **changed}, stays=_why_stays(run_id))
-        return RecordDraft(row, Task, {**told, **changed}, clock="updated_at", at_first=first, stays=_why_stays(run_id))
+            return RecordDraft(row, Task, told, at_first={**first, **changed}, stays=partial(_why_stays, run_id))
+        return RecordDraft(row, Task, {**told, **changed}, clock="updated_at", at_first=first, stays=partial(_why_stays, run_id))
 
     def _what_differs(self, row: Row, told: "dict[str, Any]") -> "dict[str, Any]":
         """Leave out what the item says no different than the task that is here: its words may be coarser than ours."""
@@ -336,15 +348,12 @@ def set_time(row: Row, name: str) -> "datetime | None":
     return None if moment is None or moment <= EPOCH else moment
 
 
-def _why_stays(run_id: str) -> "Any":
-    def why(present: Task) -> str | None:
-        if present.run_id != run_id:
-            raise Invalid(f"task {present.id} belongs to run {present.run_id} here")
-        if present.state == TaskState.RUNNING:
-            return f"is being worked on here by {present.worker}; what is here stays"
-        return None
-
-    return why
+def _why_stays(run_id: str, present: Task) -> str | None:
+    if present.run_id != run_id:
+        raise Invalid(f"task {present.id} belongs to run {present.run_id} here")
+    if present.state == TaskState.RUNNING:
+        return f"is being worked on here by {present.worker}; what is here stays"
+    return None
 
 
 def _is_older(row: Row) -> Fate:

@@ -1,5 +1,7 @@
 """What a graph needs to go on from an imported thread: LangGraph's own bytes, without secrets, where its saver on a log looks."""
 
+from typing import NamedTuple
+
 from decklog import redact
 from decklog.errors import Invalid
 from decklog.importers.engine.landing import run_id_of
@@ -10,6 +12,7 @@ from decklog.stores.content.graphs import Encoded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
     from typing import Any
 
@@ -19,6 +22,12 @@ _LEFT = (Fate.KEPT, Fate.REFUSED)
 # LangGraph's own maps, whose order says nothing: from either saver they are written in the same.
 _MAPS = ("channel_values", "channel_versions", "versions_seen")
 _AS_THEY_ARE = ("null", "bytes", "bytearray")
+
+
+class _Opened(NamedTuple):
+    """A value whose secrets are still in it."""
+
+    value: object
 
 
 class Keeping:
@@ -41,14 +50,16 @@ class Keeping:
 
     def writes(self, taken: "list[tuple[Row, Fate]]") -> None:
         """Keep what was written after them."""
-        for row, fate in taken:
-            encoded = None if fate in _LEFT else _value(row.columns)
-            place = _place(row)
-            # A write of a thread that has no checkpoint is kept with its row, and told as known when it comes again.
-            if encoded is not None and self._landing.has_run(place["run_id"]):
-                named = {name: str(row.columns.get(name) or "") for name in ("task_id", "task_path")}
-                told = (int(row.columns["idx"]), str(row.columns["channel"]), encoded)
-                self._log.states.import_graph_write({**place, **named}, told)
+        found = [(row.columns, _place(row), _value(row.columns)) for row, fate in taken if fate not in _LEFT]
+        # A write of a thread that has no checkpoint is kept with its row, and told as known when it comes again.
+        runs = {run_id for run_id in {place["run_id"] for _, place, _ in found} if self._landing.has_run(run_id)}
+        wanted = [one for one in found if one[2] is not None and one[1]["run_id"] in runs]
+        told = []
+        for (columns, place, _), encoded in zip(wanted, _all_encoded([value for _, _, value in wanted]), strict=True):
+            named = {name: str(columns.get(name) or "") for name in ("task_id", "task_path")}
+            told.append(({**place, **named, "number": int(columns["idx"]), "channel": str(columns["channel"])}, encoded))
+        if told:
+            self._log.states.import_graph_writes(told)
 
 
 def _place(row: Row) -> "dict[str, Any]":
@@ -68,14 +79,15 @@ def _document(columns: "dict[str, Any]") -> "Any":
     return _opened(data) if columns.get("type") == "msgpack" and isinstance(data, bytes) else None
 
 
-def _value(columns: "dict[str, Any]") -> "Encoded | None":
+def _value(columns: "dict[str, Any]") -> "Encoded | _Opened | None":
+    """Take what was written apart; None if that can't be done without running anything."""
     kind, data = columns.get("type"), columns.get("value")
     if kind in _AS_THEY_ARE:
         return Encoded(kind, data if isinstance(data, bytes) else b"", False)
     if kind != "msgpack" or not isinstance(data, bytes):
         return None
     found = _opened(data)
-    return None if found is NotImplemented else _encoded(found)
+    return None if found is NotImplemented else _Opened(found)
 
 
 def _opened(data: bytes) -> "Any":
@@ -88,6 +100,19 @@ def _opened(data: bytes) -> "Any":
 def _encoded(value: "Any") -> Encoded:
     clean, changed = redact.scan_value(value)
     return Encoded("msgpack", closed(clean), changed)
+
+
+def _all_encoded(values: "Sequence[Any]") -> "Iterator[Encoded]":
+    """Take the secrets out of many values; they are looked through together, and only what shows a sign by itself."""
+    held = [redact.strings_in(one.value) if isinstance(one, _Opened) else [] for one in values]
+    clean = redact.clean_among({text for strings in held if strings for text in strings})
+    for one, strings in zip(values, held, strict=True):
+        if isinstance(one, Encoded):
+            yield one
+        elif strings is not None and clean.issuperset(strings):
+            yield Encoded("msgpack", closed(one.value), False)
+        else:
+            yield _encoded(one.value)
 
 
 def _ordered(document: "dict[str, Any]") -> "dict[str, Any]":

@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from typing import ClassVar
 
 from decklog.clock import from_text
 from decklog.errors import Invalid
@@ -32,6 +33,7 @@ class TaskMasterImport(Tracker):
     system = "taskmaster"
     items = TASKS
     goal = "What Task Master planned"
+    known_ahead: ClassVar[tuple[str, ...]] = (*Tracker.known_ahead, "tags", "begun", "metadata", "ours")
 
     def __init__(self, *words: "Any", **settings: "Any") -> None:
         super().__init__(*words, **settings)

@@ -38,6 +38,10 @@ _PAGE = 100
 _OWN = ("source", "step", "parents")
 _SOURCES = frozenset(["input", "loop", "update", "fork"])
 _INSERTS: "dict[type[Record], str]" = {}
+_WRITTEN = """
+select task_id, number from graph_writes
+ where run_id = :run_id and namespace = :namespace and checkpoint_id = :checkpoint_id
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,8 +206,9 @@ class Graphs(Store):
 
     def _save_writes(self, place: "dict[str, Any]", writes: "Sequence[tuple[int, str, Encoded]]", replace: bool) -> None:
         self._hold(place["run_id"])
-        for told in writes:
-            image, redacted = self._write_image(place, told)
+        for number, channel, encoded in writes:
+            digest = blobs.keep(self._db, encoded.content)
+            image, redacted = self._write_image({**place, "number": number, "channel": channel}, encoded, digest)
             if not self._add_new(GraphWrite, image, redacted=redacted) and replace:
                 self._change_all(
                     GraphWrite,
@@ -217,16 +222,40 @@ class Graphs(Store):
                     **image,
                 )
 
-    def import_graph_write(self, place: "dict[str, Any]", told: "tuple[int, str, Encoded]") -> None:
-        """Keep what a task wrote elsewhere; what is here stays as it is."""
-        self._hold(place["run_id"])
-        image, redacted = self._write_image(place, told)
-        self._add_new(GraphWrite, image, redacted=redacted)
+    def import_graph_writes(self, told: "Sequence[tuple[dict[str, Any], Encoded]]") -> None:
+        """Keep what tasks wrote elsewhere, each given with its place, number and channel; what is here stays as it is."""
+        for run_id in sorted({place["run_id"] for place, _ in told}):
+            self._hold(run_id)
+        digests = blobs.keep_all(self._db, [encoded.content for _, encoded in told])
+        self._db.values.look_through(place for place, _ in told)
+        here: dict[tuple[str, ...], set[Any]] = {}
+        rows, entries, names = [], [], ()  # type: list[tuple[Any, ...]], list[dict[str, Any]], tuple[str, ...]
+        for (place, encoded), digest in zip(told, digests, strict=True):
+            image, redacted = self._write_image(place, encoded, digest)
+            known, own = self._written_after(here, image), (image["task_id"], image["number"])
+            if own not in known:
+                known.add(own)
+                names = tuple(image)
+                rows.append(tuple(image.values()))
+                entries.append(self._as_entry(GraphWrite, names, rows[-1], "added", None, redacted))
+        if rows:
+            self._db.insert(GraphWrite.table, names, rows)
+            self._writer.write(entries)
 
-    def _write_image(self, place: "dict[str, Any]", told: "tuple[int, str, Encoded]") -> "tuple[dict[str, Any], bool]":
-        number, channel, encoded = told
-        named, is_cut = self._db.values.bind({**place, "number": number, "channel": channel})
-        kept = {"encoding": encoded.encoding, "digest": blobs.keep(self._db, encoded.content)}
+    def _written_after(
+        self, here: "dict[tuple[str, ...], set[tuple[str, int]]]", image: "dict[str, Any]"
+    ) -> set[tuple[str, int]]:
+        """Name what was written after a checkpoint, by tasks and numbers, looking it up once."""
+        place = {name: image[name] for name in GraphCheckpoint.identity}
+        known = here.get(tuple(place.values()))
+        if known is None:
+            _, found = self._db.rows(_WRITTEN, place)
+            known = here[tuple(place.values())] = {(task_id, number) for task_id, number in found}
+        return known
+
+    def _write_image(self, place: "dict[str, Any]", encoded: Encoded, digest: str) -> "tuple[dict[str, Any], bool]":
+        named, is_cut = self._db.values.bind(place)
+        kept = {"encoding": encoded.encoding, "digest": digest}
         return {**named, **kept, "saved_at": to_text(self._now()), "redacted": int(encoded.redacted)}, is_cut
 
     def graph_checkpoint(self, run_id: str, namespace: str, checkpoint_id: str | None) -> GraphCheckpoint | None:

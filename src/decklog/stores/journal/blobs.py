@@ -5,10 +5,13 @@ from decklog.errors import Damaged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from decklog.db.base import Database
 
 # Longer texts of an entry are kept as blobs.
 INLINE_CHARACTERS = 64 * 1024
+_INSERT = "insert into blobs (digest, size, bytes) values (:digest, :size, :bytes) on conflict do nothing"
 
 
 def keep(db: "Database", content: bytes, digest: str | None = None) -> str:
@@ -21,8 +24,24 @@ def keep(db: "Database", content: bytes, digest: str | None = None) -> str:
         if db.one("select 1 from blobs where digest = :digest", {"digest": digest}) is not None:
             return digest
         bound["bytes"] = packed(content)
-    db.rows("insert into blobs (digest, size, bytes) values (:digest, :size, :bytes) on conflict do nothing", bound)
+    db.rows(_INSERT, bound)
     return digest
+
+
+def keep_all(db: "Database", contents: "list[bytes]") -> list[str]:
+    """Store many bytes, each once; give their digests in their order."""
+    from hashlib import sha256
+
+    digests = [sha256(content).hexdigest() for content in contents]
+    short: list[dict[str, Any]] = []
+    for digest, content in dict(zip(digests, contents, strict=True)).items():
+        if db.packs_blobs and len(content) >= SHORTEST:
+            keep(db, content, digest)
+        else:
+            short.append({"digest": digest, "size": len(content), "bytes": content})
+    # In an order that all keep to: those who keep the same wait for each other.
+    db.many(_INSERT, sorted(short, key=lambda bound: str(bound["digest"])))
+    return digests
 
 
 def kept(db: "Database", digest: str) -> bytes | None:

@@ -5,19 +5,24 @@ where a budget stands is another question after each.
 """
 
 from itertools import zip_longest
+from operator import itemgetter
 
+from decklog.clock import to_text
 from decklog.operations import is_late
 from decklog.stores.base import complete
 from decklog.stores.journal.rows import COLUMNS, RESERVED
 from decklog.stores.money.ledger import Ledger
 from decklog.stores.money.meter import Meter
 from decklog.stores.money.prices import PriceList
-from decklog.stores.money.records import TOKENS, Charge, check, complete_by_task, day_of
+from decklog.stores.money.records import TOKENS, Charge, check, complete_by_task
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
     from typing import Any
+
+    from decklog.stores.base import Parts
 
     # The arguments of an entry, an entry that was prepared, or the arguments of a charge.
     Told = dict[str, Any] | tuple[Any, ...]
@@ -31,10 +36,22 @@ _ANSWERS = [f"a{number}" for number in range(_TOGETHER)]
 _UNSAID: "dict[str, Any]" = dict.fromkeys(("group_id", "task_id", "call_site", "occurred_at", "cost_microdollars"))
 _UNSAID.update(dict.fromkeys(("agent", "agent_id", "reservation_id", "key", "answer_id")), **dict.fromkeys(TOKENS, 0))
 _FIELDS = Charge.columns()
+# What hardly two charges of a session have in common; all else of their rows is bound once.
+_OWN = ("id", "occurred_at", *TOKENS, "cost_microdollars", "counted_at", "key", "answer_id")
+_ID, _OCCURRED_AT, _INPUT, _CACHE_READ, _CACHE_CREATE, _OUTPUT, _COST, _COUNTED_AT, _KEY, _ANSWER = map(_FIELDS.index, _OWN)
+_SHARED = tuple(name for name in _FIELDS if name not in _OWN and name != "overdrew")
+_shared, _tokens = itemgetter(*_SHARED), itemgetter(*TOKENS)
+_MOST_FRAMES = 256
+_DAY = 10
 
 
 class Bulk(Ledger):
     """Writes what programs told of their sessions."""
+
+    def __init__(self, parts: "Parts") -> None:
+        super().__init__(parts)
+        # The rows of charges without what is their own, by all else, and whether that was redacted.
+        self._frames: dict[tuple[Any, ...], tuple[list[Any], bool]] = {}
 
     def take(self, told: "Sequence[Told]") -> int:
         """Write what is new of some entries and charges in their order, in the caller's transaction; say how much that was.
@@ -149,17 +166,43 @@ class Bulk(Ledger):
 
     def _charged(self, given: "dict[str, Any]", charges: "list[tuple[Any, ...]]") -> "dict[str, Any]":
         """Make the row of a charge that no budget counts, and the entry that tells of it."""
-        now = self._now()
-        given["occurred_at"] = given["occurred_at"] or now
-        if given["cost_microdollars"] is None:
-            tokens = tuple(given[name] for name in TOKENS)
-            given["cost_microdollars"] = PriceList(self._db, remember=True).cost(given["model"], given["occurred_at"], tokens)
-        if day_of(now) != day_of(given["occurred_at"]):
-            given["counted_at"] = now
-        bound, redacted = self._db.values.bind(complete(Charge, {**given, "id": self._ids.new("charge")}))
-        row = tuple(bound.values())
-        charges.append(row)
-        return self._as_entry(Charge, _FIELDS, row, "added", None, redacted)
+        frame, redacted = self._frame(given)
+        row, now, occurred = [*frame], self._now(), given["occurred_at"]
+        occurred = occurred or now
+        tokens = _tokens(given)
+        cost = given["cost_microdollars"]
+        row[_INPUT], row[_CACHE_READ], row[_CACHE_CREATE], row[_OUTPUT] = tokens
+        row[_COST] = PriceList(self._db, remember=True).cost(given["model"], occurred, tokens) if cost is None else cost
+        row[_ID], row[_OCCURRED_AT] = self._ids.new("charge"), self._bound_time(occurred)
+        today = to_text(now)
+        if today[:_DAY] != row[_OCCURRED_AT][:_DAY]:
+            row[_COUNTED_AT] = today
+        for place, name in ((_KEY, "key"), (_ANSWER, "answer_id")):
+            if given[name] is not None:
+                row[place], changed = self._db.values.one(name, given[name])
+                redacted = redacted or changed
+        charges.append(tuple(row))
+        return self._as_entry(Charge, _FIELDS, charges[-1], "added", None, redacted)
+
+    def _bound_time(self, moment: "datetime") -> str:
+        return str(self._db.values.one("occurred_at", moment)[0])
+
+    def _frame(self, given: "dict[str, Any]") -> "tuple[list[Any], bool]":
+        """Bind what the charges of a session have in common: its run, its agent, its model."""
+        shared = _shared(given)
+        found = self._frames.get(shared)
+        if found is None:
+            if len(self._frames) >= _MOST_FRAMES:
+                self._frames.clear()
+            whole = complete(
+                Charge, {**dict(zip(_SHARED, shared, strict=True)), **dict.fromkeys(_OWN), **dict.fromkeys(TOKENS, 0)}
+            )
+            bound, redacted = self._db.values.bind(whole)
+            found = list(bound.values()), redacted
+            if not redacted:
+                # A secret must not linger in the process.
+                self._frames[shared] = found
+        return found
 
     def _flush(self, batch: "list[dict[str, Any]]", charges: "list[tuple[Any, ...]]") -> int:
         if charges:
