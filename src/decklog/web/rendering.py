@@ -42,7 +42,7 @@ def assets() -> dict[str, bytes]:
 
 
 # A text in quotes, which stays as it is, or a sign with the blanks around it.
-_SIGNS = re.compile(rb"""('(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`)| *(=>|&&|\|\||[=,?:{}]) *""")
+_SIGNS = re.compile(rb"""('(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`)| *(=>|!==|&&|\|\||[-+](?! ?[-+])|[*<>()=,?:{}]) *""")
 
 
 def _slimmed(program: bytes) -> bytes:
