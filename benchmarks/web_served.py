@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
+from typing import Any
 
 from tests.browser.conftest import CHROMIUM
 from tests.web.asking import made
@@ -18,9 +19,13 @@ from benchmarks.views import Sample
 from decklog import Decklog
 from decklog.web.rendering import assets
 
-STREAMS, APPENDS, PAINTED, ROUNDS = 20, 200, 40, 5
-# So many tabs of one browser, all in sight, are looked at together.
-TABS = (1, 12, 20)
+STREAMS, APPENDS, PAINTED, ROUNDS = 20, 4000, 40, 5
+# PostgreSQL takes so many times longer for each.
+SLOWER = 5
+# So many windows of one browser, all in sight, are looked at together.
+WINDOWS = (1, 12, 20)
+# So many tabs of one window: one is in sight, and the others are behind it.
+TABS = 12
 # As many as one session may have.
 IDLE_STREAMS, IDLE_SECONDS = 60, 10.0
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -31,6 +36,11 @@ _WATCHING = """() => {
     const rows = changes.flatMap(change => [...change.addedNodes]).filter(node => (node.id || '').startsWith('e-'))
     if (rows.length) requestAnimationFrame(() => { for (const row of rows) window.painted[row.id.slice(2)] ??= Date.now() })
   }).observe(document.getElementById('tail'), { childList: true })
+}"""
+# Written into every tab: the driver has all of them believe that they are in sight, so each is told when it is.
+_BEHIND = """() => {
+  Object.defineProperty(document, 'hidden', { get: () => !window.isInFront })
+  window.turn = isInFront => { window.isInFront = isInFront; dispatchEvent(new Event('visibilitychange')) }
 }"""
 
 
@@ -65,10 +75,11 @@ def streams(server: Server, count: int) -> list[HTTPConnection]:
 
 
 def appends_a_second(log: Decklog, run_id: str) -> float:
+    count = APPENDS // (SLOWER if log.db.engine == "postgres" else 1)
     begun = time.perf_counter()
-    for _ in range(APPENDS):
+    for _ in range(count):
         log.journal.append(run_id, "a thought of some words")
-    return APPENDS / (time.perf_counter() - begun)
+    return count / (time.perf_counter() - begun)
 
 
 def writers(target: str, sample: Sample) -> float:
@@ -124,30 +135,82 @@ def _used(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
-def painted_ms(target: str, sample: Sample, tabs: int) -> list[float]:
-    """Measure from a commit to the row in the page, in every one of some tabs of one browser; give all times in order."""
+@contextmanager
+def browsing(server: Server) -> Iterator[Any]:
+    """Open a browser that is logged in, and give its first page."""
     from playwright.sync_api import sync_playwright
 
-    committed: dict[str, float] = {}
-    with served(target) as server, sync_playwright() as playwright:
+    with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        context = browser.new_context()
-        pages = [context.new_page() for _ in range(tabs)]
-        pages[0].goto(server.link)
-        pages[0].wait_for_url(f"{server.origin}/")
+        page = browser.new_context().new_page()
+        page.goto(server.link)
+        page.wait_for_url(f"{server.origin}/")
+        yield page
+        browser.close()
+
+
+def windows_of(first: Any, count: int) -> list[Any]:
+    """Open pages in windows of their own: a browser draws a page that is behind another of its window once a second."""
+    context, given = first.context, {"url": "about:blank", "newWindow": True}
+    told = context.new_cdp_session(first).send("Target.getTargetInfo")["targetInfo"]
+    session, pages = context.browser.new_browser_cdp_session(), [first]
+    for _ in range(count - 1):
+        with context.expect_page() as opened:
+            session.send("Target.createTarget", {**given, "browserContextId": told["browserContextId"]})
+        pages.append(opened.value)
+    return pages
+
+
+def commits(sample: Sample, page: Any) -> dict[str, float]:
+    """Write entries one after the other; give when each was committed, by its number."""
+    committed: dict[str, float] = {}
+    for _ in range(PAINTED):
+        seq = sample.log.journal.append(sample.run_id, "painted").seq
+        committed[str(seq)] = time.time() * 1e3
+        page.wait_for_timeout(250)
+    page.wait_for_timeout(2000)
+    return committed
+
+
+def late_by(painted: dict[str, float], committed: dict[str, float]) -> list[float]:
+    """Say how late each row was; one that never came is as late as can be."""
+    return [painted.get(seq, float("inf")) - at for seq, at in committed.items()]
+
+
+def painted_ms(target: str, sample: Sample, windows: int) -> list[float]:
+    """Measure from a commit to the row in the page, in every one of some windows of one browser; give all times in order."""
+    with served(target) as server, browsing(server) as first:
+        pages = windows_of(first, windows)
         for page in pages:
             page.goto(f"{server.origin}/runs/{sample.run_id}/journal")
             page.evaluate(_WATCHING)
-        pages[0].wait_for_timeout(2000)
-        for _ in range(PAINTED):
-            seq = sample.log.journal.append(sample.run_id, "painted").seq
-            committed[str(seq)] = time.time() * 1e3
-            pages[0].wait_for_timeout(250)
-        pages[0].wait_for_timeout(2000)
-        seen = [page.evaluate("window.painted") for page in pages]
-        browser.close()
-    # A row that never came is as late as can be.
-    return sorted(times.get(seq, float("inf")) - at for times in seen for seq, at in committed.items())
+        first.wait_for_timeout(2000)
+        committed = commits(sample, first)
+        return sorted(late for page in pages for late in late_by(page.evaluate("window.painted"), committed))
+
+
+def tabs_ms(target: str, sample: Sample, tabs: int) -> tuple[list[float], list[float]]:
+    """Measure the same in the one tab of a window that is in sight; and from turning to each other tab to its newest row."""
+    with served(target) as server, browsing(server) as first:
+        pages = [*(first.context.new_page() for _ in range(tabs - 1)), first]
+        for page in pages:
+            page.goto(f"{server.origin}/runs/{sample.run_id}/journal")
+            page.evaluate(_WATCHING)
+            page.evaluate(_BEHIND)
+        first.bring_to_front()
+        first.evaluate("window.turn(true)")
+        first.wait_for_timeout(2000)
+        committed = commits(sample, first)
+        in_front = sorted(late_by(first.evaluate("window.painted"), committed))
+        turned, newest = [], max(committed, key=int)
+        for before, page in zip([first, *pages], pages[:-1], strict=False):
+            before.evaluate("window.turn(false)")
+            begun = time.time() * 1e3
+            page.bring_to_front()
+            page.evaluate("window.turn(true)")
+            page.wait_for_timeout(1500)
+            turned += late_by(page.evaluate("window.painted"), {newest: begun})
+        return in_front, sorted(turned)
 
 
 def first_visit(sample: Sample) -> int:

@@ -8,6 +8,7 @@ import psycopg
 import pytest
 
 from decklog import Decklog
+from tests.waiting import wait_until
 
 
 @pytest.fixture
@@ -106,3 +107,30 @@ def test_listening_goes_on_after_the_connection_was_lost(log: Decklog, postgres_
         before = time.monotonic()
         log.db.wait_for_change(90, "run_1")
         assert time.monotonic() - before < 60
+
+
+def test_who_hears_of_very_many_commits_looks_by_itself_and_is_told_again_when_it_is_quiet(
+    log: Decklog, postgres_url: str
+) -> None:
+    woken = threading.Event()
+    stop = log.db.watch(None, woken.set)
+    with psycopg.connect(postgres_url, autocommit=True) as stranger:
+
+        def told_to() -> int:
+            row = stranger.execute("select count(*) from listeners where stream = '*' and until > now()").fetchone()
+            assert row is not None
+            return int(row[0])
+
+        def is_left_alone_when_much_is_written() -> bool:
+            stranger.execute("select pg_notify('decklog', 'run_' || n) from generate_series(1, 100) n")
+            log.journal.append("run_1", "one of many")
+            return told_to() == 0
+
+        wait_until(lambda: told_to() == 1)
+        wait_until(is_left_alone_when_much_is_written)
+        # Nobody tells of this one, and it is found.
+        woken.clear()
+        log.journal.append("run_1", "the last")
+        assert woken.wait(30)
+        wait_until(lambda: told_to() == 1)
+    stop()

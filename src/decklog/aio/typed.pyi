@@ -123,7 +123,7 @@ class AsyncJournal:
         """Give entries as they are committed, each once and in order, from after a stream's number on."""
     async def heads(self) -> list[dict[str, Any]]:
         """List every stream with the number and hash of its last entry."""
-    async def now(self) -> str:
+    async def now(self, *, going_on: bool = ...) -> str:
         """Give a cursor that stands at the last entry of every stream, for `since`."""
     async def since(self, cursor: str, *, going_on: bool = ...) -> dict[str, Any]:
         """Say which streams have entries after a cursor, from which number to which, and give the cursor behind them."""

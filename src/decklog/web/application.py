@@ -96,7 +96,8 @@ async def _lifespan(_: Any) -> AsyncIterator[None]:
 
 def _asked(site: Site, request: Request, form: dict[str, str] | None = None) -> Asked:
     path = {name: str(value) for name, value in request.path_params.items()}
-    return Asked(site, request.state.session, path, dict(request.query_params), form or {}, _twin(request))
+    is_part = request.headers.get("x-part") == "live"
+    return Asked(site, request.state.session, path, dict(request.query_params), form or {}, _twin(request), is_part)
 
 
 def _twin(request: Request) -> str:

@@ -19,8 +19,9 @@ MOST_RUNS = 256
 MOST_STREAMS = 512
 MOST_OF_A_SESSION = 64
 BEAT_SECONDS = 15.0
-# Commits that follow each other at once are told together.
-_PAUSE_SECONDS = 0.03
+# Commits that follow each other at once are told together; while they go on coming, so many times a second: to tell everybody of
+# each would take the processor from whoever writes.
+_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.03, 0.1
 # Runs that are over are looked at so often: a look at those that go on costs the same however many they are.
 _WHOLE_SECONDS = 5.0
 
@@ -57,7 +58,11 @@ class Feed:
         self._log = log
         self._boot = secrets.token_hex(4)
         self._number = 0
-        self._cursor: str | None = None
+        # How far was looked: at the runs that go on, and at everything. The first is short, and so soon read and written.
+        self._going_on: str | None = None
+        self._whole = ""
+        # What was told last of each stream that moved: both looks find it.
+        self._told: dict[str, int] = {}
         # When all streams were looked at last, and whether only some were since then.
         self._whole_at, self._is_partial = 0.0, False
         self._listeners: set[Listener] = set()
@@ -84,7 +89,8 @@ class Feed:
                     yield self._message(*told)
                     continue
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(listener.wake.wait(), BEAT_SECONDS)
+                    async with asyncio.timeout(BEAT_SECONDS):
+                        await listener.wake.wait()
                     continue
                 yield ": still here\n\n"
         finally:
@@ -104,19 +110,22 @@ class Feed:
 
     async def _look(self) -> None:
         """Tell the listeners what moved, until there is none left."""
-        changed, loop = asyncio.Event(), asyncio.get_running_loop()
-        stop = self._log.db.watch(None, lambda: _call(loop, changed.set))
-        self._cursor = None
+        changed, loop, pause = asyncio.Event(), asyncio.get_running_loop(), _PAUSE_SECONDS
+        # Who is about to look is not woken again.
+        stop = self._log.db.watch(None, lambda: None if changed.is_set() else _call(loop, changed.set))
+        self._going_on = None
         try:
             await self._tell()
             self._has_looked.set()
             while self._listeners and not self.is_closed:
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(changed.wait(), 1.0)
+                    async with asyncio.timeout(1.0):
+                        await changed.wait()
                 if changed.is_set() or (self._is_partial and self._is_due):
                     changed.clear()
                     await self._tell()
-                    await asyncio.sleep(_PAUSE_SECONDS)
+                    await asyncio.sleep(pause)
+                    pause = min(2 * pause, _LONGEST_PAUSE_SECONDS) if changed.is_set() else _PAUSE_SECONDS
         finally:
             self._has_looked.set()
             stop()
@@ -142,15 +151,23 @@ class Feed:
     def _read_moved(self) -> dict[str, int]:
         """Read how far the streams have come that moved since the last look; the first look only remembers where they are."""
         self.looks += 1
-        if self._cursor is None:
-            self._cursor = self._log.journal.now()
+        journal = self._log.journal
+        if self._going_on is None:
+            # In this order: what is committed in between is found by the next look, as something new.
+            self._going_on, self._whole = journal.now(going_on=True), journal.now()
+            self._whole_at, self._is_partial, self._told = monotonic(), False, {}
             return {}
         is_whole = self._is_due
-        answer = self._log.journal.since(self._cursor, going_on=not is_whole)
-        self._cursor, self._is_partial = answer["cursor"], not is_whole
+        answer = journal.since(self._whole if is_whole else self._going_on, going_on=not is_whole)
+        self._is_partial = not is_whole
         if is_whole:
-            self._whole_at = monotonic()
-        return {one["stream"]: one["last"] for one in answer["moved"]}
+            self._whole, self._whole_at = answer["cursor"], monotonic()
+        else:
+            self._going_on = answer["cursor"]
+        moved = {one["stream"]: one["last"] for one in answer["moved"]}
+        news = {stream: last for stream, last in moved.items() if self._told.get(stream) != last}
+        self._told |= news
+        return news
 
     def close(self) -> None:
         """End all streams; it may be called from anywhere, a handler of signals too."""

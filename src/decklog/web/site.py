@@ -66,6 +66,8 @@ class Asked:
     form: dict[str, str] = field(default_factory=dict)
     # Where the same is told as data.
     twin: str = ""
+    # Whether an open page asks, which has what never changes, and adds new entries by itself.
+    is_part: bool = False
 
     @property
     def log(self) -> Decklog:

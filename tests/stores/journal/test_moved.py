@@ -37,3 +37,14 @@ def test_what_is_written_to_a_run_that_is_over_is_found_when_all_are_looked_at(l
 def test_what_is_no_cursor_is_refused(log: Decklog, text: str) -> None:
     with pytest.raises(Invalid, match="not a cursor"):
         log.journal.since(text)
+
+
+def test_a_cursor_of_what_goes_on_leaves_out_runs_that_are_over(log: Decklog, run_id: str) -> None:
+    over = log.runs.start("over", run_id="over").id
+    log.runs.finish(over)
+    cursor = log.journal.now(going_on=True)
+    assert over not in cursor
+    assert log.journal.since(cursor, going_on=True)["moved"] == []
+    entry = log.journal.append(run_id, "hello")
+    (moved,) = log.journal.since(cursor, going_on=True)["moved"]
+    assert (moved["stream"], moved["last"]) == (run_id, entry.seq)

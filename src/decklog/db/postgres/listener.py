@@ -22,10 +22,14 @@ _SECONDS_BETWEEN_SIGNS = 20.0
 _SECONDS_KEPT = 60
 _SECONDS_IDLE = 10.0
 _MOST_STREAMS = 1_000
+# Who is told of every stream and hears so many commits in so short a time looks by itself for a while, and has nobody tell it:
+# to be told costs those who write more than to be looked at.
+_BURST, _BURST_SECONDS = 20, 0.2
+_SECONDS_BETWEEN_LOOKS_IN_A_BURST = 0.1
 
-_SIGN = f"""
+_SIGN = """
 insert into listeners (stream, log, until)
-select name, %(log)s, now() + interval '{_SECONDS_KEPT} seconds'
+select name, %(log)s, now() + %(seconds)s * interval '1 second'
   from unnest(%(streams)s::text[]) as name
 on conflict (stream, log) do update set until = excluded.until
 """
@@ -101,10 +105,12 @@ class Listener:
         with self._connections.pool().connection() as connection:
             self._sign(connection, [name])
 
-    def _sign(self, connection: "Connection", streams: list[str]) -> None:
-        """Tell those who append that somebody listens; a role that may not write goes on by looking."""
+    def _sign(self, connection: "Connection", streams: list[str], seconds: int = _SECONDS_KEPT) -> None:
+        """Tell those who append for how long somebody listens; a role that may not write goes on by looking."""
+        if self._connections.read_only:
+            return
         try:
-            connection.execute(_SIGN, {"streams": streams, "log": self._log})
+            connection.execute(_SIGN, {"streams": streams, "log": self._log, "seconds": seconds})
         except (psycopg.errors.InsufficientPrivilege, psycopg.errors.ReadOnlySqlTransaction):
             return
 
@@ -136,14 +142,38 @@ class Listener:
         self._hear(None)
         signed = 0.0
         while self._is_wanted():
-            if not self._connections.read_only and time.monotonic() - signed > _SECONDS_BETWEEN_SIGNS:
+            if time.monotonic() - signed > _SECONDS_BETWEEN_SIGNS:
                 self._sign(connection, list(self._wanted))
                 signed = time.monotonic()
-            for notification in connection.notifies(timeout=_SECONDS_BETWEEN_LOOKS):
-                self._hear(notification.payload)
+            if self._hear_what_is_told(connection):
+                self._look_in_a_burst(connection)
             self._look(connection)
 
-    def _look(self, connection: "Connection") -> None:
+    def _hear_what_is_told(self, connection: "Connection") -> bool:
+        """Pass on what writers tell, until it is time to look; say whether it became too much."""
+        begun, count = time.monotonic(), 0
+        for notification in connection.notifies(timeout=_SECONDS_BETWEEN_LOOKS):
+            self._hear(notification.payload)
+            count += 1
+            if time.monotonic() - begun > _BURST_SECONDS:
+                begun, count = time.monotonic(), 1
+            elif count >= _BURST and EVERY in self._wanted:
+                return True
+        return False
+
+    def _look_in_a_burst(self, connection: "Connection") -> None:
+        """Look by itself until nothing has moved between two looks, or others have to hear again that somebody is here."""
+        self._sign(connection, [EVERY], seconds=0)
+        end = time.monotonic() + _SECONDS_BETWEEN_SIGNS
+        self._look(connection)
+        while self._is_wanted() and time.monotonic() < end:
+            time.sleep(_SECONDS_BETWEEN_LOOKS_IN_A_BURST)
+            if not self._look(connection):
+                break
+        self._sign(connection, list(self._wanted))
+
+    def _look(self, connection: "Connection") -> bool:
+        """Wake those whose streams have moved since the last look; say whether any has."""
         names = [name for name in list(self._wanted) if name != EVERY]
         found: dict[str, Any] = dict(connection.execute(_LOOK, {"streams": names}).fetchall()) if names else {}
         if EVERY in self._wanted:
@@ -152,10 +182,11 @@ class Listener:
                 "select case when pg_is_in_recovery() then pg_last_wal_replay_lsn() else pg_current_wal_insert_lsn() end::text"
             ).fetchone()
             found[EVERY] = row and row[0]
-        for name, head in found.items():
-            if self._heads.get(name, head) != head:
-                self._hear(name)
-            self._heads[name] = head
+        moved = [name for name, head in found.items() if self._heads.get(name, head) != head]
+        self._heads |= found
+        for name in moved:
+            self._hear(name)
+        return bool(moved)
 
     def _hear(self, stream: str | None) -> None:
         """Wake those who wait for a stream and those who wait for any; None wakes all."""

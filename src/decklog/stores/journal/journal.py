@@ -258,11 +258,15 @@ class Journal:
         return heads(self._db)
 
     @reads
-    def now(self) -> str:
-        """Give a cursor that stands at the last entry of every stream, for `since`."""
+    def now(self, *, going_on: bool = False) -> str:
+        """Give a cursor that stands at the last entry of every stream, for `since`.
+
+        `going_on` leaves out the runs that are over: such a cursor is short however many they are, and is for `since` with
+        `going_on`. Of a run that goes on again later, all that it has counts as new.
+        """
         from decklog.stores.journal.moved import cursor_at_heads
 
-        return cursor_at_heads(self._db)
+        return cursor_at_heads(self._db, going_on=going_on)
 
     @reads
     def since(self, cursor: str, *, going_on: bool = False) -> "dict[str, Any]":

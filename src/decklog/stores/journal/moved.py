@@ -27,8 +27,12 @@ select s.no, s.name, {_HEAD}
 """
 
 
-def cursor_at_heads(db: "Database") -> str:
-    """Write a cursor that stands at the last entry of every stream."""
+def cursor_at_heads(db: "Database", *, going_on: bool) -> str:
+    """Write a cursor that stands at the last entry of every stream, or of those that go on."""
+    if going_on:
+        known = db.rows("select coalesce(max(no), 0) from streams", {})[1][0][0]
+        rows = db.rows(_GOING_ON, {"known": known})[1]
+        return _written(known, {name: (head or 0) % STREAM_SIZE for _, name, head in rows})
     rows = db.rows(_ALL, {})[1]
     return _written(max((row[0] for row in rows), default=0), {name: (head or 0) % STREAM_SIZE for _, name, head in rows})
 

@@ -27,7 +27,7 @@ _FACTS = f"""
 select s.no, r.id, r.goal, r.status, r.repo, r.branch, r.parent_run_id, r.parent_seq, r.summary, r.started_at, r.ended_at,
        h.seq, h.at, h.kind, h.subtype, h.agent, h.record_table, h.record_id, substr(h.body, 1, 400),
        b.seq, b.at, coalesce(t.seq, 0),
-       case when o.stream is null then h.seq else coalesce(m.seq, 0) end,
+       case when m.stream is null then h.seq else coalesce(m.seq, 0) end,
        {", ".join(f"coalesce(t.{name}, 0)" for name in tallies.FIELDS)}
   from ({{runs}}) r
   join streams s on s.name = r.id
@@ -39,8 +39,12 @@ select s.no, r.id, r.goal, r.status, r.repo, r.branch, r.parent_run_id, r.parent
          else s.no * {STREAM_SIZE} + 1
        end
   left join {tallies.TABLE} t on t.run_id = r.id
-  left join {spending.MARKS} m on m.stream = r.id
-  left join {spending.OPEN} o on o.stream = r.id
+  -- The marks of the few streams with charges that are not added up yet; joined to the runs, all marks would be read.
+  left join (
+    select p.stream, k.seq
+      from {spending.OPEN} p
+      left join {spending.MARKS} k on k.stream = p.stream
+  ) m on m.stream = r.id
  order by r.started_at desc, r.id desc
 """
 _COLUMNS = (
@@ -162,7 +166,7 @@ def look(
     if (behind or spent_behind) and moment.can_move_marks:
         raise TooFarBehind(behind, of_spending=spent_behind)
     kept = {fact["id"]: {name: fact[name] for name in tallies.FIELDS} for fact in facts}
-    leases, moved = _leases_and_moved(db, ids, [] if behind else _spans(facts, "mark"))
+    leases, moved = _leases_and_moved(db, ids if behind else _at_work(facts), [] if behind else _spans(facts, "mark"))
     counts = tallies.counted(db, ids) if behind else tallies.added(kept, moved)
     spent = spending.of_runs(db, ids, _spans(facts, "spend_mark")) if with_money else {}
     return [_overview(fact, counts[fact["id"]], leases, spent.get(fact["id"], {}), moment, waiting) for fact in facts]
@@ -194,6 +198,11 @@ def _spans(facts: "Sequence[dict[str, Any]]", mark: str) -> "list[tuple[int, int
     """Give the places of the entries that came after each run's mark."""
     starts = [(fact["no"] * STREAM_SIZE, fact) for fact in facts if fact["seq"] > fact[mark]]
     return [(start + fact[mark], start + fact["seq"]) for start, fact in starts]
+
+
+def _at_work(facts: "Sequence[dict[str, Any]]") -> list[str]:
+    """Name the runs of which a task may be running: by their tally, or by what came after it. Most of a page are over."""
+    return [fact["id"] for fact in facts if fact["running"] or fact["seq"] > fact["mark"]]
 
 
 def _leases_and_moved(

@@ -18,6 +18,8 @@ _ORDER = ("running", "blocked", "waiting", "paused", "pending", "done", "abandon
 TAIL, PAGE = 40, 50
 TASKS, CARDS, LANES, _FIRST_TASKS = 50, 30, 40, 12
 COLUMNS = {"to_do": "To do", "doing": "Doing", "held": "Held", "over": "Over"}
+# An open page adds the new entries of these by itself.
+_FOLLOWED = ("overview", "journal")
 # Of more than so many new entries, the newest are shown.
 MOST_NEW, NEWEST = 1000, 200
 # Mostly no more than these have come since a page last asked: they are read at once.
@@ -53,6 +55,8 @@ def _empty(head: RunMoment, picture: Any) -> list[str]:
 def _sizes(asked: Asked, tab: str, at: int | None) -> dict[str, Any]:
     """Say how much of each part is asked of a run's picture for a tab."""
     asked_for = _SIZES[tab] if tab != "tasks" or _is_table(asked) else {"board": CARDS}
+    if asked.is_part and tab in _FOLLOWED:
+        asked_for = {}
     past = {"lanes": LANES, **run_parts.PAST_SIZES.get(tab, {})}
     of_moment = run_parts.NOW_SIZES.get(tab, {}) if at is None else past
     return {"entries": 0, "tasks": 0, "buckets": STEPS, "lanes": 0, **of_moment, **asked_for}

@@ -17,7 +17,7 @@ PAGE = 50
 
 
 class Line(NamedTuple):
-    """A run as a table shows it, in words alone: a template that asks for each of them takes longer than the log does."""
+    """A run as a table shows it, in words alone and in the order that the template takes them: it asks for none by its name."""
 
     id: str
     path: str

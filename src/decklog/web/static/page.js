@@ -10,8 +10,8 @@ const policy = (window.trustedTypes || { createPolicy: (_, rules) => rules }).cr
   },
 })
 const parsed = text => new DOMParser().parseFromString(policy.createHTML(text), 'text/html')
-const read = async url => {
-  const answer = await fetch(url)
+const read = async (url, headers) => {
+  const answer = await fetch(url, { headers })
   return answer.ok && !answer.redirected && await answer.text()
 }
 // A page of ours; nothing where there is none, or where one has to log in first.
@@ -21,7 +21,7 @@ const fetched = async url => {
 }
 // The same by the worker, which asks once for all tabs that show the same.
 const waiting = new Map()
-const shared = url => !worker ? read(url) : new Promise(done => {
+const shared = url => !worker ? read(url, { 'x-part': 'live' }) : new Promise(done => {
   waiting.set(url, [...waiting.get(url) || [], done])
   worker.port.postMessage(url)
 })
@@ -71,7 +71,8 @@ function heard(message) {
   if (message.moved) live.lastAt = Date.now()
   const run = $('[data-run]')
   if (message.reset || (message.moved && (!run || run.dataset.run in message.moved))) catchUp()
-  say()
+  // How long ago the last entry was is said once a second: to say it for each would be a frame more for each.
+  if (!message.moved) say()
 }
 // The new rows first: the whole page takes longer to read, and both at once would keep them waiting. Whoever is not looked at
 // shows in its title what waits, and no rows.
@@ -141,16 +142,20 @@ async function follow() {
     }
   } catch { tail.wanted = true } finally { tail.busy = false }
 }
+const aged = () => $$('.fresh').forEach(row => row.classList.remove('fresh'))
 function add(list, fresh) {
   const rows = [...$('ol', fresh).children]
   const last = Number(list.dataset.last)
   const newest = Math.max(last, ...$$('li[id^="e-"]', fresh).map(row => Number(row.id.slice(2))))
   if (newest === last) return
   const inside = list.closest('.newest'), stay = !inside && atEnd()
-  for (const row of rows) {
-    row.classList.add('fresh')
-    list.append(row)
-  }
+  // A tint that is taken away, with the next rows where they come soon, and no animation: each frame of one is drawn by every
+  // window, and takes longer than the row.
+  aged()
+  clearTimeout(tail.aging)
+  tail.aging = setTimeout(aged, 600)
+  for (const row of rows) row.classList.add('fresh')
+  list.append(...rows)
   list.dataset.last = newest
   while (list.children.length > 300) list.firstElementChild.remove()
   if (stay) toEnd()
