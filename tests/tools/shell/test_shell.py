@@ -234,9 +234,12 @@ def test_commands_after_the_first_are_forked_by_a_process_that_may_be_killed_and
     box.run("true")
     assert shell._SERVER._process is None
     box.run("true")
-    assert (server := shell._SERVER._process) is not None and is_running(server.pid)
+    server = shell._SERVER._process
+    assert server is not None
     server.kill()
     assert box.run("echo on").output == "on\n"
-    assert (again := shell._SERVER._process) is not None and again.pid != server.pid
+    again = shell._SERVER._process
+    assert again is not None
+    assert again.pid != server.pid
     box.close()
     assert not is_running(again.pid)
