@@ -67,12 +67,12 @@ class Decklog:
 
     def __init__(self, db: "Database", *, clock: Clock, ids: Ids) -> None:
         from decklog.stores.base import Parts
-        from decklog.stores.journal.journal import Journal
-        from decklog.stores.journal.writer import Writer
+        from decklog.stores.journal.journal import Journal, writer_of
 
         self.db = db
         self.clock = clock
-        writer = Writer(db, clock)
+        # Made when something is first written: a call that only reads does without.
+        writer = cache(lambda: writer_of(db, clock))
         journal = Journal(db, writer, self.record_classes, self._audits)
         self.parts = Parts(db, clock, ids, writer, journal, lambda: self.proofs)
 

@@ -1,9 +1,11 @@
-"""Dataclasses whose methods are written when they are first used.
+"""Dataclasses whose fields are found, and whose methods are written, when they are first used.
 
-Python's own writes the source of up to six methods for each class and compiles it while the module is imported: half of what
-importing the records takes, and of most of them a process never makes one by its fields, compares or prints one.
+Python's own looks at every field, and writes the source of up to six methods for each class and compiles it, while the module is
+imported: half of what importing the records takes, and of most of them a process never makes one by its fields, compares or
+prints one, and of many it never asks for a field.
 """
 
+from _thread import RLock
 from dataclasses import FrozenInstanceError, fields, make_dataclass
 from dataclasses import dataclass as _declare
 
@@ -12,6 +14,40 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from dataclasses import dataclass as dataclass
     from typing import Any, NoReturn
+
+
+_one_at_a_time = RLock()
+# What Python's own notes of a class.
+_NOTED = ("__dataclass_fields__", "__dataclass_params__")
+_MATCHED = "__match_args__"
+
+
+class _FoundLater:
+    """Stands for what Python's own notes of a dataclass until somebody asks for it, and then has it noted."""
+
+    def __init__(self, owner: type, name: str, kw_only: bool) -> None:
+        self.owner = owner
+        self.name = name
+        self.kw_only = kw_only
+
+    def __get__(self, instance: object, owner: type) -> "Any":
+        with _one_at_a_time:
+            # Another thread may have done so while this one waited.
+            if self.owner.__dict__[self.name] is self:
+                _declare(init=False, repr=False, eq=False, match_args=False, kw_only=self.kw_only)(self.owner)
+        return self.owner.__dict__[self.name]
+
+
+class _MatchedLater:
+    """Stands for the names that a pattern with places matches, until there is such a pattern."""
+
+    def __init__(self, owner: type) -> None:
+        self.owner = owner
+
+    def __get__(self, instance: object, owner: type) -> tuple[str, ...]:
+        names = tuple(field.name for field in fields(self.owner) if field.init and not field.kw_only)
+        setattr(self.owner, _MATCHED, names)
+        return names
 
 
 class _WrittenLater:
@@ -54,7 +90,10 @@ def _has_hash_of_its_own(cls: type) -> bool:
 def _declared(cls: type, *, frozen: bool, kw_only: bool) -> type:
     hashed_by_itself = _has_hash_of_its_own(cls)
     cls.__doc__ = cls.__doc__ or cls.__name__
-    _declare(init=False, repr=False, eq=False, kw_only=kw_only)(cls)
+    for name in _NOTED:
+        setattr(cls, name, _FoundLater(cls, name, kw_only))
+    if _MATCHED not in cls.__dict__:
+        setattr(cls, _MATCHED, _MatchedLater(cls))
     later = {"__init__": _WrittenLater(cls, "__init__", init=True, frozen=frozen)}
     if "__repr__" not in cls.__dict__:
         later["__repr__"] = _WrittenLater(cls, "__repr__", repr=True)

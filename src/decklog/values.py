@@ -129,10 +129,10 @@ class Values:
         if value in self._page or value in self._clean:
             return value, False
         if len(value) >= SHORTEST_ID and " " not in value:  # most of what is looked at are sentences
-            if is_theirs(value):
-                return value, False
             if is_ours(value):
                 self.vouch(value)
+                return value, False
+            if is_theirs(value):
                 return value, False
         if value is self._last[0]:
             return self._last[1]

@@ -16,15 +16,15 @@ from tests.every import every
 from tests.registry import named, operations
 
 _PYTHON = """
-_collections _contextvars _datetime _functools _json _operator _sre _weakrefset apsw collections collections.abc
-contextlib contextvars copy copyreg dataclasses datetime enum errno fcntl functools gc itertools json json.decoder
-json.encoder json.scanner keyword math operator re re._casefix re._compiler re._constants re._parser reprlib threading types
+_collections _contextvars _datetime _functools _json _operator _weakrefset apsw collections collections.abc
+contextlib contextvars copy dataclasses datetime enum errno fcntl functools gc itertools json json.decoder
+json.encoder json.scanner keyword math operator reprlib threading types
 weakref _sha2 _sha256
 """
 # What `python -m` brings along, and what a module looks for on other Pythons and does not find.
 _BESIDE = "importlib importlib._abc importlib.machinery importlib.util org org.python org.python.core runpy warnings"
 _OURS = """
-decklog decklog.app decklog.cli decklog.cli.call decklog.cli.derived decklog.cli.exits decklog.cli.late_import
+decklog decklog.app decklog.cli decklog.cli.call decklog.cli.derived decklog.cli.exits decklog.cli.late_import decklog.kept_code
 decklog.place decklog.place.locate decklog.dataclass decklog.digests decklog.prepared decklog.db.checksums
 decklog.cli.parameters decklog.cli.shape decklog.cli.show decklog.cli.styles decklog.cli.table decklog.cli.terminal decklog.clock
 decklog.db decklog.db.base decklog.db.deadlines decklog.db.packing decklog.db.callers decklog.db.forks

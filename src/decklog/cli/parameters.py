@@ -4,7 +4,6 @@ import os
 import sys
 from datetime import datetime
 from enum import Enum
-from math import isfinite
 from types import UnionType
 
 from decklog.cli.call import Usage
@@ -173,7 +172,7 @@ def _read_content(text: str) -> "Any":
 
 def _read_number(text: str) -> float:
     number = float(text)
-    if not isfinite(number):
+    if not abs(number) < float("inf"):
         raise ValueError(text)
     return number
 

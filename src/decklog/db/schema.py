@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     class Step(NamedTuple):
         version: int
         name: str
-        files: tuple[str, ...]
+        path: str
 
 else:
     from collections import namedtuple
 
-    Step = namedtuple("Step", "version name files")
+    Step = namedtuple("Step", "version name path")
 
 FOLDER = _SHIPPED = os.path.join(os.path.dirname(__file__), "migrations")
 
@@ -48,22 +48,21 @@ _SPELLINGS = {
 
 
 @lru_cache
-def steps(engine: str) -> "tuple[Step, ...]":
+def steps(engine: str) -> "tuple[Step, ...]":  # noqa: ARG001 - both have the same steps, of other texts
     """List the steps of one engine in order."""
-    found = []
-    for name in sorted(os.listdir(FOLDER)):
-        path = os.path.join(FOLDER, name)
-        if name[:4].isdigit():
-            files = tuple(_of_engine(path, engine) if os.path.isdir(path) else [path])
-            found.append(Step(int(name[:4]), name.partition(".")[0], files))
-    return tuple(found)
+    # Which files a step has is asked when it is read: hardly any call that opens a log does.
+    names = sorted(name for name in os.listdir(FOLDER) if name[:4].isdigit())
+    return tuple(Step(int(name[:4]), name.partition(".")[0], f"{FOLDER}{os.sep}{name}") for name in names)
 
 
-def _of_engine(folder: str, engine: str) -> "Iterator[str]":
-    for name in sorted(os.listdir(folder)):
+def _files(step: "Step", engine: str) -> "Iterator[str]":
+    if not os.path.isdir(step.path):
+        yield step.path
+        return
+    for name in sorted(os.listdir(step.path)):
         _, *engines, ending = name.split(".")
         if ending == "sql" and engines in ([], [engine]):
-            yield os.path.join(folder, name)
+            yield os.path.join(step.path, name)
 
 
 def latest(engine: str) -> int:
@@ -85,7 +84,7 @@ def too_old(target: str, found: int, engine: str, *, hint: str) -> SchemaTooOld:
 def text_of(step: "Step", engine: str) -> str:
     """Read a step in the engine's own spelling."""
     texts = []
-    for path in step.files:
+    for path in _files(step, engine):
         with open(path, encoding="utf-8") as file:
             texts.append(file.read())
     text = "\n".join(texts)

@@ -20,3 +20,32 @@ class Statements(dict[str, "V"]):
                 self.clear()
             self[sql] = known
         return known
+
+
+def by_place(sql: str) -> tuple[str, list[str]]:
+    """Write a statement with a `?` for each named parameter, and name them in their order.
+
+    By hand: a short call that writes one entry would import `re` for nothing else.
+    """
+    first, *parts = sql.split(":")
+    written, names, before = [first], list[str](), first[-1:]
+    for part in parts:
+        name = "" if _is_word(before) or before == ":" else _name(part)
+        written.append(f"?{part[len(name) :]}" if name else f":{part}")
+        names += [name] if name else []
+        before = part[-1:] or ":"
+    return "".join(written), names
+
+
+def _name(text: str) -> str:
+    """Give the name that a text begins with, of letters, digits and underscores; the first is a small letter or an underscore."""
+    end = 0
+    for character in text:
+        if not _is_word(character):
+            break
+        end += 1
+    return text[:end] if "a" <= text[:1] <= "z" or text[:1] == "_" else ""
+
+
+def _is_word(character: str) -> bool:
+    return character.isalnum() or character == "_"

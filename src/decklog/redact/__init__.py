@@ -1,12 +1,11 @@
 """Finds secrets in texts and values, and replaces them with a marker that names the kind."""
 
-from decklog.redact.patterns.prefilter import may_hold_secret
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
+    from decklog.redact.patterns.prefilter import may_hold_secret
     from decklog.redact.rules.rule import Rule
 
     RULES: tuple[Rule, ...]
@@ -42,6 +41,9 @@ def scan(text: str) -> "tuple[str, bool]":
         return by_rules(text)
     if _Rules.looks_left:
         _Rules.looks_left -= 1
+        # Here, and not before: a call that only reads looks at nothing but ids.
+        from decklog.redact.patterns.prefilter import may_hold_secret
+
         if not may_hold_secret(text):
             return text, False
     return scan_by_rules(text)
@@ -82,9 +84,14 @@ def scan_value(value: "Any") -> "tuple[Any, bool]":
     return json_values.scan_value(value)
 
 
-def __getattr__(name: str) -> "tuple[Rule, ...]":
+def __getattr__(name: str) -> "Any":
     if name == "RULES":
         from decklog.redact.rules.table import RULES
 
         return RULES
+    if name == "may_hold_secret":
+        from decklog.redact.patterns.prefilter import may_hold_secret
+
+        globals()[name] = may_hold_secret
+        return may_hold_secret
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,6 +1,7 @@
 """What every store can do: add a record, change it, and find it again. There is no other way to write."""
 
 from dataclasses import MISSING, fields
+from functools import cached_property
 
 from decklog.db.where import Where, page_size
 from decklog.errors import Conflict, Damaged, DecklogError, Invalid, NotFound
@@ -41,7 +42,7 @@ class Parts:
         db: "Database",
         clock: "Clock",
         ids: "Ids",
-        writer: "Writer",
+        writer: "Callable[[], Writer]",
         journal: "Journal",
         proofs: "Callable[[], Proofs]",
     ) -> None:
@@ -62,11 +63,15 @@ class Store:
 
     def __init__(self, parts: Parts) -> None:
         self._db = parts.db
-        self._writer = parts.writer
+        self._find_writer = parts.writer
         self._journal = parts.journal
         self._clock = parts.clock
         self._ids = parts.ids
         self._proofs = parts.proofs
+
+    @cached_property
+    def _writer(self) -> "Writer":
+        return self._find_writer()
 
     def _under_proof(self, operation: str, arguments: "Mapping[str, Any]", act: "Callable[[], T]") -> "T":
         """Do what only the manager may; where one is bound, with the proof of it in the same transaction."""

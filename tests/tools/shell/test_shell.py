@@ -14,6 +14,7 @@ import pytest
 from decklog import Decklog, Denied, Invalid, NotFound
 from decklog.errors import TimedOut
 from decklog.tools import Toolbox
+from decklog.tools.shell import shell
 from decklog.tools.shell.process_tree import carriers
 from tests.waiting import wait_until
 
@@ -226,3 +227,19 @@ def test_no_folder_is_left_behind(box: Toolbox, tmp_path: Path) -> None:
     with pytest.raises(NotFound):
         box.run(["./missing.sh"])
     assert os.listdir(tmp_path / "state") == []
+
+
+def test_commands_after_the_first_are_forked_by_a_process_that_may_be_killed_and_ends_with_the_toolbox(box: Toolbox) -> None:
+    shell._SERVER.rest(0)
+    box.run("true")
+    assert shell._SERVER._process is None
+    box.run("true")
+    server = shell._SERVER._process
+    assert server is not None
+    server.kill()
+    assert box.run("echo on").output == "on\n"
+    again = shell._SERVER._process
+    assert again is not None
+    assert again.pid != server.pid
+    box.close()
+    assert not is_running(again.pid)

@@ -45,7 +45,7 @@ class BootClock(Clock):
 
 def _said(path: str, boot: str) -> datetime | None:
     try:
-        with open(path, encoding="ascii", errors="replace") as file:
+        with open(path, encoding="utf-8", errors="replace") as file:
             lines = [line.split() for line in file]
         return next((from_text(line[1]) for line in lines if len(line) == 2 and line[0] == boot), None)
     except (OSError, ValueError):
@@ -68,7 +68,7 @@ def boot_id() -> str | None:
 
 def _read_boot_id() -> str | None:
     try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        with open("/proc/sys/kernel/random/boot_id", encoding="utf-8") as file:
             boot = file.read().strip()
         # A container may have been given a time of its own.
         return f"{boot}/{os.readlink('/proc/self/ns/time')}"

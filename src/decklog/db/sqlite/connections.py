@@ -8,9 +8,12 @@ import apsw
 from decklog.db import packing
 from decklog.db.sqlite import errors, file
 from decklog.db.sqlite.checkpoints import Checkpoints
-from decklog.db.sqlite.fair_lock import FairLock
 from decklog.db.sqlite.readers import Readers
 from decklog.errors import Closed, Conflict, FileReplaced, ReadOnly
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from decklog.db.sqlite.fair_lock import FairLock
 
 _STATEMENTS_KEPT = 300
 _SECONDS_BETWEEN_LOOKS = 0.5
@@ -128,9 +131,11 @@ class Connections:
         return file.address_of(self.path, still=still and not os.access(os.path.dirname(self.path), os.W_OK))
 
     @property
-    def lock(self) -> FairLock:
+    def lock(self) -> "FairLock":
         """The turn of this process among all that write."""
         if self.open_lock is None:
+            from decklog.db.sqlite.fair_lock import FairLock
+
             self.open_lock = FairLock(self.lock_path, self.busy_seconds)
         return self.open_lock
 

@@ -10,12 +10,12 @@ from operator import itemgetter
 import apsw
 
 from decklog.db import forks, schema
-from decklog.db.base import PARAMETER, Database
+from decklog.db.base import Database
 from decklog.db.sqlite import errors, file
 from decklog.db.sqlite.clock import BootClock
 from decklog.db.sqlite.connections import Connections
 from decklog.db.sqlite.transactions import Transactions
-from decklog.db.statements import Statements
+from decklog.db.statements import Statements, by_place
 from decklog.errors import Damaged, DecklogError, Invalid
 from decklog.values import Values
 
@@ -109,7 +109,8 @@ class SqliteDatabase(Database):
         spelled = self._spelled.get(sql)
         if spelled is None:
             text = sql.replace(" for update skip locked", "").replace(" for update", "")
-            spelled = self._spelled.keep(sql, (PARAMETER.sub("?", text), _in_order(PARAMETER.findall(text))))
+            text, names = by_place(text)
+            spelled = self._spelled.keep(sql, (text, _in_order(names)))
         return spelled
 
     def _execute(self, sql: str, parameters: "Mapping[str, Any]") -> apsw.Cursor:

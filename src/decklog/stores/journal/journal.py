@@ -1,7 +1,7 @@
 """The journal: an append-only, hash-chained list of entries per stream. Everything else in a log is made from it."""
 
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 
 from decklog.db.where import Where, cursor_of, enum_of, moment_of, page_size
 from decklog.errors import Invalid, NotFound
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
     from typing import Any, TypeVar, overload
 
+    from decklog.clock import Clock
     from decklog.db.base import Database, Row
     from decklog.operations import Step
     from decklog.stores.journal.verify import Audit, Verification
@@ -28,6 +29,13 @@ _INDEXED = {"subtype", "group_id", "task_id"}
 _LOOK_BACK = 2000
 
 
+def writer_of(db: "Database", clock: "Clock") -> "Writer":
+    """Make what writes the journal, which is imported only now."""
+    from decklog.stores.journal.writer import Writer
+
+    return Writer(db, clock)
+
+
 class Journal:
     """Appends entries and finds them again."""
 
@@ -37,14 +45,18 @@ class Journal:
     def __init__(
         self,
         db: "Database",
-        writer: "Writer",
+        writer: "Callable[[], Writer]",
         record_classes: "Callable[[], dict[str, type[Record]]]",
         audits: "Callable[[], dict[str, Audit]]",
     ) -> None:
         self._db = db
-        self._writer = writer
+        self._find_writer = writer
         self.record_classes = record_classes
         self._audits = audits
+
+    @cached_property
+    def _writer(self) -> "Writer":
+        return self._find_writer()
 
     @prepares_to_write
     def append(

@@ -7,7 +7,7 @@ from decklog.clock import to_text
 from decklog.errors import Conflict, NotFound
 from decklog.stores.journal import attribution, chain
 from decklog.stores.journal.blobs import INLINE_CHARACTERS, keep
-from decklog.stores.journal.entry import Entry, EntryKind
+from decklog.stores.journal.entry import Entry
 from decklog.stores.journal.preparing import NOTHING, checked, columns_of
 from decklog.stores.journal.rows import COLUMNS, HEAD, RESERVED, SELECT, STREAM_SIZE, entry_at, load
 
@@ -49,8 +49,7 @@ class Writer:
 
     def append_many(self, prepared: "list[dict[str, Any]]") -> "Written":
         """Append several prepared entries; for a key that came before, the first entry with it stands in the place."""
-        now = self.now()
-        return self.write([{**values, "at": values["at"] or now} for values in prepared])
+        return self.write(prepared, at=self.now())
 
     def prepared(self, given: "dict[str, Any]") -> "dict[str, Any]":
         """Check an entry and give its columns, in their order, but for its place, its hash and a time that is not given.
@@ -64,7 +63,7 @@ class Writer:
 
     def prepared_many(self, entries: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
         """Do so for several entries."""
-        whole = [checked({"kind": EntryKind.INTERACTION, **given}) for given in entries]
+        whole = [checked({"kind": "interaction", **given}) for given in entries]
         if (who := attribution.acting.get()) is not None:
             whole = [_attributed(given, who) for given in whole]
         values = self._db.values
@@ -81,30 +80,44 @@ class Writer:
             values["at"] = self.now()
         return values
 
-    def write(self, batch: "list[dict[str, Any]]") -> "Written":
-        """Append entries whose columns are bound, and what records became, in their order."""
+    def write(self, batch: "list[dict[str, Any]]", *, at: str = "") -> "Written":
+        """Append entries whose columns are bound, and what records became, in their order. Those without a time have this one.
+
+        What is given stays as it is: it must serve again when the transaction is tried again.
+        """
         # In one order by all who write to several.
-        times = {values["stream"]: values["at"] for values in reversed(batch)}
+        times = {values["stream"]: values["at"] or at for values in reversed(batch)}
         # Before the keys are looked up: from here on nobody else adds one.
         heads = {stream: self.head(stream, at=times[stream]) for stream in sorted(times)}
         repeated, found = self._known(batch)
-        fresh = batch
-        if found or repeated:
-            fresh = [values for place, values in enumerate(batch) if place not in found and place not in repeated]
-        rows = []
-        for values in fresh:
-            stream = values["stream"]
-            head = heads[stream]
-            heads[stream] = self._link(values, head)
-            if values["at"] < head[2]:
-                self._order(stream)
-            rows.append(tuple(values.values()))
+        is_known = found or repeated
+        rows = [
+            None if is_known and (place in found or place in repeated) else self._linked(values, heads, at)
+            for place, values in enumerate(batch)
+        ]
         self._db.memo.update((("head", stream), head) for stream, head in heads.items())
-        self._db.insert("entries", COLUMNS, rows)
-        for stream in dict.fromkeys(values["stream"] for values in fresh):
+        fresh = [row for row in rows if row is not None] if is_known else rows
+        self._db.insert("entries", COLUMNS, fresh)  # type: ignore[arg-type]
+        for stream in dict.fromkeys([row[chain.STREAM] for row in fresh]):  # type: ignore[index]
             self._db.announce(stream)
-        first = {place: batch[earlier]["pos"] for place, earlier in repeated.items() if place not in found}
-        return Written(batch, {**found, **first}, self._db)
+        first = {place: rows[earlier][0] for place, earlier in repeated.items() if place not in found}  # type: ignore[index]
+        return Written(rows, {**found, **first}, self._db)
+
+    def _linked(self, values: "dict[str, Any]", heads: "dict[str, tuple[Any, ...]]", now: str) -> "list[Any]":
+        """Give the row of an entry, with its number and its hash, as the head of its stream."""
+        stream, at = values["stream"], values["at"] or now
+        position, previous, last_at = heads[stream]
+        position += 1
+        if values["record_table"] is None and _is_long(values):
+            values = {**values}
+            self._move_long(values)
+        row = list(values.values())
+        row[0], row[chain.SEQ], row[chain.AT] = position, position % STREAM_SIZE, at
+        hashed = row[chain.HASH] = chain.hashed(previous, row)
+        heads[stream] = position, hashed, at
+        if at < last_at:
+            self._order(stream)
+        return row
 
     def _known(self, batch: "list[dict[str, Any]]") -> "tuple[dict[int, int], dict[int, int]]":
         """Find which of a batch have a key that came before: in the batch, with its place; in the journal, with its position."""
@@ -283,14 +296,15 @@ class Writer:
 class Written(Sequence):  # type: ignore[type-arg]
     """Entries that were just written or known by their keys, each made when it is looked at: of thousands few are."""
 
-    def __init__(self, batch: "list[dict[str, Any]]", known: "dict[int, int]", db: "Database") -> None:
-        self._batch = batch
+    def __init__(self, rows: "list[list[Any] | None]", known: "dict[int, int]", db: "Database") -> None:
+        # None in the place of each that was known.
+        self._rows = rows
         self._db = db
         # The places of those that were known, with their positions in the journal.
         self.known = known
 
     def __len__(self) -> int:
-        return len(self._batch)
+        return len(self._rows)
 
     def __getitem__(self, place: "Any") -> "Any":
         if isinstance(place, slice):
@@ -298,11 +312,11 @@ class Written(Sequence):  # type: ignore[type-arg]
         place = range(len(self))[place]
         if place in self.known:
             return entry_at(self._db, self.known[place]).marked_already()
-        values = self._batch[place]
-        if values["body_digest"] is None and values["payload_digest"] is None:
-            return load(self._db, tuple(values.values()))
+        row = tuple(self._rows[place] or ())
+        if row[chain.BODY_DIGEST] is None and row[chain.PAYLOAD_DIGEST] is None:
+            return load(self._db, row)
         # The transaction that wrote it is over, and a long text has to be fetched.
-        return self._db.read(lambda: load(self._db, tuple(values.values())))
+        return self._db.read(lambda: load(self._db, row))
 
 
 def _attributed(given: "dict[str, Any]", who: "dict[str, Any]") -> "dict[str, Any]":

@@ -365,7 +365,9 @@ class Overview(Store):
 
     def _make_due(self) -> None:
         """Have tasks appear whose time has come, if this log may be written: to look is as good as to claim."""
-        if self._db.read_only or not self._schedules().is_any_due():
+        # A look of our own first: most logs have no schedule, and need not load the store of them.
+        sql, now = "select 1 from schedules where next_at <= :now limit 1", {"now": to_text(self._now())}
+        if self._db.read_only or self._db.read(lambda: self._db.one(sql, now)) is None or not self._schedules().is_any_due():
             return
         # Whoever may not write, or not now, still sees what there is.
         with suppress(Denied, Busy, LeaseLost):

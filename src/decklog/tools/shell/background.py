@@ -16,7 +16,7 @@ from decklog.tools.calls.tool import Finding
 from decklog.tools.shell import launch, process_tree
 from decklog.tools.shell.output import read_output
 from decklog.tools.shell.process_identity import Identity
-from decklog.tools.shell.shell import order_for, place_of, read_note
+from decklog.tools.shell.shell import order_for, place_of, read_note, server_for
 
 if TYPE_CHECKING:
     from decklog.stores.effects.effects import Effect
@@ -72,7 +72,7 @@ def start_process(call: Call, command: list[str] | str, cwd: str = ".", env: dic
     sandbox = call.notes["sandbox"]
     call.say("start_process.begun", {"command": command, "cwd": cwd, "guard": call.notes["guard"], "sandbox": sandbox})
     try:
-        supervised = launch.launch(order)
+        supervised = launch.launch(order, server_for(call.commands))
     finally:
         os.close(order.cwd_fd)
     supervised.let_go()

@@ -11,6 +11,7 @@ from decklog import redact
 from decklog.dataclass import dataclass
 from decklog.errors import Invalid, StillPending, TimedOut, Unavailable
 from decklog.tools.calls.call import Call
+from decklog.tools.calls.commands import Commands
 from decklog.tools.calls.guard import Command
 from decklog.tools.calls.results import to_data
 from decklog.tools.calls.tool import Finding
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 LONGEST_SECONDS = 24 * 3600.0
 STREAM_SECONDS = 2.0
 SHOWN_CHARACTERS = 4000
+# A fresh interpreter for each supervisor takes most of what a short command does.
+_SERVER = launch.ForkServer()
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,19 @@ def order_for(call: Call, command: Command, cwd: str, env: dict[str, str] | None
         cap_bytes=call.commands.cap_bytes,
         **terms,
     )
+
+
+def server_for(commands: Commands) -> launch.ForkServer | None:
+    """Give what forks supervisors, from a toolbox's second command on; who runs one only need not start it.
+
+    It ends with the toolbox. Where others use it too, the next of their commands brings it back.
+    """
+    commands.started += 1
+    if commands.started == 1:
+        return None
+    if commands.started == 2:
+        commands.at_close(lambda: _SERVER.rest(0))
+    return _SERVER
 
 
 def argv_of(command: Command) -> list[str]:
@@ -146,7 +162,7 @@ def run(
     call.afterwards(lambda: launch.discard(order.folder))
     call.say("run.begun", {"command": command, "cwd": cwd, "guard": call.notes["guard"], "sandbox": call.notes["sandbox"]})
     try:
-        supervised = launch.launch(order)
+        supervised = launch.launch(order, server_for(call.commands))
     finally:
         os.close(order.cwd_fd)
     try:
