@@ -5,6 +5,7 @@ from operator import itemgetter
 
 from decklog.redact import encoded, line_wraps
 from decklog.redact.finder import (
+    NEARBY_NUMBER,
     SIGNS,
     STATEMENTS_NUMBER,
     TOLD_NUMBER,
@@ -35,7 +36,7 @@ _EVERY = range(len(SIGNS) + 2)
 _EACH = dict(enumerate((*SIGNS, encoded.SIGN, _WRITTEN.source)))
 # Those that are found in a long word, and those that are found among any words.
 _IN_RUNS = ((0,), (1, _ENCODED_NUMBER))
-_IN_WORDS = ((2,), (3, TOLD_NUMBER, STATEMENTS_NUMBER), (5, _WRITTEN_NUMBER))
+_IN_WORDS = ((2,), (3, TOLD_NUMBER, STATEMENTS_NUMBER), (5, _WRITTEN_NUMBER), (NEARBY_NUMBER,))
 # The shortest token has so many characters and no blank; a password in an address may be shorter, but has a sign of its own.
 _AS_RUNS = bytes(32 if byte in b"\t\n\f\r " else 97 for byte in range(256))
 _RUN = b"a" * prefilter.SHORTEST_TOKEN

@@ -95,7 +95,11 @@ def is_set_alone(value: str) -> bool:
     bare = NUMBERED_TERMS.sub("term", value.lstrip(_LEADING_SIGNS))
     if bare[-1:] in ("", "(", ")", "]", "}", ",", ";") or not (DIGIT.search(bare) or SIGNS.intersection(bare)):
         return False
-    last = _LINKS.split(bare)[-1].rstrip("!?0123456789")
+    links = _LINKS.split(bare)
+    if len(links) > 2 and kind_of(links[0]) is not None:
+        # A resource that is called after what it makes: `random_password.db2.result`.
+        return False
+    last = links[-1].rstrip("!?0123456789")
     is_odd = any(map(str.isalpha, last)) and last.lower() not in BENIGN_WORDS and kind_of(last) is None
     return is_odd and not is_reference(bare) and not _CONTROL.fullmatch(bare)
 
