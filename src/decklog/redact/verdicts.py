@@ -14,6 +14,7 @@ _LONG_WORD = 24
 _OF_COMMAND = prepared(r"\([A-Z][a-z]+-[A-Z]\w+|(?:id|type|name|src|source|target|env|file)=")
 _RESOURCE = prepared(r"[a-z]{2,}(?:-[a-z]{2,})+\d?")
 _COUNTED = prepared(r"[a-z]+\d{1,4}")
+_PLAIN_NAMES = ("password", "passphrase", "pass", "pwd", "pw")
 _ERROR_CODE = prepared(r"[A-Z]{2,8}[-_]?\d{3,5}")
 _RANGE = prepared(r"\d{1,3}-\d{1,4}")
 _QUOTED_WITHIN = prepared(r"[\"'`][A-Za-z0-9][^\s+]*[A-Za-z0-9]|[\"'`][A-Za-z0-9][^\s+]*[A-Za-z0-9][\"'`]?")
@@ -80,8 +81,9 @@ def is_secret(head: Head, value: str, after: str, *, starts_line: bool, is_field
 
 def _is_joined_phrase(head: Head, value: str) -> bool:
     """Tell whether words that are joined are the phrase which a setting is called: `wpa_passphrase=…`."""
-    is_setting = head.kind == "password" and head.tie == "=" and not (head.quote or head.is_spaced) and "." not in value
-    return is_setting and "phrase" in head.name.lower() and lookalikes.is_joined_phrase(value)
+    if head.kind != "password" or head.quote or head.is_spaced or "." in value or not lookalikes.is_joined_phrase(value):
+        return False
+    return (head.tie == "=" and "phrase" in head.name.lower()) or (head.tie == ":" and head.name.lower() in _PLAIN_NAMES)
 
 
 def _is_label(head: Head, value: str) -> bool:

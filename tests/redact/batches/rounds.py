@@ -23,6 +23,7 @@ ROUNDS = (
     "thirteenth",
     "fourteenth",
     "fifteenth",
+    "sixteenth",
 )
 _HERE = Path(__file__).parent / "own"
 _WORDS = (_HERE / "words.txt").read_text(encoding="utf-8").split()
