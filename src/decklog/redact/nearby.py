@@ -46,11 +46,10 @@ _ANY = f"(?:{_PASSWORDS}|{_PLACES}|{_KEYS})"
 _STRONG = Pattern(f"(?i){_ANY}")
 _STRONGEST = Pattern(f"(?i){_PASSWORDS}")
 _KEYED = Pattern(f"(?i){_KEYS}")
-# Nothing goes on across the sign that lies between texts which are looked at together.
-SIGN = (
-    rf"(?i)(?:(?:{_WORDS})[^\x01]*{_QUOTED}|{_QUOTED}[^\x01]*(?:{_WORDS})"
-    rf"|{_ANY}[^\n\x01]*\n?[^\n\x01]*(?:{_ODD})|(?:{_ODD})[^\n\x01]*{_ANY})"
-)
+_HAS_ODD = Pattern(f"(?i){_ODD}")
+# What a text must have that is looked at, and what it must have beside: the first needs small tables, and most have none of it.
+SHAPE = f"{_QUOTED}|(?i:{_ODD})"
+SIGN = f"(?i){_WORDS}|{_ANY}"
 _HEX_KEY = prepared(r"(?:0x)?(?:[0-9a-fA-F]{32}|[0-9a-fA-F]{48}|[0-9a-fA-F]{64}|[0-9a-fA-F]{128})")
 _TAKES_KEY = prepared(r"(?i)hmac|cipher|crypt|wallet|private|secret|aes")
 _OF_DIGEST = prepared(r"(?i)hash(?!ed_?mac)|digest\b|checksum|etag|fingerprint|commit|integrity|md5|public|address|\bid\b")
@@ -157,20 +156,28 @@ def _statement(text: str, start: int, end: int) -> tuple[int, int]:
 
 def _find_bare(view: View, known: dict[str, bool]) -> Iterator[Found]:
     """Find the words without quotes in a line that speaks of passwords, which nobody would write but as one."""
-    text, position = view.text, 0
-    while span := _STRONG.find(view.data, position):
+    text, data, position = view.text, view.data, 0
+    while span := _HAS_ODD.find(data, position):
         first = max(text.rfind("\n", max(0, span[0] - _LONGEST_LINE), span[0]) + 1, span[0] - _LONGEST_LINE, position)
         last = text.find("\n", span[1], span[1] + _LONGEST_LINE)
         last = min(len(text), span[1] + _LONGEST_LINE) if last < 0 else last
-        if text[last - 1] in ":{[(?" or _VALUE_BELOW.match(text, last):
-            # What stands below belongs to it.
-            last = text.find("\n", last + 1, last + _LONGEST_LINE) % (len(text) + 1)
-        yield from _in_line(view, first, last, known)
+        before = _line_above(text, first)
+        if _STRONG.find(data[before:last], 0) is not None:
+            yield from _in_line(view, (before, first, last), known)
         position = max(last, span[1])
 
 
-def _in_line(view: View, first: int, last: int, known: dict[str, bool]) -> Iterator[Found]:
-    text, line = view.text, view.data[first:last]
+def _line_above(text: str, first: int) -> int:
+    """Give where the line before begins, if what stands below belongs to it: behind a colon, a bracket or a question."""
+    if first < 2 or text[first - 1] != "\n" or not (text[first - 2] in ":{[(?" or _VALUE_BELOW.match(text, first - 1)):
+        return first
+    return max(text.rfind("\n", max(0, first - _LONGEST_LINE), first - 1) + 1, first - _LONGEST_LINE)
+
+
+def _in_line(view: View, places: tuple[int, int, int], known: dict[str, bool]) -> Iterator[Found]:
+    """Find the words in a line that are made by somebody; the first place is that of the line which it belongs to."""
+    before, first, last = places
+    text, line = view.text, view.data[before:last]
     is_strong = _STRONGEST.find(line, 0) is not None
     for word in _BARE.finditer(text, first, last):
         value = word[0].rstrip(".")

@@ -33,13 +33,23 @@ class Presence:
     All in one group would be one look, whose tables have to tell apart whatever comes together in a text, and grow without end.
     """
 
-    def __init__(self, groups: Sequence[dict[int, str]]) -> None:
+    def __init__(self, groups: Sequence[dict[int, str]], shapes: dict[int, str] | None = None) -> None:
+        """Take the signs by their numbers, and what a text must have besides for a number that is alone in its group."""
+        self._shapes = {number: Sign(loosened(shape)) for number, shape in (shapes or {}).items()}
         self._groups = [(Sign("|".join(f"(?:{loosened(sign)})" for sign in group.values())), tuple(group)) for group in groups]
 
     @cached_property
     def looks(self) -> list[Look]:
         """Give each group's look at a text, which gives something if its sign is there, and the numbers of the group."""
-        return [(sign.look, numbers) for sign, numbers in self._groups]
+        return [(self._look(sign, numbers), numbers) for sign, numbers in self._groups]
+
+    def _look(self, sign: Sign, numbers: tuple[int, ...]) -> Callable[[bytes], list[int]]:
+        shape = self._shapes.get(numbers[0])
+        if shape is None:
+            return sign.look
+        first, second = shape.look, sign.look
+        # The tables of what it must have besides are small, and most texts have none of it.
+        return lambda data: first(data) and second(data)
 
     def of(self, data: bytes) -> list[int]:
         """Give the numbers of those whose sign, or that of another in its group, is in a text."""
