@@ -49,7 +49,11 @@ _KEYED = Pattern(f"(?i){_KEYS}")
 _HAS_ODD = Pattern(f"(?i){_ODD}")
 # What a text must have that is looked at, and what it must have beside: the first needs small tables, and most have none of it.
 SHAPE = f"{_QUOTED}|(?i:{_ODD})"
-SIGN = f"(?i){_WORDS}|{_ANY}"
+# Nothing goes on across the sign that lies between texts which are looked at together.
+SIGN = (
+    rf"(?i)(?:(?:{_WORDS})[^\x01]*{_QUOTED}|{_QUOTED}[^\x01]*(?:{_WORDS})"
+    rf"|{_ANY}[^\n\x01]*\n?[^\n\x01]*(?:{_ODD})|(?:{_ODD})[^\n\x01]*{_ANY})"
+)
 _HEX_KEY = prepared(r"(?:0x)?(?:[0-9a-fA-F]{32}|[0-9a-fA-F]{48}|[0-9a-fA-F]{64}|[0-9a-fA-F]{128})")
 _TAKES_KEY = prepared(r"(?i)hmac|cipher|crypt|wallet|private|secret|aes")
 _OF_DIGEST = prepared(r"(?i)hash(?!ed_?mac)|digest\b|checksum|etag|fingerprint|commit|integrity|md5|public|address|\bid\b")
