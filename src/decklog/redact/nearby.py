@@ -39,8 +39,8 @@ _PLACES = r"\b(?:smb|s?ftp|ldap|psql|mysql|sql|curl|ssh|user|root|admin|decrypt|
 # Words for what a program makes: long, of all kinds of characters, and nothing else beside such a word.
 _KEYS = r"token|[ _-]key\b|\bkey (?:is|was)|secret|bearer|licen[cs]e"
 _ODD = (
-    r"[0-9][\w.-]*[!#$%^&*+~?@]|[!#$%^&*+~?@][\w.-]*[0-9]"
-    r"|(?-i:[A-Z])[A-Za-z0-9-]*[a-z][A-Za-z0-9-]*[0-9]|[0-9][A-Za-z0-9]*(?-i:[A-Z])|[a-z][A-Za-z]*[0-9]+(?-i:[A-Z])"
+    r"[0-9][\w.-]*[!#$%^&*+~?@]|[!#$%^&*+~?@][\w.-]*[0-9]|[0-9][A-Za-z0-9]*(?-i:[A-Z])|[a-z][A-Za-z]*[0-9]+(?-i:[A-Z])"
+    r"|(?-i:[A-Z][a-z]+)[0-9]{3}[a-z]|-(?-i:[A-Z][a-z]+)-?[0-9]{2}|(?-i:[A-Z]{2}[a-z]+|[a-z][A-Z]{2})[A-Za-z]*[0-9]"
 )
 _ANY = f"(?:{_PASSWORDS}|{_PLACES}|{_KEYS})"
 _STRONG = Pattern(f"(?i){_ANY}")
@@ -48,7 +48,7 @@ _STRONGEST = Pattern(f"(?i){_PASSWORDS}")
 _KEYED = Pattern(f"(?i){_KEYS}")
 _HAS_ODD = Pattern(f"(?i){_ODD}")
 # What a text must have that is looked at, and what it must have beside: the first needs small tables, and most have none of it.
-SHAPE = f"{_QUOTED}|(?i:{_ODD})"
+SHAPE = rf"(?i:{_ODD}|[\"'`][^\s\"'`]*(?:[0-9][a-z]+[0-9]|(?-i:[A-Z])[^\s\"'`]*[0-9]))"
 # Nothing goes on across the sign that lies between texts which are looked at together.
 SIGN = (
     rf"(?i)(?:(?:{_WORDS})[^\x01]*{_QUOTED}|{_QUOTED}[^\x01]*(?:{_WORDS})"

@@ -8,6 +8,7 @@ from decklog.redact.patterns.pattern import Sign
 
 _COUNTED = re.compile(r"\{(\d+)(?:(,)(\d*))?\}")
 _LEAST = 4
+_DIGITS = b"0123456789"
 
 Look = tuple[Callable[[bytes], list[int]], tuple[int, ...]]
 
@@ -34,7 +35,7 @@ class Presence:
     """
 
     def __init__(self, groups: Sequence[dict[int, str]], shapes: dict[int, str] | None = None) -> None:
-        """Take the signs by their numbers, and what a text must have besides for a number that is alone in its group."""
+        """Take the signs by their numbers, and for one alone in its group what a text must have besides, with a digit in it."""
         self._shapes = {number: Sign(loosened(shape)) for number, shape in (shapes or {}).items()}
         self._groups = [(Sign("|".join(f"(?:{loosened(sign)})" for sign in group.values())), tuple(group)) for group in groups]
 
@@ -49,7 +50,7 @@ class Presence:
             return sign.look
         first, second = shape.look, sign.look
         # The tables of what it must have besides are small, and most texts have none of it.
-        return lambda data: first(data) and second(data)
+        return lambda data: (len(data.translate(None, _DIGITS)) != len(data) and first(data) and second(data)) or []
 
     def of(self, data: bytes) -> list[int]:
         """Give the numbers of those whose sign, or that of another in its group, is in a text."""
