@@ -328,6 +328,9 @@ def _is_no_assignment(text: str, start: int, place: int) -> bool:
             return text[start - 3 : start] == "://" or text[start - 2 : start] == "</" or "," in text[start:place]
         case "{":
             return text[start - 2 : start] == "${" and text[place] in "?+" and "." not in text[start:place]
+        case "-" if text[start : start + 3].lower() == "env":
+            # A variable that is handed on by its name: `--env DB_PASSWORD image`.
+            return True
         case before:
             return text[start] == "-" and before.isalnum()
 

@@ -3,8 +3,9 @@
 from collections.abc import Collection, Iterator
 from operator import itemgetter
 
-from decklog.redact import encoded, line_wraps
+from decklog.redact import encoded, line_wraps, nearby
 from decklog.redact.finder import (
+    NEARBY_NUMBER,
     SIGNS,
     STATEMENTS_NUMBER,
     TOLD_NUMBER,
@@ -35,7 +36,7 @@ _EVERY = range(len(SIGNS) + 2)
 _EACH = dict(enumerate((*SIGNS, encoded.SIGN, _WRITTEN.source)))
 # Those that are found in a long word, and those that are found among any words.
 _IN_RUNS = ((0,), (1, _ENCODED_NUMBER))
-_IN_WORDS = ((2,), (3, TOLD_NUMBER, STATEMENTS_NUMBER), (5, _WRITTEN_NUMBER))
+_IN_WORDS = ((2,), (3, TOLD_NUMBER, STATEMENTS_NUMBER), (5, _WRITTEN_NUMBER), (NEARBY_NUMBER,))
 # The shortest token has so many characters and no blank; a password in an address may be shorter, but has a sign of its own.
 _AS_RUNS = bytes(32 if byte in b"\t\n\f\r " else 97 for byte in range(256))
 _RUN = b"a" * prefilter.SHORTEST_TOKEN
@@ -45,10 +46,12 @@ ESCAPING = b"\\\x1b%&\r\n\x00"
 
 def _presence(together: tuple[tuple[int, ...], ...]) -> Presence:
     # Lines are as good as texts of their own here: many texts are looked at as the lines of one.
-    return Presence([{number: f"(?m){_EACH[number]}" for number in group} for group in together])
+    return Presence([{number: f"(?m){_EACH[number]}" for number in group} for group in together], {NEARBY_NUMBER: nearby.SHAPE})
 
 
 _RUNS, _WORDS = _presence(_IN_RUNS), _presence(_IN_WORDS)
+# What stands in one line, or is looked at with the lines around it, need not be looked for where lines are joined.
+_WORDS_ACROSS = _presence(_IN_WORDS[:2])
 # Longer texts are searched for everything: what a look costs matters where there is little else to do.
 LONGEST_LOOK = 4_096
 
@@ -125,6 +128,18 @@ def _signs(view: View) -> Collection[int]:
     return signs
 
 
+def _signs_across(together: View) -> Collection[int]:
+    """Give the numbers of what joined lines must be searched for."""
+    if len(together.data) > LONGEST_LOOK:
+        return _EVERY
+    signs = _WORDS_ACROSS.of(together.data)
+    if _may_have_runs(together.data):
+        signs = [*_RUNS.of(together.data), *signs]
+    if TOLD_NUMBER not in signs and told.may_tell_below(together.data):
+        return [*signs, TOLD_NUMBER]
+    return signs
+
+
 def _is_clean_otherwise(text: str, view: View) -> bool:
     """Tell whether nothing shows in the text itself, nor across its lines, that its view without signs does not show."""
     is_clean_as_written = view.is_plain or _WRITTEN.find(to_bytes(text), 0) is None
@@ -133,7 +148,7 @@ def _is_clean_otherwise(text: str, view: View) -> bool:
 
 def _is_clean_across_lines(view: View) -> bool:
     together = line_wraps.joined(view)
-    return together is None or not _signs(together)
+    return together is None or not _signs_across(together)
 
 
 def is_replaced_as_written(text: str, view: View, signs: Collection[int]) -> bool:
@@ -210,7 +225,7 @@ def find_across_lines(view: View) -> Iterator[Found]:
 
 
 def _across_lines(text: str, together: View) -> Iterator[Found]:
-    signs = _signs(together)
+    signs = _signs_across(together)
     marked = find_marked(together, signs)
     others = [] if together.is_whole else find_joined(together, signs)
     others += _find_encoded(together, signs)

@@ -11,7 +11,7 @@ DIGIT = prepared("[0-9]")
 NUMBERED_TERMS = prepared(
     r"(?i)sha(?:224|256|384|512|[123])(?:crypt)?|sha3-?\d{3}|argon2(?:id|[id])?|(?:b|s|yes)crypt\d{0,2}|blake[23][bs]?"
     r"|x?chacha20|pbkdf2|md5|base(?:16|32|58|64)|b(?:16|32|64)|utf(?:8|16)|ed25519|x(?:25519|448|509)|oauth[12]|auth0"
-    r"|ec2|k8s|i18n|l10n|log4j|pkcs(?:1|7|8|11|12)|p12|p(?:224|256|384|521)|aes(?:128|192|256)|rsa\d{4}|secp\d{3}[kr]1"
+    r"|ec2|k8s|i18n|l10n|log4j|pkcs(?:1|7|8|11|12)|p12|p-?(?:224|256|384|521)|aes(?:128|192|256)|rsa\d{4}|secp\d{3}[kr]1"
     r"|[ehpr]s(?:256|384|512)|ml(?:kem|dsa)\d{2,4}|ipv[46]|http[123]|web3|2fa|mp[34]|u?i(?:nt)?(?:8|16|32|64)"
     r"|(?:s3|h2|u8|v\d{1,2})(?-i:(?![a-z]))"
 )
@@ -95,7 +95,11 @@ def is_set_alone(value: str) -> bool:
     bare = NUMBERED_TERMS.sub("term", value.lstrip(_LEADING_SIGNS))
     if bare[-1:] in ("", "(", ")", "]", "}", ",", ";") or not (DIGIT.search(bare) or SIGNS.intersection(bare)):
         return False
-    last = _LINKS.split(bare)[-1].rstrip("!?0123456789")
+    links = _LINKS.split(bare)
+    if len(links) > 2 and kind_of(links[0]) is not None:
+        # A resource that is called after what it makes: `random_password.db2.result`.
+        return False
+    last = links[-1].rstrip("!?0123456789")
     is_odd = any(map(str.isalpha, last)) and last.lower() not in BENIGN_WORDS and kind_of(last) is None
     return is_odd and not is_reference(bare) and not _CONTROL.fullmatch(bare)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from decklog.prepared import prepared
-from decklog.redact import assignments, expressions, lookalikes, phrases, statements, values
+from decklog.redact import assignments, expressions, lookalikes, nearby, phrases, statements, values
 from decklog.redact.patterns.first_bytes import beginning
 from decklog.redact.patterns.pattern import Pattern, Sign, Span
 from decklog.redact.patterns.presence import loosened
@@ -240,14 +240,17 @@ def is_real(rule: Rule, secret: str) -> bool:
     elif not is_jumble and (len(set(secret[-16:])) <= 3 or values.is_stand_in(secret)):
         return False
     if rule.name == "authorization" and (
-        secret[0] in "{+.&" or secret.startswith("realm=") or expressions.is_field_name(secret.replace("-", "_"))
+        secret[0] in "{+.&[<" or secret.startswith("realm=") or expressions.is_field_name(secret.replace("-", "_"))
     ):
         return False
-    if rule.keep and (values.is_public(secret) or (rule.name == "directive-password" and values.is_path(secret))):
+    if rule.keep and (values.is_public(secret) or (rule.name == "directive-password" and _is_no_password(secret))):
         return False
     if rule.name == "passphrase":
         return lookalikes.is_joined_phrase(secret)
-    if rule.name == "client-key":
+    if rule.name == "command-secret" and secret.isupper() and secret.isidentifier():
+        # The name of a secret that is to be put or taken away.
+        return False
+    if rule.name in ("client-key", "directive-key"):
         return is_jumble or values.is_jumbled_key(secret)
     if rule.name == "api-key":
         return is_jumble or values.is_jumbled_key(secret[3:])
@@ -256,6 +259,11 @@ def is_real(rule: Rule, secret: str) -> bool:
     if rule.odd:
         return is_jumble or values.is_odd(secret)
     return not rule.random or is_jumble or values.looks_random(secret)
+
+
+def _is_no_password(value: str) -> bool:
+    """Tell whether what follows a directive is a file, or a further way of keeping a network: `WPA-PSK WPA-EAP`."""
+    return values.is_path(value) or (value.startswith("WPA") and value.isupper())
 
 
 _PREFIXED = MarkedSet(PREFIXED, _start)
@@ -279,10 +287,16 @@ _MAY_BE_MARKED = Sign("|".join(f"(?:{loosened(family.sign)})" for family in _MAR
 # Given away by their surroundings, across a line break too.
 _JOINED = (_Family(_PLACED.sign, _PLACED.find), _Family(assignments.SIGN, assignments.find), _Family(told.SIGN, told.find))
 # An argument of a program stands in one line.
-_FAMILIES = (*_MARKED, *_JOINED, _Family(_TOOLS.sign, _TOOLS.find), _Family(statements.SIGN, statements.find))
+_FAMILIES = (
+    *_MARKED,
+    *_JOINED,
+    _Family(_TOOLS.sign, _TOOLS.find),
+    _Family(statements.SIGN, statements.find),
+    _Family(nearby.SIGN, nearby.find),
+)
 FINDERS = tuple(family.find for family in _FAMILIES)
 SIGNS = tuple(family.sign for family in _FAMILIES)
-STATEMENTS_NUMBER = len(SIGNS) - 1
+STATEMENTS_NUMBER, NEARBY_NUMBER = len(SIGNS) - 2, len(SIGNS) - 1
 TOLD_NUMBER = SIGNS.index(told.SIGN)
 _EVERY = range(len(_FAMILIES))
 

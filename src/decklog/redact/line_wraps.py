@@ -44,19 +44,16 @@ def joined(view: View) -> View | None:
     if len(breaks) > _MOST_BREAKS:
         return _joined_whole(text)
     going_on = [end for _, end in breaks if _GOING_ON.match(text, end)]
-    if any(_may_go_on(text, place) for place in going_on) or may_be_marked(to_bytes(_without(text, breaks))):
-        return pieced(*_around(text, breaks))
+    kept, original = _around(text, breaks)
+    # A mark elsewhere in the text is found there, without any line being joined.
+    if any(_may_go_on(text, place) for place in going_on) or may_be_marked(to_bytes("".join(kept))):
+        return pieced(kept, original)
     return None
 
 
 def _may_go_on(text: str, place: int) -> bool:
     """Tell whether a line starts with the rest of a token, whatever comes before it."""
     return goes_on(text, place, is_long=True) or goes_on(text, place, is_long=False)
-
-
-def _without(text: str, breaks: list[Span]) -> str:
-    starts, ends = zip(*breaks, strict=True)
-    return "".join([text[end:start] for end, start in zip((0, *ends), (*starts, len(text)), strict=True)])
 
 
 def _joined_whole(text: str) -> View:

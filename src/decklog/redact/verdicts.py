@@ -10,6 +10,12 @@ _VERBS = ("auth", "pat", "key")
 _PASSING = ("pass", "pw")
 _LONG_KEY = 32
 _LONG_WORD = 24
+# A command in brackets, and the fields of an option that says where a secret is.
+_OF_COMMAND = prepared(r"\([A-Z][a-z]+-[A-Z]\w+|(?:id|type|name|src|source|target|env|file)=")
+_RESOURCE = prepared(r"[a-z]{2,}(?:-[a-z]{2,})+\d?")
+_COUNTED = prepared(r"[a-z]+\d{1,4}")
+_PLAIN_NAMES = ("password", "passphrase", "pass", "pwd", "pw")
+_ERROR_CODE = prepared(r"[A-Z]{2,8}[-_]?\d{3,5}")
 _RANGE = prepared(r"\d{1,3}-\d{1,4}")
 _QUOTED_WITHIN = prepared(r"[\"'`][A-Za-z0-9][^\s+]*[A-Za-z0-9]|[\"'`][A-Za-z0-9][^\s+]*[A-Za-z0-9][\"'`]?")
 
@@ -75,8 +81,9 @@ def is_secret(head: Head, value: str, after: str, *, starts_line: bool, is_field
 
 def _is_joined_phrase(head: Head, value: str) -> bool:
     """Tell whether words that are joined are the phrase which a setting is called: `wpa_passphrase=…`."""
-    is_setting = head.kind == "password" and head.tie == "=" and not (head.quote or head.is_spaced) and "." not in value
-    return is_setting and "phrase" in head.name.lower() and lookalikes.is_joined_phrase(value)
+    if head.kind != "password" or head.quote or head.is_spaced or "." in value or not lookalikes.is_joined_phrase(value):
+        return False
+    return (head.tie == "=" and "phrase" in head.name.lower()) or (head.tie == ":" and head.name.lower() in _PLAIN_NAMES)
 
 
 def _is_label(head: Head, value: str) -> bool:
@@ -87,12 +94,15 @@ def _is_label(head: Head, value: str) -> bool:
 
 def _is_answered(value: str) -> bool:
     """Tell whether a value is no word of a label in any language, whatever it is called: `reset_password: Vq7!lopp`."""
-    return value.isascii() and value[-1:] != "?" and (values.looks_random(value) or values.is_told(value))
+    is_odd = values.looks_random(value) or (values.is_told(value) and not _COUNTED.fullmatch(value))
+    return value.isascii() and value[-1:] != "?" and is_odd
 
 
 def _is_program(head: Head, value: str, after: str) -> bool:
     """Tell whether a bare value is an expression of a program or the beginning of a table."""
-    if value[:2] in ("{}", "[]", "()") or (head.tie in ("|", ":") and _IN_PROGRAMS.match(value)):
+    if value[:2] in ("{}", "[]", "()") or (head.is_set and _OF_COMMAND.match(value)):
+        return True
+    if head.tie in ("|", ":") and _IN_PROGRAMS.match(value):
         return True
     if head.tie == "=" and (_is_given_by_page(value) or _is_minified(head, value)):
         return True
@@ -220,7 +230,7 @@ def _bare_is_secret(head: Head, value: str, after: str, starts_line: bool) -> bo
         return False
     if values.looks_random(value):
         return True
-    if head.kind in _DOUBTFUL:
+    if head.kind in _DOUBTFUL or (head.kind == "token" and head.tie == ":" and _ERROR_CODE.fullmatch(value)):
         return False
     if head.tie in ("|", "is") or head.tie.startswith("for"):
         is_odd = _has_oddity(value) or (len(value) >= 8 and value.isalpha() and not expressions.is_identifier(value))
@@ -237,7 +247,8 @@ def _bare_is_secret(head: Head, value: str, after: str, starts_line: bool) -> bo
         return (_mixes(value) and is_long) or (len(value) >= 16 and value.isalnum()) or values.is_odd_word(value)
     if head.kind == "secret" and starts_line and after in ("", "\n") and value.isalpha() and len(value) >= _LONG_WORD:
         return True
-    return len(value) >= 8 and any(map(str.isdigit, value)) and _mixes(value) and not values.is_type_name(value)
+    is_name = values.is_type_name(value) or bool(_RESOURCE.fullmatch(value))
+    return len(value) >= 8 and any(map(str.isdigit, value)) and _mixes(value) and not is_name
 
 
 def _bare_password(head: Head, value: str, after: str, starts_line: bool) -> bool:

@@ -7,7 +7,24 @@ from pathlib import Path
 
 from tests.redact.batches.drawing import ALNUM, BASE64, HEX, LOWER, Case, Shape, chars
 
-ROUNDS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh")
+ROUNDS = (
+    "first",
+    "second",
+    "third",
+    "fourth",
+    "fifth",
+    "sixth",
+    "seventh",
+    "eighth",
+    "ninth",
+    "tenth",
+    "eleventh",
+    "twelfth",
+    "thirteenth",
+    "fourteenth",
+    "fifteenth",
+    "sixteenth",
+)
 _HERE = Path(__file__).parent / "own"
 _WORDS = (_HERE / "words.txt").read_text(encoding="utf-8").split()
 _BASE32 = string.ascii_uppercase + "234567"
@@ -27,6 +44,12 @@ def _phrase(dice: random.Random) -> str:
     words = [*dice.sample(_WORDS, 3), str(dice.randint(10, 99))]
     dice.shuffle(words)
     return " ".join(words if words[0].isalpha() else words[::-1])
+
+
+def _leet(dice: random.Random) -> str:
+    """Draw a word with numbers in place of some of its letters."""
+    word = dice.choice([word for word in _WORDS if "o" in word or "a" in word])
+    return word.replace("o", "0", 1).replace("a", "4", 1).capitalize()
 
 
 _SHAPES: dict[str, Shape] = {
@@ -70,13 +93,24 @@ _SHAPES: dict[str, Shape] = {
     "quoted": lambda dice: f"{_mixed(dice, 6)}'{_mixed(dice, 6)}",
     "seeds": lambda dice: " ".join(f"{chars(dice, _BASE32.lower(), 3)}{dice.randint(2, 7)}" for _ in range(8)),
     "signed": lambda dice: f"{dice.choice(_WORDS).title()}{dice.choice('!#%+*')}{dice.choice(_WORDS)}{dice.randint(1, 9)}",
+    "short": lambda dice: f"{dice.choice(string.ascii_lowercase)}{_mixed(dice, 6, dice.choice('!#%*'))}",
     "slash": lambda dice: f"/{_mixed(dice, 6)}+{_mixed(dice, 5)}",
     "slashed": lambda dice: f"/{_mixed(dice, 6, '!')}/{_mixed(dice, 5)}/",
+    "sub": lambda dice: f"{_leet(dice)}{_leet(dice)}{dice.randint(10, 999)}",
     "subst": lambda dice: f"$({dice.randint(0, 9)}{chars(dice, ALNUM[:52], 8)})n8r",
+    "uuid": lambda dice: "-".join(chars(dice, HEX, size) for size in (8, 4, 4, 4, 12)),
     "wif": lambda dice: dice.choice("KL") + chars(dice, _BASE58, 51),
     "word": lambda dice: f"{dice.choice(_WORDS)}{dice.randint(10, 99)}",
+    "wordy": lambda dice: (
+        f"{dice.choice(_WORDS)}{dice.choice('-_.')}{dice.choice(_WORDS).title()}{dice.randint(1950, 2029)}{dice.choice('!?#')}"
+    ),
     "words": lambda dice: f"Blåbær og {dice.randint(2, 9)}oxZ{chars(dice, ALNUM[:52], 4)} is",
 }
+
+
+# What people choose, and what they let a program choose for them.
+_CHOSEN = ("an10", "an16", "hyphens", "leet", "pw", "short", "signed", "sub", "wordy")
+_SHAPES["any"] = lambda dice: _SHAPES[dice.choice(_CHOSEN)](dice)
 
 
 def secrets(batch: str, seed: int) -> Iterator[Case]:

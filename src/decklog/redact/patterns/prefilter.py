@@ -16,6 +16,7 @@ from decklog.redact.patterns.signs import (
     KEY_NOUNS,
     MARKS,
     NAMES,
+    NEARBY,
     PASS_DIRECTIVES,
     PIPED_TO,
     TELLING_ALONE,
@@ -31,6 +32,7 @@ SHORTEST_TOKEN = 15
 _RUN = b"a" * SHORTEST_TOKEN
 _DIGITS = b"0123456789"
 _SIGNS = b"!#$%^&*+~"
+_ODD = b"\"'`!#$%^&*+~?@"
 _HEX = b"0123456789abcdef-"
 # Marks by their first two characters: a short text has few pairs of characters, and only their marks can be in it.
 _BY_PAIR: dict[str, list[str]] = {}
@@ -70,7 +72,7 @@ def may_hold_secret(text: str) -> bool:
     elif "$" in text or "{" in text or ("pass" in low and ("passw" in low or "repass" in low)):
         return True
     data = text.encode("latin-1", "replace")
-    if _directs(low) or _tells(text, low, data):
+    if _directs(low) or _tells(text, low, data) or _has_odd_word(text, low, data):
         return True
     return _RUN in data.translate(_AS_RUNS) and _has_token(data, low)
 
@@ -125,6 +127,20 @@ def _tells(text: str, low: str, data: bytes) -> bool:
     if text.isascii():
         return False
     return "password" in low or any(map(low.__contains__, FOREIGN))
+
+
+def _has_odd_word(text: str, low: str, data: bytes) -> bool:
+    """Tell whether a word has a number and a sign or quotes, and there is another that has to do with secrets."""
+    if len(data.translate(None, _DIGITS)) == len(data) or len(data.translate(None, _ODD)) == len(data):
+        return False
+    return any(map(_is_odd, text.split())) and any(map(low.__contains__, NEARBY))
+
+
+def _is_odd(word: str) -> bool:
+    if len(word) < 7 or word.isalnum():
+        return False
+    has_sign = any(map(word.__contains__, "\"'`!#$%^&*+~?@"))
+    return has_sign and any(map(word.__contains__, "0123456789")) and any(map(str.isalpha, word))
 
 
 def _names_code(low: str) -> bool:

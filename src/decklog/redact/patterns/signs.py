@@ -71,6 +71,13 @@ PIPED_TO = (
     *("gpg", "kinit", "cryptsetup", "restic", "borg", "heroku", "vercel", "wrangler", "cosign", "keyring", "firebase"),
     *("flyctl", "keepass", "kubeseal", "oathtool", "vncpasswd", "smbpasswd", "ssh-add", "az ", "pass insert"),
 )
+# Words that have to do with secrets, near which a value that could be nothing else is one.
+NEARBY = (
+    *("auth", "login", "logon", "signin", "sign_in", "log in", "log on", "crypt", "cipher", "hmac", "wallet", "mnemonic", "otp"),
+    *("ftp", "smtp", "imap", "ldap", "sequelize", "connect", "datasource", "sql", "pdo", "jdbc", "keychain", "engine(", "cred"),
+    *("pass", "secret", "token", "pw", "key", "user", "root", "admin", "ssh", "curl", "vpn", "fi", "wlan", "psk", "unlock"),
+    *("smb", "winrm", "impacket", "<<<", ":"),
+)
 # What comes before a password with nothing but a blank between.
 PASS_DIRECTIVES = ("password ", "passphrase ", "passcode ", "bindpasswd ", "pass ")
 # Calls that take a password by its place.
@@ -236,6 +243,7 @@ FOREIGN = (
         "密钥",
         "密鑰",
         "令牌",
+        *("验证码", "驗證碼", "認証コード", "確認コード", "인증번호", "подтвержд"),
         "トークン",
         "토큰",
         "合言葉",

@@ -6,6 +6,11 @@ _NAMED = r"(?:password|passwd|passphrase|secret|token|(?:api|access|secret|priva
 # What may stand between the name of a thing and its value, such as its type.
 _OTHER_FIELD = r"(?:[\"']?\w{1,24}[\"']?[ \t]*:[ \t]*(?:\"[^\"\n]{0,64}\"|'[^'\n]{0,64}'|[\w.-]{1,40})[ \t]*(?:,\s*|\n[ \t]*))"
 
+_BEFORE_BLANK = (
+    r"(?:[A-Z][A-Z0-9]*_(?:[A-Z0-9]+_)*(?:PASSWORD|PASSWD|SECRET|TOKEN|KEY)"
+    r"|[a-z][a-z0-9]*[_-](?:[a-z0-9]+[_-])*(?:password|passwd|secret|token|key))[ \t]+(?:<<<[ \t]*)?[\"']?"
+)
+
 FIELDS: tuple[Rule, ...] = (
     rule(
         "directive-secret",
@@ -17,6 +22,15 @@ FIELDS: tuple[Rule, ...] = (
         until=r"[\"']?;?[ \t]*(?m:$)",
         random=True,
         glued=True,
+    ),
+    # A name of a program's, with its value behind a blank: `env:set AUTH_SECRET …`, `secret_access_key …`.
+    rule(
+        "directive-key",
+        "password passwd secret token key",
+        r"[A-Za-z0-9][\w.~+/=-]{15,}",
+        start=rf"{_BEFORE_BLANK}[A-Za-z0-9][\w.~+/=-]{{7}}",
+        keep=_BEFORE_BLANK,
+        until=r"(?:[\s\"']|$)",
     ),
     rule(
         "cookie",

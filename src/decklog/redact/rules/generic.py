@@ -255,6 +255,15 @@ PLACES: tuple[Rule, ...] = (
     ),
     rule("pin", "pin", r"\d{4,12}", keep=r"(?i:pin(?:[ _-]?code)?[\"']?[ \t]*(?:[:=]|is)[ \t]*[\"']?)", until=r"(?:[^\w.:/-]|$)"),
     rule(
+        "code",
+        "your",
+        r"\d{4,8}",
+        start=r"(?m:^|[ \t*\"'(])\d{4,8}[*\"')]* (?i:is|as) your ",
+        keep=r"(?m:^|[ \t*\"'(])",
+        until=r"[*\"')]* (?i:is|as) your (?:[\w-]+ ){0,3}(?i:code|otp|pin|passcode)\b",
+        glued=True,
+    ),
+    rule(
         "directive-password",
         ".password .passwd .secret .token",
         SIGNED,

@@ -163,7 +163,7 @@ STORES: tuple[Rule, ...] = (
         r"[^\s\"']{4,}",
         keep=r"(?:fly|flyctl|gigalixir|supabase|wrangler|doppler|infisical|railway|azd|copilot|eas|netlify|cf|deployctl"
         r"|modal|snow|teller)[ \t]+"
-        r"secrets?[ \t:](?:set|put|create|import|add)?[ \t]*(?:-{1,2}[\w-]+(?:[ =]\S+)?[ \t]+)*[\w./-]+[ =][\"']?",
+        r"secrets?[ \t:](?:set|put|create|import|add)?[ \t]*(?:-{1,2}[\w-]+(?:[ =]\S+)?[ \t]+)*[\w./-]+[ =](?:<<<[ \t]*)?[\"']?",
         odd=True,
     ),
     rule(

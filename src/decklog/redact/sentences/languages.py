@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from decklog.prepared import prepared
-from decklog.redact import lookalikes, phrases, values
+from decklog.redact import lookalikes, made, phrases, values
 from decklog.redact.patterns.pattern import Span
 from decklog.redact.view import Found, View
 
@@ -54,6 +54,7 @@ _OTHER = (
         "পাসওয়ার্ড",
     ),
     *("கடவுச்சொல்", "токен", "Токен", "ключ", "Ключ", "密钥", "密鑰", "令牌", "トークン", "토큰", "合言葉"),
+    *("验证码", "驗證碼", "認証コード", "確認コード", "인증번호", "подтвержден"),
 )
 _OTHER_WORD = prepared("|".join(_OTHER))
 _LETTERS = prepared(rb"\?+")
@@ -68,6 +69,7 @@ _WORD = (
     r"| (?:d[aeiou]\w{0,3}|per|para|pour|po|för|für|v[ao][nomr]+|til|till)\b)"
     r"|парол\w{1,5}|лозинк\w{1,4}|шифра|пин-код|пин|κωδικ[όο]ς|סיסמ[הא]|كلمة (?:المرور|السر)|رمز(?: عبور)?|گذرواژه"
     r"|پاس ورڈ|पासवर्ड|รหัสผ่าน"
+    r"|验证码|驗證碼|認証コード|確認コード|인증번호|подтвержден\w+"
     r"|密码|密碼|口令|パスワード|暗証番号|合言葉|비밀번호|암호|비번|პაროლი|գաղտնաբառը?|পাসওয়ার্ড|கடவுச்சொல்"
 )
 _KEY_WORD = r"schl[üu]ssel|cl[ée] api|chiave(?: api)?|clave api|токен|ключ|密钥|密鑰|令牌|トークン|토큰"
@@ -92,7 +94,7 @@ _OF_HOST = prepared(
 _ENDS = ".,;:)\"'»”」"
 # What a sentence ends with that has no blank before it.
 _SENTENCE_END = prepared("(?:です(?:よ|ね)?|でした|입니다|이에요|예요)[。.!]?$")
-_PINS = prepared("(?i)暗証|пин|pin|geheimzahl|code secret|비번|비밀번호|密码|密碼")
+_PINS = prepared("(?i)验证|驗證|認証|確認|인증|подтв|暗証|пин|pin|geheimzahl|code secret|비번|비밀번호|密码|密碼")
 _IDEOGRAPHS = prepared("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _COUNTERS = prepared(r"[位个個字自자文年月日天次回分秒时時]|\d[-~～至到]\d")
 _MOST_KNOWN = 4_096
@@ -112,6 +114,9 @@ def find(view: View, opened: list[Span]) -> Iterator[Found]:
         value = _SENTENCE_END.sub("", match["value"]).strip("*_").rstrip(_ENDS)
         start = match.start("value") + match["value"].find(value)
         if match["tie"] and match["tie"][-1] in ":：=" and (line := phrases.words_from(view.text, start)):
+            if not any(char.isascii() and char.isalpha() for char in line):
+                # A number among words of another alphabet is counted.
+                continue
             yield Found(start, start + len(line), "told-password")
             continue
         if match["key"]:
@@ -135,7 +140,7 @@ def _loosely_told(view: View, place: int) -> Iterator[Found]:
         return
     match = _LOOSE.match(view.text, place)
     value = match[1].rstrip(_ENDS) if match else ""
-    if match and lookalikes.is_unmistakable(value):
+    if match and (lookalikes.is_unmistakable(value) or made.is_made(value)):
         yield Found(match.start(1), match.start(1) + len(value), "told-password")
 
 

@@ -18,7 +18,7 @@ ANNOUNCING = (
     r"|(?:terraform|tofu|stack) output|configure get"
     r"|config:get|config get|-field|private[ _-]key|master[ _-]key|contrase\xf1a|mot de passe|senha|wachtwoord|kennwort"
     r"|passwort"
-    r"|(?:db|user|root|admin)_password|(?:api|access|auth)_token|(?:api|client)_secret|secret_key|initial-password"
+    r"|(?:db|user|root|admin|mail|smtp)_pass(?:word)?|(?:api|access|auth)_token|(?:api|client)_secret|secret_key|initial-password"
     r"|unseal|recovery code|codes? de (?:secours|r[\xe9e]cup)|wiederherstellungscode|c[\xf3o]digos de (?:recuper|respaldo)"
 )
 _LABELS = (":", "：", " is", " are", "=")
@@ -167,7 +167,7 @@ def _is_printed(value: str, *, is_label: bool) -> bool:
         return not values.is_numbered_id(value) or not is_label
     if "/" in value or value.count(":") > 1 or value[0] in "({[<#@":
         return False
-    if value.rstrip("0123456789").lower() in _ORDINARY:
+    if value.rstrip("0123456789").lower() in _ORDINARY or (value.isupper() and value[:-1].isalpha()):
         return False
     return values.is_odd(value) and not (value.rstrip("!?").isalpha() or _is_file(value))
 

@@ -1,0 +1,210 @@
+"""Values that could be nothing but a secret, beside a word that has to do with secrets, however the two are tied.
+
+Here the value comes first: it is looked at whether anybody would write it but as a secret. If so, a word near it is enough: the
+name of the call that takes it, an argument beside it, a comment, the other half of a sentence.
+"""
+
+from collections.abc import Callable, Iterator
+
+from decklog.prepared import prepared
+from decklog.redact import values
+from decklog.redact.made import is_made, is_name
+from decklog.redact.names import known_kind
+from decklog.redact.patterns.pattern import Pattern
+from decklog.redact.placeholders import word_set
+from decklog.redact.sentences import languages
+from decklog.redact.statements import is_plainly_one
+from decklog.redact.view import Found, View
+
+# A text without blanks that has a number in it.
+_QUOTED = r"[\"'`][^\s\"'`0-9]{0,64}[0-9][^\s\"'`]{0,96}[\"'`]"
+_CANDIDATE = Pattern(_QUOTED)
+# What has to do with secrets: their names, and the calls that take one without naming it.
+_WORDS = (
+    r"pass(?:w|phrase|code)|pwd|(?:\b|_)pw(?:\b|_)|secret|token(?:[^i]|$)|api[_-]?key|private[_-]?key|cred|auth|log_?[io]n"
+    r"|sign_?in|bearer|jwt|hmac|cipher|crypt|wallet|mnemonic|[th]otp|ftp|smtp|imap|ldap|sequelize|connect|datasource|mysql"
+    r"|\bpdo\b|jdbc|keychain|engine\(|option key|key_?material|pragma|wireless|wi-?fi|wlan|psk"
+)
+_FAMILY = Pattern(f"(?i){_WORDS}")
+# Words for a password, beside which a word without quotes may be one.
+_PASSWORDS = (
+    r"pass(?:word|phrase|code|wd)|\bpass\b|pwd|\bpw|_pw\b|pgpass|\bcred(?:ential)?s?\b|\blog[ -]?(?:in|on)\b|\bsecrets?\b"
+    r"|\bunlock|\bvpn\b|identifiant|zugangsdaten|credencial|credenzial|psk|<<<"
+    r"|\bcommunity\b|pptpd|l2tpd|chap\b|wi-?fi|wlan|wireless|basic[_-]?auth|auth_|_auth\b|authenticat|\b[0-9a-f]{32}:"
+    # An option that takes a user's name and more, and a line of the file that has all users.
+    rf"|[ \t]-{{1,2}}[a-z]+[ =][\w.@-]{{1,32}}:|:\d{{1,6}}:\d{{1,6}}:|{languages.WORDS}"
+)
+# Words of those who get in and what they get in by: what stands beside them has to have a sign, which ids do not have.
+_PLACES = r"\b(?:smb|s?ftp|ldap|psql|mysql|sql|curl|ssh|user|root|admin|decrypt|impacket|winrm|smtp|imap|mail)"
+# Words for what a program makes: long, of all kinds of characters, and nothing else beside such a word.
+_KEYS = r"token|[ _-]key\b|\bkey (?:is|was)|secret|bearer|licen[cs]e"
+_ODD = (
+    r"[0-9][\w.-]*[!#$%^&*+~?@]|[!#$%^&*+~?@][\w.-]*[0-9]|[0-9][A-Za-z0-9]*(?-i:[A-Z])|[a-z][A-Za-z]*[0-9]+(?-i:[A-Z])"
+    r"|(?-i:[A-Z][a-z]+)[0-9]{3}[a-z]|-(?-i:[A-Z][a-z]+)-?[0-9]{2}|(?-i:[A-Z]{2}[a-z]+|[a-z][A-Z]{2})[A-Za-z]*[0-9]"
+)
+_ANY = f"(?:{_PASSWORDS}|{_PLACES}|{_KEYS})"
+_STRONG = Pattern(f"(?i){_ANY}")
+_STRONGEST = Pattern(f"(?i){_PASSWORDS}")
+_KEYED = Pattern(f"(?i){_KEYS}")
+_HAS_ODD = Pattern(f"(?i){_ODD}")
+# What a text must have that is looked at, and what it must have beside: the first needs small tables, and most have none of it.
+SHAPE = rf"(?i:{_ODD}|[\"'`][^\s\"'`]*(?:[0-9][a-z]+[0-9]|(?-i:[A-Z])[^\s\"'`]*[0-9]))"
+# Nothing goes on across the sign that lies between texts which are looked at together.
+SIGN = (
+    rf"(?i)(?:(?:{_WORDS})[^\x01]*{_QUOTED}|{_QUOTED}[^\x01]*(?:{_WORDS})"
+    rf"|{_ANY}[^\n\x01]*\n?[^\n\x01]*(?:{_ODD})|(?:{_ODD})[^\n\x01]*{_ANY})"
+)
+_HEX_KEY = prepared(r"(?:0x)?(?:[0-9a-fA-F]{32}|[0-9a-fA-F]{48}|[0-9a-fA-F]{64}|[0-9a-fA-F]{128})")
+_TAKES_KEY = prepared(r"(?i)hmac|cipher|crypt|wallet|private|secret|aes")
+_OF_DIGEST = prepared(r"(?i)hash(?!ed_?mac)|digest\b|checksum|etag|fingerprint|commit|integrity|md5|public|address|\bid\b")
+# The name that a text is given to at once: if it is none of a secret's, the rules for names have said so already.
+_OWNER = prepared(r"([\w.$-]+)[\"'\])]{0,2}[ \t]*(?::[ \t]*[\w.\[\]]{1,24}[ \t]*)?(?::=|=>|[=:])[ \t]*[\w@]{0,2}$")
+_SEQUENCE = ("0123456", "123456789", "abcdef", "ABCDEF")
+_ANYTHING = word_set(
+    """
+    value val default data text string key auth code x s v k p tmp given expected actual result keymaterial license licence
+    bearer is it this
+    """
+)
+_BEFORE, _BEHIND = 240, 120
+_MOST_LINES = 3
+_OPEN_ENDS = ("=>", "(", "[", "{", ",", "=", "\\", "+")
+_MOST_KNOWN = 4_096
+_LONGEST_LINE = 400
+_BARE = prepared(r"(?<![\w!#$%^&*+~?@./\\{<-])[A-Za-z0-9!#$%^*][\w!#$%^&*+~?@.-]{6,31}(?![\w!#$%^&*+~?@(\[/\\=>-])")
+_KEY = prepared(r"(?<![\w!#$%^&*+~?@./\\{<=-])[A-Za-z0-9][\w~+-]{23,95}=*(?![\w!#$%^&*+~?@(\[/\\>.-]|[ \t]*=)")
+_NO_KEYS = prepared(
+    r"(?i)\bcached?\b|\b(?:publish\w*|sample|host|next|partition|idempotency|primary|foreign|sort)[ _-]?(?:key|token)"
+)
+# A noun whose number or id comes next.
+_COUNTED_BY = prepared(
+    r"(?i)\b(?:session|request|trace|build|commit|id|ref|rev|version|model|device|user|host|job|run|task|order|ticket|pod|node|on)"
+    r"[ \t#:=]+$"
+)
+# An address has rules of its own.
+_IN_ADDRESS = prepared(r"://[^\s\"'<>]*$")
+_FIELD = prepared(r"([\w.-]+)[\"']?(=|:[ \t]*)[\"']?$")
+_ID = prepared(
+    r"(?i)(?:id|cursor|trace|span|etag|sha\d*|hash|digest|ref|build|version|commit|nonce|arn|number|model|host|serial)$"
+)
+_VALUE_BELOW = prepared(r"\n[ \t]*[\"']?value[\"']?:")
+
+
+def find(view: View) -> Iterator[Found]:
+    """Find every value that could be nothing but a secret and has a word near it that says so."""
+    # Lasts for one text: secrets must not linger in the process.
+    known: dict[str, bool] = {}
+    yield from _find_quoted(view, known)
+    yield from _find_bare(view, {})
+
+
+def _find_quoted(view: View, known: dict[str, bool]) -> Iterator[Found]:
+    data, position = view.data, 0
+    while span := _CANDIDATE.find(data, position):
+        start, end = span[0] + 1, span[1] - 1
+        position = end
+        value = view.text[start:end]
+        if data[span[0]] == data[end] and _is_known(known, value, _is_unlike_others) and _is_beside(view, start, end, value):
+            yield Found(start, end, "secret")
+            position = end + 1
+
+
+def _is_known(known: dict[str, bool], value: str, judge: Callable[[str], bool]) -> bool:
+    if value not in known:
+        if len(known) >= _MOST_KNOWN:
+            known.clear()
+        known[value] = judge(value)
+    return known[value]
+
+
+def _is_unlike_others(value: str) -> bool:
+    """Tell whether a text in quotes is neither words nor a name, a number or an address of anything."""
+    if any(map(value.__contains__, _SEQUENCE)) or "[redacted:" in value or "=" in value.rstrip("="):
+        return False
+    if _HEX_KEY.fullmatch(value):
+        return True
+    return is_made(value) or (is_plainly_one("password", value) and not is_name(value))
+
+
+def _is_beside(view: View, start: int, end: int, value: str) -> bool:
+    """Tell whether a word near a value, in the same statement, has to do with secrets."""
+    first, last = _statement(view.text, start, end)
+    owner = _OWNER.search(view.text, max(first, start - 80), start - 1)
+    if owner and (not _may_own(owner[1]) or values.is_assembly_token(owner[1], value)):
+        return False
+    before, behind = view.data[first : start - 1], view.data[end + 1 : last]
+    if _FAMILY.find(before, 0) is None and _FAMILY.find(behind, 0) is None:
+        return False
+    if not _HEX_KEY.fullmatch(value):
+        return True
+    around = f"{view.text[first:start]} {view.text[end:last]}"
+    return bool(_TAKES_KEY.search(around)) and not _OF_DIGEST.search(around)
+
+
+def _may_own(name: str) -> bool:
+    """Tell whether what has this name may be a secret: it is one's name, or that of anything."""
+    return known_kind(name) is not None or name.rpartition(".")[2].lower() in _ANYTHING
+
+
+def _statement(text: str, start: int, end: int) -> tuple[int, int]:
+    """Give where the statement around a place begins and ends: its line, and those before it that leave a bracket open."""
+    limit = max(0, start - _BEFORE)
+    first = text.rfind("\n", limit, start)
+    for _ in range(_MOST_LINES):
+        if first < 0 or not text[limit:first].rstrip().endswith(_OPEN_ENDS):
+            break
+        first = text.rfind("\n", limit, first)
+    last = text.find("\n", end, end + _BEHIND)
+    return (limit if first < 0 else first + 1), (min(len(text), end + _BEHIND) if last < 0 else last)
+
+
+def _find_bare(view: View, known: dict[str, bool]) -> Iterator[Found]:
+    """Find the words without quotes in a line that speaks of passwords, which nobody would write but as one."""
+    text, data, position = view.text, view.data, 0
+    while span := _HAS_ODD.find(data, position):
+        first = max(text.rfind("\n", max(0, span[0] - _LONGEST_LINE), span[0]) + 1, span[0] - _LONGEST_LINE, position)
+        last = text.find("\n", span[1], span[1] + _LONGEST_LINE)
+        last = min(len(text), span[1] + _LONGEST_LINE) if last < 0 else last
+        before = _line_above(text, first)
+        if _STRONG.find(data[before:last], 0) is not None:
+            yield from _in_line(view, (before, first, last), known)
+        position = max(last, span[1])
+
+
+def _line_above(text: str, first: int) -> int:
+    """Give where the line before begins, if what stands below belongs to it: behind a colon, a bracket or a question."""
+    if first < 2 or text[first - 1] != "\n" or not (text[first - 2] in ":{[(?" or _VALUE_BELOW.match(text, first - 1)):
+        return first
+    return max(text.rfind("\n", max(0, first - _LONGEST_LINE), first - 1) + 1, first - _LONGEST_LINE)
+
+
+def _in_line(view: View, places: tuple[int, int, int], known: dict[str, bool]) -> Iterator[Found]:
+    """Find the words in a line that are made by somebody; the first place is that of the line which it belongs to."""
+    before, first, last = places
+    text, line = view.text, view.data[before:last]
+    is_strong = _STRONGEST.find(line, 0) is not None
+    for word in _BARE.finditer(text, first, last):
+        value = word[0].rstrip(".")
+        if not _is_known(known, value, is_made) or not (is_strong or not value.isalnum()):
+            continue
+        if not _is_owned(text, first, word.start()) and not (value.isalnum() and _COUNTED_BY.search(text, first, word.start())):
+            yield Found(word.start(), word.start() + len(value), "told-password")
+    if _KEYED.find(line, 0) is None or _OF_DIGEST.search(text, first, last) or _NO_KEYS.search(text, first, last):
+        return
+    for word in _KEY.finditer(text, first, last):
+        owner = _FIELD.search(text, max(first, word.start() - 80), word.start())
+        if (owner is None or _may_own(owner[1])) and _is_key(word[0]):
+            yield Found(word.start(), word.end(), "token")
+
+
+def _is_key(value: str) -> bool:
+    return values.is_mixed_key(value) and not values.is_path(value) and not values.is_public(value)
+
+
+def _is_owned(text: str, first: int, place: int) -> bool:
+    """Tell whether a word is a part of an address, or the value of a field that says what else it is."""
+    before = max(first, place - 80)
+    if _IN_ADDRESS.search(text, before, place):
+        return True
+    owner = _FIELD.search(text, before, place)
+    return owner is not None and not _may_own(owner[1]) and (owner[2] == "=" or bool(_ID.search(owner[1])))
