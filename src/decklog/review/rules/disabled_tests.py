@@ -222,7 +222,10 @@ def removed_tests(files: Sequence[Source]) -> Iterator[tuple[str, Found]]:
 def is_explained(source: Source, files: Sequence[Source]) -> bool:
     """Say whether what a file of tests looks at no more is looked at in another file, or was of code that is gone."""
     gone = [line.text for line in source.lines if line.sign == "-" and _ASSERTION.search(line.text)]
-    moved = {line.text.strip() for one in files if one is not source and one.is_test for line in one.lines if line.sign == "+"}
+    missing = set(names_of_tests(source.before)) - set(names_of_tests(source.text))
+    heirs = [one for one in files if one is not source and one.is_test]
+    heirs = [one for one in heirs if missing & (set(names_of_tests(one.text)) - set(names_of_tests(one.before)))]
+    moved = {line.text.strip() for one in heirs for line in one.lines if line.sign == "+"}
     lost = {name for one in files if not one.is_test for name in _DECLARED.findall(one.before)}
     lost -= {name for one in files for name in _DECLARED.findall(one.text)}
     left = [text for text in gone if text.strip() not in moved and not lost & set(re.findall(r"\w+", text))]
