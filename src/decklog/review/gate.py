@@ -101,7 +101,7 @@ class Gate:
             2: lambda: functional(change, settings, self._examiner(settings.functional_checks), self.runner, self._mark),
             3: lambda: architectural(change, settings, ask),
             4: lambda: security(change, tests=settings.tests, samples=rules.samples),
-            5: lambda: prose(change, rules, ask),
+            5: lambda: prose(change, rules, ask, tests=settings.tests),
             6: lambda: adversarial(change, rules, ask, suspected=self._suspected()),
             7: self._bound,
         }

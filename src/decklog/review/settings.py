@@ -26,7 +26,8 @@ class Rules:
 
     `base` is the branch that changes are published against. `samples` are paths of texts that are made to look like secrets, as
     those are which a redactor is tried on: no secret is looked for there. `measure_seconds` is how long pass 2 may measure which
-    changed lines tests run and what they notice; 0 leaves it out.
+    changed lines tests run and what they notice; 0 leaves it out. `needs_tests` asks for changes where behaviour changes and no
+    test does, which is otherwise only told.
     """
 
     base: str = ""
@@ -41,6 +42,7 @@ class Rules:
     docs: tuple[str, ...] = ()
     samples: tuple[str, ...] = ()
     measure_seconds: int = 60
+    needs_tests: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,6 +126,8 @@ def _rules(table: Mapping[str, Any]) -> Rules:
         raise Invalid("model_passes are some of 3, 5, 6 and 7", hint="model_passes = [3, 6]", field="model_passes")
     if rules.titles not in TITLES:
         raise Invalid(f"titles is {rules.titles!r}", hint=f"Use one of {', '.join(TITLES)}.", field="titles")
+    if type(rules.needs_tests) is not bool:
+        raise Invalid(f"needs_tests is {rules.needs_tests!r}; it is true or false", field="needs_tests")
     for name in ("block_below", "change_below", "title_length", "measure_seconds"):
         if type(getattr(rules, name)) is not int or getattr(rules, name) < 0:
             raise Invalid(f"{name} is {getattr(rules, name)!r}; it is a whole number", field=name)

@@ -8,6 +8,7 @@ from decklog.review.asking import Asked, asked
 from decklog.review.change import Change
 from decklog.review.result import Finding, PassResult, Severity, passed
 from decklog.review.settings import ReviewSettings, Rules
+from decklog.review.structure.looking import structure
 from decklog.tools.files.gitignore import Patterns
 from decklog.tools.symbols.definition import Kind
 from decklog.tools.symbols.python import definitions
@@ -19,11 +20,12 @@ _NO_DOCS = "docs-not-needed:"
 def architectural(change: Change, settings: ReviewSettings, ask: Asked) -> PassResult:
     """Look at the structure of a change."""
     found = [*_removed_names(change, Patterns(settings.tests)), *_forgotten_documents(change, settings.rules)]
+    found += structure(change, settings)
     if 3 not in settings.rules.model_passes:
-        return passed(3, found, by=["names"])
+        return passed(3, found, by=["names", "structure"])
     said = ask(3, [("message", change.message), ("diff", change.diff)])
     more = [] if said.data is None else asked(said.data)
-    return passed(3, [*found, *more], unproven=said.why, is_weather=said.is_weather, by=["names", *said.by])
+    return passed(3, [*found, *more], unproven=said.why, is_weather=said.is_weather, by=["names", "structure", *said.by])
 
 
 def _removed_names(change: Change, tests: Patterns) -> Iterator[Finding]:

@@ -1,12 +1,14 @@
 """Pass 5: the words of a change. Its form is a matter of rules; its tone, only where it is asked for, of a model."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from decklog.conductor.settings.configuration import TESTS
 from decklog.review.asking import Asked, asked
 from decklog.review.change import Change
 from decklog.review.result import Finding, PassResult, Severity, passed, skipped
 from decklog.review.settings import Rules
+from decklog.review.structure.looking import of_message
 
 TYPES = ("feat", "fix", "docs", "chore", "refactor", "test", "perf", "ci", "build", "style", "revert")
 _CONVENTIONAL = re.compile(rf"(?:{'|'.join(TYPES)})(?:\([\w./ -]+\))?!?: \S")
@@ -20,11 +22,12 @@ _ATTRIBUTION = re.compile(
 )
 
 
-def prose(change: Change, rules: Rules, ask: Asked) -> PassResult:
+def prose(change: Change, rules: Rules, ask: Asked, *, tests: Sequence[str] = TESTS) -> PassResult:
     """Look at the messages of a change; one that is not committed yet has none."""
     if not change.messages:
         return skipped(5, "there is no message yet")
     found = [finding for message in change.messages for finding in _of_message(message, rules)]
+    found += of_message(change, tests)
     if 5 not in rules.model_passes or any(one.severity is Severity.SIGNIFICANT for one in found):
         return passed(5, found, by=["rules"])
     said = ask(5, [("message", change.message), ("diff", change.diff)])

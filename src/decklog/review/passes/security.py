@@ -16,6 +16,7 @@ from decklog.review.rules.python_weaknesses import weaknesses
 from decklog.review.rules.rule import Found, of_rules
 from decklog.review.rules.source import Source, sources
 from decklog.review.rules.weaknesses import RULES as WEAKNESSES
+from decklog.review.structure.looking import of_paths
 from decklog.tools.files.gitignore import Patterns
 
 _LOOKS: tuple[Callable[[Source], Iterator[Found]], ...] = (
@@ -59,6 +60,8 @@ def security(change: Change, *, tests: Sequence[str] = TESTS, samples: Sequence[
             found += commands or []
             unsaid = unsaid or ("commands could not be judged: the extra `tools` is not installed" if commands is None else "")
     found += _of_rules(change, tests, found)
+    known = {(one.file, one.kind) for one in found}
+    found += [one for one in of_paths(change, tests) if (one.file, one.kind) not in known]
     asked = [one.path for one in change.paths if _LOCKS.covers(one.path)]
     found += [_question(path) for path in asked]
     found.append(

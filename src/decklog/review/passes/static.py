@@ -11,7 +11,7 @@ from decklog.review.passes.leftovers import leftovers
 from decklog.review.result import Finding, PassResult, Severity, passed
 from decklog.review.rules.commented_code import commented_code
 from decklog.review.rules.debugging import debugging
-from decklog.review.rules.disabled_tests import disabled_tests, removed_tests
+from decklog.review.rules.disabled_tests import WEAKENED, disabled_tests, is_explained, removed_tests
 from decklog.review.rules.python_source import parsed
 from decklog.review.rules.python_swallowing import swallowing
 from decklog.review.rules.python_tests import tests_of_python
@@ -79,11 +79,14 @@ def _of_rules(change: Change, tests: Sequence[str], known: Collection[tuple[str 
         seen: set[tuple[str, int]] = set()
         for found in (one for look in _LOOKS for one in look(source)):
             is_told = (source.path, found.line) in known or (found.told.kind, found.line) in seen
+            if found.told is WEAKENED and is_explained(source, files):
+                continue
             if not is_told and not _is_used_elsewhere(change, source, found):
                 seen.add((found.told.kind, found.line))
                 yield _told(source.path, found)
     for path, found in removed_tests(files):
-        yield _told(path, found)
+        if not any(one.path == path and is_explained(one, files) for one in files):
+            yield _told(path, found)
 
 
 def _is_used_elsewhere(change: Change, source: Source, found: Found) -> bool:

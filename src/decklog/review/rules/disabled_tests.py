@@ -121,6 +121,8 @@ _TOLERANCE = re.compile(
     r"|margin)\s*[=:(]\s*(\d[\d_]*(?:\.\d+)?(?:e[-+]?\d+)?)"
 )
 
+_DECLARED = re.compile(r"\b(?:def|class|function|func|fn|fun)\s+(\w+)")
+
 
 def disabled_tests(source: Source) -> Iterator[Found]:
     """Find tests that are turned off, or say nothing, in the new lines of a file, and those that look at less than before."""
@@ -215,3 +217,17 @@ def removed_tests(files: Sequence[Source]) -> Iterator[tuple[str, Found]]:
     for path, names in before.items():
         if any(name not in kept for name in names) and len(after[path]) < len(names):
             yield path, Found(REMOVED, 1)
+
+
+def is_explained(source: Source, files: Sequence[Source]) -> bool:
+    """Say whether what a file of tests looks at no more is looked at in another file, or was of code that is gone."""
+    gone = [line.text for line in source.lines if line.sign == "-" and _ASSERTION.search(line.text)]
+    missing = set(names_of_tests(source.before)) - set(names_of_tests(source.text))
+    heirs = [one for one in files if one is not source and one.is_test]
+    heirs = [one for one in heirs if missing & (set(names_of_tests(one.text)) - set(names_of_tests(one.before)))]
+    moved = {line.text.strip() for one in heirs for line in one.lines if line.sign == "+"}
+    lost = {name for one in files if not one.is_test for name in _DECLARED.findall(one.before)}
+    lost -= {name for one in files for name in _DECLARED.findall(one.text)}
+    left = [text for text in gone if text.strip() not in moved and not lost & set(re.findall(r"\w+", text))]
+    come = sum(line.sign == "+" and _ASSERTION.search(line.text) is not None for line in source.lines)
+    return len(left) <= come and len(left) < len(gone)

@@ -111,6 +111,11 @@ class Source:
         return self.text[match.start() : match.end()]
 
 
+def is_test_path(path: str) -> bool:
+    """Say whether a file is a test by where it lies or how it is called, in whatever language."""
+    return _TEST.search(path) is not None
+
+
 def sources(change: Change, tests: Sequence[str]) -> Iterator[Source]:
     """Read the files of a change that are text and not too large."""
     of_tests = Patterns(tuple(tests))
@@ -130,7 +135,7 @@ def sources(change: Change, tests: Sequence[str]) -> Iterator[Source]:
             before=before.decode(errors="replace").replace("\r\n", "\n"),
             added=frozenset(line.number for line in changed if line.sign == "+"),
             lines=changed,
-            is_test=of_tests.covers(one.path) or _TEST.search(one.path) is not None,
+            is_test=of_tests.covers(one.path) or is_test_path(one.path),
         )
 
 
