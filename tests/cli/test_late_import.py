@@ -3,15 +3,19 @@
 import dataclasses
 import datetime
 import re
+import subprocess
+import sys
 from importlib import import_module
 from inspect import cleandoc
 from json.decoder import WHITESPACE as JSON_BLANKS  # type: ignore[attr-defined]
+from pathlib import Path
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from decklog.cli.late_import import BY_HAND, dedented
+from tests.db.processes import environment
 from tests.registry import operations
 
 TYPE_NAME: re.Pattern[str] = dataclasses._MODULE_IDENTIFIER_RE  # type: ignore[attr-defined]
@@ -46,3 +50,23 @@ def test_the_name_of_a_type_is_found_as_by_dataclasses(text: str) -> None:
 def _by_hand(pattern: re.Pattern[str]) -> Any:
     """Give what matches a pattern of Python's own modules without compiling it: there is something for each of these."""
     return BY_HAND[pattern.pattern]
+
+
+_OTHERS = """
+import sys
+sys.path.insert(0, sys.argv[1])
+open(f"{sys.argv[1]}/came_along.py", "w").write("import re\\n")
+open(f"{sys.argv[1]}/asks_more.py", "w").write("import re\\nre.escape('a')\\n")
+open(f"{sys.argv[1]}/like_json.py", "w").write("import re, came_along\\nBLANKS = re.compile('[ab]*')\\n")
+from decklog.cli.late_import import import_without_patterns
+import_without_patterns("like_json")
+import_without_patterns("asks_more")
+assert "asks_more" not in sys.modules
+import re, asks_more, came_along, like_json
+assert came_along.re is asks_more.re is re
+assert like_json.re is not re and like_json.BLANKS.match("abc").end() == 2
+"""
+
+
+def test_only_those_that_are_named_do_without_patterns(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", _OTHERS, str(tmp_path)], env=environment(), check=True)

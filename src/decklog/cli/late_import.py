@@ -113,14 +113,23 @@ def import_without_patterns(*names: str) -> None:
     stand_in: Any = ModuleType("re")
     stand_in.compile = lambda source, flags=0: BY_HAND[source] if source in BY_HAND else _CompiledLater(source, flags)
     stand_in.VERBOSE, stand_in.MULTILINE, stand_in.DOTALL = 64, 8, 16
+    before = set(sys.modules)
     sys.modules["re"] = stand_in
     try:
         for name in names:
             __import__(name)
+    except (AttributeError, ImportError):
+        # Another Python, whose modules ask more of it: they are imported as they are when somebody needs them.
+        for name in sys.modules.keys() - before:
+            del sys.modules[name]
     finally:
         del sys.modules["re"]
         if there is not None:
             sys.modules["re"] = there
+    for name in sys.modules.keys() - before:
+        if name.partition(".")[0] not in names and vars(sys.modules[name]).get("re") is stand_in:
+            # It came along, and may ask anything.
+            vars(sys.modules[name])["re"] = __import__("re")
 
 
 def dedented(text: str) -> str:

@@ -93,7 +93,7 @@ class Verifier:
             return
         plan = [(one, self._parts_of(one)) for one in others]
         # What takes long comes first, so that nobody has to wait for it; the ranges, of which there are many, fill the rest.
-        parts = [part for _, its in reversed(plan) for part in its]
+        parts: list[Callable[[], Any]] = [part for _, its in reversed(plan) for part in its]
         count = len(parts)
         parts += [partial(self._sound_range, *cut) for cut in cuts]
 

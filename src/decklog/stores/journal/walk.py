@@ -111,7 +111,8 @@ def _has_texts(db: "Database", number: int, stream: str, named: "list[Row]") -> 
 
 def joined_up(db: "Database", found: "Iterable[Range | None]", result: Verification) -> bool:
     """Compare the streams' own rows with all ranges that were walked; False where anything is not as it should be."""
-    entries, firsts, backwards = 0, {}, set()
+    entries, backwards = 0, set()
+    firsts: dict[int, str] = {}
     for one in found:
         if one is None:
             return False
