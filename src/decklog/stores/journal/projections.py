@@ -196,7 +196,7 @@ class Image:
         self.record_id = record_id
         self.stream = stream
         self.seq = seq
-        is_known = type(record_id) is str and type(payload) is str and _has_text_key(record_class)
+        is_known = type(record_id) is str and type(payload) is str and _has_text_key(record_class)  # type: ignore[arg-type]
         self.key: Key = record_id if is_known else self._read_key()
 
     @cached_property
@@ -233,7 +233,7 @@ class Image:
         if self.values is None or self.is_removal:
             return False
         try:
-            return itemgetter(*names)(self.values) == row
+            return bool(itemgetter(*names)(self.values) == row)
         except KeyError:
             return False  # a column has another name than it had then
 
