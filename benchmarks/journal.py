@@ -5,13 +5,13 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import apsw
 
 from benchmarks.measure import Row, in_turns, rate, row, write
+from benchmarks.scale import verifying
 from decklog import Decklog
 
 BODY = (
@@ -171,9 +171,7 @@ def main() -> list[Row]:
             rows.append(row("peer: LangGraph SqliteSaver.put", rate(peer), "per s", floor=floor))
         if (steps := dbos(folder)) is not None:
             rows.append(row("peer: DBOS step on SQLite", steps, "per s", floor=floor))
-        begin = time.perf_counter()
-        verified = ours.log.journal.verify()
-        rows.append(row("verify", verified.entries / (time.perf_counter() - begin), "entries/s", target=">= 50000"))
+        rows += verifying(ours.log)
         ours.log.close()
     write("journal", "Appending to the journal", rows)
     return rows

@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 
 import apsw
@@ -29,6 +30,7 @@ KINDS = ("interaction", "reasoning", "tool", "event")
 NOTES = (
     "PostgreSQL as its wheel sets it up: fsync, synchronous_commit and full_page_writes are on.",
     "Words are indexed when someone searches, not by a move.",
+    "By hand, rows are read and inserted as they are, with their indexes: nothing is checked, and no record is made of them.",
     "A move is the copy alone; the proof that follows walks the chains of both ends and rebuilds their rows.",
     "Peak memory is that of the moving process, the proof included; the server's is not counted.",
     "Our backup and SQLite's own call take turns on the same file, each opening it anew; the medians count.",
@@ -114,6 +116,26 @@ def raw_backup(source: Path, copy: Path) -> float:
     return time.perf_counter() - begin
 
 
+def raw_copy(source: Path, copy: Path) -> float:
+    """Copy the entries alone by hand, with their indexes, in batches with a commit each."""
+    begin = time.perf_counter()
+    reading, writing = apsw.Connection(str(source)), apsw.Connection(str(copy))
+    writing.execute("pragma journal_mode = wal; pragma synchronous = full")
+    for (sql,) in reading.execute(
+        "select sql from sqlite_schema where tbl_name = 'entries' and sql is not null and type <> 'trigger'"
+    ):
+        writing.execute(sql)
+    names = [str(row[1]) for row in reading.execute("pragma table_info(entries)")]
+    insert = f"insert into entries ({', '.join(names)}) values ({', '.join('?' * len(names))})"
+    entries = reading.execute(f"select {', '.join(names)} from entries order by pos")
+    while batch := list(islice(entries, 5000)):
+        with writing:
+            writing.executemany(insert, batch)
+    writing.close()
+    reading.close()
+    return time.perf_counter() - begin
+
+
 def our_backup(source: Path, copy: Path) -> float:
     from decklog.transfer.backup import back_up
 
@@ -137,11 +159,12 @@ def moves(folder: Path) -> tuple[list[Row], list[float]]:
             JsonlExport(log, str(folder / name)).run()
     same = subprocess.run(["diff", "-rq", str(folder / "1"), str(folder / "2")], check=False).returncode == 0
     (imported,) = measured(IMPORT, folder / "1", folder / "imported.db")
-    each = f"of {ENTRIES:,} entries"
+    each, raw = f"of {ENTRIES:,} entries", raw_copy(first, folder / "raw-copy.db")
     rows = [
-        row(f"move SQLite to SQLite, {each}", ENTRIES / copied, "per s", target=">= 20000"),
-        row(f"move SQLite to PostgreSQL, {each}", ENTRIES / there, "per s", target=">= 20000"),
-        row(f"move PostgreSQL to SQLite, {each}", ENTRIES / back, "per s", target=">= 20000"),
+        row(f"move SQLite to SQLite, {each}", ENTRIES / copied, "per s", target=">= 40000"),
+        row(f"move SQLite to PostgreSQL, {each}", ENTRIES / there, "per s", target=">= 40000"),
+        row(f"move PostgreSQL to SQLite, {each}", ENTRIES / back, "per s", target=">= 40000"),
+        row("move SQLite to SQLite, beside entries copied by hand", ENTRIES / copied, "per s", floor=ENTRIES / raw),
         row("the same with the proof of both ends, SQLite to SQLite", ENTRIES / (copied + proof), "per s"),
         row("the same with the proof of both ends, SQLite to PostgreSQL", ENTRIES / (there + proof_there), "per s"),
         row("the same with the proof of both ends, PostgreSQL to SQLite", ENTRIES / (back + proof_back), "per s"),
@@ -166,8 +189,8 @@ def large(folder: Path, peaks: list[float]) -> list[Row]:
         back, _, most_back = measured(MOVE, url, folder / "large-copy.db")
     many, beside = f"{MANY:,} entries", f"beside {ENTRIES:,}"
     return [
-        row(f"move SQLite to PostgreSQL, of {many}", MANY / there, "per s", target=">= 20000"),
-        row(f"move PostgreSQL to SQLite, of {many}", MANY / back, "per s", target=">= 20000"),
+        row(f"move SQLite to PostgreSQL, of {many}", MANY / there, "per s", target=">= 40000"),
+        row(f"move PostgreSQL to SQLite, of {many}", MANY / back, "per s", target=">= 40000"),
         row(f"peak memory to PostgreSQL at {many}, {beside}", most_there / 1024, "MiB", floor=peaks[0] / 1024, target="<= 1.3"),
         row(f"peak memory to SQLite at {many}, {beside}", most_back / 1024, "MiB", floor=peaks[1] / 1024, target="<= 1.3"),
         backup,

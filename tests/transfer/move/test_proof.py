@@ -8,7 +8,7 @@ import pytest
 from decklog import Decklog, ManualClock
 from decklog.errors import Damaged
 from decklog.stores.journal.blobs import keep
-from decklog.transfer.move import table_check
+from decklog.transfer.move import child
 from decklog.transfer.move.move import Move
 from tests.db.processes import alone
 from tests.transfer.conftest import Filled, exported
@@ -110,7 +110,7 @@ def test_a_text_that_only_the_source_dropped_is_no_loss(log: Decklog, source: De
 def test_a_second_process_finds_the_same_in_the_tables(
     log: Decklog, source: Decklog, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(table_check, "WORTH_A_PROCESS", 1)
+    monkeypatch.setattr(child, "WORTH_A_PROCESS", 1)
     assert Move(source, log).run().verified == 360
     statements, says = TAMPERED[how]
     tamper(log, statements)

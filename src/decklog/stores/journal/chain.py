@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     Row = tuple[Any, ...]
+    # Of the entry that the next one follows: its hash, its number and its time.
+    Head = tuple[str, int, str]
 
 
 START = ""
@@ -187,14 +189,14 @@ class Followed:
         self.ahead = ahead
 
 
-def follow(name: str, start: int, head: "Row | None", rows: "Iterable[Row]") -> Followed | None:
-    """Walk a stream's rows from after a row of it, or from its beginning, up to its end; None at one that does not follow.
+def follow(name: str, start: int, head: "Head", rows: "Iterable[Row]") -> Followed | None:
+    """Walk a stream's rows from after one of it up to its end; None at one that does not follow, or an error over anything else.
 
     As `flaw` finds them one by one, but written out for what most entries are: calls would be a third of what this takes.
     """
     from hashlib import sha256
 
-    previous, begun, latest = (START, 0, "") if head is None else (head[HASH], head[SEQ], head[AT])
+    previous, begun, latest = head
     expected, behind, goes_back, ahead = begun, start + STREAM_SIZE, False, None
     named: list[Row] = []
     for row in rows:
@@ -246,14 +248,8 @@ class Stretch:
     @classmethod
     def checked(cls, stream: str, previous: str, rows: "list[Row]") -> "Stretch":
         """Walk the rows, and refuse them at the first that does not follow."""
-        last = previous
-        if type(rows[0][SEQ]) is not int:
-            raise flawed(rows[0], "hash")
-        for seq, row in enumerate(rows, rows[0][SEQ]):
-            what = flaw(last, row)
-            if what is not None or row[STREAM] != stream or row[SEQ] != seq:
-                raise flawed(row, what or "hash")
-            last = row[HASH]
+        if not _is_unbroken(stream, previous, rows):
+            _refuse_broken(stream, previous, rows)
         images = {row[SEQ]: image_of(row) for row in rows if row[RECORD_TABLE] is not None}
         return cls(stream, previous, rows, images)
 
@@ -261,6 +257,27 @@ class Stretch:
     def size(self) -> int:
         """Estimate the characters of its entries."""
         return size_of(self.rows)
+
+
+def _is_unbroken(stream: str, previous: str, rows: "list[Row]") -> bool:
+    """Say whether rows follow from a hash; False also where that takes a closer look."""
+    pos, seq = rows[0][0], rows[0][SEQ]
+    try:
+        walked = follow(stream, pos - seq, (previous, seq - 1, ""), rows)
+    except (TypeError, AttributeError):
+        return False  # a damaged page gives rows of anything
+    return walked is not None and walked.count == len(rows)
+
+
+def _refuse_broken(stream: str, previous: str, rows: "list[Row]") -> None:
+    """Refuse the first row that does not follow."""
+    if type(rows[0][SEQ]) is not int:
+        raise flawed(rows[0], "hash")
+    for seq, row in enumerate(rows, rows[0][SEQ]):
+        what = flaw(previous, row)
+        if what is not None or row[STREAM] != stream or row[SEQ] != seq:
+            raise flawed(row, what or "hash")
+        previous = row[HASH]
 
 
 def image_of(row: "Row") -> "dict[str, Any]":

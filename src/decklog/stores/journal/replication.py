@@ -87,7 +87,8 @@ class Replication:
             else:
                 known[row[0]] = row
         self._compare(known)
-        self._write_rows(fresh, {row[0]: image_of(row) for row in fresh if row[RECORD_TABLE] is not None})
+        images = {row[0]: image_of(row) for row in fresh if row[RECORD_TABLE] is not None}
+        self._write_rows(fresh, images, [row[STREAM] for row in fresh])
         return len(fresh)
 
     def take(self, stretches: "list[Stretch]") -> int:
@@ -102,7 +103,7 @@ class Replication:
             start = rows[0][0] - rows[0][SEQ]
             images.update((start + seq, image) for seq, image in stretch.images.items())
             fresh += rows
-        self._write_rows(fresh, images)
+        self._write_rows(fresh, images, [stretch.stream for stretch in stretches])
         return len(fresh)
 
     def _joined(self, stretch: "Stretch") -> "list[Row]":
@@ -124,11 +125,11 @@ class Replication:
         self._db.memo["head", stream] = (rows[-1][0], rows[-1][HASH], rows[-1][AT])
         return rows
 
-    def _write_rows(self, rows: "list[Row]", images: "dict[int, Any]") -> None:
-        """Insert rows and, by their positions, what records became; and let those know who wait for them."""
+    def _write_rows(self, rows: "list[Row]", images: "dict[int, Any]", streams: list[str]) -> None:
+        """Insert rows and, by their positions, what records became; and let those know who wait for their streams."""
         self._db.insert("entries", COLUMNS, rows)
         self._project([row for row in rows if row[RECORD_TABLE] is not None], images)
-        for stream in dict.fromkeys(row[STREAM] for row in rows):
+        for stream in dict.fromkeys(streams):
             self._db.announce(stream)
         # What stores remember of their tables may be old now; the heads are what was just written.
         for key in [key for key in self._db.memo if key[0] != "head"]:

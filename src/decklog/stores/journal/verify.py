@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.db.base import Database
+    from decklog.db.side_by_side import Part
     from decklog.records import Record
     from decklog.stores.journal.findings import Sound
     from decklog.stores.journal.walk import Range
@@ -93,7 +94,7 @@ class Verifier:
             return
         plan = [(one, self._parts_of(one)) for one in others]
         # What takes long comes first, so that nobody has to wait for it; the ranges, of which there are many, fill the rest.
-        parts: list[Callable[[], Any]] = [part for _, its in reversed(plan) for part in its]
+        parts: list[Part] = [part for _, its in reversed(plan) for part in its]
         count = len(parts)
         parts += [partial(self._sound_range, *cut) for cut in cuts]
 

@@ -53,6 +53,8 @@ select s.no, (select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and
   from streams s
  order by s.no
 """
+# What the first entry of a stream follows from.
+_NOTHING = chain.START, 0, ""
 # A smaller range would take longer to hand out than it is worth.
 _LEAST_ENTRIES = 5_000
 
@@ -88,11 +90,13 @@ def sound(db: "Database", start: int, last: int) -> "Range | None":
 def _walked(db: "Database", streams: "dict[int, str]", before: "Row | None", rows: "Iterator[Row]") -> "Range | None":
     """Walk rows, the first of which goes on from the one before it where both are of one stream."""
     entries, firsts, backwards = 0, {}, []
-    number, head = (before[0] // STREAM_SIZE, before) if before is not None else (None, None)
+    number, head = None, _NOTHING
+    if before is not None:
+        number, head = before[0] // STREAM_SIZE, (before[HASH], before[SEQ], before[AT])
     row = next(rows, None)
     while row is not None:
         if row[0] // STREAM_SIZE != number:
-            number, head = row[0] // STREAM_SIZE, None
+            number, head = row[0] // STREAM_SIZE, _NOTHING
             firsts[number] = row[AT]
         walked = follow(streams[number], number * STREAM_SIZE, head, joined((row,), rows))
         if walked is None or (walked.named and not _has_texts(db, number, streams[number], walked.named)):
@@ -111,8 +115,7 @@ def _has_texts(db: "Database", number: int, stream: str, named: "list[Row]") -> 
 
 def joined_up(db: "Database", found: "Iterable[Range | None]", result: Verification) -> bool:
     """Compare the streams' own rows with all ranges that were walked; False where anything is not as it should be."""
-    entries, backwards = 0, set()
-    firsts: dict[int, str] = {}
+    entries, firsts, backwards = 0, dict[int, str](), set[int]()
     for one in found:
         if one is None:
             return False

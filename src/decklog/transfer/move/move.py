@@ -8,11 +8,12 @@ from dataclasses import asdict, field
 from decklog.dataclass import dataclass
 from decklog.errors import Conflict, Invalid
 from decklog.stores.journal import chain
-from decklog.stores.journal.chain import HASH, SEQ, Stretch
+from decklog.stores.journal.chain import HASH, SEQ
 from decklog.stores.journal.replication import Replication
 from decklog.transfer.move.proof import Proof
+from decklog.transfer.move.read_ahead import read_ahead
 from decklog.transfer.progress import Progress, silent
-from decklog.transfer.reading import MOST_CHARACTERS, MOST_ENTRIES, digest_batches_of, rows_of
+from decklog.transfer.reading import MOST_CHARACTERS, MOST_ENTRIES, digest_batches_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.app import Decklog
+    from decklog.stores.journal.chain import Stretch
 
     Head = dict[str, Any]
 
@@ -103,12 +105,13 @@ class Move:
 
     def _copy(self, heads: "list[Head]") -> None:
         here = {head["stream"]: head for head in self._target.journal.heads()}
-        lacking = [(head, *self._start(head, here.get(head["stream"]))) for head in heads]
-        already, whole = sum(start for _, start, _ in lacking), sum(head["seq"] for head in heads)
+        lacking = [(head["stream"], *self._start(head, here.get(head["stream"])), int(head["seq"])) for head in heads]
+        already, whole = sum(start for _, start, _, _ in lacking), sum(head["seq"] for head in heads)
         self._done.already = self._done.already or already
-        for new in self._taken(_even(self._stretches(lacking))):
-            self._done.entries += new
-            self._progress("moving entries", self._done.already + self._done.entries, whole)
+        with read_ahead(self._source, lacking) as stretches:
+            for new in self._taken(_even(stretches)):
+                self._done.entries += new
+                self._progress("moving entries", self._done.already + self._done.entries, whole)
 
     def _taken(self, batches: "Iterator[list[Stretch]]") -> "Iterator[int]":
         """Have each batch written while the next one is read and checked; say how many entries came with it.
@@ -123,12 +126,6 @@ class Move:
                 pending = writing.submit(copy_context().run, Replication.of(self._target).take, batch)
             if pending is not None:
                 yield pending.result()
-
-    def _stretches(self, lacking: "list[tuple[Head, int, str]]") -> "Iterator[Stretch]":
-        for head, after, previous in lacking:
-            for rows in rows_of(self._source, head["stream"], after=after, until=head["seq"]):
-                yield Stretch.checked(head["stream"], previous, rows)
-                previous = rows[-1][HASH]
 
     def _start(self, head: "Head", here: "Head | None") -> tuple[int, str]:
         """Say after which entry to go on, and its hash; where the two meet they must have the same entry."""

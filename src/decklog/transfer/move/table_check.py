@@ -4,50 +4,35 @@ Both take about as long, and one Python process uses one core.
 """
 
 import json
-import os
-import subprocess
 import sys
 from contextlib import contextmanager
 
 from decklog.errors import Damaged
 from decklog.stores.journal.verify import Problem, Verification, Verifier
+from decklog.transfer.move import child as processes
+from decklog.transfer.move.child import child
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Callable, Iterator
 
     from decklog.app import Decklog
-
-# Below this many entries another process takes longer to start than it saves.
-WORTH_A_PROCESS = 50_000
 
 
 @contextmanager
 def table_check(log: "Decklog", entries: int) -> "Iterator[Callable[[], Verification]]":
     """Begin to compare the tables of a log with so many entries; what is given waits for the result."""
-    if entries < WORTH_A_PROCESS:
+    if entries < processes.WORTH_A_PROCESS:
         yield lambda: Verifier(log.db, log.record_classes()).run_tables()
         return
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    child = subprocess.Popen(
-        [sys.executable, "-m", __name__], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    try:
-        # Not an argument: everyone on the machine can read those, and a server's address may hold a password.
-        assert child.stdin is not None
-        child.stdin.write(json.dumps(log.db.target).encode())
-        child.stdin.close()
-        child.stdin = None
-        yield lambda: _result_of(child)
-    finally:
-        if child.poll() is None:
-            child.kill()
-        child.communicate()
+    with child(__name__, log.db.target) as checking:
+        yield lambda: _result_of(checking)
 
 
-def _result_of(child: "subprocess.Popen[bytes]") -> Verification:
-    said, trouble = child.communicate()
-    if child.returncode != 0:
+def _result_of(checking: "subprocess.Popen[bytes]") -> Verification:
+    said, trouble = checking.communicate()
+    if checking.returncode != 0:
         last = trouble.decode(errors="replace").strip().rpartition("\n")[2]
         raise Damaged(f"the tables of the target could not be compared with its entries: {last}", hint="The source is as it was.")
     found = json.loads(said)
