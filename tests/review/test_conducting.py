@@ -70,7 +70,8 @@ def test_what_the_gate_lets_through_lands_and_its_patch_is_reviewed_once(work: W
     assert landed_titles(site) == ["Piece triple"]
     assert work.asked == ["review.6"]
     (review,) = work.log.reviews.find(site.run_id)
-    assert (review.verdict, review.task_id, review.confidence) == ("pass", f"{site.run_id}.triple.c1", 92)
+    # The piece changes code that tests name and brings no test: three less than the score of 92.
+    assert (review.verdict, review.task_id, review.confidence) == ("pass", f"{site.run_id}.triple.c1", 89)
     assert [str(charge.call_site) for charge in work.log.ledger.find(site.run_id)].count("review.6") == 1
 
 

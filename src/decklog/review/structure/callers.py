@@ -84,6 +84,8 @@ def _shape(one: Declared) -> object:
         one.is_async,
         returned(one),
         _keys(one),
+        [p.name for p in one.parameters],
+        one.returns,
     )
 
 
@@ -156,9 +158,31 @@ def _broken(one: _Changed, call: Called) -> str:
         return f"gives {after} values instead of {before}"
     if lost := call.keys & frozenset(_keys(old)) - frozenset(_keys(new)):
         return f"takes no {', '.join(sorted(lost))} any more"
+    if _is_turned(old, new, call):
+        return "takes its parameters in another order"
+    if _wrapped(new) and not _wrapped(old) and not call.is_opened:
+        return f"gives {new.returns} instead of {old.returns or 'what it holds'}"
     if new.is_async and not old.is_async and not call.is_awaited:
         return "has to be waited for"
     return ""
+
+
+def _is_turned(old: Declared, new: Declared, call: Called) -> bool:
+    """Say whether what is given in its place would now be taken for something else."""
+    before, after = ([one.name for one in some.parameters if one.by != "name"] for some in (old, new))
+    placed = call.placed
+    return (
+        before != after
+        and sorted(before) == sorted(after)
+        and placed > 1
+        and before[:placed] != after[:placed]
+        and not call.is_open
+    )
+
+
+def _wrapped(one: Declared) -> bool:
+    """Say whether what comes back has to be opened before it is of use."""
+    return re.match(r"(?:\w+::)*(?:Result|Option|Optional|Promise|Future|Maybe)\b\s*<", one.returns) is not None
 
 
 def returned(one: Declared) -> int | None:

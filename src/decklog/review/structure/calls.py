@@ -24,6 +24,7 @@ class Called:
     takes: int | None = None
     is_awaited: bool = False
     keys: frozenset[str] = frozenset()
+    is_opened: bool = True
 
     def fits(self, one: Declared) -> bool:
         """Say whether a function takes what is given here."""
@@ -100,6 +101,7 @@ def _of_text(text: str, name: str, suffix: str) -> Iterator[Called]:
             is_awaited=re.search(r"\b(?:await|return|yield)\b|=>\s*$|[(,\[]\s*$", bare[start : match.start()]) is not None
             or re.match(r"\s*\.(?:then|catch|finally)\b", bare[closing(bare, opened) + 1 :]) is not None,
             keys=_keys(given),
+            is_opened=_is_opened(bare[start : match.start()], bare[closing(bare, opened) + 1 :][:12]),
         )
 
 
@@ -108,6 +110,16 @@ def _keys(given: list[str]) -> frozenset[str]:
     if len(given) != 1 or not given[0].startswith("{") or "..." in given[0]:
         return frozenset()
     return frozenset(re.split(r"[:(]", part)[0].strip(" \"'") for part in split(given[0][1:-1]))
+
+
+def _is_opened(before: str, after: str) -> bool:
+    """Say whether somebody looks into what comes back, hands it on, or leaves it."""
+    is_looked_into = re.match(r"\s*(?:\?|\.|!)", after) is not None
+    return (
+        is_looked_into
+        or re.search(r"\b(?:match|if let|while let|await|return|Ok|Some|Err)\b|=>\s*$|[(,\[{]\s*$", before) is not None
+        or "=" not in before
+    )
 
 
 def _left(before: str) -> int | None:

@@ -5,12 +5,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from decklog.review.rules.languages import suffix_of
 from decklog.review.rules.source import Source
+from decklog.review.structure.claimed_names import NAMED
 from decklog.review.structure.signatures import declared
 from decklog.review.structure.tokens import is_code, is_run, meaning, parts
 from decklog.review.structure.told import Trouble
-from decklog.review.structure.tree import PROSE, Tree
+from decklog.review.structure.tree import Tree
 
 _REMEDY = "Say what the change does, or have it do what it says."
 _NOT_YET = (
@@ -54,7 +54,8 @@ _DOCUMENTS = (
     ),
 )
 _NO_CHANGE = (
-    r"\bno (?:functional|behaviou?r\w*|semantic|code|logic)\s*(?:change|difference)s?"
+    r"\bno changes? (?:in|of|to) (?:the )?(?:results?|behaviou?r|outputs?|semantics)|\bsame (?:results?|output)\b"
+    r"|\bno (?:functional|behaviou?r\w*|semantic|code|logic)\s*(?:change|difference)s?"
     r"|\bbehaviou?r\s+(?:is |stays |remains |was )?(?:the same|unchanged|identical"
     r"|as before)|\bwithout (?:any )?(?:functional|behaviou?r\w*) changes?|\bnon-functional\b"
     r"|\bpure(?:ly)? (?:a )?refactor\w*|\bdoes (?:exactly )?the same\b"
@@ -85,6 +86,11 @@ _IMPORTS = (
     r"|unused\s+)?imports?\b(?!.*\b(?:and|also)\b)"
 )
 _LOGS = r"^(?:log(?!:)|add (?:more |some )?log(?:s|ging)?|improve (?:the )?logging)\b(?!.*\b(?:and|instead|level|when|if)\b)"
+_LINT = (
+    r"^(?:fix|silence|address|resolve)\w*\s+(?:the\s+|some\s+|all\s+)?(?:\w+\s+)?"
+    r"(?:lint\w*|warnings?|style (?:issues|errors)|flake8|eslint|clippy|pylint|ruff)\b"
+)
+_MOVE = r"^mov(?:e|es|ed|ing)\b(?!.*\b(?:and|also)\b)"
 _ONLY_TESTS = (
     r"^tests?(?:\([^)]*\))?:|^(?:only )?(?:adds?|write|extend|improve)\s+(?:only\s+)?(?:a "
     r"|an |some |more |the |missing |unit |regression |new )*tests?\b(?!.*\b(?:and"
@@ -98,7 +104,7 @@ def claims(tree: Tree) -> Iterator[Trouble]:
     if not message or re.match(r"(?i)merge |revert ", message):
         return
     title = message.partition("\n")[0]
-    for look in (_tests, _documents, _sameness, _renaming, _places, _named, _numbers, _bumped):
+    for look in (_tests, _documents, _sameness, _renaming, *NAMED):
         for text in look(tree, title):
             yield Trouble("claim", text, None, None, _REMEDY)
 
@@ -140,13 +146,15 @@ def _sameness(tree: Tree, title: str) -> Iterator[str]:
         (
             _LOGS,
             "a log",
-            lambda one: (
-                one.is_python
-                and not one.is_test
-                and _means(one, imports=True, logs=True) != _means(one, old=True, imports=True, logs=True)
-            ),
+            lambda one: not one.is_test and is_code(one.path) and _other_values([one]),
         ),
         (_ONLY_TESTS, "tests", lambda one: not one.is_test and is_code(one.path) and _means(one) != _means(one, old=True)),
+        (_LINT, "a linter", lambda one: not one.is_test and is_code(one.path) and _other_values([one])),
+        (
+            _MOVE,
+            "a move",
+            lambda one: not one.is_test and _other_values([one for one in tree.sources if is_code(one.path) and not one.is_test]),
+        ),
         (_NO_CHANGE, "no change of what it does", lambda one: not one.is_test and _does_less(one, tree)),
     )
     for form, name, look in looks:
@@ -154,7 +162,9 @@ def _sameness(tree: Tree, title: str) -> Iterator[str]:
         found = re.search(f"(?im){form}", text)
         if found is None or (form is _FORMAT and "_format" in text):
             continue
-        bad = next((one for one in tree.sources if is_run(one.path) and one.before and one.text and look(one)), None)
+        bad = next(
+            (one for one in tree.sources if is_run(one.path) and ((one.before and one.text) or form is _MOVE) and look(one)), None
+        )
         if bad is not None:
             yield f"the message speaks of {name} ({found[0].strip()!r}), and {bad.path} does something else"
             return
@@ -182,6 +192,7 @@ def _is_more_than_a_typo(one: Source) -> bool:
     return False
 
 
+_COMPARED = ("<", ">", "<=", ">=", "==", "!=", "===", "!==", "not")
 _GUARDS = re.compile(
     r"\b(?:raise|throw|panic!?|assert|validate\w*|check\w*|verify\w*|escape\w*|sanitize\w*|quote|lock|acquire|timeout|limit)\b"
 )
@@ -234,23 +245,34 @@ def _does_less(one: Source, tree: Tree) -> bool:
         Counter(token for other in code for token in parts(other.before if first else other.text, other.path))
         for first in (True, False)
     )
-    lost, more = old - new, new - old
+    lost = old - new
     if any(_GUARDS.fullmatch(token) for token in lost):
         return True
-    numbers = [
-        Counter({token: count for token, count in found.items() if token[0].isdigit() and token not in ("0", "1")})
-        for found in (lost, more)
-    ]
-    compared = [
-        Counter(
-            {token: count for token, count in found.items() if token in ("<", ">", "<=", ">=", "==", "!=", "===", "!==", "not")}
-        )
-        for found in (lost, more)
-    ]
-    if (numbers[0] and numbers[1]) or (compared[0] and compared[1]):
+    if _other_values(code):
         return True
     called = {match for other in code for match in re.findall(r"\b([A-Za-z_]\w*)\(", other.before)}
     return any(token in called and token not in new and token not in _COMMON and not _is_declared(token, code) for token in lost)
+
+
+def _other_values(code: list[Source]) -> bool:
+    """Say whether numbers, comparisons or sums are others in all of these files together."""
+    old, new = ([_kind(token) for one in code for token in parts(text(one), one.path)] for text in (_before, _after))
+    lost, more = Counter(old) - Counter(new), Counter(new) - Counter(old)
+    return bool({kind for kind, _ in lost if kind} & {kind for kind, _ in more if kind})
+
+
+def _before(one: Source) -> str:
+    return one.before
+
+
+def _after(one: Source) -> str:
+    return one.text
+
+
+def _kind(token: str) -> tuple[str, str]:
+    if token[0].isdigit() and token not in ("0", "1"):
+        return "number", token
+    return ("comparison" if token in _COMPARED else "sum" if token in "+-*/%" else ""), token
 
 
 def _is_declared(name: str, code: list[Source]) -> bool:
@@ -286,163 +308,3 @@ def _renaming(tree: Tree, title: str) -> Iterator[str]:
         if digits[0] and digits[1] and old not in "".join(digits[0]):
             yield f"the message says that {old} is called {new}, and {one.path} has other values too"
             return
-
-
-# Places, names and numbers that the message says
-
-
-def _places(tree: Tree, title: str) -> Iterator[str]:
-    for found in re.finditer(
-        (
-            r"(?i)\b(?P<how>in|of|to|from|update|fix|mend|change|edit|rewrite|for)\s+(?:the\s+)?[`'\"]?(?P<path>[\w./-]*\w\.(?:py"
-            r"|js|jsx|ts|tsx|go|rs|java|kt|rb|php|c|cpp|h|cs|sh|sql|yml|yaml|toml|json"
-            r"|md|rst|css|html|swift|scala))\b"
-        ),
-        title,
-    ):
-        path = found["path"]
-        known = [one for one in tree.files if one == path or one.endswith("/" + path)]
-        changed = {one.path for one in tree.change.paths}
-        if found["how"].lower() == "from" or not known or path in tree.added_text or path in tree.gone_text:
-            continue
-        if not any(one in changed for one in known):
-            yield f"the message speaks of {path}, which the change does not touch"
-
-
-_NAME = r"[`'\"]?(?P<name>--[a-z][\w-]+|[A-Za-z_]\w*(?:\.\w+)*(?:\(\))?)[`'\"]?"
-
-
-def _looks_like_code(name: str, quoted: bool) -> bool:
-    return (
-        quoted
-        or "_" in name.strip("_")
-        or name.startswith("--")
-        or re.search(r"[a-z][A-Z]", name) is not None
-        or name.endswith("()")
-        or re.search(r"\w\.\w", name) is not None
-    )
-
-
-def _named(tree: Tree, title: str) -> Iterator[str]:
-    found = re.match(
-        rf"(?i)(?:\w+(?:\([^)]*\))?:\s*)?(?P<verb>add|introduce|implement|remove|delete|drop)\w*\s+(?:the\s+|a\s+|an\s+)?(?:(?:function|method|class|option|flag|setting|command|field|parameter|helper)\s+)?{_NAME}",
-        title,
-    )
-    if found is None:
-        return
-    start = found.start("name")
-    name, is_quoted = found["name"].removesuffix("()"), title[start - 1 : start] in ("`", "'", '"')
-    if not _looks_like_code(found["name"], is_quoted):
-        return
-    last = name.rpartition(".")[2] if not name.startswith("--") else name.removeprefix("--")
-    word = re.compile(
-        rf"(?i)(?<![A-Za-z0-9]){re.escape(last)}(?![A-Za-z0-9])" if not name.startswith("--") else rf"(?i)\b{re.escape(last)}\b"
-    )
-    paths = " ".join(one.path for one in tree.change.paths)
-    loosely = re.sub(r"[-_]", "", last).lower()
-    is_adding = found["verb"].lower() in ("add", "introduce", "implement")
-    text = tree.added_text if is_adding else tree.gone_text
-    if not word.search(text) and not word.search(paths) and loosely not in re.sub(r"[-_]", "", text).lower():
-        yield f"the message says {found[0]!r}, and no {'new' if is_adding else 'old'} line has {last}"
-    elif not is_adding and _is_kept(tree, last):
-        yield f"the message says {found[0]!r}, and {last} is still there"
-
-
-def _is_kept(tree: Tree, name: str) -> bool:
-    """Say whether every file of the change that declared a name still does."""
-    before = [one for one in tree.sources if any(found.name == name for found in declared(one.before, one.suffix))]
-    return bool(before) and all(any(found.name == name for found in declared(one.text, one.suffix)) for one in before)
-
-
-_UNITS = r"(?:\s*(?:%|percent|ms|s|seconds?|minutes?|hours?|days?|[kmg]i?b|bytes?|rows?|times))?"
-
-
-def _numbers(tree: Tree, title: str) -> Iterator[str]:
-    """Find numbers that the first line says something is set to, and that no new line has."""
-    for found in re.finditer(
-        r"(?i)\b(?:to|port|python|node(?:\.js)?|ruby|java|go|php|version|at most|every|after|limit of|of)\s+(?:version\s+|v)?"
-        rf"(?P<number>\d+(?:\.\d+)*)\b(?!\s*(?:of|files?|places?|tests?|callers?|functions?|modules?)\b){_UNITS}",
-        title,
-    ):
-        number = found["number"]
-        if (len(number) == 1 and "." not in number) or re.search(rf"#\s*{number}|\b[A-Z]+-{number}", title):
-            continue
-        plain = re.sub(r"(?<=\d)[_,](?=\d)", "", tree.added_text + "\n" + "\n".join(one.path for one in tree.change.paths))
-        digits = number.replace(".", r"[._]?") if "." in number else number
-        has = re.search(rf"(?<![\d.]){digits}(?!\d)", plain) or (
-            found["number"].isdigit() and re.search(rf"(?<!\d){number}0{{3,}}\b", plain)
-        )
-        is_product = number.isdigit() and any(
-            int(number) and int(one) % int(number) == 0 and int(one) // int(number) in (60, 3600, 1000, 1024, 100, 24)
-            for one in re.findall(r"(?<![\d.])\d{2,9}(?![\d.])", plain)
-        )
-        if (
-            not has
-            and not is_product
-            and tree.change.added
-            and not all(suffix_of(one.path) in PROSE for one in tree.change.paths)
-        ):
-            yield f"the message says {found[0].strip()!r}, and no new line has {number}"
-            return
-
-
-def _bumped(tree: Tree, title: str) -> Iterator[str]:
-    """Find a dependency that the message says is another one now, and that is not."""
-    found = re.match(
-        r"(?i)(?:\w+(?:\([^)]*\))?:\s*)?(?:(?:bump|upgrade|update)\s+)?(?:the\s+)?[`'\"]?(?P<name>@?[a-z][\w./@-]*)[`'\"]?(?:\s+(?:from\s+v?[\d.]+\s+)?(?:to\s+)?v?(?P<version>\d+\.\d+(?:\.\d+)*))?\s*$",
-        title,
-    )
-    if (
-        found is None
-        or not any(_is_manifest(one.path) for one in tree.change.paths)
-        or (found["version"] is None and not re.search(r"(?i)\b(?:bump|upgrade)\b", title))
-    ):
-        return
-    name = found["name"].rpartition("/")[2].lower()
-    if name in (
-        "version",
-        "versions",
-        "release",
-        "dependencies",
-        "deps",
-        "requirements",
-        "python",
-        "node",
-        "chart",
-        "lock",
-        "lockfile",
-    ):
-        return
-    changed = [line.text for one in tree.sources for line in one.lines]
-    gone = {line.text.strip() for one in tree.sources for line in one.lines if line.sign == "-"}
-    rows = [row for row in changed if name in row.lower() and not (found["version"] and row.strip() in gone)]
-    pairs = _moved(tree, name)
-    if not any(name in row.lower() for row in changed) or (pairs is False):
-        yield f"the message says {title!r}, and {name} is what it was"
-    elif found["version"] and rows and not any(found["version"] in row for row in changed):
-        yield f"the message says {found['version']}, and no new line does"
-
-
-def _is_manifest(path: str) -> bool:
-    name = path.rpartition("/")[2]
-    return name in (
-        "package.json",
-        "pyproject.toml",
-        "Cargo.toml",
-        "go.mod",
-        "Gemfile",
-        "pom.xml",
-        "setup.py",
-        "setup.cfg",
-        "composer.json",
-        "build.gradle",
-        "build.gradle.kts",
-    ) or name.startswith("requirements")
-
-
-def _moved(tree: Tree, name: str) -> bool | None:
-    """Say whether what is said after a name differs before and after; None where the name is on no line of both."""
-    form = re.compile(rf"(?i)[\"']?(?<![\w-]){re.escape(name)}(?![\w-])[\"']?\s*(?:[=<>~!^:@ ]+)\s*[\"'v]?(?P<to>[\w.^~<>=*-]+)")
-    found = [(form.search(one.before), form.search(one.text)) for one in tree.sources if _is_manifest(one.path)]
-    both = [(old["to"], new["to"]) for old, new in found if old is not None and new is not None]
-    return any(old != new for old, new in both) if both else None

@@ -14,7 +14,7 @@ from decklog.review.structure.removed_names import removed_names
 from decklog.review.structure.stale_comments import stale_comments
 from decklog.review.structure.stale_documents import stale_documents
 from decklog.review.structure.told import Trouble
-from decklog.review.structure.tree import Tree
+from decklog.review.structure.tree import Tree, tree_of
 from decklog.review.structure.untested import fitted, untested
 from decklog.review.structure.versions import versions
 
@@ -38,7 +38,7 @@ _MOST_OF_A_KIND = 10
 
 def structure(change: Change, settings: ReviewSettings) -> list[Finding]:
     """Tell what a change leaves behind in files that it touches and in those that it does not."""
-    tree = Tree(change, settings.tests)
+    tree = tree_of(change, tuple(settings.tests))
     needed = Severity.SIGNIFICANT if settings.rules.needs_tests else Severity.MINOR
     return [
         _finding(one, needed if one.kind == "untested" else Severity.MINOR) for look in _OF_STRUCTURE for one in _some(look(tree))
@@ -47,12 +47,12 @@ def structure(change: Change, settings: ReviewSettings) -> list[Finding]:
 
 def of_message(change: Change, tests: Sequence[str]) -> list[Finding]:
     """Tell what the message of a change claims and the change does not do."""
-    return [_finding(one, Severity.MINOR) for one in _some(claims(Tree(change, tests)))]
+    return [_finding(one, Severity.MINOR) for one in _some(claims(tree_of(change, tuple(tests))))]
 
 
 def of_paths(change: Change, tests: Sequence[str]) -> list[Finding]:
     """Tell which names that callers give lead to files unseen."""
-    return [_finding(one, Severity.MINOR) for one in _some(named_paths(Tree(change, tests)))]
+    return [_finding(one, Severity.MINOR) for one in _some(named_paths(tree_of(change, tuple(tests))))]
 
 
 def _some(found: Iterator[Trouble]) -> Iterator[Trouble]:

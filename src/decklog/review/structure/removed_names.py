@@ -11,7 +11,7 @@ from decklog.dataclass import dataclass
 from decklog.review.rules.blanking import blanked
 from decklog.review.rules.languages import suffix_of
 from decklog.review.rules.python_source import parsed
-from decklog.review.rules.rule import JVM, SCRIPTS, SHELLS, C
+from decklog.review.rules.rule import JVM, SCRIPTS, SETTINGS, SHELLS, C
 from decklog.review.rules.source import Source
 from decklog.review.structure.callers import family_of
 from decklog.review.structure.imports import imports
@@ -28,6 +28,8 @@ _VALUES = re.compile(
 _SHELL = re.compile(r"(?m)^[ \t]*(?:function\s+)?(?P<name>[\w-]+)\s*\(\)\s*\{")
 _TARGET = re.compile(r"(?m)^(?P<name>[A-Za-z][\w.-]*)\s*:(?!=)")
 _CODE = (*SCRIPTS, *JVM, *C, ".go", ".rs", ".php", ".rb", ".cs", ".swift", ".dart")
+_CLASS = re.compile(r"\.([A-Za-z][\w-]+)(?=[^{}]*\{)")
+_SETTING = re.compile(r"(?m)^\s*[\"']?([A-Za-z][\w-]{2,})[\"']?\s*[:=]")
 _MOST = 60
 _COMMON = {name for kind in (str, list, dict, set, bytes, Path, re.Pattern, re.Match) for name in dir(kind)} | {
     "close",
@@ -52,7 +54,7 @@ def removed_names(tree: Tree) -> Iterator[Trouble]:
     gone = [one for source in tree.sources if not source.is_test for one in _gone(source)][:_MOST]
     texts = tree.naming({one.name for one in gone})
     seen: set[tuple[str, str]] = set()
-    for found in (*_of_code(tree, gone, texts), *_of_python(tree), *_of_targets(tree), *_of_files(tree)):
+    for found in (*_of_code(tree, gone, texts), *_of_python(tree), *_of_targets(tree), *_of_settings(tree), *_of_files(tree)):
         if (found.file or "", found.text) not in seen:
             seen.add((found.file or "", found.text))
             yield found
@@ -141,6 +143,8 @@ def _line_of_use(tree: Tree, one: _Gone, path: str, text: str) -> int | None:
         if suffix == ".go" and not is_near
         else rf"(?<![\w.$>]){name}\s*[(<;,)\s{{]|(?:::|\\){name}\b|\buse\s[^;]*\b{name}\b"
     )
+    if suffix == ".rb":
+        form = rf"(?:\.|(?<![\w.:@]))(?<!def ){name}(?![\w?!=:])"
     if suffix == ".go" and not is_near and not package:
         form = rf"\b\w+\.{name}\b"
     used = re.search(form, bare)
@@ -252,23 +256,24 @@ def _unbound(source: Source, lost: set[str]) -> Iterator[Trouble]:
 
 
 def _of_methods(tree: Tree) -> Iterator[Trouble]:
-    """Find calls of methods that a class of its own, which inherits nothing, had and has no more."""
-    gone = {}
+    """Find uses of what a class had and has no more."""
+    gone: dict[str, tuple[str, str, bool]] = {}
     for source in tree.sources:
         if source.is_python and not source.is_test and source.old_tree is not None and source.tree is not None:
             now = {node.name: node for node in source.tree.body if isinstance(node, ast.ClassDef)}
             for node in source.old_tree.body:
-                if isinstance(node, ast.ClassDef) and node.name in now and not node.bases:
+                if isinstance(node, ast.ClassDef) and node.name in now:
                     for name in _methods(node) - _methods(now[node.name]):
-                        gone[name] = (node.name, source.path)
+                        gone[name] = (node.name, source.path, not node.bases)
     texts = {path: text for path, text in tree.naming(gone).items() if suffix_of(path) == ".py"} if gone else {}
     still = {one.name for text in texts.values() for one in declared(text, ".py")}
     for path, text in texts.items():
         parsed_text = parsed(text.encode(errors="replace"))
         for used in ast.walk(parsed_text) if parsed_text is not None else ():
             if isinstance(used, ast.Attribute) and used.attr in gone and used.attr not in still:
-                owner, home = gone[used.attr]
-                if path == home or re.search(rf"\b{owner}\b", text):
+                owner, home, is_alone = gone[used.attr]
+                # Of a class that inherits, only what is asked of the class itself is surely meant.
+                if ast.unparse(used.value) == owner or (is_alone and (path == home or re.search(rf"\b{owner}\b", text))):
                     yield _used(f"{owner}.{used.attr}", path, used.lineno)
 
 
@@ -296,6 +301,19 @@ def _of_targets(tree: Tree) -> Iterator[Trouble]:
         elif name == "package.json":
             lost = _scripts(source.before) - _scripts(source.text)
             yield from _called(tree, lost, r"\b(?:npm|pnpm|yarn|bun)\s+(?:run(?:-script)?\s+)?{}(?![\w:.-])")
+
+
+def _of_settings(tree: Tree) -> Iterator[Trouble]:
+    """Find keys of settings, and classes of style sheets, that are gone and that code still asks for."""
+    for source in tree.sources:
+        if source.suffix in (".css", ".scss", ".less"):
+            lost = set(_CLASS.findall(source.before)) - set(_CLASS.findall(source.text))
+            yield from _called(tree, lost, r"class(?:Name)?\s*=\s*[\"'{][^\"'}\n]*(?<![\w-]){}(?![\w-])")
+        elif source.suffix in SETTINGS and not source.is_test and source.name != "package.json":
+            lost = set(_SETTING.findall(source.before)) - set(_SETTING.findall(source.text))
+            for found in _called(tree, lost, r"(?:\[|get\(|environ\W+|env\W+|\.)[\"']?(?<!\w){}(?!\w)"):
+                if source.name in tree.text(found.file or "") and suffix_of(found.file or "") in (".py", *_CODE):
+                    yield found
 
 
 def _scripts(text: str) -> set[str]:

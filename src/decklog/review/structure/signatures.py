@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from decklog.dataclass import dataclass
 from decklog.review.rules.blanking import blanked
@@ -37,6 +38,7 @@ class Declared:
     results: int | None = None
     is_async: bool = False
     is_typed: bool = False
+    returns: str = ""
 
     @property
     def least(self) -> int:
@@ -153,7 +155,7 @@ _FORMS: dict[tuple[str, ...], str] = {
         + r"\("
         + (
             r"|^[ \t]+(?:(?:public|private|protected|static|async|readonly|override|get"
-            r"|set)\s+)*(?P<method>(?!(?:if|for|while|switch|catch|return|function|constructor"
+            r"|set)\s+)*(?P<method>(?!(?:if|for|while|switch|catch|return|function"
             r"|super)\b)[\w$]+)\s*"
         )
         + _GENERIC
@@ -230,17 +232,10 @@ def _of_text(text: str, suffix: str) -> Iterator[Declared]:
         if found is not None:
             receiver = _RECEIVER.match(bare, match.start()) if suffix == ".go" else None
             owner = receiver["name"] if receiver else _enclosing(bare, owners, match.start())
-            yield Declared(
-                name,
-                owner,
-                found.parameters,
-                found.line,
-                found.last,
-                found.doc,
-                found.body,
-                found.results,
-                found.is_async,
-                suffix not in SCRIPTS,
+            # What makes an object of a class is called by the name of the class.
+            is_maker = name == "constructor" and owner
+            yield replace(
+                found, name=owner if is_maker else name, owner="" if is_maker else owner, is_typed=suffix not in SCRIPTS
             )
 
 
@@ -282,7 +277,9 @@ def _one(name: str, inner: str, bare: str, text: str, after: int, start: int, su
     given = tuple(one for one in found if one is not None)
     results = _results(rest["results"]) if suffix == ".go" else None
     last = bare.count("\n", 0, max(start, end - 1)) + 1
-    return Declared(name, "", given, line, last, _comment(rows, line), body, results, "async" in bare[max(0, start - 20) : after])
+    is_async = "async" in bare[max(0, start - 20) : after]
+    returns = re.sub(r"^\s*(?:->|:)?\s*|\s*(?:\{|=>|;)$", "", rest[0]).strip()
+    return Declared(name, "", given, line, last, _comment(rows, line), body, results, is_async, returns=returns)
 
 
 def _end(bare: str, place: int, after: int) -> int:

@@ -9,6 +9,7 @@ from decklog.review.structure.signatures import Declared, declared
 from decklog.review.structure.tokens import is_code, meaning
 from decklog.review.structure.told import Trouble
 from decklog.review.structure.tree import Tree, documents
+from decklog.review.structure.untested import SAME
 
 _REMEDY = "Change what it says of itself too."
 # What a document calls by another word than the code does; the beginnings of words.
@@ -123,6 +124,10 @@ def _untrue(source: Source, old: Declared, new: Declared, title: str) -> str:
         return f"it says that it raises {error}, and does so no more where it did"
     if lost := _lost_call(old, new, doc):
         return f"it still says what `{lost}` did, which is gone"
+    if lost := _lost_value(old, new, doc):
+        return f"it still says {lost}, which it does not give any more"
+    if not SAME.search(title) and (lost := _lost_word(old, new, doc)):
+        return f"it still speaks of `{lost}`, which is gone"
     return _contradicted(doc, title, new)
 
 
@@ -178,6 +183,29 @@ def _lost_call(old: Declared, new: Declared, doc: str) -> str:
             and not (set(_ALSO.get(short, ())) & {word for other in now for word in _ALSO.get(other, ())})
             and any(word in plain for word in words)
         ):
+            return name
+    return ""
+
+
+def _lost_value(old: Declared, new: Declared, doc: str) -> str:
+    """Find a value that was given back, that the words speak of, and that is given back no more."""
+    form = re.compile(r"(?m)\breturn\s+(-?\d+(?:\.\d+)?|None|null|nil|True|False|true|false)\s*;?\s*$")
+    given: list[set[str]] = [set(form.findall(_bodies(one))) for one in (old, new)]
+    for value in sorted(given[0] - given[1]):
+        if re.search(rf"(?<![\w.]){re.escape(value)}(?![\w.]\d|\w)", doc):
+            return value
+    return ""
+
+
+def _lost_word(old: Declared, new: Declared, doc: str) -> str:
+    """Find a name that the code has no more, in no form, and of which the words still speak by a word of its own."""
+    names: list[set[str]] = [set(re.findall(r"[A-Za-z_]\w+", _bodies(one))) for one in (old, new)]
+    now, plain = _bodies(new).lower(), doc.lower()
+    for name in sorted(names[0] - names[1]):
+        parts = [part.lower() for part in re.findall(r"[A-Z]?[a-z]{5,}", name)]
+        if len(parts) < 2 or any(part[:5] in now for part in parts):
+            continue
+        if any(re.search(rf"\b{re.escape(part[:5])}", plain) for part in parts):
             return name
     return ""
 

@@ -11,28 +11,31 @@ from decklog.review.rules.source import Source
 from decklog.review.structure.removed_names import names_of
 from decklog.review.structure.tokens import is_code, is_run, replaced
 from decklog.review.structure.told import Trouble
-from decklog.review.structure.tree import PROSE, Tree, is_history
+from decklog.review.structure.tree import PROSE, Tree, documents, is_history
 
 _FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9]*(?:-[a-z0-9]+)*(?![\w-])")
 _SHORT_FLAG = re.compile(r"\bflag\.(?:\w+Var\(\s*&?\w+\s*,\s*|\w+\(\s*)\"(?P<name>[\w-]+)\"")
 _LONG_FLAG = re.compile(r"\.(?:long|option|Flags\(\)\.\w+)\(\s*\"(?P<name>[a-z][\w-]+)\"")
 _VARIABLE = re.compile(r"(?<![\w$])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?!\w)")
 _ROUTE = re.compile(r"[\"'`](?P<name>/[a-z][\w{}:<>.-]*(?:/[\w{}:<>.-]+)*)/?[\"'`]")
-_KEY = re.compile(r"[\"'](?P<name>[A-Za-z][\w-]*(?:\.[\w-]+)*)[\"']")
+_KEY = re.compile(r"[\"'](?P<name>\.?[A-Za-z][\w-]*(?:\.[\w-]+)*)[\"']")
 _PAST = re.compile(
     r"(?i)\b(?:was|were|formerly|renamed|removed|deprecated|before|old|older|no longer"
     r"|instead of|used to|previously|until|legacy)\b"
 )
 _PYTHON_NAME = re.compile(r"(?m)^(?:async\s+)?(?:def|class)\s+(?P<name>[A-Za-z]\w*)")
 _NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_SERVING = {"port", "liste", "expos", "serve", "addr", "addre", "bind"}
 _REMEDY = "Change the document too."
 _MOST = 200
+_MANIFESTS = ("pyproject.toml", "package.json", "Cargo.toml", "setup.cfg", "composer.json")
 
 
 def stale_documents(tree: Tree) -> Iterator[Trouble]:
     """Find documents that still speak of what was."""
     yield from _names(tree)
     yield from _values(tree)
+    yield from _packages(tree)
 
 
 # Names
@@ -119,6 +122,21 @@ def _line_naming(text: str, name: str, kind: str, *, is_prose: bool) -> int | No
     return None
 
 
+def _packages(tree: Tree) -> Iterator[Trouble]:
+    """Find documents that have a package installed by a name that it had."""
+    for source in tree.sources:
+        old, new = (re.search(r"(?m)^\s*\"?name\"?\s*[=:]\s*[\"']([^\"']+)", text) for text in (source.before, source.text))
+        if source.name not in _MANIFESTS or old is None or new is None or old[1] == new[1]:
+            continue
+        form = re.compile(
+            rf"\b(?:pipx?|npm|yarn|pnpm|cargo|brew|gem|uv|uvx|poetry|go|composer)\b[^\n`]*\s{re.escape(old[1])}(?![\w-])"
+        )
+        for path, text in documents(tree, [old[1]]).items():
+            if (found := form.search(text)) is not None:
+                line = text.count("\n", 0, found.start()) + 1
+                yield Trouble("stale-document", f"the package is called {new[1]} now", path, line, _REMEDY)
+
+
 # Values
 
 
@@ -197,7 +215,10 @@ def _line_with(said: Iterable[tuple[int, str]], old: str, new: str, words: set[s
             rf"(?i)default\W+(?:is\W+|of\W+|to\W+)?{re.escape(old)}\b|`{re.escape(old)}`", row
         )
         is_plain = old not in ("1", "2") or "default" in row.lower() or (is_document and "`" in row)
-        if words & told and is_said and is_plain:
+        is_port = (
+            re.search(rf"(?:localhost|127\.0\.0\.1|0\.0\.0\.0|:|\bports?\W+){re.escape(old)}\b", row) is not None and len(old) > 3
+        )
+        if (words & told or (is_port and words & _SERVING)) and is_said and is_plain:
             return number
     return None
 

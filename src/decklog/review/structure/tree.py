@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from decklog.review.change import LARGEST_FILE, Change
 from decklog.review.rules.languages import suffix_of
@@ -74,6 +74,12 @@ class Tree:
     def is_test(self, path: str) -> bool:
         known = self.changed.get(path)
         return known.is_test if known is not None else is_test_path(path)
+
+
+@lru_cache(maxsize=1)
+def tree_of(change: Change, tests: tuple[str, ...]) -> Tree:
+    """Give the tree of a change; three passes look at the same one, one after another."""
+    return Tree(change, tests)
 
 
 def _contents(answer: bytes) -> list[str]:

@@ -34,6 +34,7 @@ _FITTING = re.compile(
     r"|a\s+|some\s+|all\s+)?(?:\w+\s+){0,2}tests?\b|\bmake (?:the )?(?:tests?"
     r"|ci|build)\b.*\b(?:pass|green|happy)|\btests? (?:green|pass)"
 )
+_SWITCHING = re.compile(r"(?i)(?:use|switch\w* to|convert|adopt|migrate)\b")
 _EXPECTS = re.compile(
     r"(?i)\bassert|\bexpect|\bshould|\bwant\b|\bgot\b|equal|\bis_deeply\b|\bmust\b"
     r"|==|!=|parametri|^\s*[\[({\"']"
@@ -92,7 +93,7 @@ def _is_tested(tree: Tree, source: Source) -> bool:
 def fitted(tree: Tree) -> Iterator[Trouble]:
     """Find expected values that change with the code, where the message says that nothing should come out otherwise."""
     title = tree.change.message.partition("\n")[0]
-    if not (SAME.search(title) or _FITTING.search(title)):
+    if not (SAME.search(title) or _FITTING.search(title) or _SWITCHING.match(title)):
         return
     code = [one for one in tree.sources if one.suffix in _TESTED and not one.is_test]
     if not any(
