@@ -123,7 +123,7 @@ def _text_field(name: str, text: "Any", digest: "Any") -> str:
     return f'"{name}":"{found}",'
 
 
-def _written(row: "Row") -> str:
+def _written(row: "Row | list[Any]") -> str:
     """Write a row as canonical JSON, as `canonical` would write its values."""
     (_, stream, seq, at, _, kind, subtype, agent, agent_id, group_id, task_id, iteration, phase, confidence, redacted, key,
      record_table, record_id, refs, body_digest, payload_digest, body, payload) = row  # fmt: skip
@@ -148,7 +148,7 @@ def _written(row: "Row") -> str:
     return text[:-1] + "}"
 
 
-def hashed(previous: str, row: "Row") -> str:
+def hashed(previous: str, row: "Row | list[Any]") -> str:
     """Hash a row onto the one before it."""
     return digests.sha256((previous + _written(row)).encode()).hexdigest()
 
