@@ -298,12 +298,8 @@ class PostgresLessons(LessonSearch):
         lessons, terms = self._sums()
         if not weights or not lessons:
             return []
-        bound: dict[str, Any] = {
-            "terms": list(weights),
-            "weights": list(weights.values()),
-            "average": terms / lessons,
-            "limit": limit,
-        }
+        bound: dict[str, Any] = {"terms": list(weights), "weights": list(weights.values())}
+        bound |= {"average": terms / lessons, "limit": limit}
         clauses = []
         if topic:
             clauses.append("l.topic = :topic")

@@ -162,12 +162,24 @@ class _Status:
 
 def launch(order: Order, server: "ForkServer | None" = None) -> Supervised:
     """Start a command under a supervisor of its own, forked by a server if there is one; raise when it can't be started."""
+    if server is not None and len(order.mark.encode()) <= LONGEST_MARK:
+        supervised = _launched(order, server.start)
+        if supervised is not None:
+            return supervised
+        if not server.has_ended() or process_tree.carriers(order.mark):
+            raise _not_started(order)
+        # It was killed before it read the order, of which nothing has come.
+    supervised = _launched(order, _start_afresh)
+    if supervised is None:
+        raise _not_started(order)
+    return supervised
+
+
+def _launched(order: Order, start: "Callable[[Order, int], Any]") -> Supervised | None:
+    """Have a supervisor started in a way, and hear of it that the command has begun; None where nobody says anything."""
     read, write = os.pipe()
     try:
-        if server is not None and len(order.mark.encode()) <= LONGEST_MARK:
-            control = server.start(order, write)
-        else:
-            control = _start_afresh(order, write)
+        control = start(order, write)
     except BaseException:
         os.close(read)
         raise
@@ -244,6 +256,15 @@ class ForkServer:
             if self._channel is not None and time.monotonic() - self._used_at >= seconds:
                 self._close()
 
+    def has_ended(self, seconds: float = 1.0) -> bool:
+        """Say whether somebody ended it; one that was killed a moment ago takes a little to be gone."""
+        with self._lock:
+            if self._process is None:
+                return True
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(seconds)
+            return self._process.returncode is not None
+
     def close(self) -> None:
         """End the server; what it has forked goes on."""
         with self._lock:
@@ -286,17 +307,21 @@ class ForkServer:
         self._channel = self._process = None
 
 
-def _begun(order: Order, status: _Status) -> Supervised:
+def _begun(order: Order, status: _Status) -> Supervised | None:
     message = status.next("started", seconds=_START_SECONDS)
     if message is None:
         status.close()
-        said = _said(order.folder / "supervisor.err")
-        raise Unavailable(f"The supervisor of a process did not start: {said or 'it said nothing'}", hint="Check sys.executable.")
+        return None
     if "refused" in message:
         status.close()
         raise _worded(message["refused"], order.argv[0])
     started = message["started"]
     return Supervised(order.mark, order.folder, started["pid"], Identity.from_text(started["supervisor"]), status)
+
+
+def _not_started(order: Order) -> Unavailable:
+    said = _said(order.folder / "supervisor.err")
+    return Unavailable(f"The supervisor of a process did not start: {said or 'it said nothing'}", hint="Check sys.executable.")
 
 
 def _said(trouble: Path) -> str:
