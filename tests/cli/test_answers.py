@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -337,10 +338,12 @@ def test_a_call_that_waits_for_a_frozen_writer_can_be_interrupted(log_folder: Pa
             [sys.executable, "-m", "decklog", "runs", "count-cycle", "run_1", "--db", target],
             env=environment(),
             stderr=subprocess.PIPE,
+            # A shell that runs the tests in the background has them ignore it, and all that they start.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         with pytest.raises(subprocess.TimeoutExpired):
             call.wait(1.5)
-        os.kill(call.pid, 2)
+        os.kill(call.pid, signal.SIGINT)
         assert call.wait(20) == 130
         assert call.stderr is not None
         with call.stderr:
