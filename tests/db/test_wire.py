@@ -107,13 +107,18 @@ def test_what_needs_no_answer_of_its_own_goes_with_what_follows(target: str, mon
         assert ways == 4
 
 
+def _prepare_and_forget(log: Decklog) -> None:
+    """Append often enough for statements to be prepared, and have the server let go of them."""
+    log.runs.start("Make the parser faster", run_id="run_1")
+    for number in range(3):
+        log.journal.append("run_1", f"first {number}")
+    with connections_of(log) as connection:
+        connection.execute("deallocate all")
+
+
 def test_a_write_begins_anew_when_the_server_has_forgotten_its_statements_or_lost_its_connection(target: str) -> None:
     with Decklog.open(target) as log:
-        log.runs.start("Make the parser faster", run_id="run_1")
-        for number in range(3):
-            log.journal.append("run_1", f"first {number}")
-        with connections_of(log) as connection:
-            connection.execute("deallocate all")
+        _prepare_and_forget(log)
         log.journal.append("run_1", "second")
         with Decklog.open(target) as other, connections_of(log) as connection:
             backend = connection.info.backend_pid
@@ -124,11 +129,7 @@ def test_a_write_begins_anew_when_the_server_has_forgotten_its_statements_or_los
 
 def test_a_block_of_the_caller_is_told_that_the_server_has_forgotten_and_can_be_run_again(target: str) -> None:
     with Decklog.open(target) as log:
-        log.runs.start("Make the parser faster", run_id="run_1")
-        for number in range(3):
-            log.journal.append("run_1", f"first {number}")
-        with connections_of(log) as connection:
-            connection.execute("deallocate all")
+        _prepare_and_forget(log)
         with log.transaction():
             log.journal.append("run_1", "second")
         with pytest.raises(Busy, match="let go"), log.transaction():

@@ -287,9 +287,15 @@ class Wire:
 
     def _flush_out(self) -> None:
         pgconn, end = self._pgconn, self._end()
+        if not pgconn.flush():
+            return
+        # Not `select.select`, which knows no file beyond the thousandth of a process.
+        both_ways = select.poll()
+        both_ways.register(pgconn.socket, select.POLLIN | select.POLLOUT)
         while pgconn.flush():
             # Neither side may wait for the other to read: what comes is taken while there is more to send.
-            if not any(select.select([pgconn.socket], [pgconn.socket], [], _left(end))):
+            left = _left(end)
+            if not both_ways.poll(None if left is None else left * 1000):
                 raise Silent("the server does not answer")
             pgconn.consume_input()
 
