@@ -11,6 +11,7 @@ import pytest
 from decklog import Decklog
 from decklog.web.pages import run_parts
 from tests.browser.conftest import MISSING, REBOUND, Tab, Tabs
+from tests.waiting import wait_until
 from tests.web.asking import PASSWORD
 from tests.web.payloads import PAYLOADS, fill
 from tests.web.serving import Server
@@ -198,6 +199,27 @@ def test_the_slider_shows_the_run_as_of_any_entry(tab: Tab, path: Path) -> None:
     with Decklog.open(path) as log:
         done = sum(task.state.value == "done" for task in log.runs.snapshot("commas", at="40").records["tasks"])  # type: ignore[attr-defined]
     assert f"{done} of 6 tasks done" in tab.page.inner_text(".facts")
+    tab.check()
+
+
+def test_a_page_that_was_asked_for_before_the_slider_moved_is_not_put_over_what_it_shows(tabs: Tabs) -> None:
+    # Without a worker the page asks by itself, where a test can keep the answer waiting.
+    tabs.context.add_init_script("delete window.SharedWorker")
+    tab = tabs.log_in().go("/runs/commas/overview")
+    late: list[Any] = []
+    tab.page.route("**/runs/commas/overview", lambda route: late.append(route))
+    tab.page.keyboard.press(".")
+    tab.page.keyboard.press(".")
+    wait_until(lambda: tab.page.evaluate("true") and late, 30)
+    tab.page.evaluate("(s => { s.value = 41; s.dispatchEvent(new Event('input')) })(document.querySelector('#slide'))")
+    tab.page.wait_for_selector("text=AS OF ENTRY 41")
+    with tab.page.expect_response("**/runs/commas/overview") as answer:
+        late[0].continue_()
+    answer.value.finished()
+    # The page takes the answer in turns of its own: after a frame it has.
+    tab.page.evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(done, 50)))")
+    assert tab.page.is_visible("text=AS OF ENTRY 41")
+    assert len(late) == 1
     tab.check()
 
 

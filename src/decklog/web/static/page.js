@@ -91,19 +91,22 @@ const options = {
     beforeNodeRemoved: node => !node.classList?.contains('kept'),
   },
 }
+const address = () => location.pathname + location.search
+const isLive = () => ![undefined, 'none'].includes($('[data-live]')?.dataset.live)
 async function refresh() {
   live.wanted = true
-  const root = $('[data-live]')
-  if (!root || root.dataset.live === 'none' || live.busy || live.held) return
+  if (live.busy) return
   live.busy = true
   try {
-    while (live.wanted && !live.held) {
+    while (live.wanted && !live.held && isLive()) {
       await rest(Math.max(0, live.next + (document.hidden ? 9000 : 0) - Date.now()))
       live.wanted = false
       const begun = Date.now()
-      const text = await shared(location.pathname + location.search)
+      const asked = address()
+      const text = await shared(asked)
       if (!text) return
-      put(parsed(text))
+      // Whoever moved the slider meanwhile looks at something else.
+      if (asked === address()) put(parsed(text))
       // What is slow, since it is large or many tabs want it at once, is done less often: a tenth of the time at most. Where new
       // rows come by themselves, the rest can wait; and many tabs do not begin at the same moment.
       live.next = begun + Math.max($('#tail') ? 2000 + 1000 * Math.random() : 1000, 10 * (Date.now() - begun))
@@ -137,7 +140,7 @@ async function follow() {
       tail.wanted = false
       const run = list.dataset.tail.split('/').map(encodeURIComponent).join('/')
       const text = await shared(`/runs/${run}/rows?after=${list.dataset.last}`)
-      if (!text) { tail.wanted = true; break }
+      if (!text || !list.isConnected) { tail.wanted = true; break }
       add(list, parsed(`<ol>${text}</ol>`))
     }
   } catch { tail.wanted = true } finally { tail.busy = false }
