@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from decklog.disk import sync
 from decklog.errors import Damaged, NotFound, Unavailable
 from decklog.meaning import kept
 from decklog.meaning.kept import PINS, Pin
@@ -149,8 +150,4 @@ def _exchange(taken: str, place: str, former: str) -> None:
     if os.path.lexists(place):
         os.rename(place, former)
     os.rename(taken, place)
-    above = os.open(os.path.dirname(place), os.O_RDONLY)
-    try:
-        os.fsync(above)
-    finally:
-        os.close(above)
+    sync(os.path.dirname(place))

@@ -7,10 +7,11 @@ from dataclasses import asdict
 
 from decklog.clock import Clock, to_text
 from decklog.dataclass import dataclass
-from decklog.db.sqlite.backup import alone, copy_file, publish, sync, use_wal
+from decklog.db.sqlite.backup import alone, copy_file, publish, use_wal
 from decklog.db.sqlite.fair_lock import FairLock
 from decklog.db.sqlite.file import FileState, look
 from decklog.db.sqlite.holders import holders_of
+from decklog.disk import sync
 from decklog.errors import Busy, Damaged, Invalid, NotADatabase, NotFound
 from decklog.transfer.move.move import is_same
 from decklog.transfer.progress import Progress, silent

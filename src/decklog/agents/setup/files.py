@@ -6,6 +6,7 @@ import stat
 import tempfile
 from contextlib import suppress
 
+from decklog.disk import sync
 from decklog.errors import Conflict, Denied, DiskFull, Invalid, ReadOnly, TooLarge, Unavailable
 
 TYPE_CHECKING = False
@@ -72,7 +73,7 @@ def replace(path: str, before: str | None, after: str | None) -> list[str]:
             os.unlink(path)
         else:
             _write(path, before, after)
-        _sync(os.path.dirname(path))
+        sync(os.path.dirname(path))
     except OSError as problem:
         remove_folders(made)
         raise _translated(problem, path) from None
@@ -127,14 +128,6 @@ def remove_folders(made: list[str]) -> None:
     for folder in reversed(made):
         with suppress(OSError):
             os.rmdir(folder)
-
-
-def _sync(folder: str) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _translated(problem: OSError, path: str) -> "DecklogError":

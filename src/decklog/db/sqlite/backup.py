@@ -8,6 +8,7 @@ import apsw
 from decklog.db.sqlite import errors
 from decklog.db.sqlite.file import address_of
 from decklog.db.sqlite.holders import holders_of
+from decklog.disk import sync
 from decklog.errors import Busy, Conflict
 
 TYPE_CHECKING = False
@@ -38,15 +39,6 @@ def copy(source: apsw.Connection, path: str, progress: "Callable[[int, int], Non
             source.execute("rollback")
         destination.close()
     sync(path)
-
-
-def sync(path: str) -> None:
-    """Have a file, or a folder's list of files, written to the disk."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def copy_file(path: str, copied: str, progress: "Callable[[int, int], None]") -> None:

@@ -9,6 +9,7 @@ import tempfile
 from decklog.app import Decklog
 from decklog.db.sqlite.foreign import held, put_in_place
 from decklog.db.sqlite.query import tables_of
+from decklog.disk import sync
 from decklog.errors import Conflict, NotFound
 from decklog.importers.bazinga.importer import BazingaImport
 from decklog.importers.bazinga.mirror import log_beside
@@ -117,11 +118,7 @@ class TakeOver:
         os.link(self.path, aside)
         os.replace(made, self.log)
         put_in_place(for_readers, self.path)
-        folder = os.open(os.path.dirname(self.path), os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        sync(os.path.dirname(self.path))
 
 
 def _free(path: str) -> str:

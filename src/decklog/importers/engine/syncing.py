@@ -13,6 +13,7 @@ from typing import ClassVar
 from decklog.clock import from_text, to_text
 from decklog.dataclass import dataclass
 from decklog.digests import sha256
+from decklog.disk import sync
 from decklog.errors import Conflict, NotFound
 from decklog.importers.engine.exports.rows import folder_of
 from decklog.importers.engine.three_way import Difference, ThreeWay
@@ -214,18 +215,10 @@ class FileSync(Sync):
                     raise Conflict(f"{self.path} was written to meanwhile", hint=hint, path=self.path)
             os.rename(made, place)
             # Before the log says that both sides agree: a power cut must not bring the old file back after that.
-            _sync_folder(folder_of(place))
+            sync(folder_of(place))
         finally:
             if os.path.exists(made):
                 os.unlink(made)
-
-
-def _sync_folder(path: str) -> None:
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def tell(log: "Decklog", system: str, run_id: str, disputed: "list[tuple[dict[str, object], str | None]]") -> None:

@@ -13,6 +13,7 @@ import signal
 import sys
 import time
 
+from decklog.disk import sync
 from decklog.tools.sandbox import landlock, mounts
 from decklog.tools.shell import process_tree
 from decklog.tools.shell.process_identity import Identity
@@ -337,9 +338,7 @@ class Supervisor:
                 os.fsync(file.fileno())
         os.rename(f"{path}.new", path)
         if durable:
-            folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
-            os.fsync(folder)
-            os.close(folder)
+            sync(self.folder)
 
 
 if __name__ == "__main__":
