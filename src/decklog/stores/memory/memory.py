@@ -1,6 +1,5 @@
 """Memory: lessons that a log has learned, recalled when they matter."""
 
-from dataclasses import replace
 from datetime import datetime
 
 from decklog.db.text.lessons import lesson_search
@@ -128,7 +127,7 @@ class Memory(LessonProposals):
             together = getattr(neighbours.embedder, "least", ranking.FLOOR)
             match = ranking.fused(lessons, match, above)
         enough = ranking.least(search.size(), together=together, wanted=asked.min_match)
-        answer = ranking.Answer(ranking.rank(lessons, question, match, parts), question, enough)
+        answer = ranking.Answer(ranking.Ranking(lessons, question, match, parts), enough)
         return self._told(answer.within(asked.budget_tokens, asked.limit), question)
 
     def _told(self, taken: "list[ranking.Ranked]", question: ranking.Question) -> list[Hit]:
@@ -136,11 +135,7 @@ class Memory(LessonProposals):
         ids = [one.lesson.id for one in taken]
         against, evidence = self._contradicting(ids), self._evidence(ids)
         return [
-            replace(
-                ranking.hit(one, question),
-                evidence=evidence.get(one.lesson.id, []),
-                contradicted_by=against.get(one.lesson.id, []),
-            )
+            ranking.hit(one, question, evidence=evidence.get(one.lesson.id, []), contradicted_by=against.get(one.lesson.id, []))
             for one in taken
         ]
 
