@@ -9,10 +9,10 @@ from decklog.db.text.lessons import HOLDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from typing import Any
 
-    from decklog.db.base import Database
+    from decklog.db.base import Database, Row
 
 _STREAM_SIZE = 2**32
 _MISSING = f"""
@@ -112,8 +112,12 @@ class LessonVectors:
         these = "" if among is None else f"and l.id in ({marks})"
         return [row[0] for row in self._db.rows(f"select l.id {_MISSING} {these}", {"embedder": embedder, **bound})[1]]
 
-    def head(self, seq: int) -> Head:
-        """Say how far the memory's stream has come, and which entry has a number."""
+    def since(self, seq: int | None, subtype: str) -> "tuple[Head, list[tuple[str | None, Any]]]":
+        """Say how far the memory's stream has come, which entry has a number, and what those behind it tell of.
+
+        They tell of a lesson, or are the payload of what was embedded. Without a number nothing is told.
+        """
+        told = self._told_since(seq, subtype) if seq is not None else list
         row = self._db.one(
             f"""
             select last.pos - s.no * {_STREAM_SIZE}, last.hash, at.hash
@@ -123,13 +127,12 @@ class LessonVectors:
               left join entries at on at.pos = s.no * {_STREAM_SIZE} + :seq
              where s.name = '@memory'
             """,
-            {"seq": seq},
+            {"seq": seq or 0},
         )
-        return Head(*row) if row else Head(0, None, None)
+        return (Head(*row) if row else Head(0, None, None)), [(lesson_id, payload) for lesson_id, payload in told()]
 
-    def told_since(self, seq: int, subtype: str) -> "list[tuple[str | None, Any]]":
-        """List what entries behind one tell of: a lesson, or the payload of what was embedded."""
-        _, rows = self._db.rows(
+    def _told_since(self, seq: int, subtype: str) -> "Callable[[], list[Row]]":
+        return self._db.rows_ahead(
             f"""
             select case when e.record_table = 'lessons' then e.record_id end,
                    case when e.record_table is null then e.payload end
@@ -140,7 +143,6 @@ class LessonVectors:
             """,
             {"seq": seq, "subtype": subtype},
         )
-        return [(lesson_id, payload) for lesson_id, payload in rows]
 
 
 def digest_of(vector: "Sequence[float]") -> str:

@@ -46,10 +46,10 @@ class Neighbours:
     def catch_up(self) -> None:
         """Read what changed since the last time. In a read or a transaction."""
         with self._lock:
-            head = self._kept.head(self._mark[0] if self._mark else 0)
+            head, told = self._kept.since(self._mark[0] if self._mark else None, self._told_by)
             if self._mark is not None and self._mark == (self._mark[0], head.hash_at):
                 if head.seq != self._mark[0]:
-                    self._follow(self._mark[0])
+                    self._follow(told)
             else:
                 self._read_all()
             self._mark = (head.seq, head.hash)
@@ -93,9 +93,8 @@ class Neighbours:
         self._rows = rows_for(self.embedder.dimensions, len(found))
         self._take(found)
 
-    def _follow(self, mark: int) -> None:
-        """Read the lessons again that entries behind a mark tell of."""
-        told = self._kept.told_since(mark, self._told_by)
+    def _follow(self, told: "Sequence[tuple[str | None, Any]]") -> None:
+        """Read the lessons again that entries tell of."""
         changed = changed_lessons(told, self.embedder.name)
         if changed is None or len(changed) > _MOST_CHANGED or len(self._ids) <= EXACT < len(self._ids) + len(changed):
             self._read_all()

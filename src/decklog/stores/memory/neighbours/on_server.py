@@ -37,16 +37,15 @@ class NeighboursOnServer:
     def catch_up(self) -> None:
         """Learn which lessons have no vector by now. In a read or a transaction."""
         with self._lock:
-            head = self._kept.head(self._mark[0] if self._mark else 0)
+            head, told = self._kept.since(self._mark[0] if self._mark else None, self._told_by)
             if self._mark is None or self._mark != (self._mark[0], head.hash_at):
                 self._missing = set(self._kept.missing(self.embedder.name, None))
                 self._sample.forget()
             elif head.seq != self._mark[0]:
-                self._follow(self._mark[0])
+                self._follow(told)
             self._mark = (head.seq, head.hash)
 
-    def _follow(self, mark: int) -> None:
-        told = self._kept.told_since(mark, self._told_by)
+    def _follow(self, told: "Sequence[tuple[str | None, Any]]") -> None:
         changed = changed_lessons(told, self.embedder.name)
         self._sample.follow(told, self.embedder.name)
         among = None if changed is None else sorted(changed)
