@@ -14,7 +14,7 @@ from decklog.db.where import placed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
     from decklog.db.base import Database, Row
@@ -256,6 +256,12 @@ def _tag(kind: str, value: str | None) -> str:
     return f"{kind}{sha256((value or '').encode()).hexdigest()[:20]}"
 
 
+def _array(texts: "Iterable[str]") -> str:
+    """Write texts as PostgreSQL reads an array: in one piece, for psycopg looks at each of them several times."""
+    escaped = "\0".join(texts).replace("\\", "\\\\").replace('"', '\\"')
+    return '{"' + escaped.replace("\0", '","') + '"}' if escaped else "{}"
+
+
 class PostgresLessons(LessonSearch):
     def _put(self, lesson_id: str, topic: str, project: str | None, terms: "Sequence[str]") -> None:
         times = Counter(terms)
@@ -291,7 +297,7 @@ class PostgresLessons(LessonSearch):
     def whole(self, lesson_ids: "Sequence[str]") -> "tuple[tuple[str, ...], list[Row]]":
         # As one value, so that one statement serves any number of them.
         sql = "select * from lessons where id = any(cast(:ids as text[])) order by created_at, id"
-        return self._db.rows(sql, {"ids": list(lesson_ids)})
+        return self._db.rows(sql, {"ids": _array(lesson_ids)})
 
     def _counts(self, terms: "Sequence[str]") -> "Callable[[], dict[str, int]]":
         # With the sums, which whoever asks for this needs next.
@@ -304,7 +310,7 @@ class PostgresLessons(LessonSearch):
               ) t on true
              where s.id = 1
             """,
-            {"terms": list(terms)},
+            {"terms": _array(terms)},
         )
 
         def counts() -> dict[str, int]:
@@ -321,7 +327,7 @@ class PostgresLessons(LessonSearch):
         lessons, terms = self._sums()
         if not weights or not lessons:
             return []
-        bound: dict[str, Any] = {"terms": list(weights), "weights": list(weights.values())}
+        bound: dict[str, Any] = {"terms": _array(weights), "weights": list(weights.values())}
         bound |= {"average": terms / lessons, "limit": limit}
         clauses = []
         if topic:
