@@ -32,6 +32,18 @@ class Head(NamedTuple):
     hash_at: str | None
 
 
+class Told(NamedTuple):
+    """What an entry of the memory's stream tells of: a lesson, or the vectors that were made, in its payload.
+
+    A lesson that holds has its topic and its project of now.
+    """
+
+    lesson_id: str | None
+    payload: "Any"
+    topic: str | None
+    project: str | None
+
+
 class LessonVectors:
     """Keeps one vector per lesson and embedder."""
 
@@ -64,13 +76,6 @@ class LessonVectors:
             is_packed = isinstance(stored, bytes)
             digest = sha256(stored).hexdigest() if is_packed else digest_of(stored)
             yield embedder, lesson_id, digest, dimensions == (len(stored) / 4 if is_packed else len(stored))
-
-    def tags_of_holding(self, among: "Collection[str]") -> "dict[str, tuple[str, str | None]]":
-        """Give the topic and the project of those of some lessons that hold."""
-        bound = {f"id{number}": lesson_id for number, lesson_id in enumerate(among)}
-        marks = ", ".join(f":{name}" for name in bound) or "null"
-        _, rows = self._db.rows(f"select l.id, l.topic, l.project from lessons l where {HOLDS} and l.id in ({marks})", bound)
-        return {lesson_id: (topic, project) for lesson_id, topic, project in rows}
 
     def holding(
         self, embedder: str, dimensions: int, among: "Collection[str] | None" = None
@@ -112,10 +117,10 @@ class LessonVectors:
         these = "" if among is None else f"and l.id in ({marks})"
         return [row[0] for row in self._db.rows(f"select l.id {_MISSING} {these}", {"embedder": embedder, **bound})[1]]
 
-    def since(self, seq: int | None, subtype: str) -> "tuple[Head, list[tuple[str | None, Any]]]":
+    def since(self, seq: int | None, subtype: str) -> "tuple[Head, list[Told]]":
         """Say how far the memory's stream has come, which entry has a number, and what those behind it tell of.
 
-        They tell of a lesson, or are the payload of what was embedded. Without a number nothing is told.
+        Without a number nothing is told.
         """
         told = self._told_since(seq, subtype) if seq is not None else list
         row = self._db.one(
@@ -129,15 +134,18 @@ class LessonVectors:
             """,
             {"seq": seq or 0},
         )
-        return (Head(*row) if row else Head(0, None, None)), [(lesson_id, payload) for lesson_id, payload in told()]
+        return (Head(*row) if row else Head(0, None, None)), [Told(*row) for row in told()]
 
     def _told_since(self, seq: int, subtype: str) -> "Callable[[], list[Row]]":
         return self._db.rows_ahead(
             f"""
             select case when e.record_table = 'lessons' then e.record_id end,
-                   case when e.record_table is null then e.payload end
+                   case when e.record_table is null then e.payload end,
+                   l.topic,
+                   l.project
               from streams s
               join entries e on e.pos > s.no * {_STREAM_SIZE} + :seq and e.pos < (s.no + 1) * {_STREAM_SIZE}
+              left join lessons l on l.id = e.record_id and e.record_table = 'lessons' and {HOLDS}
              where s.name = '@memory'
                and (e.record_table = 'lessons' or (e.record_table is null and e.subtype = :subtype))
             """,
