@@ -1,6 +1,9 @@
 """Rows that come one by one."""
 
+import pytest
+
 from decklog import Decklog
+from decklog.errors import DecklogError
 
 MANY = "with recursive n (i) as (select 1 union all select i + 1 from n where i < 4001) select i from n order by i"
 
@@ -24,3 +27,22 @@ def test_rows_that_nobody_wants_any_more_leave_the_read_as_it_was(log: Decklog) 
         return log.db.one("select 7", {})
 
     assert log.db.read(read) == (7,)
+
+
+def test_what_is_asked_ahead_is_answered_with_the_next_statement_or_by_itself(log: Decklog) -> None:
+    def read() -> object:
+        first, second = (log.db.rows_ahead("select cast(:n as integer)", {"n": number}) for number in (1, 2))
+        assert log.db.one("select 3", {}) == (3,)
+        last = log.db.rows_ahead("select 4 where 1 = 0", {})
+        return first(), second(), first(), last()
+
+    assert log.db.read(read) == ([(1,)], [(2,)], [(1,)], [])
+
+
+def test_what_is_asked_ahead_and_fails_is_told_when_it_is_answered(log: Decklog) -> None:
+    def read() -> object:
+        return log.db.rows_ahead("select x from nowhere", {})()
+
+    with pytest.raises(DecklogError):
+        log.db.read(read)
+    assert log.db.read(lambda: log.db.one("select 7", {})) == (7,)

@@ -107,6 +107,14 @@ class Database(ABC):
     def rows(self, sql: str, parameters: "Mapping[str, Any]") -> "tuple[tuple[str, ...], list[Row]]":
         """Run one statement; give its column names and all its rows."""
 
+    def rows_ahead(self, sql: str, parameters: "Mapping[str, Any]") -> "Callable[[], list[Row]]":
+        """Run a statement that only reads, together with the next one; what comes back gives its rows.
+
+        A server is asked for several things on one way. A file answers at once.
+        """
+        _, found = self.rows(sql, parameters)
+        return lambda: found
+
     @abstractmethod
     def count(self, sql: str, parameters: "Mapping[str, Any]") -> int:
         """Run one statement without a result; say how many rows it wrote."""

@@ -96,7 +96,11 @@ def test_a_recall_embeds_a_few_and_says_how_many_are_left(log: Decklog) -> None:
     hits = log.memory.peek(QUESTION)
     assert hits.warnings == ("8 lessons are found by their words alone until they are embedded: decklog memory embed",)
     assert log.memory.health()["without_vector"] == 8
-    assert log.memory.embed() == 8
+    assert log.memory.embed(limit=7) == 7
+    with log.transaction():
+        [warning] = log.memory.peek(QUESTION).warnings
+    assert warning == "1 lesson is found by its words alone until it is embedded: decklog memory embed"
+    assert log.memory.embed() == 1
     assert log.memory.peek(QUESTION).warnings == ()
 
 

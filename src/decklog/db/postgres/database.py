@@ -134,9 +134,13 @@ class PostgresDatabase(Database):
 
     def _ask(self, how: "Callable[..., T]", sql: str, parameters: "Mapping[str, Any]", *more: "Any") -> "T":
         """Send a statement in one of the wire's ways."""
+        text, names = self._numbered.get(sql) or self._number(sql)
+        return self._heard(how, text, [parameters[name] for name in names], *more)
+
+    def _heard(self, how: "Callable[..., T]", *what: "Any") -> "T":
+        """Do something on the wire, and tell in our words what the server says against it."""
         try:
-            text, names = self._numbered.get(sql) or self._number(sql)
-            return how(text, [parameters[name] for name in names], *more)
+            return how(*what)
         except Again as problem:
             if not self._transactions.is_held():
                 raise
@@ -154,6 +158,18 @@ class PostgresDatabase(Database):
             columns = (result.fname(place) or b"" for place in range(result.nfields))
             names = self._names.keep(sql, tuple(column.decode() for column in columns))
         return names, found
+
+    def rows_ahead(self, sql: str, parameters: "Mapping[str, Any]") -> "Callable[[], list[Row]]":
+        wire = self._transactions.wire()
+        found: list[list[Row]] = []
+        self._ask(wire.later, sql, parameters, found.append)
+
+        def answer() -> "list[Row]":
+            if not found:
+                self._heard(wire.flush)
+            return found[0]
+
+        return answer
 
     def one(self, sql: str, parameters: "Mapping[str, Any]") -> "Row | None":
         _, found = self._ask(self._transactions.wire().rows, sql, parameters)
@@ -206,8 +222,9 @@ class PostgresDatabase(Database):
         return number
 
     def lock_stream_next(self, stream: str) -> None:
-        if ("stream", stream) not in self.memo:
+        if ("stream", stream) not in self.memo and ("lock", stream) not in self.memo:
             self._lock_next(_LOCK_STREAM, {"stream": stream})
+            self.memo["lock", stream] = True
 
     def lock_stream_of_next(self, table: str, record_id: str) -> None:
         # A record without a run of its own is told in the ledger's stream.

@@ -14,10 +14,10 @@ from decklog.db.where import placed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
-    from decklog.db.base import Database
+    from decklog.db.base import Database, Row
 
 # What a lesson `l` is that is neither superseded nor retired.
 HOLDS = "l.superseded_by is null and l.retired_at is null"
@@ -74,12 +74,17 @@ class LessonSearch(ABC):
         """Say how many lessons there are, those that no longer hold included."""
         return self._sums()[0]
 
-    def weights(self, terms: "Sequence[str]") -> dict[str, float]:
-        """Say what each term is worth: the more, the fewer lessons have it."""
-        counts = self._counts(terms)
-        lessons, _ = self._sums()
-        # A word that more than half of the lessons have would count against them; it counts for next to nothing instead.
-        return {term: max(log((lessons - counts[term] + 0.5) / (counts[term] + 0.5)), 1e-6) for term in counts}
+    def weights(self, terms: "Sequence[str]") -> "Callable[[], dict[str, float]]":
+        """Ask what each term is worth, together with the next statement: the more, the fewer lessons have it."""
+        counted = self._counts(terms)
+
+        def weighed() -> dict[str, float]:
+            counts = counted()
+            lessons, _ = self._sums()
+            # A word that more than half of the lessons have would count against them; it counts for next to nothing instead.
+            return {term: max(log((lessons - counts[term] + 0.5) / (counts[term] + 0.5)), 1e-6) for term in counts}
+
+        return weighed
 
     def _sum(self, lessons: int, terms: int) -> None:
         self._known = None
@@ -120,8 +125,12 @@ class LessonSearch(ABC):
     def _clear(self) -> None: ...
 
     @abstractmethod
-    def _counts(self, terms: "Sequence[str]") -> dict[str, int]:
-        """Say how many lessons have each of the terms."""
+    def _counts(self, terms: "Sequence[str]") -> "Callable[[], dict[str, int]]":
+        """Ask how many lessons have each of the terms, together with the next statement."""
+
+    @abstractmethod
+    def whole(self, lesson_ids: "Sequence[str]") -> "tuple[tuple[str, ...], list[Row]]":
+        """Read lessons by their ids, in the order in which they were made; give their columns' names and the rows."""
 
 
 class SqliteLessons(LessonSearch):
@@ -154,10 +163,14 @@ class SqliteLessons(LessonSearch):
         self._db.count("insert into lesson_text (lesson_text) values ('delete-all')", {})
         self._db.count("delete from lesson_places", {})
 
-    def _counts(self, terms: "Sequence[str]") -> dict[str, int]:
+    def _counts(self, terms: "Sequence[str]") -> "Callable[[], dict[str, int]]":
         marks, bound = placed(list(terms))
         found: dict[str, int] = dict(self._db.rows(f"select term, doc from lesson_terms where term in ({marks})", bound)[1])
-        return {term: found.get(term, 0) for term in terms}
+        return lambda: {term: found.get(term, 0) for term in terms}
+
+    def whole(self, lesson_ids: "Sequence[str]") -> "tuple[tuple[str, ...], list[Row]]":
+        marks, bound = placed(lesson_ids)
+        return self._db.rows(f"select * from lessons where id in ({marks}) order by created_at, id", bound)
 
     def ranked(
         self, weights: "Mapping[str, float]", *, topic: str | None, project: str | None, limit: int
@@ -243,6 +256,12 @@ def _tag(kind: str, value: str | None) -> str:
     return f"{kind}{sha256((value or '').encode()).hexdigest()[:20]}"
 
 
+def _array(texts: "Iterable[str]") -> str:
+    """Write texts as PostgreSQL reads an array: in one piece, for psycopg looks at each of them several times."""
+    escaped = "\0".join(texts).replace("\\", "\\\\").replace('"', '\\"')
+    return '{"' + escaped.replace("\0", '","') + '"}' if escaped else "{}"
+
+
 class PostgresLessons(LessonSearch):
     def _put(self, lesson_id: str, topic: str, project: str | None, terms: "Sequence[str]") -> None:
         times = Counter(terms)
@@ -275,9 +294,14 @@ class PostgresLessons(LessonSearch):
         self._db.count("delete from lesson_terms", {})
         self._db.count("delete from lesson_text", {})
 
-    def _counts(self, terms: "Sequence[str]") -> dict[str, int]:
+    def whole(self, lesson_ids: "Sequence[str]") -> "tuple[tuple[str, ...], list[Row]]":
+        # As one value, so that one statement serves any number of them.
+        sql = "select * from lessons where id = any(cast(:ids as text[])) order by created_at, id"
+        return self._db.rows(sql, {"ids": _array(lesson_ids)})
+
+    def _counts(self, terms: "Sequence[str]") -> "Callable[[], dict[str, int]]":
         # With the sums, which whoever asks for this needs next.
-        _, rows = self._db.rows(
+        asked = self._db.rows_ahead(
             """
             select s.lessons, s.terms, t.term, t.lessons
               from lesson_sums s
@@ -286,11 +310,16 @@ class PostgresLessons(LessonSearch):
               ) t on true
              where s.id = 1
             """,
-            {"terms": list(terms)},
+            {"terms": _array(terms)},
         )
-        self._known = rows[0][0], rows[0][1]
-        found: dict[str, int] = {term: lessons for _, _, term, lessons in rows}
-        return {term: found.get(term, 0) for term in terms}
+
+        def counts() -> dict[str, int]:
+            rows = asked()
+            self._known = rows[0][0], rows[0][1]
+            found: dict[str, int] = {term: lessons for _, _, term, lessons in rows}
+            return {term: found.get(term, 0) for term in terms}
+
+        return counts
 
     def ranked(
         self, weights: "Mapping[str, float]", *, topic: str | None, project: str | None, limit: int
@@ -298,7 +327,7 @@ class PostgresLessons(LessonSearch):
         lessons, terms = self._sums()
         if not weights or not lessons:
             return []
-        bound: dict[str, Any] = {"terms": list(weights), "weights": list(weights.values())}
+        bound: dict[str, Any] = {"terms": _array(weights), "weights": list(weights.values())}
         bound |= {"average": terms / lessons, "limit": limit}
         clauses = []
         if topic:

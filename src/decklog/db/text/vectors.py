@@ -9,10 +9,10 @@ from decklog.db.text.lessons import HOLDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from typing import Any
 
-    from decklog.db.base import Database
+    from decklog.db.base import Database, Row
 
 _STREAM_SIZE = 2**32
 _MISSING = f"""
@@ -30,6 +30,18 @@ class Head(NamedTuple):
     seq: int
     hash: str | None
     hash_at: str | None
+
+
+class Told(NamedTuple):
+    """What an entry of the memory's stream tells of: a lesson, or the vectors that were made, in its payload.
+
+    A lesson that holds has its topic and its project of now.
+    """
+
+    lesson_id: str | None
+    payload: "Any"
+    topic: str | None
+    project: str | None
 
 
 class LessonVectors:
@@ -64,13 +76,6 @@ class LessonVectors:
             is_packed = isinstance(stored, bytes)
             digest = sha256(stored).hexdigest() if is_packed else digest_of(stored)
             yield embedder, lesson_id, digest, dimensions == (len(stored) / 4 if is_packed else len(stored))
-
-    def tags_of_holding(self, among: "Collection[str]") -> "dict[str, tuple[str, str | None]]":
-        """Give the topic and the project of those of some lessons that hold."""
-        bound = {f"id{number}": lesson_id for number, lesson_id in enumerate(among)}
-        marks = ", ".join(f":{name}" for name in bound) or "null"
-        _, rows = self._db.rows(f"select l.id, l.topic, l.project from lessons l where {HOLDS} and l.id in ({marks})", bound)
-        return {lesson_id: (topic, project) for lesson_id, topic, project in rows}
 
     def holding(
         self, embedder: str, dimensions: int, among: "Collection[str] | None" = None
@@ -112,8 +117,12 @@ class LessonVectors:
         these = "" if among is None else f"and l.id in ({marks})"
         return [row[0] for row in self._db.rows(f"select l.id {_MISSING} {these}", {"embedder": embedder, **bound})[1]]
 
-    def head(self, seq: int) -> Head:
-        """Say how far the memory's stream has come, and which entry has a number."""
+    def since(self, seq: int | None, subtype: str) -> "tuple[Head, list[Told]]":
+        """Say how far the memory's stream has come, which entry has a number, and what those behind it tell of.
+
+        Without a number nothing is told.
+        """
+        told = self._told_since(seq, subtype) if seq is not None else list
         row = self._db.one(
             f"""
             select last.pos - s.no * {_STREAM_SIZE}, last.hash, at.hash
@@ -123,24 +132,25 @@ class LessonVectors:
               left join entries at on at.pos = s.no * {_STREAM_SIZE} + :seq
              where s.name = '@memory'
             """,
-            {"seq": seq},
+            {"seq": seq or 0},
         )
-        return Head(*row) if row else Head(0, None, None)
+        return (Head(*row) if row else Head(0, None, None)), [Told(*row) for row in told()]
 
-    def told_since(self, seq: int, subtype: str) -> "list[tuple[str | None, Any]]":
-        """List what entries behind one tell of: a lesson, or the payload of what was embedded."""
-        _, rows = self._db.rows(
+    def _told_since(self, seq: int, subtype: str) -> "Callable[[], list[Row]]":
+        return self._db.rows_ahead(
             f"""
             select case when e.record_table = 'lessons' then e.record_id end,
-                   case when e.record_table is null then e.payload end
+                   case when e.record_table is null then e.payload end,
+                   l.topic,
+                   l.project
               from streams s
               join entries e on e.pos > s.no * {_STREAM_SIZE} + :seq and e.pos < (s.no + 1) * {_STREAM_SIZE}
+              left join lessons l on l.id = e.record_id and e.record_table = 'lessons' and {HOLDS}
              where s.name = '@memory'
                and (e.record_table = 'lessons' or (e.record_table is null and e.subtype = :subtype))
             """,
             {"seq": seq, "subtype": subtype},
         )
-        return [(lesson_id, payload) for lesson_id, payload in rows]
 
 
 def digest_of(vector: "Sequence[float]") -> str:

@@ -166,5 +166,11 @@ def _by_words(problem: DecklogError) -> str:
 
 def without_vectors(count: int) -> "list[str]":
     """Warn of lessons that have no vector yet."""
-    told = f"{count} lessons are found by their words alone until they are embedded: decklog memory embed"
-    return [told] if count else []
+    if not count:
+        return []
+    told = (
+        "1 lesson is found by its words alone until it is"
+        if count == 1
+        else f"{count} lessons are found by their words alone until they are"
+    )
+    return [f"{told} embedded: decklog memory embed"]

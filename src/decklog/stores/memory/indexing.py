@@ -15,7 +15,7 @@ from decklog.stores.memory.tokens import SPELLING, terms_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from decklog.db.base import Database
 
@@ -48,9 +48,18 @@ class LessonIndex:
 
     def is_behind(self) -> bool:
         """Say whether something is not indexed yet. In a read or a transaction."""
-        # A damaged log may have a stream without entries, which nothing can be indexed of.
-        mark, head = self._span()
-        return mark < head != 0
+        return self.ask_if_behind()()
+
+    def ask_if_behind(self) -> "Callable[[], bool]":
+        """Ask so together with the next statement."""
+        asked = self._ask_span()
+
+        def is_behind() -> bool:
+            mark, head = asked()
+            # A damaged log may have a stream without entries, which nothing can be indexed of.
+            return mark < head != 0
+
+        return is_behind
 
     @contextmanager
     def following(self) -> "Iterator[LessonIndex]":
@@ -59,10 +68,25 @@ class LessonIndex:
         while self.is_behind():
             self._step()
         yield self
-        # What the block wrote is known without a look; where it wrote nothing, the mark stands where it stood.
+        self._move_past()
+
+    def _move_past(self) -> None:
+        """Move the mark past what a block wrote, which is known without a look; if that is nothing, it stands where it stood."""
         head = self._db.memo.get(("head", STREAM))
         if head is not None and (seq := head[0] % _STREAM_SIZE):
             self._set(seq, head[1])
+
+    @contextmanager
+    def following_counts(self) -> "Iterator[None]":
+        """Do so for a block that changes nothing lessons are found by: whether all is indexed is asked with what it writes."""
+        self._db.lock_stream_next(STREAM)
+        is_behind = self.ask_if_behind()
+        yield
+        if is_behind():
+            while self.is_behind():
+                self._step()
+        else:
+            self._move_past()
 
     def put(self, lesson: Lesson) -> None:
         """Index a lesson by its terms if it holds, and in any case by its essence: it must be known when it is learned again."""
@@ -75,7 +99,10 @@ class LessonIndex:
 
     def _span(self) -> "tuple[int, int]":
         """Give the number of the last entry that is indexed, and of the last that there is."""
-        row = self._db.one(
+        return self._ask_span()()
+
+    def _ask_span(self) -> "Callable[[], tuple[int, int]]":
+        asked = self._db.rows_ahead(
             f"""
             select coalesce((select max(seq) from lesson_marks where substr(name, 1, {len(MARK)}) = :mark), -1),
                    coalesce((select max(pos) % {_STREAM_SIZE} from entries
@@ -85,7 +112,12 @@ class LessonIndex:
             """,
             {"mark": MARK, "stream": STREAM},
         )
-        return (row[0], row[1]) if row else (0, 0)
+
+        def span() -> tuple[int, int]:
+            rows = asked()
+            return (rows[0][0], rows[0][1]) if rows else (0, 0)
+
+        return span
 
     def _step(self) -> None:
         """Index the lessons that a batch of entries tells of, as they are now."""

@@ -202,9 +202,7 @@ class LessonWriter(LessonSettler):
         if not lesson_ids:
             return []
         # Ids of our own making, so there is nothing to check or redact in them.
-        bound = {f"id{number}": lesson_id for number, lesson_id in enumerate(lesson_ids)}
-        marks = ", ".join(f":{name}" for name in bound)
-        names, rows = self._db.rows(f"select * from lessons where id in ({marks}) order by created_at, id", bound)
+        names, rows = lesson_search(self._db).whole(lesson_ids)
         return Lesson.from_rows(names, rows)
 
     def _write(self, given: "dict[str, Any]", **more: "Any") -> Lesson:

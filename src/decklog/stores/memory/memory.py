@@ -1,6 +1,5 @@
 """Memory: lessons that a log has learned, recalled when they matter."""
 
-from dataclasses import replace
 from datetime import datetime
 
 from decklog.db.text.lessons import lesson_search
@@ -19,9 +18,10 @@ from decklog.stores.memory.settling import Contradiction
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
+    from decklog.db.base import Database
     from decklog.stores.memory.neighbours.nearest import Neighbours
     from decklog.stores.memory.neighbours.on_server import NeighboursOnServer
 
@@ -92,13 +92,15 @@ class Memory(LessonProposals):
         can_step, may_embed = index.can_step, neighbours is not None and self._may_embed()
 
         def look() -> list[Hit] | None:
-            if can_step and index.is_behind():
-                return None
+            is_behind = index.ask_if_behind() if can_step else None
+            weighing = _Weighing(self._db, ranking.Question(asked.query, self._now()))
             if neighbours is not None:
                 neighbours.catch_up()
-                if may_embed and neighbours.without:
-                    return None
-            return self._best(asked, neighbours, vector)
+            if is_behind is not None and is_behind():
+                return None
+            if may_embed and neighbours is not None and neighbours.without:
+                return None
+            return self._best(asked, weighing, neighbours, vector)
 
         # In the same read as the answer: nearly always there is nothing to catch up with, and nothing to embed.
         while (hits := self._db.read(look)) is None:
@@ -109,11 +111,15 @@ class Memory(LessonProposals):
                     neighbours = None
         return Hits(hits, warnings or without_vectors(neighbours.without if neighbours is not None else 0))
 
-    def _best(self, asked: "_Asked", neighbours: "Neighbours | NeighboursOnServer | None", vector: "list[float]") -> list[Hit]:
-        question = ranking.Question(asked.query, self._now())
+    def _best(
+        self,
+        asked: "_Asked",
+        weighing: "_Weighing",
+        neighbours: "Neighbours | NeighboursOnServer | None",
+        vector: "list[float]",
+    ) -> list[Hit]:
         narrowing: dict[str, Any] = {"topic": asked.topic, "project": asked.project, "limit": _CANDIDATES}
-        search = lesson_search(self._db)
-        weights = search.weights([*question.terms, *question.signs])
+        question, search, weights = weighing.question, weighing.search, weighing.weights()
         scores = dict(search.ranked(weights, **narrowing))
         cosines: dict[str, float] = {}
         above: dict[str, float] = {}
@@ -128,27 +134,25 @@ class Memory(LessonProposals):
             together = getattr(neighbours.embedder, "least", ranking.FLOOR)
             match = ranking.fused(lessons, match, above)
         enough = ranking.least(search.size(), together=together, wanted=asked.min_match)
-        answer = ranking.Answer(ranking.rank(lessons, question, match, parts), question, enough)
+        answer = ranking.Answer(ranking.Ranking(lessons, question, match, parts), enough)
         return self._told(answer.within(asked.budget_tokens, asked.limit), question)
 
     def _told(self, taken: "list[ranking.Ranked]", question: ranking.Question) -> list[Hit]:
         """Tell lessons with what speaks for and against them."""
         ids = [one.lesson.id for one in taken]
-        against, evidence = self._contradicting(ids), self._evidence(ids)
+        contradicting = self._contradicting(ids)
+        evidence = self._evidence(ids)
+        against = contradicting()
         return [
-            replace(
-                ranking.hit(one, question),
-                evidence=evidence.get(one.lesson.id, []),
-                contradicted_by=against.get(one.lesson.id, []),
-            )
+            ranking.hit(one, question, evidence=evidence.get(one.lesson.id, []), contradicted_by=against.get(one.lesson.id, []))
             for one in taken
         ]
 
-    def _contradicting(self, lesson_ids: "list[str]") -> "dict[str, list[str]]":
-        """Name the lessons that say otherwise than each of these, where nobody has settled it."""
+    def _contradicting(self, lesson_ids: "list[str]") -> "Callable[[], dict[str, list[str]]]":
+        """Ask, with the next statement, which lessons say otherwise than each of these, where nobody has settled it."""
         bound = {f"id{number}": lesson_id for number, lesson_id in enumerate(lesson_ids)}
         marks = ", ".join(f":{name}" for name in bound) or "''"
-        _, rows = self._db.rows(
+        asked = self._db.rows_ahead(
             f"""
             select lesson_id, other_id from contradictions
              where state = 'open' and (lesson_id in ({marks}) or other_id in ({marks}))
@@ -156,11 +160,15 @@ class Memory(LessonProposals):
             """,
             bound,
         )
-        found: dict[str, list[str]] = {}
-        for one, other in rows:
-            found.setdefault(one, []).append(other)
-            found.setdefault(other, []).append(one)
-        return found
+
+        def contradicting() -> dict[str, list[str]]:
+            found: dict[str, list[str]] = {}
+            for one, other in asked():
+                found.setdefault(one, []).append(other)
+                found.setdefault(other, []).append(one)
+            return found
+
+        return contradicting
 
     def _evidence(self, lesson_ids: "list[str]") -> "dict[str, list[dict[str, object]]]":
         """List what each of some lessons rests on, the newest sightings first."""
@@ -179,7 +187,7 @@ class Memory(LessonProposals):
         """Count a recall of each; say which of them still hold."""
         names = {f"id{number}": lesson_id for number, lesson_id in enumerate(lesson_ids)}
         among = ", ".join(f":{name}" for name in names)
-        with LessonIndex(self._db).following():
+        with LessonIndex(self._db).following_counts():
             changed = self._change_all(
                 Lesson,
                 f"""
@@ -198,7 +206,7 @@ class Memory(LessonProposals):
     def mark(self, lesson_id: str, useful: bool) -> Lesson:
         """Say whether a lesson helped; those that help are recalled before those that harm."""
         column = "useful_count" if useful else "harmful_count"
-        with LessonIndex(self._db).following():
+        with LessonIndex(self._db).following_counts():
             return self._change(
                 Lesson,
                 lesson_id,
@@ -246,6 +254,15 @@ class Memory(LessonProposals):
         where = Where(Sighting)
         where.equal(lesson_id=lesson_id)
         return self._page(Sighting, where, order=("seen_at", "id"), limit=limit, after=after, descending=True)
+
+
+class _Weighing:
+    """A question whose words the index has been asked for: what each is worth comes with the next statement."""
+
+    def __init__(self, db: "Database", question: ranking.Question) -> None:
+        self.question = question
+        self.search = lesson_search(db)
+        self.weights = self.search.weights([*question.terms, *question.signs])
 
 
 class _Asked:

@@ -1,5 +1,7 @@
 """Ranking: which of the lessons that match a question deserve to be told, and why."""
 
+from heapq import heappop, heappush
+
 from decklog.dataclass import dataclass
 from decklog.db.text.lessons import K1
 from decklog.stores.memory.indexing import signs_of
@@ -10,7 +12,7 @@ from decklog.stores.memory.tokens import little_words_of, terms_of, words_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
 # What a word is worth that the index leaves out, where a lesson that is found has it too: a tenth of a rare one.
@@ -67,13 +69,29 @@ def covered(
     }
 
 
-@dataclass(frozen=True)
 class Ranked:
-    """A lesson with its score and the signals that made it."""
+    """A lesson with its score, and the signals that made it."""
 
-    lesson: Lesson
-    score: float
-    signals: "dict[str, float]"
+    __slots__ = ("_parts", "_record", "lesson", "score")
+
+    def __init__(
+        self, lesson: Lesson, score: float, parts: "Mapping[str, Mapping[str, float]]", record: "Mapping[str, float]"
+    ) -> None:
+        self.lesson = lesson
+        self.score = score
+        self._parts = parts
+        self._record = record
+
+    @property
+    def signals(self) -> "dict[str, float]":
+        """What speaks for the lesson, each from 0 to 1: its words, its meaning if that is known, and its record."""
+        lesson_id = self.lesson.id
+        behind = {name: part[lesson_id] for name, part in self._parts.items() if lesson_id in part}
+        return {"text": 0.0, **behind, **self._record}
+
+    def told_at(self, score: float) -> "Ranked":
+        """Give the lesson the place of another one."""
+        return Ranked(self.lesson, score, self._parts, self._record)
 
 
 def fused(lessons: "Iterable[Lesson]", match: "Mapping[str, float]", above: "Mapping[str, float]") -> dict[str, float]:
@@ -90,24 +108,47 @@ def _added(cover: float, above: float) -> float:
     return above + COVER * cover + COVER_SQUARED * cover * cover
 
 
-def rank(
-    lessons: "Iterable[Lesson]",
-    question: Question,
-    match: "Mapping[str, float]",
-    parts: "Mapping[str, Mapping[str, float]]",
-    *,
-    weights: "Mapping[str, float]" = WEIGHTS,
-    share: float = RECORD_SHARE,
-) -> list[Ranked]:
-    """Order lessons by how well they match and by what their record says; `parts` are the signals behind the match."""
-    ranked = []
-    for lesson in lessons:
-        record = _record(lesson, question)
-        standing = sum(weights[name] * value for name, value in record.items())
-        behind = {"text": 0.0, **{name: part[lesson.id] for name, part in parts.items() if lesson.id in part}}
-        score = match[lesson.id] * (1 - share + share * standing) * _doubt(lesson)
-        ranked.append(Ranked(lesson, score, {**behind, **record}))
-    return sorted(ranked, key=lambda one: (-one.score, one.lesson.id))
+class Ranking:
+    """Lessons by how well they match and by what their record says; `parts` are the signals behind the match.
+
+    A record can only lower a match: of most lessons it is never looked at, because others are better by any record.
+    """
+
+    def __init__(
+        self,
+        lessons: "Sequence[Lesson]",
+        question: Question,
+        match: "Mapping[str, float]",
+        parts: "Mapping[str, Mapping[str, float]]",
+    ) -> None:
+        self.lessons = lessons
+        self.question = question
+        self._match = match
+        self._parts = parts
+        self._known: dict[str, Ranked] = {}
+
+    def of(self, lesson: Lesson) -> Ranked:
+        """Score a lesson."""
+        found = self._known.get(lesson.id)
+        if found is None:
+            record = _record(lesson, self.question)
+            standing = sum([WEIGHTS[name] * value for name, value in record.items()])
+            score = self._match[lesson.id] * (1 - RECORD_SHARE + RECORD_SHARE * standing) * _doubt(lesson)
+            found = self._known[lesson.id] = Ranked(lesson, score, self._parts, record)
+        return found
+
+    def best_first(self) -> "Iterator[Ranked]":
+        """Give the lessons in their order; among equals, by their ids."""
+        likely = sorted(self.lessons, key=lambda lesson: -self._match[lesson.id])
+        scored: list[tuple[float, str, Ranked]] = []
+        for lesson in likely:
+            most = self._match[lesson.id]
+            while scored and -scored[0][0] > most:
+                yield heappop(scored)[2]
+            one = self.of(lesson)
+            heappush(scored, (-one.score, lesson.id, one))
+        while scored:
+            yield heappop(scored)[2]
 
 
 def _doubt(lesson: Lesson) -> float:
@@ -155,11 +196,10 @@ def least(lessons: int, *, together: float | None, wanted: float | None) -> Leas
 class Answer:
     """What is told of the lessons that were ranked: the best that fit, each said once."""
 
-    def __init__(self, ranked: "list[Ranked]", question: Question, enough: Least) -> None:
-        self._ranked = ranked
-        self._question = question
+    def __init__(self, ranking: Ranking, enough: Least) -> None:
+        self._ranking = ranking
         self._enough = enough
-        self._contents = [content_of(one.lesson.body) for one in ranked]
+        self._contents = [(lesson, content_of(lesson.body)) for lesson in ranking.lessons]
 
     def within(self, budget_tokens: int | None, limit: int) -> list[Ranked]:
         """Take the best that fit; one that is too long, or says again what was taken, makes way for the next."""
@@ -178,7 +218,7 @@ class Answer:
     def _fitting(self) -> "Iterator[Ranked]":
         """Leave out what shares too little with the question: that nothing fits is an answer too. Tell wholes for their parts."""
         told: set[str] = set()
-        for one in self._ranked:
+        for one in self._ranking.best_first():
             if self._enough.met_by(one.signals):
                 whole = self._whole(one)
                 if whole.lesson.id not in told:
@@ -188,21 +228,26 @@ class Answer:
     def _whole(self, one: Ranked) -> Ranked:
         """Give the surest lesson that one quotes a part of: it says what the part says of what is asked, and more."""
         part, content = one.lesson, content_of(one.lesson.body)
-        asked = content & self._question.content
+        asked = content & self._ranking.question.content
         wholes = [
-            other
-            for other, said in zip(self._ranked, self._contents, strict=True)
+            self._ranking.of(other)
+            for other, said in self._contents
             # To look what two share is far quicker than to look for a quotation, and enough for nearly all.
-            if len(content & said) >= LEAST_IN_COMMON
-            and asked <= said
-            and other.lesson.confidence >= part.confidence
-            and is_part(part.body, other.lesson.body)
-            and contradiction(part.body, other.lesson.body) is None
+            if asked <= said
+            and len(content & said) >= LEAST_IN_COMMON
+            and other.confidence >= part.confidence
+            and is_part(part.body, other.body)
+            and contradiction(part.body, other.body) is None
         ]
         if not wholes:
             return one
-        surest = max(wholes, key=lambda other: (other.lesson.confidence, len(content_of(other.lesson.body)), other.score))
-        return Ranked(surest.lesson, one.score, surest.signals)
+        return min(wholes, key=_surest).told_at(one.score)
+
+
+def _surest(whole: Ranked) -> tuple[int, int, float, str]:
+    """Order wholes: the surest first, then the one that says most, then the best."""
+    lesson = whole.lesson
+    return -lesson.confidence, -len(content_of(lesson.body)), -whole.score, lesson.id
 
 
 def _says_again(lesson: Lesson, taken: "list[Lesson]") -> bool:
@@ -224,9 +269,9 @@ def tokens_of(text: str) -> int:
     return -(-len(text.encode()) // 4)
 
 
-def hit(ranked: Ranked, question: Question) -> Hit:
-    """Tell a lesson, with the reasons for it."""
-    lesson = ranked.lesson
+def hit(ranked: Ranked, question: Question, *, evidence: "list[dict[str, object]]", contradicted_by: "list[str]") -> Hit:
+    """Tell a lesson, with the reasons for it and what speaks for and against it."""
+    lesson, signals = ranked.lesson, ranked.signals
     return Hit(
         id=lesson.id,
         topic=lesson.topic,
@@ -238,9 +283,11 @@ def hit(ranked: Ranked, question: Question) -> Hit:
         source_kind=lesson.source_kind,
         source_id=lesson.source_id,
         score=round(ranked.score, 6),
-        signals={name: round(value, 4) for name, value in ranked.signals.items()},
-        why=_why(lesson, question, ranked.signals),
+        signals={name: round(value, 4) for name, value in signals.items()},
+        why=_why(lesson, question, signals),
         tokens=tokens_of(lesson.body),
+        evidence=evidence,
+        contradicted_by=contradicted_by,
     )
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.db.base import Database
+    from decklog.db.text.vectors import Told
     from decklog.stores.memory.neighbours.embedder import Embedder
 
 # How many lessons are read again one by one; where more have changed, all are.
@@ -46,10 +47,10 @@ class Neighbours:
     def catch_up(self) -> None:
         """Read what changed since the last time. In a read or a transaction."""
         with self._lock:
-            head = self._kept.head(self._mark[0] if self._mark else 0)
+            head, told = self._kept.since(self._mark[0] if self._mark else None, self._told_by)
             if self._mark is not None and self._mark == (self._mark[0], head.hash_at):
                 if head.seq != self._mark[0]:
-                    self._follow(self._mark[0])
+                    self._follow(told)
             else:
                 self._read_all()
             self._mark = (head.seq, head.hash)
@@ -93,17 +94,19 @@ class Neighbours:
         self._rows = rows_for(self.embedder.dimensions, len(found))
         self._take(found)
 
-    def _follow(self, mark: int) -> None:
-        """Read the lessons again that entries behind a mark tell of."""
-        told = self._kept.told_since(mark, self._told_by)
+    def _follow(self, told: "Sequence[Told]") -> None:
+        """Read the lessons again that entries tell of."""
         changed = changed_lessons(told, self.embedder.name)
         if changed is None or len(changed) > _MOST_CHANGED or len(self._ids) <= EXACT < len(self._ids) + len(changed):
             self._read_all()
             return
         # Most were only recalled. A vector changes by an entry of its own, and is not read again without one.
-        placed = {lesson_id for lesson_id, _ in told if lesson_id in self._places}
-        placed -= changed_lessons([each for each in told if each[0] is None], self.embedder.name) or set()
-        tags = self._kept.tags_of_holding(placed) if placed else {}
+        placed = {each.lesson_id for each in told if each.lesson_id in self._places}
+        placed -= changed_lessons([each for each in told if each.lesson_id is None], self.embedder.name) or set()
+        tags: dict[str, tuple[str, str | None]] = {}
+        for lesson_id, _, topic, project in told:
+            if lesson_id is not None and lesson_id in placed and topic is not None:
+                tags[lesson_id] = topic, project
         for lesson_id in tags:
             self._tags[self._places[lesson_id]] = tags[lesson_id]
         for lesson_id in changed - tags.keys():
@@ -139,16 +142,16 @@ class Neighbours:
         del self._ids[last], self._tags[last]
 
 
-def changed_lessons(told: "Iterable[tuple[str | None, Any]]", embedder: str) -> "set[str] | None":
+def changed_lessons(told: "Iterable[Told]", embedder: str) -> "set[str] | None":
     """Name the lessons that entries tell of; None where one was pruned, of which it is not known."""
     found: set[str] = set()
-    for lesson_id, payload in told:
-        if lesson_id is not None:
-            found.add(lesson_id)
-        elif payload is None:
+    for each in told:
+        if each.lesson_id is not None:
+            found.add(each.lesson_id)
+        elif each.payload is None:
             return None
         else:
-            said: Any = from_json(payload)
+            said: Any = from_json(each.payload)
             found.update(said["vectors"] if said["embedder"] == embedder else ())
     return found
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.db.base import Database
+    from decklog.db.text.vectors import Told
     from decklog.stores.memory.neighbours.embedder import Embedder
 
 # A sample is read anew when one in so many of its vectors could be newer.
@@ -37,16 +38,15 @@ class NeighboursOnServer:
     def catch_up(self) -> None:
         """Learn which lessons have no vector by now. In a read or a transaction."""
         with self._lock:
-            head = self._kept.head(self._mark[0] if self._mark else 0)
+            head, told = self._kept.since(self._mark[0] if self._mark else None, self._told_by)
             if self._mark is None or self._mark != (self._mark[0], head.hash_at):
                 self._missing = set(self._kept.missing(self.embedder.name, None))
                 self._sample.forget()
             elif head.seq != self._mark[0]:
-                self._follow(self._mark[0])
+                self._follow(told)
             self._mark = (head.seq, head.hash)
 
-    def _follow(self, mark: int) -> None:
-        told = self._kept.told_since(mark, self._told_by)
+    def _follow(self, told: "Sequence[Told]") -> None:
         changed = changed_lessons(told, self.embedder.name)
         self._sample.follow(told, self.embedder.name)
         among = None if changed is None else sorted(changed)
@@ -95,11 +95,11 @@ class _Sample:
         # How many vectors were made since it was read.
         self._newer = 0
 
-    def follow(self, told: "Iterable[tuple[str | None, Any]]", embedder: str) -> None:
+    def follow(self, told: "Iterable[Told]", embedder: str) -> None:
         """Forget the sample where so many vectors were made since that it may no longer be like them all."""
-        for lesson_id, payload in told:
-            if lesson_id is None and payload is not None:
-                said: Any = from_json(payload)
+        for each in told:
+            if each.lesson_id is None and each.payload is not None:
+                said: Any = from_json(each.payload)
                 self._newer += len(said["vectors"]) if said["embedder"] == embedder else 0
         if self._newer * _NEWER > self._count:
             self.forget()

@@ -23,6 +23,8 @@ EXACT = 30_000
 _LOOKED_AT = 2_000
 # From so many, spread over all, it is read how near a question is to lessons in general.
 _SAMPLE = 4_000
+# So many spreads above the mean are one in forty, among which the nearest nearly always are.
+_FAR_ABOVE = 2.0
 _SMALLEST_ROOM = 256
 
 
@@ -135,10 +137,11 @@ class ExactRows:
         asked = numpy.asarray(vector, dtype="float32")
         all_cosines = self._table.rows @ asked
         cosines = all_cosines if places is None else all_cosines[numpy.asarray(places, dtype="int64")]
-        best = _best(cosines, limit)
+        mean, spread = _mean_and_spread(cosines)
+        best = _best_above(cosines, limit, mean + _FAR_ABOVE * spread)
         found = dict(zip((best if places is None else [places[at] for at in best]), map(float, cosines[best]), strict=True))
         found |= {place: float(all_cosines[place]) for place in also}
-        return Near(found, *_mean_and_spread(cosines))
+        return Near(found, mean, spread)
 
 
 class QuantisedRows:
@@ -206,6 +209,14 @@ def _best(scores: "Any", limit: int) -> "Any":
     if len(scores) <= limit:
         return numpy.arange(len(scores))
     return numpy.argpartition(-scores, limit - 1)[:limit]
+
+
+def _best_above(scores: "Any", limit: int, above: float) -> "Any":
+    """Do as `_best`, where the best are nearly always above a number: of these few it takes a tenth of the time."""
+    from decklog.meaning.arrays import numpy
+
+    few = numpy.flatnonzero(scores > above)
+    return few[_best(scores[few], limit)] if len(few) >= limit else _best(scores, limit)
 
 
 def _mean_and_spread(cosines: "Any") -> tuple[float, float]:
