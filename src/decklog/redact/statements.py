@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from decklog.prepared import prepared
-from decklog.redact import expressions, values
+from decklog.redact import expressions, lookalikes, values
 from decklog.redact.names import known_kind
 from decklog.redact.patterns.pattern import Pattern, Sign
 from decklog.redact.placeholders import word_set
@@ -24,7 +24,7 @@ _NAMED = Pattern(
 )
 SIGN = (
     rf"(?i){_STEM}[\w-]*(?:[\"'`]?[\])}}]{{1,2}}[ \t]*(?:[=:?|/.,)]|or\b)|[ \t]+[({{\[]|[({{\[][^\"'`\n]"
-    r"|,[ \t]*[\w\"']|[\"'`],[ \t]*\w|[\"'`][ \t]+(?:to\b|->)|\n[ \t]+[\"'`])"
+    r"|,[ \t]*[\w\"']|[\"'`],[ \t]*\w|[\"'`][ \t]+(?:to\b|->)|\n[ \t]+[\"'`]|::\w+\(\w)"
 )
 _REACH = 280
 _MOST_LINES = 5
@@ -35,7 +35,10 @@ _LONGEST_NAME = 64
 _NAME_CHARS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.$:/-"
 _NAME_BEHIND = prepared(r"[\w-]*")
 # A text with a number or a sign in it: where there is none, no name need be looked at.
-_LITERAL = Sign(r"[\"'`][^\s\"'`]*[0-9!@#$^*+~][^\s\"'`]*[\"'`]|<<[<~-]*[\"']?[A-Z]+[\"']?\n|%q[({\[]|\bqq?\{|\[\[")
+_LITERAL = Sign(
+    r"[\"'`][^\s\"'`]*[0-9!@#$^*+~][^\s\"'`]*[\"'`]|<<[<~-]*[\"']?[A-Z]+[\"']?\n|%q[({\[]|\bqq?\{|\[\["
+    r"|[\"'][a-z]{3,12}(?:[-_.][a-z]{3,12}){3,9}[\"']"
+)
 _QUOTE_AHEAD = prepared(r"[\"'`]|<<[~-]?\w|%q|\bq\{|\[\[")
 _TOKEN = prepared(
     r"(?P<line>\n\s*)|(?P<space>[ \t\r]+)"
@@ -335,7 +338,8 @@ class _Statement:
 
     def _could_be(self, value: str) -> bool:
         head = Head(self._name.kind, self._name.text, "=", '"', 1, True, False, False, False, is_tight=False)
-        is_word = bool(value) and " " not in value and known_kind(value) is None and "{" not in value
+        is_named = known_kind(value) is not None and not lookalikes.is_word_phrase(value)
+        is_word = bool(value) and " " not in value and not is_named and "{" not in value
         return is_word and self._name.kind not in _DOUBTFUL and is_secret(head, value, '"', starts_line=False)
 
 
