@@ -23,7 +23,9 @@ _MOST_KNOWN = 4_096
 # What stands before a named value: `DB_PASSWORD=`, `"api_key": "`, `--token `, `<secret>`.
 _NAME_STEM = (
     r"(?:pass(?:word|owrd|wrod|wd|phrase|code|wort|w)?|p(?:s?wd|sk|sw|word|w)|pas?w(?:or)?d|pssword|kennwort|senha|contrasena|wachtwoord|passord|salasana|adgangskode|heslo|haslo|parola|secret|token|key"
-    r"|(?:api|secret|access|private) key|sess(?:ion)?[_-]?id|connect\.sid|jwt|auth|cred(?:ential)?s?|bearer|pat|pepper|salt|wif"
+    r"|(?:api|secret|access|private) key|sess(?:ion)?[_-]?id|connect\.sid|jwt|auth|cred(?:ential)?s?|bearer|pepper|salt|wif"
+    # A word of its own: most that begin so are paths and patterns.
+    r"|pat(?:\b|[_0-9]|(?-i:[A-Z]))"
     r"|mdp|mot[_-]?de[_-]?passe|palavra[_-]?passe|jelszo|lozinka|geslo|losenord|(?:otp|mfa|secret)[_-]?seed)"
 )
 _TYPE = r"(?:&'\w+[ \t]+)?(?:\[\w+;[ \t]*\w+\]|[\w.&\[\]<>]+)(?:[ \t]*\|[ \t]*[\w.\[\]]+)*"

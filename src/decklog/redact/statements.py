@@ -11,7 +11,7 @@ from typing import NamedTuple
 from decklog.prepared import prepared
 from decklog.redact import expressions, lookalikes, values
 from decklog.redact.names import known_kind
-from decklog.redact.patterns.pattern import Pattern, Sign
+from decklog.redact.patterns.pattern import Pattern
 from decklog.redact.placeholders import word_set
 from decklog.redact.verdicts import Head, is_secret
 from decklog.redact.view import Found, View
@@ -35,11 +35,10 @@ _LONGEST_NAME = 64
 _NAME_CHARS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.$:/-"
 _NAME_BEHIND = prepared(r"[\w-]*")
 # A text with a number or a sign in it: where there is none, no name need be looked at.
-_LITERAL = Sign(
+_LITERAL = Pattern(
     r"[\"'`][^\s\"'`]*[0-9!@#$^*+~][^\s\"'`]*[\"'`]|<<[<~-]*[\"']?[A-Z]+[\"']?\n|%q[({\[]|\bqq?\{|\[\["
-    r"|[\"'][a-z]{3,12}(?:[-_.][a-z]{3,12}){3,9}[\"']"
+    r"|[\"'][a-z]+[-_.][a-z]+[-_.][a-z]+[-_.][a-z]"
 )
-_QUOTE_AHEAD = prepared(r"[\"'`]|<<[~-]?\w|%q|\bq\{|\[\[")
 _TOKEN = prepared(
     r"(?P<line>\n\s*)|(?P<space>[ \t\r]+)"
     r"|(?P<text>(?:\b[bBrRuUfFL@]{1,2}#*|@|N)?(?:\"\"\"(?P<a>(?:(?!\"\"\").){0,200})\"\"\""
@@ -112,15 +111,16 @@ def find(view: View) -> Iterator[Found]:
     """Find every text that a statement ties to a name which announces a secret."""
     text, data, position = view.text, view.data, 0
     has_mark = '"' in text or "'" in text or "`" in text or "<<" in text or "{" in text or "[[" in text or "%q" in text
-    if not has_mark or not _LITERAL.look(data):
-        return
+    literal = _LITERAL.find(data, 0) if has_mark else None
     # Both last for one text: secrets must not linger in the process.
     known: dict[tuple[str, str], bool] = {}
     spent = 0
-    while span := _NAMED.find(data, position):
+    while literal and (span := _NAMED.find(data, position)):
         # A name may have two of the words in it.
         position = _NAME_BEHIND.match(text, span[0]).end()  # type: ignore[union-attr]
-        if not _QUOTE_AHEAD.search(text, position, position + _REACH):
+        if literal[0] < position:
+            literal = _LITERAL.find(data, position)
+        if not literal or literal[0] > position + _REACH:
             continue
         name = _name_at(text, span[0], position)
         # Names side by side would have the same text read again and again.
