@@ -10,7 +10,7 @@ from decklog.prepared import prepared
 from decklog.redact import values
 from decklog.redact.made import is_made, is_name
 from decklog.redact.names import known_kind
-from decklog.redact.patterns.pattern import Pattern
+from decklog.redact.patterns.pattern import Pattern, Span
 from decklog.redact.placeholders import word_set
 from decklog.redact.sentences import languages
 from decklog.redact.statements import is_plainly_one
@@ -204,6 +204,7 @@ def _find_bare(view: View, known: dict[str, bool]) -> Iterator[Found]:
     """Find the words without quotes in a line that speaks of passwords, which nobody would write but as one."""
     text, data, position = view.text, view.data, 0
     words = _Words(_STRONG, data)
+    leaped_to: Span | None = None
     while words.place and (span := _HAS_ODD.find(data, position)):
         first = max(text.rfind("\n", max(0, span[0] - _LONGEST_LINE), span[0]) + 1, span[0] - _LONGEST_LINE, position)
         last = text.find("\n", span[1], span[1] + _LONGEST_LINE)
@@ -211,8 +212,10 @@ def _find_bare(view: View, known: dict[str, bool]) -> Iterator[Found]:
         before = _line_above(text, first)
         position = max(last, span[1])
         if not words.may_be_in(before, last):
-            # On to the line that has the next such word.
-            position = max(position, text.rfind("\n", position, words.place[0]) + 1) if words.place else position
+            if words.place and words.place != leaped_to:
+                # On to the line that has the next such word; once, since the line may be as long as the text.
+                leaped_to = words.place
+                position = max(position, text.rfind("\n", position, leaped_to[0]) + 1)
         elif _STRONG.find(data[before:last], 0) is not None:
             yield from _in_line(view, (before, first, last), known)
 

@@ -69,7 +69,7 @@ CALLS: tuple[Rule, ...] = (
     rule(
         "storage-key",
         "fs.azure",
-        r"[A-Za-z0-9+/]{60,}={0,2}",
+        r"[A-Za-z0-9+/]{40,}={0,2}",
         keep=r"fs\.azure\.account\.key\.[\w.-]{1,80}[\"']?[ \t]*(?:,|=|:|=>|[ \t])[ \t]*[\"']?",
     ),
     rule("signing-secret", "crypt(", r"[^\"'\n]{6,}", keep=r"AES\.(?:en|de)crypt\([^,\n]{1,80},[ \t]*[\"']"),

@@ -145,7 +145,7 @@ _LOOSE: tuple[Telling, ...] = (
         "network-password",
         "wi-?fi|wlan",
         " \t:",
-        r"[^\n]{1,60}?\bkey[ \t:=]+(?:(?:is|was)[ \t]+)?[\"'`]?([a-z]{3,12}(?:-[a-z]{3,12}){3,7})",
+        r"[^\n]{1,60}?\bkey[ \t:=]+(?:(?:is|was)[ \t]+)?[\"'`]?([a-z]{3,12}(?:[-_.][a-z]{3,12}){3,7})",
         checks.is_words,
     ),
 )
