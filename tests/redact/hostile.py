@@ -52,6 +52,13 @@ _REPEATED = {
     "lone surrogates": "\ud800password=x1 ",
     "zeros": "\x00",
     "one letter": "A",
+    "settings that go on": "A=\\\n",
+    "blocks below": "the token is\n\n    aB3dE5" + "fG7hI9jK1lM3nO5pQ7\n\n",
+    "arguments of tests": '[T("aB3!x7y")]\npassword\n',
+    "what did not hold": "E   assert 'aB3!x7y' == password\n",
+    "names and texts": 'password, "b1", ',
+    "networks": "wlan key ",
+    "tokens as names": "token as ABC ",
 }
 
 
@@ -68,6 +75,7 @@ def texts(size: int) -> dict[str, str]:
     made["tokens"] = _many(size, lambda: _token(dice, "gh" + "p_", 36) + " ")
     made["sk tokens"] = _many(size, lambda: _token(dice, "sk" + "-", 24) + " ")
     made["wrapped tokens"] = _many(size, lambda: _token(dice, "gh" + "p_", 20) + "\n" + _token(dice, "", 16) + "\n")
+    made["odd words before one for a secret"] = ("aB3d!x7 " * (size // 8 + 1))[: max(0, size - 9)] + " password"
     made["random passwords"] = _many(size, lambda: f"password={_token(dice, '', 9)} ")
     return made
 

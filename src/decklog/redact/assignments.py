@@ -23,10 +23,12 @@ _MOST_KNOWN = 4_096
 # What stands before a named value: `DB_PASSWORD=`, `"api_key": "`, `--token `, `<secret>`.
 _NAME_STEM = (
     r"(?:pass(?:word|owrd|wrod|wd|phrase|code|wort|w)?|p(?:s?wd|sk|sw|word|w)|pas?w(?:or)?d|pssword|kennwort|senha|contrasena|wachtwoord|passord|salasana|adgangskode|heslo|haslo|parola|secret|token|key"
-    r"|(?:api|secret|access|private) key|sess(?:ion)?[_-]?id|connect\.sid|jwt|auth|cred(?:ential)?s?|bearer|pat|pepper|salt|wif"
+    r"|(?:api|secret|access|private) key|sess(?:ion)?[_-]?id|connect\.sid|jwt|auth|cred(?:ential)?s?|bearer|pepper|salt|wif"
+    # A word of its own: most that begin so are paths and patterns.
+    r"|pat(?:\b|[_0-9]|(?-i:[A-Z]))"
     r"|mdp|mot[_-]?de[_-]?passe|palavra[_-]?passe|jelszo|lozinka|geslo|losenord|(?:otp|mfa|secret)[_-]?seed)"
 )
-_TYPE = r"(?:&'\w+[ \t]+)?[\w.&\[\]<>]+(?:[ \t]*\|[ \t]*[\w.\[\]]+)*"
+_TYPE = r"(?:&'\w+[ \t]+)?(?:&?\[\w+;[ \t]*\w+\]|[\w.&\[\]<>]+)(?:[ \t]*\|[ \t]*[\w.\[\]]+)*"
 _ANY_QUOTE = r"[\"'`]"
 # The last character of a match is the first of the value: where nothing follows, nothing need be asked.
 _HEAD = Pattern(
@@ -37,7 +39,7 @@ _HEAD = Pattern(
     rf"|\bcookie2?{_ANY_QUOTE}?[ \t]*[:=][ \t]*{_ANY_QUOTE}?\S"
     rf"|(?:^|[ \t])(?:-b|--cookie)[ \t=]*{_ANY_QUOTE}?[A-Za-z_][\w.%-]*=\S"
     rf"|[\w.$@-]*?{_NAME_STEM}[\w.-]*"
-    rf"(?:(?:[ \t]*(?::[ \t]*{_TYPE}|\{{[\w; ]*\}})[ \t]*(?:=|by[ \t]+lazy[ \t]*\{{)[ \t]*[bfru@]{{0,2}}{_ANY_QUOTE}"
+    rf"(?:(?:[ \t]*(?::[ \t]*{_TYPE}|\{{[\w; ]*\}})[ \t]*(?:=|by[ \t]+lazy[ \t]*\{{)[ \t]*[*&]?[bfru@]{{0,2}}{_ANY_QUOTE}"
     rf"|{_ANY_QUOTE}?:?(?:[ \t]*,\s*|[ \t]*\n[ \t]*){_ANY_QUOTE}?(?:use)?value{_ANY_QUOTE}?[ \t]*:[ \t]*{_ANY_QUOTE}?"
     rf"|{_ANY_QUOTE}[ \t]*\{{(?:\s*\w+[ \t]*=[ \t]*(?:\w+|\"[^\"\n]*\"))*\s*default[ \t]*=[ \t]*{_ANY_QUOTE}"
     rf"|[ \t]*=[ \t]*[\w.]{{1,40}}\([ \t]*{_ANY_QUOTE}[\w.-]{{1,64}}{_ANY_QUOTE}[ \t]*,[ \t]*default[ \t]*=[ \t]*{_ANY_QUOTE}"
@@ -54,6 +56,7 @@ _HEAD = Pattern(
     rf"|[ \t]+(?:(?:is|was|to)[ \t:]+)?{_ANY_QUOTE}"
     rf"|(?:{_ANY_QUOTE}?[\])]{{1,2}})?[ \t]+or[ \t]+{_ANY_QUOTE}"
     rf"|{_ANY_QUOTE}[ \t]+value[ \t]*=[ \t]*{_ANY_QUOTE}"
+    rf"|{_ANY_QUOTE}[ \t]*->[ \t]*{_ANY_QUOTE}"
     rf"|{_ANY_QUOTE}\n\n"
     rf"|{_ANY_QUOTE}[ \t]*\n\s*:\s*{_ANY_QUOTE}"
     rf"|[({{][ \t]*{_ANY_QUOTE}"
@@ -126,6 +129,11 @@ def _parse_head(source: str) -> Head | None:
     is_given = bool(_ROUNDABOUT.search(bare))
     is_set = bool(setter) or name.startswith("-")
     is_quoted = is_anchored or (tie[:1] in ('"', "'", "`") and not is_given)
+    if "->" in bare:
+        if kind != "password":
+            # Between other names an arrow leads from one to the next.
+            return None
+        bare = bare.replace("->", "=>")
     # A makefile's `?=` and `::=` assign as `=` does.
     tie_sign = "=" if bare.strip() in ("?=", "::=", ":::=", "<-", "<<-", "||=", "??=", "//=") else bare.strip().lower()
     if not is_given and _CALLED.search(tie):

@@ -41,10 +41,12 @@ class RuleSet:
     def __init__(self, rules: Sequence[Rule], starts: Callable[[Rule], str]) -> None:
         self._rules = rules
         self._starts = Pattern(self._beginnings(starts))
-        self.sign = self._starts.source
+        self.sign = self._beginnings(lambda rule: _named_before(rule) + starts(rule))
         self._each: dict[int, Pattern] = {}
         self._known: dict[bytes, list[int]] = {}
         self._before = {index: rule.before for index, rule in enumerate(rules) if rule.before}
+        # Most calls with texts for arguments are of another name, and would be looked at one by one.
+        self._may_be_called = Sign(loosened(self.sign)) if self._before else None
         # Not tried where no line begins: to say so takes far less than to ask the matcher.
         self._of_lines = frozenset(index for index, rule in enumerate(rules) if rule.keep.startswith("(?m:^)"))
 
@@ -62,6 +64,8 @@ class RuleSet:
     def find(self, view: View) -> Iterator[Found]:
         """Find every secret these rules describe."""
         data, position = view.data, 0
+        if self._may_be_called and not self._may_be_called.look(data):
+            return
         # Lasts for one text: secrets must not linger in the process.
         known: dict[tuple[int, str], bool] = {}
         while place := self._next(data, position):
@@ -172,6 +176,11 @@ class MarkedSet(RuleSet):
 
     def _candidates(self, data: bytes, place: Span) -> Sequence[int]:
         return self._by_mark.get(data[place[0] : place[0] + 2].lower(), ())
+
+
+def _named_before(rule: Rule) -> str:
+    """Give the names of which one stands before a bracket: without any, what follows is the argument of another call."""
+    return f"(?i:{'|'.join(rule.before)})" if rule.before else ""
 
 
 def _start(rule: Rule) -> str:

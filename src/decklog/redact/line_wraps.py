@@ -53,7 +53,8 @@ def joined(view: View) -> View | None:
 
 def _may_go_on(text: str, place: int) -> bool:
     """Tell whether a line starts with the rest of a token, whatever comes before it."""
-    return goes_on(text, place, is_long=True) or goes_on(text, place, is_long=False)
+    run, after = _run_at(text, place)
+    return bool(run) and ((after in _CLOSINGS and (_could_end(run) or _mixes_all(run))) or values.looks_random(run))
 
 
 def _joined_whole(text: str) -> View:
@@ -106,17 +107,25 @@ def extended(text: str, start: int, end: int) -> int:
 
 def goes_on(text: str, place: int, *, is_long: bool) -> bool:
     """Tell whether a line starts with the rest of a token rather than with a word."""
-    match = _RUN.match(text, place)
-    if not match or _starts_token(match.group()[:16].lower()):
-        return False
-    run, after = match.group(), text[match.end() : match.end() + 1]
-    if _assigns(run) or _NAME_ENDS.match(text, match.end()):
-        return False
-    if after in ("(", "[", "{", "<") or (after in (":", "=") and len(run) < 20) or _DATE.match(run):
+    run, after = _run_at(text, place)
+    if not run:
         return False
     if values.looks_random(run):
         return is_long or "_" not in run or _mixes_all(run)
     return after in _CLOSINGS and (_could_end(run) if is_long else _mixes_all(run))
+
+
+def _run_at(text: str, place: int) -> tuple[str, str]:
+    """Give the characters of a token at a place and the one behind them; none if they are a name, a call or a date."""
+    match = _RUN.match(text, place)
+    if not match or _starts_token(match.group()[:16].lower()):
+        return "", ""
+    run, after = match.group(), text[match.end() : match.end() + 1]
+    if _assigns(run) or _NAME_ENDS.match(text, match.end()):
+        return "", ""
+    if after in ("(", "[", "{", "<") or (after in (":", "=") and len(run) < 20) or _DATE.match(run):
+        return "", ""
+    return run, after
 
 
 def _assigns(run: str) -> bool:

@@ -24,6 +24,18 @@ _ROOTS = word_set(
     accounts me v1 v2 v3 forgot signin signup register docs help static public assets src test tests kv aws prod staging
     """
 )
+# A name of a thing in systems has one of these among its words: `billing-api-signing-certs`.
+_THINGS = word_set(
+    """
+    app apps api apis prod production staging dev develop service services server client config configs settings cluster cloud
+    db database sql postgres mysql redis mongo kafka queue topic bucket backup node pod job worker agent proxy ingress gateway
+    cert certs certificate issuer ca tls web www site host domain dns mail smtp docker registry image repo git github gitlab
+    aws gcp azure kube kubernetes helm vault secrets tokens keys creds signing encryption webhook metrics monitoring grafana
+    prometheus operator controller system demo stage local global common shared team group project account role sync runner
+    data build deploy deployment release version main master head branch ref code function param parameter variable arg option
+    replace change insert put foo bar baz lorem ipsum hello world not found rate limit request response header body
+    """
+)
 _ASKING = word_set(
     """
     should choose pick type provide verify mismatch incorrect short weak long chars character contain contains include
@@ -108,6 +120,11 @@ def is_joined_phrase(value: str) -> bool:
     if not all(part.isalpha() and 2 < len(part) < 13 for part in parts) or len(set(parts)) < len(parts):
         return False
     return BENIGN_WORDS.isdisjoint(parts) and STOP_WORDS.isdisjoint(parts) and _TOP_NAMES.isdisjoint((parts[0], parts[-1]))
+
+
+def is_word_phrase(value: str) -> bool:
+    """Tell whether four words or more are joined by one sign, and none of them names a thing in systems, as those of names do."""
+    return is_joined_phrase(value) and _THINGS.isdisjoint(_JOINS.split(value))
 
 
 def is_leet(value: str) -> bool:

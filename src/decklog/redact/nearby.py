@@ -10,7 +10,7 @@ from decklog.prepared import prepared
 from decklog.redact import values
 from decklog.redact.made import is_made, is_name
 from decklog.redact.names import known_kind
-from decklog.redact.patterns.pattern import Pattern
+from decklog.redact.patterns.pattern import Pattern, Span
 from decklog.redact.placeholders import word_set
 from decklog.redact.sentences import languages
 from decklog.redact.statements import is_plainly_one
@@ -49,16 +49,19 @@ _KEYED = Pattern(f"(?i){_KEYS}")
 _HAS_ODD = Pattern(f"(?i){_ODD}")
 # What a text must have that is looked at, and what it must have beside: the first needs small tables, and most have none of it.
 SHAPE = rf"(?i:{_ODD}|[\"'`][^\s\"'`]*(?:[0-9][a-z]+[0-9]|(?-i:[A-Z])[^\s\"'`]*[0-9]))"
+# A block of its own below a paragraph that leads to it: "… was set to the value", an empty line, and the value.
+_LEADING = r"\b(?:value|to|is|was|this|be|below|following)\n{1,2}"
 # Nothing goes on across the sign that lies between texts which are looked at together.
 SIGN = (
     rf"(?i)(?:(?:{_WORDS})[^\x01]*{_QUOTED}|{_QUOTED}[^\x01]*(?:{_WORDS})"
-    rf"|{_ANY}[^\n\x01]*\n?[^\n\x01]*(?:{_ODD})|(?:{_ODD})[^\n\x01]*{_ANY})"
+    rf"|{_ANY}[^\n\x01]*\n?[^\n\x01]*(?:{_ODD})|(?:{_ODD})[^\n\x01]*{_ANY}|{_LEADING}[ \t]{{2,}}[^\n\x01]*(?:{_ODD}))"
 )
 _HEX_KEY = prepared(r"(?:0x)?(?:[0-9a-fA-F]{32}|[0-9a-fA-F]{48}|[0-9a-fA-F]{64}|[0-9a-fA-F]{128})")
 _TAKES_KEY = prepared(r"(?i)hmac|cipher|crypt|wallet|private|secret|aes")
 _OF_DIGEST = prepared(r"(?i)hash(?!ed_?mac)|digest\b|checksum|etag|fingerprint|commit|integrity|md5|public|address|\bid\b")
 # The name that a text is given to at once: if it is none of a secret's, the rules for names have said so already.
-_OWNER = prepared(r"([\w.$-]+)[\"'\])]{0,2}[ \t]*(?::[ \t]*[\w.\[\]]{1,24}[ \t]*)?(?::=|=>|[=:])[ \t]*[\w@]{0,2}$")
+# It is read backwards: from the front every word before it would have to be tried.
+_OWNER = prepared(r"[\w@]{0,2}[ \t]*(?:=:|>=|[=:])(?:[ \t]*[\w.\[\]]{1,24}[ \t]*:)?[ \t]*[\"'\])]{0,2}([\w.$-]+)")
 _SEQUENCE = ("0123456", "123456789", "abcdef", "ABCDEF")
 _ANYTHING = word_set(
     """
@@ -87,7 +90,34 @@ _FIELD = prepared(r"([\w.-]+)[\"']?(=|:[ \t]*)[\"']?$")
 _ID = prepared(
     r"(?i)(?:id|cursor|trace|span|etag|sha\d*|hash|digest|ref|build|version|commit|nonce|arn|number|model|host|serial)$"
 )
+# Encrypted in place, and the number by which a token is looked up.
+_NO_SECRET_BEHIND = prepared(r"\bENC\[[A-Z0-9_]{3,20},[^\]\s]{0,200}$|-accessor[ =]$")
 _VALUE_BELOW = prepared(r"\n[ \t]*[\"']?value[\"']?:")
+_LEADS = prepared(rf"(?i){_LEADING}\Z")
+_ALONE = prepared(r"[ \t]{2,}\S+[ \t]*(?:\n|$)")
+# What a test is called with, by an attribute or an annotation of it: `[InlineData("ana", "…")]`.
+_CALLED_WITH = prepared(r"[ \t]*[@\[][A-Za-z][\w.]*\(")
+# How a test's runner begins the lines about what did not hold.
+_ASSERTED = "E   "
+_OPENS = ("[", "@", " ", "\t")
+
+
+class _Words:
+    """The places of some words in a text, asked for from the front to the back."""
+
+    def __init__(self, words: Pattern, data: bytes) -> None:
+        self._words = words
+        self._data = data
+        self._from = 0
+        self.place = words.find(data, 0)
+
+    def may_be_in(self, start: int, end: int) -> bool:
+        """Tell whether one of them begins between two places, or whether that can't be told: they lie before the last ones."""
+        if start < self._from:
+            return True
+        if self.place is not None and self.place[0] < start:
+            self._from, self.place = start, self._words.find(self._data, start)
+        return self.place is not None and self.place[0] < end
 
 
 def find(view: View) -> Iterator[Found]:
@@ -99,12 +129,22 @@ def find(view: View) -> Iterator[Found]:
 
 
 def _find_quoted(view: View, known: dict[str, bool]) -> Iterator[Found]:
-    data, position = view.data, 0
-    while span := _CANDIDATE.find(data, position):
+    text, data, position = view.text, view.data, 0
+    words = _Words(_FAMILY, data)
+    while words.place and (span := _CANDIDATE.find(data, position)):
         start, end = span[0] + 1, span[1] - 1
         position = end
-        value = view.text[start:end]
-        if data[span[0]] == data[end] and _is_known(known, value, _is_unlike_others) and _is_beside(view, start, end, value):
+        if data[span[0]] != data[end]:
+            continue
+        first, last = _statement(text, start, end)
+        owner = _OWNER.match(text[max(first, start - 80) : start - 1][::-1])
+        # What is soonest told comes first, and what the value is at last.
+        if (owner and not _may_own(owner[1][::-1])) or not words.may_be_in(first, last):
+            continue
+        value = text[start:end]
+        if owner and values.is_assembly_token(owner[1][::-1], value):
+            continue
+        if _is_known(known, value, _is_unlike_others) and _is_beside(view, (first, start, end, last), value):
             yield Found(start, end, "secret")
             position = end + 1
 
@@ -126,12 +166,9 @@ def _is_unlike_others(value: str) -> bool:
     return is_made(value) or (is_plainly_one("password", value) and not is_name(value))
 
 
-def _is_beside(view: View, start: int, end: int, value: str) -> bool:
+def _is_beside(view: View, places: tuple[int, int, int, int], value: str) -> bool:
     """Tell whether a word near a value, in the same statement, has to do with secrets."""
-    first, last = _statement(view.text, start, end)
-    owner = _OWNER.search(view.text, max(first, start - 80), start - 1)
-    if owner and (not _may_own(owner[1]) or values.is_assembly_token(owner[1], value)):
-        return False
+    first, start, end, last = places
     before, behind = view.data[first : start - 1], view.data[end + 1 : last]
     if _FAMILY.find(before, 0) is None and _FAMILY.find(behind, 0) is None:
         return False
@@ -151,28 +188,44 @@ def _statement(text: str, start: int, end: int) -> tuple[int, int]:
     limit = max(0, start - _BEFORE)
     first = text.rfind("\n", limit, start)
     for _ in range(_MOST_LINES):
-        if first < 0 or not text[limit:first].rstrip().endswith(_OPEN_ENDS):
+        if first < 0 or not (text[limit:first].rstrip().endswith(_OPEN_ENDS) or text.startswith(_ASSERTED, first + 1)):
             break
         first = text.rfind("\n", limit, first)
     last = text.find("\n", end, end + _BEHIND)
-    return (limit if first < 0 else first + 1), (min(len(text), end + _BEHIND) if last < 0 else last)
+    first = limit if first < 0 else first + 1
+    if last >= 0 and text.startswith(_OPENS, first) and _CALLED_WITH.match(text, first):
+        # The names of what a test is called with stand in the line below.
+        last = text.find("\n", last + 1, end + 2 * _BEHIND)
+        return first, min(len(text), end + 2 * _BEHIND) if last < 0 else last
+    return first, (min(len(text), end + _BEHIND) if last < 0 else last)
 
 
 def _find_bare(view: View, known: dict[str, bool]) -> Iterator[Found]:
     """Find the words without quotes in a line that speaks of passwords, which nobody would write but as one."""
     text, data, position = view.text, view.data, 0
-    while span := _HAS_ODD.find(data, position):
+    words = _Words(_STRONG, data)
+    leaped_to: Span | None = None
+    while words.place and (span := _HAS_ODD.find(data, position)):
         first = max(text.rfind("\n", max(0, span[0] - _LONGEST_LINE), span[0]) + 1, span[0] - _LONGEST_LINE, position)
         last = text.find("\n", span[1], span[1] + _LONGEST_LINE)
         last = min(len(text), span[1] + _LONGEST_LINE) if last < 0 else last
         before = _line_above(text, first)
-        if _STRONG.find(data[before:last], 0) is not None:
-            yield from _in_line(view, (before, first, last), known)
         position = max(last, span[1])
+        if not words.may_be_in(before, last):
+            if words.place and words.place != leaped_to:
+                # On to the line that has the next such word; once, since the line may be as long as the text.
+                leaped_to = words.place
+                position = max(position, text.rfind("\n", position, leaped_to[0]) + 1)
+        elif _STRONG.find(data[before:last], 0) is not None:
+            yield from _in_line(view, (before, first, last), known)
 
 
 def _line_above(text: str, first: int) -> int:
     """Give where the line before begins, if what stands below belongs to it: behind a colon, a bracket or a question."""
+    is_alone = text[first : first + 2].isspace() and _ALONE.match(text, first)
+    if is_alone and (leads := _LEADS.search(text, max(0, first - 12), first)):
+        above = text.rfind("\n", max(0, first - _LONGEST_LINE), leads.start())
+        return max(text.rfind("\n", max(0, first - _LONGEST_LINE), max(0, above)) + 1, first - _LONGEST_LINE)
     if first < 2 or text[first - 1] != "\n" or not (text[first - 2] in ":{[(?" or _VALUE_BELOW.match(text, first - 1)):
         return first
     return max(text.rfind("\n", max(0, first - _LONGEST_LINE), first - 1) + 1, first - _LONGEST_LINE)
@@ -193,7 +246,8 @@ def _in_line(view: View, places: tuple[int, int, int], known: dict[str, bool]) -
         return
     for word in _KEY.finditer(text, first, last):
         owner = _FIELD.search(text, max(first, word.start() - 80), word.start())
-        if (owner is None or _may_own(owner[1])) and _is_key(word[0]):
+        is_other = _NO_SECRET_BEHIND.search(text, max(first, word.start() - 240), word.start())
+        if not is_other and (owner is None or _may_own(owner[1])) and _is_key(word[0]):
             yield Found(word.start(), word.end(), "token")
 
 
@@ -204,7 +258,7 @@ def _is_key(value: str) -> bool:
 def _is_owned(text: str, first: int, place: int) -> bool:
     """Tell whether a word is a part of an address, or the value of a field that says what else it is."""
     before = max(first, place - 80)
-    if _IN_ADDRESS.search(text, before, place):
+    if _IN_ADDRESS.search(text, before, place) or _NO_SECRET_BEHIND.search(text, max(first, place - 240), place):
         return True
     owner = _FIELD.search(text, before, place)
     return owner is not None and not _may_own(owner[1]) and (owner[2] == "=" or bool(_ID.search(owner[1])))

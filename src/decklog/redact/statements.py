@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from decklog.prepared import prepared
-from decklog.redact import expressions, values
+from decklog.redact import expressions, lookalikes, values
 from decklog.redact.names import known_kind
-from decklog.redact.patterns.pattern import Pattern, Sign
+from decklog.redact.patterns.pattern import Pattern
 from decklog.redact.placeholders import word_set
 from decklog.redact.verdicts import Head, is_secret
 from decklog.redact.view import Found, View
@@ -24,7 +24,7 @@ _NAMED = Pattern(
 )
 SIGN = (
     rf"(?i){_STEM}[\w-]*(?:[\"'`]?[\])}}]{{1,2}}[ \t]*(?:[=:?|/.,)]|or\b)|[ \t]+[({{\[]|[({{\[][^\"'`\n]"
-    r"|,[ \t]*[\w\"']|[\"'`],[ \t]*\w|[\"'`][ \t]+(?:to\b|->)|\n[ \t]+[\"'`])"
+    r"|,[ \t]*[\w\"']|[\"'`],[ \t]*\w|[\"'`][ \t]+(?:to\b|->)|\n[ \t]+[\"'`]|::\w+\(\w)"
 )
 _REACH = 280
 _MOST_LINES = 5
@@ -35,8 +35,10 @@ _LONGEST_NAME = 64
 _NAME_CHARS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.$:/-"
 _NAME_BEHIND = prepared(r"[\w-]*")
 # A text with a number or a sign in it: where there is none, no name need be looked at.
-_LITERAL = Sign(r"[\"'`][^\s\"'`]*[0-9!@#$^*+~][^\s\"'`]*[\"'`]|<<[<~-]*[\"']?[A-Z]+[\"']?\n|%q[({\[]|\bqq?\{|\[\[")
-_QUOTE_AHEAD = prepared(r"[\"'`]|<<[~-]?\w|%q|\bq\{|\[\[")
+_LITERAL = Pattern(
+    r"[\"'`][^\s\"'`]*[0-9!@#$^*+~][^\s\"'`]*[\"'`]|<<[<~-]*[\"']?[A-Z]+[\"']?\n|%q[({\[]|\bqq?\{|\[\["
+    r"|[\"'][a-z]+[-_.][a-z]+[-_.][a-z]+[-_.][a-z]"
+)
 _TOKEN = prepared(
     r"(?P<line>\n\s*)|(?P<space>[ \t\r]+)"
     r"|(?P<text>(?:\b[bBrRuUfFL@]{1,2}#*|@|N)?(?:\"\"\"(?P<a>(?:(?!\"\"\").){0,200})\"\"\""
@@ -109,15 +111,16 @@ def find(view: View) -> Iterator[Found]:
     """Find every text that a statement ties to a name which announces a secret."""
     text, data, position = view.text, view.data, 0
     has_mark = '"' in text or "'" in text or "`" in text or "<<" in text or "{" in text or "[[" in text or "%q" in text
-    if not has_mark or not _LITERAL.look(data):
-        return
+    literal = _LITERAL.find(data, 0) if has_mark else None
     # Both last for one text: secrets must not linger in the process.
     known: dict[tuple[str, str], bool] = {}
     spent = 0
-    while span := _NAMED.find(data, position):
+    while literal and (span := _NAMED.find(data, position)):
         # A name may have two of the words in it.
         position = _NAME_BEHIND.match(text, span[0]).end()  # type: ignore[union-attr]
-        if not _QUOTE_AHEAD.search(text, position, position + _REACH):
+        if literal[0] < position:
+            literal = _LITERAL.find(data, position)
+        if not literal or literal[0] > position + _REACH:
             continue
         name = _name_at(text, span[0], position)
         # Names side by side would have the same text read again and again.
@@ -335,7 +338,8 @@ class _Statement:
 
     def _could_be(self, value: str) -> bool:
         head = Head(self._name.kind, self._name.text, "=", '"', 1, True, False, False, False, is_tight=False)
-        is_word = bool(value) and " " not in value and known_kind(value) is None and "{" not in value
+        is_named = known_kind(value) is not None and not lookalikes.is_word_phrase(value)
+        is_word = bool(value) and " " not in value and not is_named and "{" not in value
         return is_word and self._name.kind not in _DOUBTFUL and is_secret(head, value, '"', starts_line=False)
 
 

@@ -15,6 +15,7 @@ _OF_COMMAND = prepared(r"\([A-Z][a-z]+-[A-Z]\w+|(?:id|type|name|src|source|targe
 _RESOURCE = prepared(r"[a-z]{2,}(?:-[a-z]{2,})+\d?")
 _COUNTED = prepared(r"[a-z]+\d{1,4}")
 _PLAIN_NAMES = ("password", "passphrase", "pass", "pwd", "pw")
+_KEY_ID = prepared(r"(?:0x)?(?:[0-9A-Fa-f]{8}|[0-9A-Fa-f]{16}|[0-9A-F]{40})!?")
 _ERROR_CODE = prepared(r"[A-Z]{2,8}[-_]?\d{3,5}")
 _RANGE = prepared(r"\d{1,3}-\d{1,4}")
 _QUOTED_WITHIN = prepared(r"[\"'`][A-Za-z0-9][^\s+]*[A-Za-z0-9]|[\"'`][A-Za-z0-9][^\s+]*[A-Za-z0-9][\"'`]?")
@@ -22,7 +23,7 @@ _QUOTED_WITHIN = prepared(r"[\"'`][A-Za-z0-9][^\s+]*[A-Za-z0-9]|[\"'`][A-Za-z0-9
 # A command that a pipe leads to, and what a style sheet says of an element that has the name.
 _IN_PROGRAMS = prepared(
     r"(?:undefined|null|None|nil|never|string|str|bytes|number|boolean|unknown|any|void|Error)\b[\w<>\[\](){};,.?]*$"
-    r"|[A-Z][a-z]+(?:[A-Z][a-z]+)?-[A-Z]\w+|(?:focus|hover|active|disabled|checked|invalid|valid|required|not)[-\w]*[({:]"
+    r"|[A-Z][a-z]+(?:[A-Z][a-z]+)?-[A-Z](?:\w*[A-Za-z_])?\d?(?!\w)|(?:focus|hover|active|disabled|checked|invalid|valid|required|not)[-\w]*[({:]"
 )
 
 
@@ -52,12 +53,15 @@ def is_secret(head: Head, value: str, after: str, *, starts_line: bool, is_field
     A name may start the line, or be the field of an address or of a connection.
     """
     following, after = after, after[:1]
+    if head.name.lower().endswith("signingkey") and _KEY_ID.fullmatch(value):
+        # By which git knows the key to sign with.
+        return False
     is_jumble = values.is_jumble(value) and not values.is_example(value)
     if not is_jumble and values.is_harmless(value) and not _is_meant(head, value):
         return False
     if (head.is_format and "{" in value) or _is_label(head, value) or values.is_public(value):
         return False
-    if after in ("", "\n", "\r") and _is_joined_phrase(head, value):
+    if (after in ("", "\n", "\r") and _is_joined_phrase(head, value)) or (after != "(" and _is_word_phrase(head, value)):
         return True
     if head.name.lower() == "key":
         return head.tie == "=" and not head.is_quoted and values.is_mixed_key(value) and after in ("", "\n", "\r", head.quote)
@@ -84,6 +88,15 @@ def _is_joined_phrase(head: Head, value: str) -> bool:
     if head.kind != "password" or head.quote or head.is_spaced or "." in value or not lookalikes.is_joined_phrase(value):
         return False
     return (head.tie == "=" and "phrase" in head.name.lower()) or (head.tie == ":" and head.name.lower() in _PLAIN_NAMES)
+
+
+def _is_word_phrase(head: Head, value: str) -> bool:
+    """Tell whether plain words that are joined are what a password, a secret or a key is set to: names have other words."""
+    if head.tie not in ("=", ":", "=>") or head.kind not in ("password", "secret", "api-key", "token"):
+        return False
+    # Without quotes a manifest names the secret that it means.
+    is_given = bool(head.quote) or head.kind == "password" or head.is_setting
+    return is_given and ("." not in value or bool(head.quote)) and lookalikes.is_word_phrase(value)
 
 
 def _is_label(head: Head, value: str) -> bool:

@@ -123,6 +123,13 @@ def _may_stand_for_others(text: str) -> bool:
     return not text.isascii() and any(map(text.__contains__, _UNSEEN))
 
 
+def _join_settings(kept: list[str], pieces: list[str]) -> None:
+    """Join the value of a setting that begins in the next line, without a blank before it: `TOKEN=\\` and the token."""
+    for index in range(1, len(pieces), 2):
+        if pieces[index] == "\\\n" and pieces[index - 1].endswith("="):
+            kept[index] = ""
+
+
 def looked_through(text: str) -> View:
     """View a text without its colours and escapes."""
     if not ("\\" in text or "\x1b" in text or "\r" in text or "\x00" in text or _may_stand_for_others(text)):
@@ -133,4 +140,6 @@ def looked_through(text: str) -> View:
     memo: dict[str, str] = {}
     kept = pieces[:]
     kept[1::2] = [memo[n] if n in memo else memo.setdefault(n, _undo(n)) for n in pieces[1::2]]
+    if "=\\\n" in text:
+        _join_settings(kept, pieces)
     return pieced(kept, pieces)

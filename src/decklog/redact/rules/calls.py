@@ -59,11 +59,18 @@ CALLS: tuple[Rule, ...] = (
     ),
     rule(
         "password",
-        "{pass {secret {token",
+        "pass secret token",
         r"[^\"'\n\s]{4,}",
-        keep=r"\{(?:password|passwd|passphrase|secret|token)[ \t]*,[ \t]*(?:<<)?[\"']",
+        keep=r"\{[a-z_]{0,24}?(?:password|passwd|passphrase|pass|secret|token)[ \t]*,[ \t]*(?:<<)?[\"']",
         until=r"[\"'](?:>>)?[ \t]*\}",
         glued=True,
+    ),
+    rule("encryption-key", "pgp_sym", r"[^'\n]{6,}", keep=r"(?i:pgp_sym_(?:en|de)crypt(?:_bytea)?\([^,\n']{1,80},[ \t]*')"),
+    rule(
+        "storage-key",
+        "fs.azure",
+        r"[A-Za-z0-9+/]{40,}={0,2}",
+        keep=r"fs\.azure\.account\.key\.[\w.-]{1,80}[\"']?[ \t]*(?:,|=|:|=>|[ \t])[ \t]*[\"']?",
     ),
     rule("signing-secret", "crypt(", r"[^\"'\n]{6,}", keep=r"AES\.(?:en|de)crypt\([^,\n]{1,80},[ \t]*[\"']"),
     rule(

@@ -178,7 +178,7 @@ COMMANDS: tuple[Rule, ...] = (
         "command-password",
         "echo printf",
         r"[^\s\"'|][^\"'|\n]{0,120}?",
-        keep=r"(?:echo|printf)[ \t]+(?:-n[ \t]+)?(?:[\"']%s\s?[\"'][ \t]+)?[\"']?",
+        keep=r"(?:echo|printf)[ \t]+(?:-n[ \t]+)?(?:[\"'](?:%s\s{0,2}){1,3}[\"'][ \t]+)?[\"']?",
         until=r"[\"']?[ \t]*\|[ \t]*(?:sudo -S|(?:sudo[ \t]+)?chpasswd|passwd\b"
         r"|(?:docker|podman|helm|oras|skopeo|crane)\b[^\n|]{0,120}--password-stdin)",
     ),

@@ -265,6 +265,21 @@ def is_former_key(_text: str, _start: int, value: str) -> bool:
     return bool(_HEX_FORMER.fullmatch(value)) or values.is_jumbled_key(value)
 
 
+def is_chosen(_text: str, _start: int, value: str) -> bool:
+    """Tell whether what answers a question for a password is one: with a number among its letters, or words that are joined."""
+    return values.is_told(value) or lookalikes.is_unmistakable(value) or lookalikes.is_word_phrase(value)
+
+
+def is_drawn(text: str, start: int, value: str) -> bool:
+    """Tell whether the cell beside "Password" in a table of drawn lines is one."""
+    return text[text.find(value, start) - 2] in "│┃║" and is_chosen(text, start, value)
+
+
+def is_words(_text: str, _start: int, value: str) -> bool:
+    """Tell whether a key is plain words that are joined."""
+    return lookalikes.is_word_phrase(value)
+
+
 def is_mixed(text: str, start: int, value: str) -> bool:
     """Tell whether what follows a word for a secret is random in all three kinds of characters; a public key is none."""
     has_all = any(map(str.isupper, value)) and any(map(str.islower, value)) and any(map(str.isdigit, value))

@@ -86,9 +86,10 @@ _TOLD = prepared(
 )
 # Some words between, where what follows can be nothing else.
 _LOOSE = prepared(r"[^\W\d_]+(?:[ \t]+[^\W\d_]+){0,5}[ \t]+[\"'«„“]?([^\s\"'«»„“”]{7,48})")
-# A host's name between, whose dots end no sentence.
+# The name of a host or of an account between, whose dots end no sentence.
 _OF_HOST = prepared(
-    rf"(?i)(?:{_WORD})[ \t][^\n:：=\"]{{0,32}}?[\w-]{{1,40}}(?:\.[\w-]{{1,40}}){{1,4}}[ \t]*(?:[:：=]|-[ \t]|(?:{_COPULA}))"
+    rf"(?i)(?:{_WORD})[ \t][^\n:：=\"]{{0,32}}?(?:[^\W_]|-){{1,40}}(?:[._@](?:[^\W_]|-){{1,40}}){{1,4}}[ \t]*"
+    rf"(?:[:：=]|-[ \t]|(?:{_COPULA}))"
     r"[ \t]*[\"'«„“]?(?P<value>[^\s\"'«»„“”]{4,64})"
 )
 _ENDS = ".,;:)\"'»”」"

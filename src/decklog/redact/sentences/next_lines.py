@@ -16,8 +16,8 @@ ANNOUNCING = (
     r"|openssl rand|token_hex|token_urlsafe"
     r"|urandom|base64 (?:-d|--decode)|master\.key|pgpass|oathtool|phx\.gen|key:generate|echo [\"']?[$%]|printenv"
     r"|(?:terraform|tofu|stack) output|configure get"
-    r"|config:get|config get|-field|private[ _-]key|master[ _-]key|contrase\xf1a|mot de passe|senha|wachtwoord|kennwort"
-    r"|passwort"
+    r"|config:get|config get|-field|private[ _-]key|master[ _-]key|pre-?shared[ _-]key"
+    r"|contrase\xf1a|mot de passe|senha|wachtwoord|kennwort|passwort"
     r"|(?:db|user|root|admin|mail|smtp)_pass(?:word)?|(?:api|access|auth)_token|(?:api|client)_secret|secret_key|initial-password"
     r"|unseal|recovery code|codes? de (?:secours|r[\xe9e]cup)|wiederherstellungscode|c[\xf3o]digos de (?:recuper|respaldo)"
 )
@@ -54,7 +54,8 @@ _ORDINARY = word_set(
 )
 # What a container's or a service's log puts before each line.
 _PREFIX = prepared(
-    r"(?:[\w.\[\]/-]+[ \t]*\|(?:[ \t]+|$)|\[[^\]\n]{1,60}\][ \t]+|\d{4}-\d\d-\d\d[T ][\d:.,Z+]+[ \t]+(?:\[?[A-Z]+\]?[ \t]+)?)"
+    r"(?:(?:>[ \t]?){1,4}|[\w.\[\]/-]+[ \t]*\|(?:[ \t]+|$)|\[[^\]\n]{1,60}\][ \t]+"
+    r"|\d{4}-\d\d-\d\d[T ][\d:.,Z+]+[ \t]+(?:\[?[A-Z]+\]?[ \t]+)?)"
 )
 # The value of what the line before was about: `New value: …`.
 _GIVEN_BELOW = prepared(
@@ -120,9 +121,11 @@ def _below(view: View, line: str, place: int, *, is_word: bool) -> Iterator[Foun
     if _CODE.isdisjoint(line) and not _NO_HEAD.search(line):
         yield from _find_column(text, line, place)
     match = _NEXT.match(text, place) if is_word else None
+    label = bool(match) and line.rstrip(" \t*_`").endswith(_LABELS)
+    if match and label and lookalikes.is_word_phrase(match[1]):
+        yield Found(match.start(1), match.end(1), "printed-secret")
     if not match or not _ODD.search(match[1]):
         return
-    label = line.rstrip(" \t*_`").endswith(_LABELS)
     if (label or _prints(line)) and _is_printed(match[1], is_label=label):
         value = match[1].rstrip(",;")
         yield Found(match.start(1), match.start(1) + len(value), "printed-secret")

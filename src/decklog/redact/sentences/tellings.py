@@ -86,7 +86,8 @@ _CODES: tuple[Telling, ...] = (
         "encryption-key",
         r"(?:fernet|aes(?:-?\d{3})?|hmac|cipher|encryption|private) key",
         " \t:=",
-        r"(?:[ \t]+(?:for|of|on|to)[ \t][^\n:=\"']{1,48}?)?(?:[ \t]*[:=]|[ \t]+(?:is|was))[ \t]*[\"'`]?([\w+/=-]{32,90})",
+        r"(?:[ \t]+(?:for|of|on|to|into|in|from|at)[ \t][^\n:=\"']{1,48}?)?(?:[ \t]*[:=]|[ \t]+(?:is|was|to))[ \t]*[\"'`]?"
+        r"([\w+/=-]{32,90})",
         codes.is_share,
     ),
     Telling(
@@ -111,6 +112,41 @@ _CODES: tuple[Telling, ...] = (
         " \t",
         rf"(?:[ \t]+[a-z']{{1,12}}){{1,6}}[ \t]+(?:is|was|are)[ \t]+{_QUOTE}(\d{{4,10}}#?|[\w-]{{6,40}})(?:[^\w:/-]|$)",
         checks.is_number,
+    ),
+)
+# After all others, whose openings are longer than these.
+_LOOSE: tuple[Telling, ...] = (
+    Telling(
+        "pin",
+        "puk",
+        " \t:=-c",
+        rf"(?:[ -]?code)?[ \t]*(?:[:=]|(?:is|was|ist|est)\b)?[ \t]*{_QUOTE}(\d{{6,8}})(?:[^\w.:/-]|\.(?:\s|$)|$)",
+        checks.is_any,
+    ),
+    Telling("told-password", _NAMED, "?", rf"\?[ \t]+{_QUOTE}([^\s\"'`,<>()]{{6,64}})", checks.is_chosen),
+    Telling("told-password", _NAMED, " \t", r"[ \t]+\?[ \t]+([^\s\"'`]{6,64})[ \t]+\?", checks.is_drawn),
+    Telling(
+        "told-password",
+        _NAMED,
+        " \t",
+        r"[ \t]+(?:for|of)[ \t]+[\"'`]?[\w.-]{1,40}[\"'`]?@[\"'`]?[\w.%-]{1,60}[\"'`]?(?:[ \t]*[:=]|[ \t]+is)[ \t]*"
+        r"([^\s\"'`]{6,64})",
+        checks.is_asked_for,
+    ),
+    Telling(
+        "token",
+        _KEYS,
+        " \t",
+        r"(?:[ \t]+[A-Za-z]+){0,8}[ \t]+(?:as|named|called|under)[ \t]+[\"'`]?[A-Z][A-Z0-9_]{2,40}[\"'`]?[ \t]*"
+        r"(?:[?:=]|->|=>)[ \t]*[\"'`]?([\w.~+/=-]{16,})",
+        checks.is_former_key,
+    ),
+    Telling(
+        "network-password",
+        "wi-?fi|wlan",
+        " \t:",
+        r"[^\n]{1,60}?\bkey[ \t:=]+(?:(?:is|was)[ \t]+)?[\"'`]?([a-z]{3,12}(?:[-_.][a-z]{3,12}){3,7})",
+        checks.is_words,
     ),
 )
 TELLINGS: tuple[Telling, ...] = (
@@ -332,7 +368,7 @@ TELLINGS: tuple[Telling, ...] = (
         "token",
         r"credentials?|tokens?|api[ _-]?keys?|access keys?|secrets?",
         " \t",
-        r"[ \t]+[\"'(]?([\w.~+/=-]{16,})",
+        r"[ \t]+[\"'(*`]{0,3}([\w.~+/=-]{16,})",
         checks.is_mixed,
     ),
     Telling(
@@ -397,4 +433,5 @@ TELLINGS: tuple[Telling, ...] = (
         r"[ \t]*[:=][ \t]*[\"']?([A-Za-z0-9_]{8,64})(?:[\"'\s]|$)",
         checks.is_node_cookie,
     ),
+    *_LOOSE,
 )

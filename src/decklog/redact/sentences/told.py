@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from decklog.prepared import prepared
-from decklog.redact.patterns.pattern import Pattern, Span
+from decklog.redact.patterns.pattern import Pattern, Sign, Span
 from decklog.redact.sentences import codes, comments, languages, next_lines
 from decklog.redact.sentences.tellings import TELLINGS
 from decklog.redact.view import Found, View
@@ -13,6 +13,7 @@ _MOST_KNOWN = 4_096
 # Of two openings at one place the first is taken: the one with a bracket is the longer.
 _BY_LENGTH = sorted(dict.fromkeys(telling.opening for telling in TELLINGS), key=lambda opening: "\\(" not in opening)
 _OPENINGS = Pattern(rf"(?i)(?:{languages.WORDS})|\b(?:{'|'.join(_BY_LENGTH)}|{next_lines.ANNOUNCING})")
+_MAY_OPEN = Sign(_OPENINGS.source)
 
 
 def _tied() -> Iterator[str]:
@@ -38,21 +39,31 @@ _GROUP = prepared(r"(?<!\\)\((?!\?)")
 
 def may_tell_below(data: bytes) -> bool:
     """Tell whether a line may tell what the next one is, which needs less of a sign."""
-    return _OPENINGS.find(data, 0) is not None
+    return bool(_MAY_OPEN.look(data))
 
 
 def find(view: View) -> Iterator[Found]:
     """Find what a sentence, a call or the comment behind it tells to be a secret."""
     opened = _opened(view)
     yield from _find_told(view, opened)
-    if opened or b"toCharArray" in view.data or b" key" in view.data:
-        # Its words are among those that open a telling.
+    if _may_be_named_behind(view.data, opened):
         yield from comments.find(view)
     if opened and (b"INSERT" in view.data or b"insert into" in view.data):
         yield from next_lines.find_inserted(view, [start for start, _ in opened])
     if "\n" in view.text:
         yield from next_lines.find(view, [start for start, _ in opened])
     yield from languages.find(view, opened)
+
+
+def _may_be_named_behind(data: bytes, opened: list[Span]) -> bool:
+    """Tell whether a comment or the end of a sentence may name what stands before: by a word that opens a telling, or a key."""
+    said = b" ".join([data[start:end] for start, end in opened]).lower()
+    if b"passw" in said or b"passp" in said or b"passc" in said or b"pw" in said:
+        return True
+    if b"toCharArray" in data:
+        return True
+    is_named = b"secret" in said or b"token" in said or b" key" in data or b" Key" in data or b" KEY" in data
+    return is_named and (b"#" in data or b"//" in data or b"--" in data or b"/*" in data)
 
 
 def _opened(view: View) -> list[Span]:
