@@ -3,6 +3,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -423,7 +424,8 @@ def test_what_most_tasks_are_goes_unsaid_and_is_there_again(log: Decklog, run_id
     task = log.tasks.add(run_id, "one", priority=0, tags=["a"])
     plain = log.tasks.edit(task.id, priority=50, tags=[], reason="as any other")
     first, then = log.journal.history("tasks", task.id)
-    said, unsaid = first.payload, then.payload
+    said: Any = first.payload
+    unsaid: Any = then.payload
     assert said["priority"] == 0
     assert said["tags"] == '["a"]'
     names = ["created_at", "id", "run_id", "state", "title", "updated_at"]

@@ -74,7 +74,7 @@ def link(previous: str, values: "Mapping[str, Any]") -> str:
 STREAM, SEQ, AT, HASH = map(COLUMNS.index, ("stream", "seq", "at", "hash"))
 RECORD_TABLE, RECORD_ID, BODY, PAYLOAD = map(COLUMNS.index, ("record_table", "record_id", "body", "payload"))
 _REDACTED = COLUMNS.index("redacted")
-KIND, BODY_DIGEST, PAYLOAD_DIGEST = map(COLUMNS.index, ("kind", "body_digest", "payload_digest"))
+KIND, KEY, BODY_DIGEST, PAYLOAD_DIGEST = map(COLUMNS.index, ("kind", "key", "body_digest", "payload_digest"))
 _NAMES_KEPT = 4096
 
 
@@ -153,6 +153,32 @@ def _written(row: "Sequence[Any]") -> str:
 def hashed(previous: str, row: "Sequence[Any]") -> str:
     """Hash a row onto the one before it."""
     return digests.sha256((previous + _written(row)).encode()).hexdigest()
+
+
+def extend(head: "tuple[Any, ...]", rows: "Iterable[list[Any]]", now: str) -> "tuple[tuple[Any, ...], bool]":
+    """Give rows of one stream, which follow its head, their places and hashes, and this time to those that have none.
+
+    What comes back is the last one's place, hash and time, as the stream's head, and whether any is older than the one before.
+    """
+    position, previous, latest = head
+    goes_back = False
+    for row in rows:
+        position += 1
+        at = row[AT] or now
+        row[0], row[SEQ], row[AT] = position, position % STREAM_SIZE, at
+        previous = row[HASH] = hashed(previous, row)
+        goes_back = goes_back or at < latest
+        latest = at
+    return (position, previous, latest), goes_back
+
+
+def around_body(row: "Sequence[Any]", at: str) -> tuple[str, str, str]:
+    """Write what stands around the digest of a body and the number of an entry that has nothing else of its own."""
+    (_, stream, _, _, _, kind, subtype, agent, agent_id, group_id, _, _, phase, confidence, _, _, record_table, _, refs,
+     *_) = row  # fmt: skip
+    names = agent, agent_id, confidence, group_id, kind, phase, record_table, refs, stream, subtype
+    until_at, _, _, _, _, _, _, until_seq, end = _fragments[names]
+    return f'{until_at}{_quote(at)},"body":"', f'",{until_seq}', end
 
 
 def halves(row: "Row") -> tuple[str, str]:

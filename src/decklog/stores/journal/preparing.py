@@ -3,15 +3,21 @@
 from decklog.db.where import enum_of
 from decklog.errors import Invalid
 from decklog.stores.journal.entry import Confidence, EntryKind, ReasoningPhase
-from decklog.stores.journal.rows import COLUMNS
+from decklog.stores.journal.rows import COLUMNS, Rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
     from typing import Any
 
     from decklog.values import Values
 
 NOTHING: "dict[str, Any]" = dict.fromkeys(COLUMNS)
+# So many entries are looked at column by column.
+MANY = 64
+_INTERACTION = {**NOTHING, "kind": "interaction"}
+# Any text does for these.
+_UNCHECKED = frozenset({"stream", "body", "subtype", "agent", "agent_id", "group_id", "task_id", "key"})
 _WRITABLE: "dict[str, str]" = {kind: kind.value for kind in EntryKind if kind is not EntryKind.CHANGE}
 
 
@@ -39,6 +45,28 @@ def columns_of(values: "Values", given: "dict[str, Any]") -> "dict[str, Any]":
     columns = {**NOTHING, **given}
     columns["redacted"] = int(values.bind_into(columns, given))
     return columns
+
+
+def rows_of(values: "Values", entries: "list[dict[str, Any]]") -> "Sequence[Collection[Any]]":
+    """Check and redact many entries, each an interaction unless it says so; their texts were looked through together."""
+    named = set().union(*entries)
+    if len(entries) >= MANY and _UNCHECKED.issuperset(named):
+        columns = {name: [given.get(name) for given in entries] for name in named}
+        if None not in columns.get("body", (None,)) and all(values.are_clean(*one) for one in columns.items()):
+            # Nothing is to be checked or replaced, so that it is enough to put them in their places.
+            count = len(entries)
+            whole = {**dict.fromkeys(COLUMNS, [None] * count), "kind": ["interaction"] * count, "redacted": [0] * count}
+            return Rows([*(whole | columns).values()])
+    return [row_of(values, given) for given in entries]
+
+
+def row_of(values: "Values", given: "dict[str, Any]") -> "Collection[Any]":
+    """Check and redact one of many entries, an interaction unless it says so, and give its columns."""
+    columns = {**_INTERACTION, **given}
+    if columns["body"] is None or not _UNCHECKED.issuperset(given):
+        checked(columns)
+    columns["redacted"] = int(values.bind_into(columns, given))
+    return columns.values()
 
 
 def prepared(values: "Values", given: "dict[str, Any]") -> "tuple[Any, ...]":
