@@ -2,6 +2,7 @@
 
 from decklog.db.where import enum_of
 from decklog.errors import Invalid
+from decklog.stores.journal.blobs import INLINE_CHARACTERS
 from decklog.stores.journal.entry import Confidence, EntryKind, ReasoningPhase
 from decklog.stores.journal.rows import COLUMNS, Rows
 
@@ -16,6 +17,16 @@ NOTHING: "dict[str, Any]" = dict.fromkeys(COLUMNS)
 # So many entries are looked at column by column.
 MANY = 64
 _INTERACTION = {**NOTHING, "kind": "interaction"}
+# What is the same in entries that differ in their bodies alone, and what none of them has.
+_SAME = [
+    COLUMNS.index(name)
+    for name in ("stream", "kind", "subtype", "agent", "agent_id", "group_id", "phase", "confidence", "redacted", "refs")
+]
+_EMPTY = [
+    COLUMNS.index(name)
+    for name in ("at", "task_id", "iteration", "key", "record_table", "record_id", "body_digest", "payload_digest", "payload")
+]
+_BODY, _REDACTED = COLUMNS.index("body"), COLUMNS.index("redacted")
 # Any text does for these.
 _UNCHECKED = frozenset({"stream", "body", "subtype", "agent", "agent_id", "group_id", "task_id", "key"})
 _WRITABLE: "dict[str, str]" = {kind: kind.value for kind in EntryKind if kind is not EntryKind.CHANGE}
@@ -72,3 +83,21 @@ def row_of(values: "Values", given: "dict[str, Any]") -> "Collection[Any]":
 def prepared(values: "Values", given: "dict[str, Any]") -> "tuple[Any, ...]":
     """Check and redact an entry ahead of its writing, maybe in another process: what is left to do is numbering and hashing."""
     return tuple(columns_of(values, checked(given)).values())
+
+
+def are_alike(columns: "Sequence[Sequence[Any]]") -> bool:
+    """Tell whether entries that were prepared are of one stream and differ in their bodies alone, none of them long."""
+    count, bodies = len(columns[0]), columns[_BODY]
+    return (
+        columns[_REDACTED][0] == 0
+        and all(columns[place].count(None) == count for place in _EMPTY)
+        and all(columns[place].count(columns[place][0]) == count for place in _SAME)
+        and None not in bodies
+        and max(map(len, bodies)) <= INLINE_CHARACTERS
+    )
+
+
+def filled(columns: "Sequence[Sequence[Any]]") -> "tuple[tuple[str, ...], list[tuple[Any, ...]]]":
+    """Name the columns of such entries that hold anything, and give their rows: what is empty need not be bound."""
+    places = [place for place, column in enumerate(columns) if column[0] is not None]
+    return tuple([COLUMNS[place] for place in places]), [*zip(*[columns[place] for place in places], strict=True)]

@@ -10,7 +10,7 @@ from decklog.errors import Conflict, NotFound
 from decklog.stores.journal import attribution, chain
 from decklog.stores.journal.blobs import INLINE_CHARACTERS, keep
 from decklog.stores.journal.entry import Entry
-from decklog.stores.journal.preparing import MANY, NOTHING, checked, columns_of, rows_of
+from decklog.stores.journal.preparing import MANY, NOTHING, are_alike, checked, columns_of, filled, rows_of
 from decklog.stores.journal.rows import COLUMNS, HEAD, RESERVED, SELECT, STREAM_SIZE, Rows, entry_at, load
 
 TYPE_CHECKING = False
@@ -52,24 +52,20 @@ class Writer:
     def append_many(self, prepared: "Sequence[Collection[Any]]") -> "Written":
         """Append several prepared entries; for a key that came before, the first entry with it stands in the place."""
         if len(prepared) >= MANY:
-            from decklog.stores.journal import alike
-
             columns = prepared.columns if isinstance(prepared, Rows) else [*zip(*prepared, strict=True)]
-            if alike.are_alike(columns):
+            if are_alike(columns):
                 return self._write_alike(columns, self.now())
         return self._write(prepared, self.now())
 
     def _write_alike(self, columns: "Sequence[Sequence[Any]]", now: str) -> "Written":
         """Append entries of one stream that differ in their bodies alone."""
-        from decklog.stores.journal import alike
-
         stream = columns[chain.STREAM][0]
         before = self.head(stream, at=now)
-        made = alike.chained(columns, before, now)
+        made = chain.extend_alike(before, columns, now)
         self._db.memo["head", stream] = made[0][-1], made[chain.HASH][-1], now
         if now < before[2]:
             self._order(stream)
-        self._db.insert("entries", *alike.filled(made))
+        self._db.insert("entries", *filled(made))
         self._db.announce(stream)
         return Written(Rows(made), {}, self._db)
 
