@@ -66,8 +66,9 @@ def rows_of(values: "Values", entries: "list[dict[str, Any]]") -> "Sequence[Coll
         if None not in columns.get("body", (None,)) and all(values.are_clean(*one) for one in columns.items()):
             # Nothing is to be checked or replaced, so that it is enough to put them in their places.
             count = len(entries)
-            whole = {**dict.fromkeys(COLUMNS, [None] * count), "kind": ["interaction"] * count, "redacted": [0] * count}
-            return Rows([*(whole | columns).values()])
+            whole: dict[str, list[Any]] = dict.fromkeys(COLUMNS, [None] * count)
+            whole.update(columns, redacted=[0] * count, kind=["interaction"] * count)
+            return Rows([*whole.values()])
     return [row_of(values, given) for given in entries]
 
 
