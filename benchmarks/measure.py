@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypedDict
 
+_CELLS = 6
 DOCS = Path(__file__).parent.parent / "docs" / "benchmarks"
 
 
@@ -95,6 +96,30 @@ def write(name: str, title: str, rows: list[Row], notes: Sequence[str] = ()) -> 
         lines += ["", "How it was measured:", "", *(f"- {note}" for note in notes)]
     (DOCS / f"{name}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
     (DOCS / f"{name}.svg").write_text(chart(title, rows), encoding="utf-8")
+
+
+def renew(name: str, title: str, rows: list[Row]) -> None:
+    """Put figures that were taken anew in the place of those of the same name in a page; the others and the notes stay."""
+    page = DOCS / f"{name}.md"
+    lines = page.read_text(encoding="utf-8").splitlines() if page.exists() else []
+    known = {item["name"]: item for line in lines if (item := _read(line)) is not None}
+    known.update((item["name"], item) for item in rows)
+    _, mark, notes = "\n".join(lines).partition("How it was measured:")
+    text = "\n".join([f"# {title}", "", f"![{title}]({name}.svg)", "", *table([*known.values()])])
+    page.write_text(f"{text}\n\n{mark}{notes}\n" if mark else f"{text}\n", encoding="utf-8")
+    (DOCS / f"{name}.svg").write_text(chart(title, [*known.values()]), encoding="utf-8")
+
+
+def _read(line: str) -> Row | None:
+    """Read a row of a table as `table` writes it."""
+    cells = [cell.strip() for cell in line.split("|")][1:-1]
+    if len(cells) != _CELLS or cells[0] == "what" or cells[0].startswith("---"):
+        return None
+    figure, _, unit = cells[1].partition(" ")
+    item: Row = {"name": cells[0], "value": float(figure.replace(",", "")), "unit": unit, "target": cells[4]}
+    if cells[2]:
+        item["floor"], item["ratio"] = float(cells[2].replace(",", "")), float(cells[3])
+    return item
 
 
 def _others_at_work() -> list[str]:

@@ -1,6 +1,11 @@
-"""Claiming and finishing tasks: beside two raw conditional updates, and beside queues that do the like."""
+"""Claiming and finishing tasks: beside two raw conditional updates, and beside queues that do the like.
+
+`python -m benchmarks.tasks` measures all of it and writes the page; `python -m benchmarks.tasks postgres crowds` measures these
+parts alone, whose figures take the places of the old ones in the page.
+"""
 
 import os
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
@@ -9,7 +14,7 @@ from pathlib import Path
 import apsw
 
 from benchmarks.children import alone
-from benchmarks.measure import Row, in_slices, in_turns, rate, row, write
+from benchmarks.measure import Row, in_slices, in_turns, rate, renew, row, write
 from benchmarks.task_crowd import crowds
 from benchmarks.task_floor import Floor
 from benchmarks.task_peers import PEERS, Huey, PersistQueue
@@ -17,6 +22,7 @@ from benchmarks.task_postgres import beside_procrastinate
 from benchmarks.task_scale import NOTE, claims, snapshots
 from decklog import Decklog
 
+TITLE = "Claiming and finishing tasks"
 COUNT = int(os.environ.get("DECKLOG_BENCH_TASK_COUNT", "1000"))
 SLICE = 20
 CROWD_COUNT = 4 * COUNT
@@ -149,9 +155,29 @@ def main() -> list[Row]:
         note,
         NOTE,
     ]
-    write("tasks", "Claiming and finishing tasks", rows, notes)
+    write("tasks", TITLE, rows, notes)
     return rows
 
 
+PARTS: dict[str, Callable[[Path], list[Row]]] = {
+    "one": lambda folder: one_process(folder)[0],
+    "old": after_many,
+    "dbos": lambda folder: beside_dbos(folder)[0],
+    "crowds": lambda folder: crowds(folder, CROWD_COUNT),
+    "postgres": lambda folder: beside_procrastinate(folder, COUNT, ROUNDS)[0],
+    "claims": claims,
+    "snapshots": snapshots,
+}
+
+
+def some(names: list[str]) -> None:
+    """Measure parts, and renew their figures in the page; each part is in the page as soon as it is over."""
+    if unknown := [name for name in names if name not in PARTS]:
+        raise SystemExit(f"there is no part {', '.join(unknown)}; there are {', '.join(PARTS)}")
+    for name in names:
+        with tempfile.TemporaryDirectory(prefix="decklog-bench-") as folder:
+            renew("tasks", TITLE, PARTS[name](Path(folder)))
+
+
 if __name__ == "__main__":
-    main()
+    some(sys.argv[1:]) if sys.argv[1:] else main()

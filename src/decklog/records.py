@@ -93,6 +93,9 @@ class Record:
     is_managed = False
     # True where a verb compares the row with its newest entry before it writes the next one.
     is_guarded = False
+    # What an image leaves out: columns with the value that most rows have, and for which no image that lacks the column can mean
+    # another. What stands here stands for good, whatever the field's default becomes: entries of the past were written by it.
+    unsaid = ()  # type: tuple[tuple[str, str | int], ...]
     # The column with the digest of bytes that are kept beside the row; with a second one, only where that is empty.
     keeps = ()  # type: tuple[str, ...]
     # The columns that undo may give the value they had before; a record that names none is never taken back.
@@ -212,8 +215,8 @@ class Record:
         """Give what an entry of any age says of a record as today's columns.
 
         A column that an entry does not name has its field's default: null, which entries leave out, or what the migration that
-        added the column later gave to every row. A record whose columns were renamed or split says here what became of the old
-        ones, and then asks this one.
+        added the column later gave to every row; or the value that goes unsaid of such records. A record whose columns were
+        renamed or split says here what became of the old ones, and then asks this one.
         """
         defaults = cls._column_defaults()
         columns = {**defaults, **image}
@@ -226,13 +229,13 @@ class Record:
     def _column_defaults(cls) -> "dict[str, Any]":
         cached: dict[str, Any] | None = cls.__dict__.get("_defaults")
         if cached is None:
-            cached = {field.name: _as_column(default_of(field)) for field in fields(cls)}
+            cached = {field.name: _as_column(default_of(field)) for field in fields(cls)} | dict(cls.unsaid)
             cls._defaults = cached  # type: ignore[attr-defined]
         return cached
 
     @classmethod
     def image_of(cls, names: "tuple[str, ...]", row: "tuple[Any, ...]") -> str:
-        """Write a row as canonical JSON, without the nulls that `upcast` puts back."""
+        """Write a row as canonical JSON, without the nulls and what else goes unsaid: `upcast` puts it back."""
         images = cls.__dict__.get("_images")
         if images is None:
             images = cls._images = {}  # type: ignore[attr-defined]
@@ -241,14 +244,18 @@ class Record:
             places = sorted(range(len(names)), key=names.__getitem__)
             spelled = {name: f"{_quote(name)}:" for name in map(names.__getitem__, places)}
             shown = {start for name, start in spelled.items() if cls._column_defaults().get(name) is not None}
-            plan = images[names] = tuple(spelled.values()), itemgetter(*places), shown
-        starts, in_order, shown = plan
+            # As they are written: to a comparison 0 and 0.0 are the same, and a damaged page may hold either.
+            unsaid = {f"{_quote(name)}:{to_json(value)}" for name, value in cls.unsaid}
+            plan = images[names] = tuple(spelled.values()), itemgetter(*places), shown, unsaid
+        starts, in_order, shown, unsaid = plan
         # Spelled out for texts and numbers, which nearly all are: a call for each is most of what this takes.
         parts = [
             start + (_quote(value) if type(value) is str else str(value) if type(value) is int else to_json(value))
             for start, value in zip(starts, in_order(row), strict=True)
             if value is not None or start in shown
         ]
+        if unsaid:
+            parts = [part for part in parts if part not in unsaid]
         return "{" + ",".join(parts) + "}"
 
     @classmethod

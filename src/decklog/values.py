@@ -29,6 +29,10 @@ _MANY_TEXTS = 1_000
 # What is seldom said twice is not remembered.
 _SAID_ONCE = frozenset({"body", "key", "title", "objective", "summary"})
 
+# So few are looked at once more if another of them holds a secret.
+_FEW_TEXTS = 8
+_TEXT_OR_NOTHING = frozenset({str, type(None)})
+
 _encode = json.JSONEncoder(
     ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"), check_circular=False
 ).encode
@@ -178,6 +182,13 @@ class Values:
                 self._remember(text)
         self._page = found | known
         self._held = {id(value): value for value, strings in held if self._page.issuperset(strings)}
+
+    def are_clean(self, name: str, column: "list[Any]") -> bool:
+        """Tell whether a column of texts can be bound as it is. Where they all differ, only if they were looked through."""
+        if not _TEXT_OR_NOTHING.issuperset(map(type, column)):
+            return False
+        left = [text for text in set(column) if text is not None and text not in self._page and text not in self._clean]
+        return len(left) <= _FEW_TEXTS and all(self.text(name, text) == (text, False) for text in left)
 
     def let_go(self) -> None:
         """Forget which JSON values are clean: from here on they are their owners' to change."""

@@ -3,12 +3,28 @@
 from pathlib import Path
 
 import pytest
+from benchmarks import measure
 from benchmarks.children import Crew
 from benchmarks.task_crowd import Crowd, crowd
 from benchmarks.task_floor import Floor
 from benchmarks.task_scale import Model
 
 from decklog import Decklog
+
+
+def test_a_part_renews_its_own_figures_and_leaves_the_rest_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure, "DOCS", tmp_path)
+    one = measure.row("one", 1234.5, "per s", floor=500.0, target=">= 2")
+    two = measure.row("two", 0.0, "tasks", target="<= 0")
+    measure.write("page", "A page", [one, two], ["with care"])
+    before = (tmp_path / "page.md").read_text()
+    measure.renew("page", "A page", [])
+    assert (tmp_path / "page.md").read_text() == before
+    measure.renew("page", "A page", [measure.row("two", 3.0, "tasks", target="<= 0"), measure.row("three", 1.0, "")])
+    after = (tmp_path / "page.md").read_text()
+    assert after == before.replace(
+        "| two | 0.0 tasks |  |  | <= 0 | yes |", "| two | 3.0 tasks |  |  | <= 0 | **no** |\n| three | 1.0  |  |  |  |  |"
+    )
 
 
 def test_the_floor_gives_every_task_once(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from decklog.stores.base import Store, complete
-from decklog.stores.journal.rows import COLUMNS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,9 +69,7 @@ class Intake(Store):
     def append_all(self, given: "Sequence[dict[str, Any] | tuple[Any, ...]]") -> "Written":
         """Append entries of streams that are there, given as the arguments of `append` or as columns that were prepared."""
         fresh = iter(self._writer.prepared_many([one for one in given if isinstance(one, dict)]))
-        return self._writer.append_many(
-            [next(fresh) if isinstance(one, dict) else dict(zip(COLUMNS, one, strict=True)) for one in given]
-        )
+        return self._writer.append_many([next(fresh) if isinstance(one, dict) else one for one in given])
 
     def seek_all(self, record_class: "type[R]", identities: "Sequence[Sequence[str]]") -> "dict[tuple[Any, ...], R]":
         """Look many records up by their identities; those that are not there are left out."""

@@ -3,10 +3,11 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
+from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound, Task
 from decklog.errors import TooLarge
 from tests.every import every
 from tests.statements import statements
@@ -415,9 +416,38 @@ def test_what_a_record_became_is_written_without_its_nulls(log: Decklog, run_id:
     task = log.tasks.add(run_id, "one")
     (entry,) = log.journal.history("tasks", task.id)
     assert None not in entry.payload.values()  # type: ignore[attr-defined]
-    assert entry.payload["objective"] == ""  # type: ignore[index]
     assert log.journal.at("tasks", task.id, entry.id) == task
     assert log.journal.verify().ok
+
+
+def test_what_most_tasks_are_goes_unsaid_and_is_there_again(log: Decklog, run_id: str) -> None:
+    task = log.tasks.add(run_id, "one", priority=0, tags=["a"])
+    plain = log.tasks.edit(task.id, priority=50, tags=[], reason="as any other")
+    first, then = log.journal.history("tasks", task.id)
+    said: Any = first.payload
+    unsaid: Any = then.payload
+    assert said["priority"] == 0
+    assert said["tags"] == '["a"]'
+    names = ["created_at", "id", "run_id", "state", "title", "updated_at"]
+    assert sorted(unsaid) == names
+    assert sorted(said) == sorted([*names, "priority", "tags"])
+    assert [log.journal.at("tasks", task.id, entry.id) for entry in (first, then)] == [task, plain]
+    assert log.tasks.get(log.tasks.find(log.runs.fork(run_id, at=then.id).id)[0].id).max_attempts == task.max_attempts
+    assert log.journal.verify().ok
+
+
+def test_what_goes_unsaid_stays_what_it_was_for_the_entries_of_the_past(log: Decklog) -> None:
+    none = dict.fromkeys(("tags", "acceptance", "verification", "allowed_paths"), "[]")
+    zero = dict.fromkeys(("open_dependencies", "attempts", "failures", "fence", "blocker_repeats"), 0)
+    expected = {"tasks": {**none, **zero, "objective": "", "inputs": "{}", "priority": 50, "max_attempts": 3}}
+    classes = log.record_classes()
+    assert {table: dict(one.unsaid) for table, one in classes.items() if one.unsaid} == expected
+    names = Task.columns()
+    row = tuple(Task.upcast({"id": "t"}).values())
+    assert Task.image_of(names, row) == '{"id":"t"}'
+    # What only compares as equal is told: a damaged row must not look like what was written.
+    odd = tuple(0.0 if name == "fence" else value for name, value in zip(names, row, strict=True))
+    assert Task.image_of(names, odd) == '{"fence":0.0,"id":"t"}'
 
 
 @pytest.mark.parametrize("was_indexed", [True, False])

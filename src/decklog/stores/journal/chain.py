@@ -74,7 +74,7 @@ def link(previous: str, values: "Mapping[str, Any]") -> str:
 STREAM, SEQ, AT, HASH = map(COLUMNS.index, ("stream", "seq", "at", "hash"))
 RECORD_TABLE, RECORD_ID, BODY, PAYLOAD = map(COLUMNS.index, ("record_table", "record_id", "body", "payload"))
 _REDACTED = COLUMNS.index("redacted")
-KIND, BODY_DIGEST, PAYLOAD_DIGEST = map(COLUMNS.index, ("kind", "body_digest", "payload_digest"))
+KIND, KEY, BODY_DIGEST, PAYLOAD_DIGEST = map(COLUMNS.index, ("kind", "key", "body_digest", "payload_digest"))
 _NAMES_KEPT = 4096
 
 
@@ -97,8 +97,9 @@ class _Fragments(dict):  # type: ignore[type-arg]
             f'{{{_field("agent", agent)}{_field("agent_id", agent_id)}"at":',
             *between,
             until_task,
-            # Where nothing stands between them.
+            # Where nothing stands between them, and where nothing does behind the key.
             "".join(between),
+            "".join(between[1:]),
             f"{until_task[:-1]}}}",
         )
         return texts
@@ -111,8 +112,8 @@ def _field(name: str, value: "Any") -> str:
     return "" if value is None else f'"{name}":{_quote(value) if type(value) is str else value},'
 
 
-class _Differs(Exception):
-    """A text of a row is not what its digest says."""
+class _Differs(TypeError):
+    """A text of a row is not what its digest says, or no text at all."""
 
 
 def _text_field(name: str, text: "Any", digest: "Any") -> str:
@@ -131,9 +132,18 @@ def _written(row: "Sequence[Any]") -> str:
      record_table, record_id, refs, body_digest, payload_digest, body, payload) = row  # fmt: skip
     # In the order of the alphabet, as `FIELDS` has them. Numbers are never looked up, since to a dictionary 1 and 1.0 are the
     # same; nor is what hardly comes twice.
-    until_at, until_iteration, until_payload, until_record_id, until_redacted, until_seq, until_task, until_seq_at_once, end = (
-        _fragments[agent, agent_id, confidence, group_id, kind, phase, record_table, refs, stream, subtype]
-    )
+    (
+        until_at,
+        until_iteration,
+        until_payload,
+        until_record_id,
+        until_redacted,
+        until_seq,
+        until_task,
+        until_seq_at_once,
+        _,
+        end,
+    ) = _fragments[agent, agent_id, confidence, group_id, kind, phase, record_table, refs, stream, subtype]
     has_only_body = body_digest is payload_digest is payload is key is iteration is record_id is task_id is None
     if has_only_body and type(body) is str and not redacted:
         # Most entries have a body, and nothing else that is their own.
@@ -155,6 +165,45 @@ def hashed(previous: str, row: "Sequence[Any]") -> str:
     return digests.sha256((previous + _written(row)).encode()).hexdigest()
 
 
+def extend(head: "tuple[Any, ...]", rows: "Iterable[list[Any]]", now: str) -> "tuple[tuple[Any, ...], bool]":
+    """Give rows of one stream, which follow its head, their places and hashes, and this time to those that have none.
+
+    What comes back is the last one's place, hash and time, as the stream's head, and whether any is older than the one before.
+    """
+    position, previous, latest = head
+    goes_back = False
+    for row in rows:
+        position += 1
+        at = row[AT] or now
+        row[0], row[SEQ], row[AT] = position, position % STREAM_SIZE, at
+        previous = row[HASH] = hashed(previous, row)
+        goes_back = goes_back or at < latest
+        latest = at
+    return (position, previous, latest), goes_back
+
+
+def extend_alike(head: "tuple[Any, ...]", columns: "Sequence[Sequence[Any]]", now: str) -> "list[Sequence[Any]]":
+    """Give entries that differ in their bodies alone, column by column, their places behind a stream's head, a time and hashes.
+
+    What is the same in all of them is written down once; the hashes are those that `hashed` gives one by one.
+    """
+    position, previous, _ = head
+    (_, stream, _, _, _, kind, subtype, agent, agent_id, group_id, _, _, phase, confidence, _, _, record_table, _, refs,
+     *_) = (column[0] for column in columns)  # fmt: skip
+    names = agent, agent_id, confidence, group_id, kind, phase, record_table, refs, stream, subtype
+    until_at, _, _, _, _, _, _, until_seq, _, end = _fragments[names]
+    until_body, until_seq = f'{until_at}{_quote(now)},"body":"', f'",{until_seq}'
+    seqs, hashes = range(position % STREAM_SIZE + 1, position % STREAM_SIZE + len(columns[0]) + 1), []
+    for seq, body in zip(seqs, columns[BODY], strict=True):
+        text = f"{previous}{until_body}{digests.sha256(body.encode()).hexdigest()}{until_seq}{seq}{end}"
+        previous = digests.sha256(text.encode()).hexdigest()
+        hashes.append(previous)
+    made = [*columns]
+    made[0], made[SEQ], made[AT] = range(position + 1, position + len(hashes) + 1), seqs, (now,) * len(hashes)
+    made[HASH] = hashes
+    return made
+
+
 def halves(row: "Row") -> tuple[str, str]:
     """Write a row as canonical JSON up to its number and from there on, for a database that numbers it itself."""
     # A text can't hold the mark: its quotes would be escaped.
@@ -170,11 +219,6 @@ def flaw(previous: str, row: "Row") -> str | None:
         return None if hashed(previous, row) == row[HASH] else "hash"
     except _Differs as found:
         return str(found)
-
-
-_BODY, _PAYLOAD, _KEY, _RECORD_ID, _TASK_ID, _NEXT, _END = (
-    *('"body":"%s",', '"payload":"%s",', '"key":', '"record_id":', '"task_id":', ",", "}"),
-)
 
 
 class Followed:
@@ -197,12 +241,12 @@ def follow(name: str, start: int, head: "Head", rows: "Iterable[Row]") -> Follow
     from hashlib import sha256
 
     previous, begun, latest = head
-    expected, behind, goes_back, ahead = begun, start + STREAM_SIZE, False, None
+    expected, goes_back, ahead = begun, False, None
     named: list[Row] = []
     for row in rows:
         (pos, stream, seq, at, hash, kind, subtype, agent, agent_id, group_id, task_id, iteration, phase, confidence, redacted,
          key, record_table, record_id, refs, body_digest, payload_digest, body, payload) = row  # fmt: skip
-        if pos >= behind:
+        if pos >= start + STREAM_SIZE:
             ahead = row
             break
         expected += 1
@@ -210,22 +254,28 @@ def follow(name: str, start: int, head: "Head", rows: "Iterable[Row]") -> Follow
             return None
         if body_digest is payload_digest is iteration is None and redacted == 0:
             names = agent, agent_id, confidence, group_id, kind, phase, record_table, refs, stream, subtype
-            until_at, until_key, until_payload, until_record_id, until_redacted, until_seq, until_task, _, end = _fragments[names]
-            text = (
-                f"{previous}{until_at}{_quote(at)},{'' if body is None else _BODY % sha256(body.encode()).hexdigest()}{until_key}"
-                f"{'' if key is None else _KEY + _quote(key) + _NEXT}{until_payload}"
-                f"{'' if payload is None else _PAYLOAD % sha256(payload.encode()).hexdigest()}{until_record_id}"
-                f"{'' if record_id is None else _RECORD_ID + _quote(record_id) + _NEXT}{until_redacted}"
-                f"{until_seq}{seq}{end if task_id is None else until_task + _TASK_ID + _quote(task_id) + _END}"
-            )
+            (until_at, until_key, until_payload, until_record_id, until_redacted, until_seq, until_task, _, from_key_until_seq,
+             end) = _fragments[names]  # fmt: skip
+            said = "" if body is None else f'"body":"{sha256(body.encode()).hexdigest()}",'
+            if payload is record_id is task_id is None:
+                known = "" if key is None else f'"key":{_quote(key)},'
+                text = f"{previous}{until_at}{_quote(at)},{said}{until_key}{known}{from_key_until_seq}{seq}{end}"
+            elif key is None and payload is not None and record_id is not None:
+                told = sha256(payload.encode()).hexdigest()
+                rest = end if task_id is None else f'{until_task}"task_id":{_quote(task_id)}}}'
+                text = (
+                    f'{previous}{until_at}{_quote(at)},{said}{until_key}{until_payload}"payload":"{told}",{until_record_id}'
+                    f'"record_id":{_quote(record_id)},{until_redacted}{until_seq}{seq}{rest}'
+                )
+            else:
+                text = previous + _written(row)
             if sha256(text.encode()).hexdigest() != hash:
                 return None
         elif flaw(previous, row) is not None:
             return None
         elif body_digest is not None or payload_digest is not None:
             named.append(row)
-        goes_back = goes_back or at < latest
-        previous, latest = hash, at
+        previous, goes_back, latest = hash, goes_back or at < latest, at
     return Followed(expected - begun, goes_back, named, ahead)
 
 

@@ -109,7 +109,7 @@ class Journal:
         """
         known = {*Journal.append.__wrapped__.__kwdefaults__, "stream", "body"}  # type: ignore[attr-defined]
         for given in entries:
-            if not given.keys() <= known or "stream" not in given:
+            if not known.issuperset(given) or "stream" not in given:
                 raise Invalid(f"an entry needs a stream and takes {', '.join(sorted(known))}; got {', '.join(given)}")
         return within_lease(self._db, partial(self._writer.append_many, self._writer.prepared_many(entries)))
 

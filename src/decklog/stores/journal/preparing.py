@@ -2,16 +2,33 @@
 
 from decklog.db.where import enum_of
 from decklog.errors import Invalid
+from decklog.stores.journal.blobs import INLINE_CHARACTERS
 from decklog.stores.journal.entry import Confidence, EntryKind, ReasoningPhase
-from decklog.stores.journal.rows import COLUMNS
+from decklog.stores.journal.rows import COLUMNS, Rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
     from typing import Any
 
     from decklog.values import Values
 
 NOTHING: "dict[str, Any]" = dict.fromkeys(COLUMNS)
+# So many entries are looked at column by column.
+MANY = 64
+_INTERACTION = {**NOTHING, "kind": "interaction"}
+# What is the same in entries that differ in their bodies alone, and what none of them has.
+_SAME = [
+    COLUMNS.index(name)
+    for name in ("stream", "kind", "subtype", "agent", "agent_id", "group_id", "phase", "confidence", "redacted", "refs")
+]
+_EMPTY = [
+    COLUMNS.index(name)
+    for name in ("at", "task_id", "iteration", "key", "record_table", "record_id", "body_digest", "payload_digest", "payload")
+]
+_BODY, _REDACTED = COLUMNS.index("body"), COLUMNS.index("redacted")
+# Any text does for these.
+_UNCHECKED = frozenset({"stream", "body", "subtype", "agent", "agent_id", "group_id", "task_id", "key"})
 _WRITABLE: "dict[str, str]" = {kind: kind.value for kind in EntryKind if kind is not EntryKind.CHANGE}
 
 
@@ -41,6 +58,47 @@ def columns_of(values: "Values", given: "dict[str, Any]") -> "dict[str, Any]":
     return columns
 
 
+def rows_of(values: "Values", entries: "list[dict[str, Any]]") -> "Sequence[Collection[Any]]":
+    """Check and redact many entries, each an interaction unless it says so; their texts were looked through together."""
+    named = set().union(*entries)
+    if len(entries) >= MANY and _UNCHECKED.issuperset(named):
+        columns = {name: [given.get(name) for given in entries] for name in named}
+        if None not in columns.get("body", (None,)) and all(values.are_clean(*one) for one in columns.items()):
+            # Nothing is to be checked or replaced, so that it is enough to put them in their places.
+            count = len(entries)
+            whole: dict[str, list[Any]] = dict.fromkeys(COLUMNS, [None] * count)
+            whole.update(columns, redacted=[0] * count, kind=["interaction"] * count)
+            return Rows([*whole.values()])
+    return [row_of(values, given) for given in entries]
+
+
+def row_of(values: "Values", given: "dict[str, Any]") -> "Collection[Any]":
+    """Check and redact one of many entries, an interaction unless it says so, and give its columns."""
+    columns = {**_INTERACTION, **given}
+    if columns["body"] is None or not _UNCHECKED.issuperset(given):
+        checked(columns)
+    columns["redacted"] = int(values.bind_into(columns, given))
+    return columns.values()
+
+
 def prepared(values: "Values", given: "dict[str, Any]") -> "tuple[Any, ...]":
     """Check and redact an entry ahead of its writing, maybe in another process: what is left to do is numbering and hashing."""
     return tuple(columns_of(values, checked(given)).values())
+
+
+def are_alike(columns: "Sequence[Sequence[Any]]") -> bool:
+    """Tell whether entries that were prepared are of one stream and differ in their bodies alone, none of them long."""
+    count, bodies = len(columns[0]), columns[_BODY]
+    return (
+        columns[_REDACTED][0] == 0
+        and all(columns[place].count(None) == count for place in _EMPTY)
+        and all(columns[place].count(columns[place][0]) == count for place in _SAME)
+        and None not in bodies
+        and max(map(len, bodies)) <= INLINE_CHARACTERS
+    )
+
+
+def filled(columns: "Sequence[Sequence[Any]]") -> "tuple[tuple[str, ...], list[tuple[Any, ...]]]":
+    """Name the columns of such entries that hold anything, and give their rows: what is empty need not be bound."""
+    places = [place for place, column in enumerate(columns) if column[0] is not None]
+    return tuple([COLUMNS[place] for place in places]), [*zip(*[columns[place] for place in places], strict=True)]

@@ -1,5 +1,7 @@
 """Entries as rows of a database: where they lie, and how one is read."""
 
+from collections.abc import Sequence
+
 from decklog.stores.journal.blobs import kept_text
 from decklog.stores.journal.entry import Entry
 from decklog.values import from_json
@@ -22,6 +24,19 @@ SELECT = f"select {', '.join(COLUMNS)} from entries"
 HEAD = "select pos, hash, at from entries where pos >= :start and pos < :end order by pos desc limit 1"
 _FIELDS = COLUMNS[1:]
 _BODY_DIGEST, _PAYLOAD_DIGEST = COLUMNS.index("body_digest"), COLUMNS.index("payload_digest")
+
+
+class Rows(Sequence):  # type: ignore[type-arg]
+    """Rows that are kept column by column, each made when it is looked at."""
+
+    def __init__(self, columns: "Sequence[Sequence[Any]]") -> None:
+        self.columns = columns
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    def __getitem__(self, place: "Any") -> "Any":
+        return tuple([column[place] for column in self.columns])
 
 
 def number_of(db: "Database", stream: str) -> int | None:

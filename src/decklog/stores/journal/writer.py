@@ -2,18 +2,20 @@
 
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
 
 from decklog.clock import to_text
 from decklog.errors import Conflict, NotFound
 from decklog.stores.journal import attribution, chain
 from decklog.stores.journal.blobs import INLINE_CHARACTERS, keep
 from decklog.stores.journal.entry import Entry
-from decklog.stores.journal.preparing import NOTHING, checked, columns_of
-from decklog.stores.journal.rows import COLUMNS, HEAD, RESERVED, SELECT, STREAM_SIZE, entry_at, load
+from decklog.stores.journal.preparing import MANY, NOTHING, are_alike, checked, columns_of, filled, rows_of
+from decklog.stores.journal.rows import COLUMNS, HEAD, RESERVED, SELECT, STREAM_SIZE, Rows, entry_at, load
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
     from typing import Any
 
     from decklog.clock import Clock
@@ -47,9 +49,25 @@ class Writer:
             return written
         return load(self._db, tuple(values.values())) if self._insert(values) else self._first(values)
 
-    def append_many(self, prepared: "list[dict[str, Any]]") -> "Written":
+    def append_many(self, prepared: "Sequence[Collection[Any]]") -> "Written":
         """Append several prepared entries; for a key that came before, the first entry with it stands in the place."""
-        return self.write(prepared, at=self.now())
+        if len(prepared) >= MANY:
+            columns = prepared.columns if isinstance(prepared, Rows) else [*zip(*prepared, strict=True)]
+            if are_alike(columns):
+                return self._write_alike(columns, self.now())
+        return self._write(prepared, self.now())
+
+    def _write_alike(self, columns: "Sequence[Sequence[Any]]", now: str) -> "Written":
+        """Append entries of one stream that differ in their bodies alone."""
+        stream = columns[chain.STREAM][0]
+        before = self.head(stream, at=now)
+        made = chain.extend_alike(before, columns, now)
+        self._db.memo["head", stream] = made[0][-1], made[chain.HASH][-1], now
+        if now < before[2]:
+            self._order(stream)
+        self._db.insert("entries", *filled(made))
+        self._db.announce(stream)
+        return Written(Rows(made), {}, self._db)
 
     def prepared(self, given: "dict[str, Any]") -> "dict[str, Any]":
         """Check an entry and give its columns, in their order, but for its place, its hash and a time that is not given.
@@ -61,15 +79,14 @@ class Writer:
             given = _attributed(given, who)
         return columns_of(self._db.values, given)
 
-    def prepared_many(self, entries: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
-        """Do so for several entries."""
-        whole = [checked({"kind": "interaction", **given}) for given in entries]
+    def prepared_many(self, entries: "list[dict[str, Any]]") -> "Sequence[Collection[Any]]":
+        """Do so for several entries, and give their columns as rows."""
         if (who := attribution.acting.get()) is not None:
-            whole = [_attributed(given, who) for given in whole]
+            entries = [_attributed(given, who) for given in entries]
         values = self._db.values
         try:
             values.look_through(entries)
-            return [columns_of(values, given) for given in whole]
+            return rows_of(values, entries)
         finally:
             values.let_go()
 
@@ -80,52 +97,56 @@ class Writer:
             values["at"] = self.now()
         return values
 
-    def write(self, batch: "list[dict[str, Any]]", *, at: str = "") -> "Written":
-        """Append entries whose columns are bound, and what records became, in their order. Those without a time have this one.
+    def write(self, batch: "list[dict[str, Any]]") -> "Written":
+        """Append entries whose columns are bound, and what records became, in their order."""
+        return self._write([values.values() for values in batch], "")
+
+    def _write(self, given: "Iterable[Collection[Any]]", now: str) -> "Written":
+        """Append rows that lack their place and their hash, in their order. Those without a time have this one.
 
         What is given stays as it is: it must serve again when the transaction is tried again.
         """
+        batch = [[*row] for row in given]
         # In one order by all who write to several.
-        times = {values["stream"]: values["at"] or at for values in reversed(batch)}
+        times = {row[chain.STREAM]: row[chain.AT] or now for row in reversed(batch)}
         # Before the keys are looked up: from here on nobody else adds one.
         heads = {stream: self.head(stream, at=times[stream]) for stream in sorted(times)}
         repeated, found = self._known(batch)
-        is_known = found or repeated
-        rows = [
-            None if is_known and (place in found or place in repeated) else self._linked(values, heads, at)
-            for place, values in enumerate(batch)
-        ]
+        rows: list[list[Any] | None] = [*batch]
+        for place in (*found, *repeated):
+            rows[place] = None
+        fresh = [row for row in rows if row is not None]
+        self._link_all(fresh, heads, now)
         self._db.memo.update((("head", stream), head) for stream, head in heads.items())
-        fresh = [row for row in rows if row is not None] if is_known else rows
         self._db.insert("entries", COLUMNS, fresh)  # type: ignore[arg-type]
-        for stream in dict.fromkeys([row[chain.STREAM] for row in fresh]):  # type: ignore[index]
+        for stream in dict.fromkeys([row[chain.STREAM] for row in fresh]):
             self._db.announce(stream)
         first = {place: rows[earlier][0] for place, earlier in repeated.items() if place not in found}  # type: ignore[index]
         return Written(rows, {**found, **first}, self._db)
 
-    def _linked(self, values: "dict[str, Any]", heads: "dict[str, tuple[Any, ...]]", now: str) -> "list[Any]":
-        """Give the row of an entry, with its number and its hash, as the head of its stream."""
-        stream, at = values["stream"], values["at"] or now
-        position, previous, last_at = heads[stream]
-        position += 1
-        if values["record_table"] is None and _is_long(values):
-            values = {**values}
-            self._move_long(values)
-        row = list(values.values())
-        row[0], row[chain.SEQ], row[chain.AT] = position, position % STREAM_SIZE, at
-        hashed = row[chain.HASH] = chain.hashed(previous, row)
-        heads[stream] = position, hashed, at
-        if at < last_at:
-            self._order(stream)
-        return row
+    def _link_all(self, rows: "list[list[Any]]", heads: "dict[str, tuple[Any, ...]]", now: str) -> None:
+        """Give rows their numbers and hashes, each as the head of its stream."""
+        for row in rows:
+            body, payload = row[chain.BODY], row[chain.PAYLOAD]
+            is_long = (body is not None and len(body) > INLINE_CHARACTERS) or (
+                payload is not None and len(payload) > INLINE_CHARACTERS
+            )
+            if is_long and row[chain.RECORD_TABLE] is None:
+                values = dict(zip(COLUMNS, row, strict=True))
+                self._move_long(values)
+                row[:] = values.values()
+        for stream, own in groupby(rows, key=itemgetter(chain.STREAM)):
+            heads[stream], goes_back = chain.extend(heads[stream], own, now)
+            if goes_back:
+                self._order(stream)
 
-    def _known(self, batch: "list[dict[str, Any]]") -> "tuple[dict[int, int], dict[int, int]]":
+    def _known(self, batch: "list[list[Any]]") -> "tuple[dict[int, int], dict[int, int]]":
         """Find which of a batch have a key that came before: in the batch, with its place; in the journal, with its position."""
-        if all(values["key"] is None for values in batch):
+        if not any(row[chain.KEY] is not None for row in batch):
             return {}, {}
         from decklog.stores.journal import known_keys
 
-        return known_keys.find(self._db, batch)
+        return known_keys.find(self._db, [dict(zip(COLUMNS, row, strict=True)) for row in batch])
 
     def now(self) -> str:
         """Tell the time as columns hold it."""
@@ -296,7 +317,7 @@ class Writer:
 class Written(Sequence):  # type: ignore[type-arg]
     """Entries that were just written or known by their keys, each made when it is looked at: of thousands few are."""
 
-    def __init__(self, rows: "list[list[Any] | None]", known: "dict[int, int]", db: "Database") -> None:
+    def __init__(self, rows: "Sequence[Sequence[Any] | None]", known: "dict[int, int]", db: "Database") -> None:
         # None in the place of each that was known.
         self._rows = rows
         self._db = db

@@ -96,7 +96,7 @@ def _move(tally: "dict[str, int]", after: str, before: str | None) -> None:
         image = from_json(payload) if payload is not None else None
         if image is not None and not image.get("removed"):
             tally[image["state"]] += sign
-            tally["failures"] += sign * image["failures"]
+            tally["failures"] += sign * image.get("failures", 0)
 
 
 def catch_up(db: "Database", run_id: str) -> None:

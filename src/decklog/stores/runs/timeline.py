@@ -148,14 +148,14 @@ class Story:
         for version, sign in ((before, -1), (image, 1)):
             if version is not None and not version.get("removed"):
                 self.tally[version["state"]] += sign
-                self.tally["failures"] += sign * version["failures"]
+                self.tally["failures"] += sign * version.get("failures", 0)
         was = before["state"] if before is not None else None
         if image["state"] in _OVER and was not in _OVER:
             self._note(seq, "ended", image["id"])
-        if not image["attempts"] or image.get("leased_at") is None:
+        if not image.get("attempts") or image.get("leased_at") is None:
             return
         if image["state"] == "running":
-            self._begin(seq, image, is_new=before is None or was != "running" or before["attempts"] != image["attempts"])
+            self._begin(seq, image, is_new=before is None or was != "running" or before.get("attempts") != image["attempts"])
         elif was == "running" and image.get("outcome") is not None:
             self._end(seq, image)
 

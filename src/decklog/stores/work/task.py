@@ -116,6 +116,12 @@ class Task(Record):
     key: str | None = None
     assigned_to: str | None = None
 
+    # Each would be named in every entry of every task.
+    unsaid = (
+        *(("objective", ""), ("inputs", "{}"), ("priority", 50), ("max_attempts", 3)),
+        *((name, "[]") for name in ("tags", "acceptance", "verification", "allowed_paths")),
+        *((name, 0) for name in ("open_dependencies", "attempts", "failures", "fence", "blocker_repeats")),
+    )
     restores = (*EDITABLE, "assigned_to", "state", "reason", "snapshot", "failures")
     # A fence only grows: whoever had an older one must still find that out.
     kept_on_undo = ("fence", "updated_at")

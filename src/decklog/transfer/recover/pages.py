@@ -5,7 +5,8 @@ import os
 import re
 
 from decklog.dataclass import dataclass
-from decklog.db.sqlite.damage.wal import FRAME_HEADER_SIZE, HEADER_SIZE, WriteAheadLog, is_page_size
+from decklog.db.sqlite.damage.sums import FRAME_HEADER_SIZE, HEADER_SIZE
+from decklog.db.sqlite.damage.wal import WriteAheadLog, is_page_size
 from decklog.transfer.recover.payload import UNREADABLE, size_of, types_at, varint
 
 TYPE_CHECKING = False

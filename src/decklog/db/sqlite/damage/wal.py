@@ -9,13 +9,13 @@ import time
 from enum import StrEnum
 from itertools import pairwise
 
+from decklog.db.sqlite.damage.sums import FRAME_HEADER_SIZE, HEADER_SIZE, checksum, checksums
 from decklog.errors import Damaged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-HEADER_SIZE, FRAME_HEADER_SIZE = 32, 24
 _ORDERS = {0x377F0682: "little", 0x377F0683: "big"}
 _SUM = 0xFFFFFFFF
 _USUAL_PAGE_SIZE = 4096
@@ -107,21 +107,19 @@ class WriteAheadLog:
         return self._frames
 
     def _read_frames(self) -> "Iterator[Frame | None]":
-        sums = stored_sums(bytes(self._content[:HEADER_SIZE]), 24)
-        for slot in range(self.slots):
-            head, start = self._head(slot), HEADER_SIZE + slot * self._step + FRAME_HEADER_SIZE
-            mine = stored_sums(head, 16)
+        heads = [self._head(slot) for slot in range(self.slots)]
+        stored = [stored_sums(bytes(self._content[:HEADER_SIZE]), 24), *(stored_sums(head, 16) for head in heads)]
+        # Of former rounds, which lie behind this one, a file may have thousands.
+        current = max((slot for slot, head in enumerate(heads, 1) if head[8:16] == self.salts), default=0)
+        sums = checksums(self._content, self._order, self.page_size, stored[:current])
+        for slot, head in enumerate(heads):
             if self._is_of_a_round(head[8:16]):
                 page, is_current = int.from_bytes(head[:4], "big"), head[8:16] == self.salts
-                # A checksum takes a sixth of a millisecond, and of former rounds a file may have thousands.
-                follows = is_current and self._checksum_of(head, start, sums) == mine
+                follows = is_current and sums[slot] == stored[slot + 1]
+                start = HEADER_SIZE + slot * self._step + FRAME_HEADER_SIZE
                 yield Frame(page, start, is_commit=any(head[4:8]), is_current=is_current, follows=follows)
             else:
                 yield None
-            sums = mine
-
-    def _checksum_of(self, head: bytes, start: int, sums: tuple[int, int]) -> tuple[int, int]:
-        return checksum(head[:8] + self._content[start : start + self.page_size], self._order, sums)
 
     def _is_of_a_round(self, salts: bytes) -> bool:
         """Say whether salts are of this round or, each begun anew with the next number, of one before it."""
@@ -197,22 +195,6 @@ class WriteAheadLog:
 
 def is_page_size(size: int) -> bool:
     return 512 <= size <= 65536 and size & (size - 1) == 0
-
-
-def checksum(content: bytes, order: str, sums: tuple[int, int] = (0, 0)) -> tuple[int, int]:
-    """Go on with SQLite's checksum over some more bytes."""
-    words = memoryview(content).cast("I")
-    if (order == "little") != _IS_LITTLE:
-        words = memoryview(b"".join(content[place : place + 4][::-1] for place in range(0, len(content), 4))).cast("I")
-    first, second = sums
-    each = iter(words)
-    for one, other in zip(each, each, strict=True):
-        first = first + one + second & _SUM
-        second = second + other + first & _SUM
-    return first, second
-
-
-_IS_LITTLE = memoryview(b"\1\0\0\0").cast("I")[0] == 1
 
 
 def stored_sums(head: bytes, place: int) -> tuple[int, int]:

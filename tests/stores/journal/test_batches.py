@@ -1,0 +1,62 @@
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from decklog import Decklog, Invalid, ManualClock, NotFound
+
+
+def _batches() -> "list[list[dict[str, Any]]]":
+    """Give batches that are chained column by column, and some that are not for one of their entries."""
+    secret = "ghp_" + "a1B2" * 9
+    plain = [{"body": f"line {number}", "agent": "developer"} for number in range(70)]
+    odd: list[dict[str, Any]] = [
+        {"body": "with a key", "key": "k"},
+        {"body": "of another kind", "kind": "tool"},
+        {"body": None, "payload": {"a": 1}},
+        {"body": "with a payload", "payload": {"a": [1]}, "refs": ["x:1"], "iteration": 2},
+        {"body": f"export TOKEN={secret}"},
+        {"body": "x" * 20_000},
+        {"body": ""},
+        {"body": "of a task", "task_id": "task_1"},
+        {"body": "at another time", "at": datetime(2020, 1, 1, tzinfo=UTC)},
+        {"body": "of another", "agent": "tester"},
+        {"body": "né 😀 \u2028", "agent": 'a "quoted" one'},
+    ]
+    return [plain, *([*plain, one] for one in odd), [{**plain[0], "stream": "run_2"}, *plain]]
+
+
+def test_a_batch_is_what_its_entries_are_one_by_one(log: Decklog, run_id: str) -> None:
+    log.runs.start("another", run_id="run_2")
+    for batch in _batches():
+        before = {stream: log.journal.find(stream)[0].seq for stream in (run_id, "run_2")}
+        written = log.journal.append_many([{"stream": run_id, **given} for given in batch])
+        assert [*written] == [log.journal.get(entry.id) for entry in written]
+        assert written[-1] == written[len(batch) - 1]
+        for entry, given in zip(written, batch, strict=True):
+            again = log.journal.append("run_2", **{name: value for name, value in given.items() if name not in ("stream", "key")})
+            ours, alone = entry.as_dict(), again.as_dict()
+            for name in ("stream", "seq", "at", "hash", "key", "id"):
+                ours.pop(name, None), alone.pop(name, None)
+            assert ours == alone
+        assert log.journal.find(run_id)[0].seq + log.journal.find("run_2")[0].seq == sum(before.values()) + 2 * len(batch)
+    assert log.journal.verify().ok
+
+
+def test_a_batch_of_like_entries_is_refused_for_one_that_is_none(log: Decklog, run_id: str) -> None:
+    plain = [{"stream": run_id, "body": f"line {number}"} for number in range(70)]
+    for odd in ({"body": None}, {}, {"body": "a\x00b"}, {"agent": ["a"]}, {"body": "\ud800"}):
+        with pytest.raises(Invalid):
+            log.journal.append_many([*plain, {"stream": run_id, **odd}])
+    with pytest.raises(NotFound):
+        log.journal.append_many([{**given, "stream": "run_none"} for given in plain])
+    assert len(log.journal.find(run_id)) == 1
+
+
+def test_a_batch_goes_back_in_time_when_the_clock_does(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    log.journal.append(run_id, "now")
+    clock.jump(days=-1)
+    written = log.journal.append_many([{"stream": run_id, "body": f"line {number}"} for number in range(70)])
+    assert [entry.seq for entry in log.journal.find(run_id, until=clock.now(), oldest_first=True, limit=100)][:2] == [3, 4]
+    assert written[0].at == clock.now()
+    assert log.journal.verify().ok
