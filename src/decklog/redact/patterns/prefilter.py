@@ -114,6 +114,8 @@ def _tells(text: str, low: str, data: bytes) -> bool:
     """Tell whether somebody may be telling a password or a code, in any language."""
     if ("answer" in low or "question" in low or "setcookie" in low) and any(map(low.__contains__, TELLING_ALONE)):
         return True
+    if ("-" in low or "_" in low or "." in low) and _tells_joined_words(low):
+        return True
     if len(data.translate(None, _DIGITS)) == len(data):
         # A sign does for a number only in the sentences of other alphabets: those of English are full of both.
         return not text.isascii() and len(data.translate(None, _SIGNS)) != len(data) and any(map(low.__contains__, FOREIGN))
@@ -127,6 +129,15 @@ def _tells(text: str, low: str, data: bytes) -> bool:
     if text.isascii():
         return False
     return "password" in low or any(map(low.__contains__, FOREIGN))
+
+
+def _tells_joined_words(low: str) -> bool:
+    """Tell whether words may be joined to a phrase behind a question for one, or behind a key of a network."""
+    if max(low.count("-"), low.count("_"), low.count(".")) < 3:
+        return False
+    return (
+        " key" in low or "shared" in low or ("?" in low and ("phrase?" in low or "word?" in low or "code?" in low or "pw" in low))
+    )
 
 
 def _has_odd_word(text: str, low: str, data: bytes) -> bool:

@@ -133,7 +133,7 @@ GIVING = (
     *("token ", "_key ", ".key ", "-key ", '"keys', "logged in as"),
     *("rman ", "exp ", "imp ", " on >", "sign in", "ssh in", "otp is", "pin ", "pin's", "pw's", "kata ", "code secret"),
     *("digo de ", "digos de ", "code de ", "codes de ", "codice di ", "-macopt", "fernet key", "aes key", "cipher key"),
-    *("encryption key", "private key", "hmac key", "secret::encoded", "-password "),
+    *("encryption key", "private key", "hmac key", "secret::encoded", "-password ", "puk", " seed "),
 )
 GIVING_WITH = (
     (
@@ -145,7 +145,7 @@ GIVING_WITH = (
     ("pass", ("password\t", "_pass ", "passwd/", "mot de passe", "passord", "passphrase", "passcode")),
     ("cred", ("creds", "credential")),
     ("log", ("log in", "login", "logon")),
-    ("(", ("client(", "search(", "api(", "init(", "configure(")),
+    ("(", ("client(", "search(", "api(", "init(", "configure(", "twilio(")),
     ("\t", ("secret\t", "token\t")),
     (" /", ("root /", "admin /", "administrator /", "postgres /", "ubuntu /", "oracle /", "guest /")),
     (":", ("u: ", "root:", "admin:", "guest:")),
