@@ -81,8 +81,10 @@ style: $(STAMP)
 	@$(BIN)/ruff format --check src tests benchmarks .ci
 	@$(BIN)/lint-imports
 
+# What it has found out is put aside whole, for the test that checks the types of users' programs: a third of its time.
 types: $(STAMP)
 	@$(BIN)/mypy
+	@cd .mypy_cache && rm -rf checked copied && mkdir copied && cp -R 3.* copied && mv copied checked
 
 bench: $(STAMP)
 	@$(PIP) --editable '.[dev,bench]'
