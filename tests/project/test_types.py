@@ -58,7 +58,7 @@ def complaints(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 def cache() -> Path:
-    """Give where mypy keeps what it knows of users' programs: to begin with, what `make types` has found out of the package."""
+    """Give where mypy keeps what it knows of users' programs: to begin with, what `make typed` has put aside of the package."""
     kept, found = CACHES / "users", CACHES / "checked"
     if not kept.exists() and found.exists():
         shutil.copytree(found, kept)
