@@ -15,7 +15,6 @@ from tests.generate import (
     async_types,
     checksums_py,
     cli_md,
-    documents,
     schema_sql,
     shipped_json,
 )
@@ -36,6 +35,7 @@ from tests.registry import named, operations
     ],
 )
 def test_a_generated_document_is_up_to_date(write: Callable[[], str], path: Path) -> None:
+    """It was written by another process at another time, on which no document depends."""
     assert path.exists(), "run `make docs`"
     assert path.read_text(encoding="utf-8") == write(), f"{path.name} is out of date: run `make docs`"
 
@@ -44,7 +44,3 @@ def test_a_generated_document_is_up_to_date(write: Callable[[], str], path: Path
 def test_an_operation_is_in_the_documents(store: str, operation: Operation) -> None:
     lines = (DOCS / "cli.md").read_text(encoding="utf-8").splitlines()
     assert f"### decklog {store} {operation.name}".replace("_", "-") in lines
-
-
-def test_the_documents_do_not_depend_on_when_they_are_written() -> None:
-    assert documents() == documents()

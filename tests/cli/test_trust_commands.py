@@ -8,6 +8,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tests.cli.conftest import Program
+from tests.stores.desk.trust.trust_desk import cheaply_locked
 
 WORD = "open" + "-sesame"
 
@@ -16,8 +17,7 @@ WORD = "open" + "-sesame"
 def bound(decklog: Program, log_folder: Path) -> Path:
     """A log with a manager, whose key lies beside it, locked with a passphrase."""
     key = Ed25519PrivateKey.generate()
-    locked = serialization.BestAvailableEncryption(WORD.encode())
-    private = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, locked)
+    private = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, cheaply_locked(WORD))
     (log_folder / "key").write_bytes(private)
     public = key.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
     assert decklog("trust", "bind", "ana", "cli", public.decode()).code == 0

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from decklog import Decklog
+from tests.searches import FULL
 
 THREADS = 6
-SECONDS = 4.0
+SECONDS = 4.0 if FULL else 1.0
 LONG = "the same long text " * 2000
 
 

@@ -36,7 +36,8 @@ def explore(project: Path, text: str) -> "subprocess.CompletedProcess[str]":
 
 
 def run(project: Path, *words: str) -> "subprocess.CompletedProcess[str]":
-    variables = environment(PYTEST_ADDOPTS="")
+    # Half of what such a process takes, for a plugin that nothing here uses.
+    variables = environment(PYTEST_ADDOPTS="-p no:langsmith_plugin")
     return subprocess.run(
         [sys.executable, *words], cwd=project, env=variables, capture_output=True, text=True, timeout=300, check=False
     )
