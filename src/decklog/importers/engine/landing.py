@@ -166,7 +166,10 @@ class Landing:
             return []
         # What rows of one table become is of one kind.
         kind = records[0].record_class
-        present = self.intake.seek_all(kind, [draft.identity for draft in records])
+        present: dict[tuple[Any, ...], Any] = {}
+        for are_bound in (False, True):
+            asked = [draft.identity for draft in records if (draft.bound is not None) is are_bound]
+            present |= self.intake.seek_all(kind, asked, are_bound=are_bound)
         new: dict[tuple[Any, ...], RecordDraft] = {}
         for draft in records:
             if draft.identity not in present:

@@ -19,10 +19,11 @@ from decklog.importers.engine.link_order import LinkOrder
 from decklog.importers.engine.report import Report
 from decklog.importers.engine.row import LateRow, Row, read_late
 from decklog.importers.engine.source import Source
+from decklog.importers.engine.versions import NOTE
 from decklog.stores.base import complete
-from decklog.stores.intake import BoundRecord, bound_record
+from decklog.stores.intake import BoundRecord, sealed_record
 from decklog.stores.journal.attribution import acting
-from decklog.stores.journal.preparing import prepared
+from decklog.stores.journal.preparing import sealed
 from decklog.values import Values, from_json
 
 TYPE_CHECKING = False
@@ -237,8 +238,9 @@ def _whole(draft: "Draft | RecordDraft") -> "dict[str, Any]":
 def _bound(values: Values, draft: "Draft | RecordDraft", whole: "dict[str, Any]") -> "Any":
     try:
         if isinstance(draft, RecordDraft):
-            return draft.record_class, bound_record(values, draft.record_class, whole)
+            bound = sealed_record(values, draft.record_class, whole, NOTE)
+            return _as_it_is(draft) if bound is None else (draft.record_class, bound)
         # A charge is bound once its price is known.
-        return whole if draft.is_charge else (None, prepared(values, dict(whole)))
+        return whole if draft.is_charge else (None, sealed(values, dict(whole)))
     except DecklogError:
         return _as_it_is(draft)

@@ -74,7 +74,7 @@ def link(previous: str, values: "Mapping[str, Any]") -> str:
 STREAM, SEQ, AT, HASH = map(COLUMNS.index, ("stream", "seq", "at", "hash"))
 RECORD_TABLE, RECORD_ID, BODY, PAYLOAD = map(COLUMNS.index, ("record_table", "record_id", "body", "payload"))
 _REDACTED = COLUMNS.index("redacted")
-KIND, BODY_DIGEST, PAYLOAD_DIGEST = map(COLUMNS.index, ("kind", "body_digest", "payload_digest"))
+KIND, KEY, BODY_DIGEST, PAYLOAD_DIGEST = map(COLUMNS.index, ("kind", "key", "body_digest", "payload_digest"))
 _NAMES_KEPT = 4096
 
 
@@ -160,6 +160,21 @@ def halves(row: "Row") -> tuple[str, str]:
     # A text can't hold the mark: its quotes would be escaped.
     before, mark, after = _written((*row[:SEQ], _NUMBER, *row[SEQ + 1 :])).partition(f'"seq":{_NUMBER}')
     return before + mark.removesuffix(str(_NUMBER)), after
+
+
+def seal(row: "Row") -> tuple[str, str, str]:
+    """Write a row as canonical JSON, cut where its time and its number go, which may be given to it elsewhere."""
+    # No text can hold the marks: its quotes would be escaped.
+    written = _written((*row[:SEQ], _NUMBER, "", *row[AT + 1 :]))
+    start, time, rest = written.partition('"at":""')
+    middle, number, end = rest.partition(f'"seq":{_NUMBER}')
+    return start + time[:-1], f'"{middle}{number.removesuffix(str(_NUMBER))}', end
+
+
+def hashed_sealed(previous: str, sealed: tuple[str, str, str], at: str, seq: int) -> str:
+    """Hash a row that was sealed onto the one before it."""
+    start, middle, end = sealed
+    return digests.sha256(f"{previous}{start}{at}{middle}{seq}{end}".encode()).hexdigest()
 
 
 def flaw(previous: str, row: "Row") -> str | None:

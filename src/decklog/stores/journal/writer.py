@@ -8,7 +8,7 @@ from decklog.errors import Conflict, NotFound
 from decklog.stores.journal import attribution, chain
 from decklog.stores.journal.blobs import INLINE_CHARACTERS, keep
 from decklog.stores.journal.entry import Entry
-from decklog.stores.journal.preparing import NOTHING, checked, columns_of
+from decklog.stores.journal.preparing import change_columns, checked, columns_of
 from decklog.stores.journal.rows import COLUMNS, HEAD, RESERVED, SELECT, STREAM_SIZE, entry_at, load
 
 TYPE_CHECKING = False
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from decklog.clock import Clock
     from decklog.db.base import Database
+
+    # An entry's columns by their names, or in their order and behind them the seal, if it has one.
+    Unwritten = dict[str, Any] | tuple[Any, ...]
 
 
 class Writer:
@@ -41,13 +44,13 @@ class Writer:
         values = {**prepared}
         if values["at"] is None:
             values["at"] = self.now()
-        if values["key"] is not None and _is_long(values):
+        if values["key"] is not None and _is_long(values["body"], values["payload"]):
             # The key is looked up before a text is kept: that of an entry which lost its own must not come back.
             written: Entry = self.write([values])[0]
             return written
         return load(self._db, tuple(values.values())) if self._insert(values) else self._first(values)
 
-    def append_many(self, prepared: "list[dict[str, Any]]") -> "Written":
+    def append_many(self, prepared: "Sequence[Unwritten]") -> "Written":
         """Append several prepared entries; for a key that came before, the first entry with it stands in the place."""
         return self.write(prepared, at=self.now())
 
@@ -80,20 +83,21 @@ class Writer:
             values["at"] = self.now()
         return values
 
-    def write(self, batch: "list[dict[str, Any]]", *, at: str = "") -> "Written":
+    def write(self, given: "Sequence[Unwritten]", *, at: str = "") -> "Written":
         """Append entries whose columns are bound, and what records became, in their order. Those without a time have this one.
 
         What is given stays as it is: it must serve again when the transaction is tried again.
         """
+        batch = [one if type(one) is tuple else (*one.values(), None) for one in given]  # type: ignore[union-attr]
         # In one order by all who write to several.
-        times = {values["stream"]: values["at"] or at for values in reversed(batch)}
+        times = {columns[chain.STREAM]: columns[chain.AT] or at for columns in reversed(batch)}
         # Before the keys are looked up: from here on nobody else adds one.
         heads = {stream: self.head(stream, at=times[stream]) for stream in sorted(times)}
         repeated, found = self._known(batch)
         is_known = found or repeated
         rows = [
-            None if is_known and (place in found or place in repeated) else self._linked(values, heads, at)
-            for place, values in enumerate(batch)
+            None if is_known and (place in found or place in repeated) else self._linked(columns, heads, at)
+            for place, columns in enumerate(batch)
         ]
         self._db.memo.update((("head", stream), head) for stream, head in heads.items())
         fresh = [row for row in rows if row is not None] if is_known else rows
@@ -103,25 +107,27 @@ class Writer:
         first = {place: rows[earlier][0] for place, earlier in repeated.items() if place not in found}  # type: ignore[index]
         return Written(rows, {**found, **first}, self._db)
 
-    def _linked(self, values: "dict[str, Any]", heads: "dict[str, tuple[Any, ...]]", now: str) -> "list[Any]":
+    def _linked(self, columns: "tuple[Any, ...]", heads: "dict[str, tuple[Any, ...]]", now: str) -> "list[Any]":
         """Give the row of an entry, with its number and its hash, as the head of its stream."""
-        stream, at = values["stream"], values["at"] or now
+        *row, sealed = columns
+        stream, at = row[chain.STREAM], row[chain.AT] or now
         position, previous, last_at = heads[stream]
         position += 1
-        if values["record_table"] is None and _is_long(values):
-            values = {**values}
-            self._move_long(values)
-        row = list(values.values())
-        row[0], row[chain.SEQ], row[chain.AT] = position, position % STREAM_SIZE, at
-        hashed = row[chain.HASH] = chain.hashed(previous, row)
+        if row[chain.RECORD_TABLE] is None and _is_long(row[chain.BODY], row[chain.PAYLOAD]):
+            self._move_long(row, chain.BODY, chain.BODY_DIGEST)
+            self._move_long(row, chain.PAYLOAD, chain.PAYLOAD_DIGEST)
+        seq = position % STREAM_SIZE
+        row[0], row[chain.SEQ], row[chain.AT] = position, seq, at
+        hashed = chain.hashed(previous, row) if sealed is None else chain.hashed_sealed(previous, sealed, at, seq)
+        row[chain.HASH] = hashed
         heads[stream] = position, hashed, at
         if at < last_at:
             self._order(stream)
         return row
 
-    def _known(self, batch: "list[dict[str, Any]]") -> "tuple[dict[int, int], dict[int, int]]":
+    def _known(self, batch: "list[tuple[Any, ...]]") -> "tuple[dict[int, int], dict[int, int]]":
         """Find which of a batch have a key that came before: in the batch, with its place; in the journal, with its position."""
-        if all(values["key"] is None for values in batch):
+        if all(columns[chain.KEY] is None for columns in batch):
             return {}, {}
         from decklog.stores.journal import known_keys
 
@@ -149,30 +155,25 @@ class Writer:
         if note is not None:
             body, cleaned = self._db.values.text("note", note)
             redacted = redacted or cleaned
-        # Image and ids are made of column values, which were redacted on their way to the row.
-        values: dict[str, Any] = {
-            **NOTHING,
-            "stream": stream,
-            "at": to_text(self._clock.now()),
-            "kind": "change",
-            "subtype": did,
-            "redacted": int(redacted),
-            "record_table": table,
-            "record_id": record_id,
-            "body": body,
-            "payload": image,
-        }
+        values = change_columns(
+            stream=stream,
+            table=table,
+            record_id=record_id,
+            image=image,
+            did=did,
+            group_id=group_id,
+            task_id=task_id,
+            redacted=redacted,
+        )
+        values["at"], values["body"] = to_text(self._clock.now()), body
         act = attribution.proving.get()
         if act is not None:
             act.add(table, record_id, image)
             values["refs"] = act.refs
         who = attribution.acting.get()
         if who is not None:
-            values.update(self._db.values.bind(who)[0])
-        if group_id is not None:
-            values["group_id"] = group_id
-        if task_id is not None:
-            values["task_id"] = task_id
+            bound = self._db.values.bind(who)[0]
+            values.update({name: value for name, value in bound.items() if values[name] is None})
         return values
 
     def change(self, values: "dict[str, Any]", new_stream: bool) -> None:
@@ -201,10 +202,10 @@ class Writer:
     def _insert_there(self, append: "Callable[..., Any]", values: "dict[str, Any]", new_stream: bool) -> bool:
         """Have the database chain and insert an entry, all in one statement."""
         stream = values["stream"]
-        if values["record_table"] is None and _is_long(values):
+        if values["record_table"] is None and _is_long(values["body"], values["payload"]):
             # A long text becomes a blob, and whoever writes the same one waits for this.
             self._db.lock_stream(stream)
-            self._move_long(values)
+            self._move_all_long(values)
         before, after = chain.halves(tuple(values.values()))
         written = append(values, before, after)
         if not written:
@@ -223,18 +224,21 @@ class Writer:
         """Give an entry its number and its hash; it is the stream's head from then on, which is given back."""
         position = head[0] + 1
         values["pos"], values["seq"] = position, position % STREAM_SIZE
-        if values["record_table"] is None and _is_long(values):
-            self._move_long(values)
+        if values["record_table"] is None and _is_long(values["body"], values["payload"]):
+            self._move_all_long(values)
         hashed = values["hash"] = chain.hashed(head[1], tuple(values.values()))
         return position, hashed, values["at"]
 
-    def _move_long(self, values: "dict[str, Any]") -> None:
+    def _move_all_long(self, values: "dict[str, Any]") -> None:
         """Move texts that are too long for a row to blobs. What a record became stays in its row, whatever its length."""
         for name in ("body", "payload"):
-            text = values[name]
-            if text is not None and len(text) > INLINE_CHARACTERS:
-                values[f"{name}_digest"] = keep(self._db, text.encode())
-                values[name] = None
+            self._move_long(values, name, f"{name}_digest")
+
+    def _move_long(self, values: "Any", text: "Any", digest: "Any") -> None:
+        """Move one text to a blob, if it is too long; text and digest are named by their places."""
+        found = values[text]
+        if found is not None and len(found) > INLINE_CHARACTERS:
+            values[digest], values[text] = keep(self._db, found.encode()), None
 
     def head(self, stream: str, new_stream: bool = False, *, at: str = "") -> "tuple[Any, ...]":
         """Find a stream's last entry; nobody else appends to it until this transaction ends.
@@ -324,7 +328,6 @@ def _attributed(given: "dict[str, Any]", who: "dict[str, Any]") -> "dict[str, An
     return {**who, **{name: value for name, value in given.items() if value is not None}}
 
 
-def _is_long(values: "Mapping[str, Any]") -> bool:
+def _is_long(body: str | None, payload: str | None) -> bool:
     """Tell whether a text of an entry is too long for its row."""
-    body, payload = values["body"], values["payload"]
     return (body is not None and len(body) > INLINE_CHARACTERS) or (payload is not None and len(payload) > INLINE_CHARACTERS)

@@ -10,7 +10,7 @@ from operator import itemgetter
 from decklog.clock import to_text
 from decklog.operations import is_late
 from decklog.stores.base import complete
-from decklog.stores.journal.rows import COLUMNS, RESERVED
+from decklog.stores.journal.rows import RESERVED
 from decklog.stores.money.ledger import Ledger
 from decklog.stores.money.meter import Meter
 from decklog.stores.money.prices import PriceList
@@ -62,11 +62,11 @@ class Bulk(Ledger):
         self._enter(told)
         paid = self._paid([one["answer_id"] for one in told if isinstance(one, dict) and "model" in one])
         new = 0
-        batch: list[dict[str, Any]] = []
+        batch: list[Told] = []
         charges: list[tuple[Any, ...]] = []
         for one in told:
             if isinstance(one, tuple):
-                batch.append(self._as_prepared(one))
+                batch.append(one)
             elif "model" not in one:
                 batch.append(self._writer.bound(one))
             elif one["answer_id"] not in paid:
@@ -90,7 +90,7 @@ class Bulk(Ledger):
         self._lock_all(streams)
         self._meter.pass_gates(streams)
         known, new = self._keyed(all_given), list[bool]()
-        batch: list[dict[str, Any]] = []
+        batch: list[Told] = []
         charges: list[tuple[Any, ...]] = []
         for given in all_given:
             place = (given["run_id"] or "", given["key"])
@@ -149,12 +149,6 @@ class Bulk(Ledger):
             found.update(row[0] for row in self._db.rows(_PAID, dict(asked))[1])
         return found
 
-    def _as_prepared(self, columns: "tuple[Any, ...]") -> "dict[str, Any]":
-        values = dict(zip(COLUMNS, columns, strict=True))
-        if values["at"] is None:
-            values["at"] = self._writer.now()
-        return values
-
     def _placed(self, told: "dict[str, Any]") -> "dict[str, Any]":
         given = {**_UNSAID, **told}
         named = dict(given)
@@ -204,10 +198,10 @@ class Bulk(Ledger):
                 self._frames[shared] = found
         return found
 
-    def _flush(self, batch: "list[dict[str, Any]]", charges: "list[tuple[Any, ...]]") -> int:
+    def _flush(self, batch: "list[Told]", charges: "list[tuple[Any, ...]]") -> int:
         if charges:
             self._db.insert(Charge.table, _FIELDS, charges)
-        return len(batch) - len(self._writer.write(batch).known) if batch else 0
+        return len(batch) - len(self._writer.append_many(batch).known) if batch else 0
 
 
 def _stream_of(one: "Told") -> str:
