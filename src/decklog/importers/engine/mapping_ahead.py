@@ -6,8 +6,6 @@ are. What becomes of a row is the same either way.
 
 import os
 import pickle
-import shutil
-import tempfile
 
 from decklog.dataclass import dataclass
 from decklog.errors import DecklogError
@@ -16,6 +14,7 @@ from decklog.importers.engine.draft import Draft, RecordDraft, only_describes
 from decklog.importers.engine.gathering import Gathered
 from decklog.importers.engine.landing import Landing
 from decklog.importers.engine.link_order import LinkOrder
+from decklog.importers.engine.private_folder import PrivateFolder
 from decklog.importers.engine.report import Report
 from decklog.importers.engine.row import LateRow, Row, read_late
 from decklog.importers.engine.source import Source
@@ -99,7 +98,7 @@ class HeldRows:
 
     def __init__(self, tracker: "Tracker") -> None:
         self._gathered = tracker.gathered
-        self._folder = ""
+        self._folder: PrivateFolder | None = None
         self._part: tuple[str, list[Sent]] | None = None
         self._parts: Iterator[tuple[str, list[Sent]]] = iter(())
         self._tables = [table for table, mapping in tracker.mappings().items() if only_describes(mapping)]
@@ -107,8 +106,8 @@ class HeldRows:
         if size < reading_ahead.WORTH_A_PROCESS:
             self._tables = []
             return
-        self._folder = tempfile.mkdtemp(prefix="decklog-import-")
-        copy = os.path.join(self._folder, "held.db")
+        self._folder = PrivateFolder()
+        copy = os.path.join(self._folder.path, "held.db")
         self._gathered.copy_to(copy)
         self._parts = reading_ahead.read(read_held, _asked(tracker, copy, self._tables), size)
 
@@ -126,9 +125,9 @@ class HeldRows:
 
     def close(self) -> None:
         """End the process that reads, and remove what it reads from."""
-        if self._folder:
+        if self._folder is not None:
             self._parts.close()  # type: ignore[attr-defined]
-            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder.remove()
 
 
 def _received(table: str, part: "list[Sent]") -> "Iterator[Row]":

@@ -52,12 +52,15 @@ class Bulk(Ledger):
         super().__init__(parts)
         # The rows of charges without what is their own, by all else, and whether that was redacted.
         self._frames: dict[tuple[Any, ...], tuple[list[Any], bool]] = {}
+        self._prices = PriceList(self._db, remember=True)
 
     def take(self, told: "Sequence[Told]") -> int:
         """Write what is new of some entries and charges in their order, in the caller's transaction; say how much that was.
 
         A charge names its answer by the provider's own id, and has been spent: no budget refuses it.
         """
+        # What names answers and sessions is looked through together, and then only once.
+        self._db.values.look_through([one for one in told if isinstance(one, dict) and "model" in one])
         told = [self._named(one) if isinstance(one, dict) and "model" in one else one for one in told]
         self._enter(told)
         paid = self._paid([one["answer_id"] for one in told if isinstance(one, dict) and "model" in one])
@@ -166,7 +169,7 @@ class Bulk(Ledger):
         tokens = _tokens(given)
         cost = given["cost_microdollars"]
         row[_INPUT], row[_CACHE_READ], row[_CACHE_CREATE], row[_OUTPUT] = tokens
-        row[_COST] = PriceList(self._db, remember=True).cost(given["model"], occurred, tokens) if cost is None else cost
+        row[_COST] = self._prices.cost(given["model"], occurred, tokens) if cost is None else cost
         row[_ID], row[_OCCURRED_AT] = self._ids.new("charge"), self._bound_time(occurred)
         today = to_text(now)
         if today[:_DAY] != row[_OCCURRED_AT][:_DAY]:
