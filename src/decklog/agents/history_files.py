@@ -15,7 +15,7 @@ from decklog.agents.reading import Reading
 from decklog.agents.spool import Spool
 from decklog.dataclass import dataclass
 from decklog.errors import DecklogError
-from decklog.stores.journal.preparing import prepared
+from decklog.stores.journal.preparing import sealed
 from decklog.values import Values
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ class _Files:
         """Check and redact what an event becomes."""
         session_id, agent_id, entry = described
         try:
-            return session_id, agent_id, prepared(self._values, dict(entry))
+            return session_id, agent_id, sealed(self._values, dict(entry))
         except DecklogError:
             # Whoever writes finds the same, and says so in its place.
             return described

@@ -252,19 +252,7 @@ class Store:
         redacted: bool,
     ) -> "dict[str, Any]":
         """Tell what a record became as an entry's columns."""
-        image = dict(zip(names, row, strict=True))
-        return self._writer.changed(
-            stream=record_class.stream_of(image),
-            table=record_class.table,
-            record_id=record_class.id_of(image),
-            image=record_class.image_of(names, row),
-            did=did,
-            note=note,
-            group_id=image.get("group_id"),
-            task_id=record_class.task_of(image),
-            # A record may say so itself, when what was redacted is a document it names by its digest.
-            redacted=redacted or bool(image.get("redacted")),
-        )
+        return self._writer.changed(note=note, **as_change(record_class, names, row, did, redacted))
 
     def _refusal(self, record_class: "type[R]", record_id: "str | Sequence[str]") -> DecklogError:
         """Explain why a conditional change met no row."""
@@ -336,6 +324,24 @@ class Store:
         last = dict(zip(names, rows[size - 1], strict=True)) if len(rows) > size else None
         more = to_json([last[name] for name in order]) if last else None
         return Page(record_class.from_rows(names, rows[:size]), next=more)
+
+
+def as_change(
+    record_class: type[Record], names: "tuple[str, ...]", row: "tuple[Any, ...]", did: str, redacted: bool
+) -> "dict[str, Any]":
+    """Tell what a record became, from its row alone."""
+    image = dict(zip(names, row, strict=True))
+    return {
+        "stream": record_class.stream_of(image),
+        "table": record_class.table,
+        "record_id": record_class.id_of(image),
+        "image": record_class.image_of(names, row),
+        "did": did,
+        "group_id": image.get("group_id"),
+        "task_id": record_class.task_of(image),
+        # A record may say so itself, when what was redacted is a document it names by its digest.
+        "redacted": redacted or bool(image.get("redacted")),
+    }
 
 
 def _place(cursor: str, parts: int) -> "list[Any]":

@@ -3,7 +3,10 @@
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
-from decklog.stores.base import Store, complete
+from decklog.stores.base import Store, as_change, complete
+from decklog.stores.journal import chain
+from decklog.stores.journal.attribution import acting, proving
+from decklog.stores.journal.preparing import change_columns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,17 +27,35 @@ ANY_OF = f"({', '.join(':' + mark for mark in _MARKS)})"
 
 
 class BoundRecord(NamedTuple):
-    """A record's columns, checked and redacted, maybe in another process; by what it is known, and whether it was redacted."""
+    """A record's columns, checked and redacted, maybe in another process; by what it is known, and whether it was redacted.
+
+    One of another process has the entry that tells of it, sealed.
+    """
 
     identity: tuple[str, ...]
     row: tuple[Any, ...]
     redacted: bool
+    entry: tuple[Any, ...] | None = None
 
 
 def bound_record(values: "Values", record_class: "type[Record]", whole: "dict[str, Any]") -> BoundRecord:
     """Check and redact a record that is whole."""
     bound, redacted = values.bind(whole)
     return BoundRecord(tuple([whole[name] for name in record_class.identity]), tuple(bound.values()), redacted)
+
+
+def sealed_record(values: "Values", record_class: "type[Record]", whole: "dict[str, Any]", note: str) -> BoundRecord | None:
+    """Do so where there is no log, with the entry that tells of it; None when it would be known by another name than its own."""
+    bound, redacted = values.bind(whole)
+    identity = tuple([whole[name] for name in record_class.identity])
+    if identity != tuple([bound[name] for name in record_class.identity]):
+        return None
+    row = tuple(bound.values())
+    body, is_cut = values.text("note", note)
+    columns = change_columns(**as_change(record_class, record_class.columns(), row, "added", redacted or is_cut))
+    columns["body"] = body
+    entry = tuple(columns.values())
+    return BoundRecord(identity, row, redacted, (*entry, chain.seal(entry)))
 
 
 class Intake(Store):
@@ -51,33 +72,44 @@ class Intake(Store):
     ) -> None:
         """Insert many records of streams that are there, and their entries: what is one statement here is three for each."""
         names, values = record_class.columns(), self._db.values
+        # Entries of elsewhere tell of nobody who acts here.
+        is_nobody = acting.get() is None and proving.get() is None
         rows: list[tuple[Any, ...]] = []
-        entries: list[dict[str, Any]] = []
+        entries: list[tuple[Any, ...]] = []
         whole = [one if isinstance(one, BoundRecord) else complete(record_class, one) for one in records]
         values.look_through(one for one in whole if isinstance(one, dict))
         for one in whole:
             bound = one if isinstance(one, BoundRecord) else bound_record(values, record_class, one)
             rows.append(bound.row)
-            entries.append(self._as_entry(record_class, names, bound.row, "added", note, bound.redacted))
+            if bound.entry is not None and is_nobody:
+                entries.append(bound.entry)
+            else:
+                entries.append(tuple(self._as_entry(record_class, names, bound.row, "added", note, bound.redacted).values()))
         values.let_go()
         # Before the rows, in an order that all keep to.
-        for stream in sorted({entry["stream"] for entry in entries}):
+        for stream in sorted({entry[chain.STREAM] for entry in entries}):
             self._db.memo["head", stream] = self._writer.head(stream)
         self._db.insert(record_class.table, names, rows)
-        self._writer.write(entries)
+        self._writer.append_many(entries)
 
     def append_all(self, given: "Sequence[dict[str, Any] | tuple[Any, ...]]") -> "Written":
         """Append entries of streams that are there, given as the arguments of `append` or as columns that were prepared."""
         fresh = iter(self._writer.prepared_many([one for one in given if isinstance(one, dict)]))
         return self._writer.append_many([next(fresh) if isinstance(one, dict) else one for one in given])
 
-    def seek_all(self, record_class: "type[R]", identities: "Sequence[Sequence[str]]") -> "dict[tuple[Any, ...], R]":
-        """Look many records up by their identities; those that are not there are left out."""
+    def seek_all(
+        self, record_class: "type[R]", identities: "Sequence[Sequence[str]]", *, are_bound: bool = False
+    ) -> "dict[tuple[Any, ...], R]":
+        """Look many records up by their identities; those that are not there are left out.
+
+        What is bound is what a column holds, and is not looked through once more.
+        """
         sql = f"select * from {record_class.table} where {record_class.identity[0]} in {ANY_OF}"
         wanted = {tuple(identity) for identity in identities}
         found: dict[tuple[Any, ...], R] = {}
         for asked in together([*dict.fromkeys(identity[0] for identity in identities)]):
-            for record in self._select(record_class, sql, **asked):
+            found_now = record_class.from_rows(*self._db.rows(sql, asked)) if are_bound else None
+            for record in self._select(record_class, sql, **asked) if found_now is None else found_now:
                 identity = tuple(getattr(record, name) for name in record_class.identity)
                 if identity in wanted:
                     found[identity] = record

@@ -17,6 +17,7 @@ from decklog.importers.engine.report import Fate
 from decklog.importers.gaia.importer import GaiaImport
 from decklog.importers.github.importer import GithubImport
 from decklog.importers.hermes.importer import HermesImport
+from decklog.importers.langgraph.importer import LangGraphImport
 from decklog.importers.runstore.importer import RunStoreImport
 from decklog.importers.taskmaster.importer import TaskMasterImport
 from decklog.importers.vibekanban.importer import VibeKanbanImport
@@ -26,6 +27,7 @@ from tests.importers.beads import beads_files
 from tests.importers.comparing import records_of, said_in
 from tests.importers.github import github_files
 from tests.importers.hermes import hermes_files
+from tests.importers.langgraph import langgraph_files
 from tests.importers.other_files import build_gaia, build_runstore
 from tests.importers.taskmaster import taskmaster_files
 from tests.importers.vibekanban import vibekanban_files
@@ -40,10 +42,12 @@ ODD = [
     {"session_id": "gone", "agent_type": "pm", "content": "of a session that is not in the file"},
     {"session_id": "bazinga_2", "agent_type": "pm", "content": "x" * 40_000, "event_payload": "{broken", "log_type": "odd"},
 ]
+HIDDEN = [("t1", "", "1f0-2", "task-2", "", 0, "messages", "msgpack", langgraph_files.packed([f"Use {SECRET}"]))]
 SOURCES = {
     "bazinga": (BazingaImport, lambda path: build(path, 19, more={"orchestration_logs": [*ROWS, *ODD]})),
     "runstore": (RunStoreImport, build_runstore),
     "gaia": (GaiaImport, build_gaia),
+    "langgraph": (LangGraphImport, lambda path: langgraph_files.build(path, writes=[*langgraph_files.WRITES, *HIDDEN])),
 }
 
 
@@ -98,6 +102,7 @@ def test_the_log_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, na
         # Their ids are made anew by every import.
         assert len(records.pop("outputs", ())) == len(others.pop("outputs", ()))
         assert records == others
+        assert other.journal.verify().ok
 
 
 @pytest.mark.parametrize("name", TRACKERS)

@@ -392,6 +392,37 @@ def test_states_can_be_seen_as_of_any_entry(log: Decklog, run_id: str) -> None:
     assert log.journal.verify().ok
 
 
+def test_checkpoints_of_elsewhere_are_kept_together_as_each_would_be(log: Decklog, clock: ManualClock) -> None:
+    secret = "ghp_" + "Zk3" * 12
+    payloads: list[Any] = [{"a": 1}, {"said": f"Use {secret}"}, {"long": "x" * 10_000}, [1, "two"], None, "text"]
+    for run_id in ("one", "other"):
+        log.runs.start("Import", run_id=run_id)
+
+    def told(run_id: str, number: int, payload: object) -> dict[str, Any]:
+        named = {"id": f"{run_id}-{number}", "run_id": run_id, "status": f"step {number}"}
+        return {**named, "payload": payload, "created_at": clock.now()}
+
+    for number, payload in enumerate(payloads):
+        given = told("one", number, payload)
+        given["checkpoint_id"] = given.pop("id")
+        log.states.checkpoint(given.pop("run_id"), **{**given, "payload": {} if payload is None else payload})
+    batch = [told("other", number, {} if payload is None else payload) for number, payload in enumerate(payloads)]
+    with log.transaction():
+        assert log.states.import_checkpoints([*batch, batch[0]]) == [True] * len(payloads) + [False]
+
+    def shown(run_id: str) -> list[dict[str, Any]]:
+        found = [log.states.get_checkpoint(each.id).as_dict() for each in log.states.checkpoints(run_id)]
+        return [{**each, "id": each["id"].removeprefix(run_id), "run_id": ""} for each in found]
+
+    assert shown("one") == shown("other")
+    assert secret not in str(shown("other"))
+    assert log.journal.verify().ok
+    with log.transaction():
+        assert log.states.import_checkpoints(batch) == [False] * len(payloads)
+    with pytest.raises(Conflict, match="belongs to run other"), log.transaction():
+        log.states.import_checkpoints([{**batch[0], "run_id": "one"}])
+
+
 def test_snapshots_and_checkpoints_can_be_seen_as_of_any_entry(log: Decklog, run_id: str) -> None:
     snapshots = [log.states.save_snapshot(run_id, "task_1", PAUSED | {"reason": f"reason {n}"}) for n in range(3)]
     for number, snapshot in enumerate(snapshots):

@@ -39,6 +39,13 @@ def test_a_row_follows_from_the_hash_that_its_entry_was_linked_to(entry: dict[st
     assert flaw("1" * 64, row_of(entry, previous)) == "hash"
 
 
+@given(entries, st.sampled_from(["", "0" * 64]))
+def test_what_was_sealed_elsewhere_has_the_hash_that_it_would_have_here(entry: dict[str, Any], previous: str) -> None:
+    entry = {**entry, "at": "2026-01-01T00:00:00.000000Z"}
+    sealed = chain.seal(row_of({**entry, "at": "another", "seq": 9}, previous))
+    assert chain.hashed_sealed(previous, sealed, entry["at"], entry["seq"]) == linked(previous, entry)
+
+
 @given(entries, st.sampled_from([name for name in COLUMNS if name not in {"pos", "hash"} and not name.endswith("_digest")]))
 def test_a_row_does_not_follow_when_any_column_is_another(entry: dict[str, Any], name: str) -> None:
     other = (1 - entry[name] if name == "redacted" else 10) if name in NUMBERS else (entry[name] or "") + "x"

@@ -6,7 +6,7 @@ from decklog.db.sqlite import errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
 
@@ -26,6 +26,25 @@ class Scratch:
             return self._connection.execute(sql, tuple(parameters))
         except apsw.Error as problem:
             raise errors.translate(problem, self._path) from problem
+
+    def add_all(self, sql: str, rows: "Sequence[tuple[Any, ...]]") -> "list[tuple[Any, ...]]":
+        """Insert rows by a statement that may pass over some; give those that it did."""
+        passed_over: list[tuple[Any, ...]] = []
+        try:
+            self._connection.executemany(sql, self._watched(rows, passed_over))
+        except apsw.Error as problem:
+            raise errors.translate(problem, self._path) from problem
+        return passed_over
+
+    def _watched(self, rows: "Sequence[tuple[Any, ...]]", passed_over: "list[tuple[Any, ...]]") -> "Iterator[tuple[Any, ...]]":
+        """Give rows one by one; the next is asked for once the one before is in its place, or is not."""
+        changes = self._connection.total_changes
+        before = changes()
+        for row in rows:
+            yield row
+            if (now := changes()) == before:
+                passed_over.append(row)
+            before = now
 
     def first(self, sql: str, parameters: "Sequence[Any]" = ()) -> "tuple[Any, ...] | None":
         """Run one statement; give its first row."""

@@ -78,7 +78,7 @@ class BeadsImport(Tracker):
     def _hold_issue(self, name: str, found: "dict[str, Any]") -> None:
         at, clock = moment_of(found.get("created_at")), moment_of(found.get("updated_at"))
         is_done = found.get("status") == "closed"
-        self.gathered.add(ISSUES, name, to_json(found), at=at, clock=clock, is_done=is_done)
+        self.hold(name, found, at=at, clock=clock, is_done=is_done)
 
     def parts_of(self, item: Row) -> "Iterator[Part]":
         """Give an issue's dependencies and comments."""

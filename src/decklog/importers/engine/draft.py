@@ -51,6 +51,8 @@ class RecordDraft:
     stays: "Callable[[Any], str | None] | None" = None
     # All of its columns, where it was checked and redacted before: then there are no fields.
     bound: "BoundRecord | None" = None
+    # Whether the log gives it more than the row tells: then it is whole only there.
+    is_placed_there: bool = False
 
     @property
     def identity(self) -> "tuple[Any, ...]":

@@ -11,7 +11,7 @@ from decklog.importers.engine.source import Source
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any
 
     from decklog.app import Decklog
@@ -72,6 +72,10 @@ class Import(ABC):
             if table in source:
                 rows = mapping_ahead.rows_of(self, source, table, mapping)
                 self.landing.take_all(rows, mapping, source.count(table))
+
+    def beside_all(self, _table: str, rows: "Sequence[Row]") -> "Sequence[Any]":
+        """Make of many rows, where they are read, what is wanted beside their drafts; None for one of which nothing is."""
+        return [None] * len(rows)
 
     def in_order(self, source: Source, table: str) -> "Iterable[dict[str, Any]]":
         """Give rows as they were written."""

@@ -3,6 +3,7 @@
 import re
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from functools import lru_cache
 from hashlib import sha256
 
 from decklog.errors import Closed, Damaged, DecklogError, Invalid, NotFound, ReadOnly
@@ -51,6 +52,8 @@ class Landing:
         # Of the batch that is being taken: they reach the report once it is committed.
         self._notes: list[str] = []
         self._losses: list[str] = []
+        # Who adds records of kinds that are given their places by the log; each says of many whether they are new.
+        self.adders: dict[type[Record], Callable[[list[dict[str, Any]]], list[bool]]] = {}
         self._turns: dict[tuple[str, str, datetime], dict[str, int]] = {}
 
     @contextmanager
@@ -166,7 +169,12 @@ class Landing:
             return []
         # What rows of one table become is of one kind.
         kind = records[0].record_class
-        present = self.intake.seek_all(kind, [draft.identity for draft in records])
+        if (adder := self.adders.get(kind)) is not None:
+            return [Fate.NEW if is_new else Fate.ALREADY for is_new in adder([draft.fields for draft in records])]
+        present: dict[tuple[Any, ...], Any] = {}
+        for are_bound in (False, True):
+            asked = [draft.identity for draft in records if (draft.bound is not None) is are_bound]
+            present |= self.intake.seek_all(kind, asked, are_bound=are_bound)
         new: dict[tuple[Any, ...], RecordDraft] = {}
         for draft in records:
             if draft.identity not in present:
@@ -352,6 +360,7 @@ def key_start(system: str, table: str) -> str:
     return f"{IMPORT_KEY}{system}:{table}:"
 
 
+@lru_cache(maxsize=4096)
 def run_id_of(name: str) -> str:
     """Name the run of something that the source calls so: the same, unless a run can't be called that."""
     if 0 < len(name) <= 200 and name[0] != "@" and ":" not in name and not any(c.isspace() for c in name):

@@ -6,8 +6,6 @@ are. What becomes of a row is the same either way.
 
 import os
 import pickle
-import shutil
-import tempfile
 
 from decklog.dataclass import dataclass
 from decklog.errors import DecklogError
@@ -16,13 +14,15 @@ from decklog.importers.engine.draft import Draft, RecordDraft, only_describes
 from decklog.importers.engine.gathering import Gathered
 from decklog.importers.engine.landing import Landing
 from decklog.importers.engine.link_order import LinkOrder
+from decklog.importers.engine.private_folder import PrivateFolder
 from decklog.importers.engine.report import Report
 from decklog.importers.engine.row import LateRow, Row, read_late
 from decklog.importers.engine.source import Source
+from decklog.importers.engine.versions import NOTE
 from decklog.stores.base import complete
-from decklog.stores.intake import BoundRecord, bound_record
+from decklog.stores.intake import BoundRecord, sealed_record
 from decklog.stores.journal.attribution import acting
-from decklog.stores.journal.preparing import prepared
+from decklog.stores.journal.preparing import sealed
 from decklog.values import Values, from_json
 
 TYPE_CHECKING = False
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from decklog.importers.engine.reading_ahead import Balance
     from decklog.importers.engine.tracker import Tracker
 
-    # A row as it is sent: its id, its columns, which few ask for, and what its mapping made of it.
-    Sent = tuple[str, str | bytes, tuple[Any, ...] | None]
+    # A row as it is sent: its id, its columns, which few ask for, what its mapping made of it, and what was made beside that.
+    Sent = tuple[str, str | bytes, tuple[Any, ...] | None, Any]
 
 _PART = 500
 _REMEMBERED = 8 * 1024**2
@@ -98,7 +98,7 @@ class HeldRows:
 
     def __init__(self, tracker: "Tracker") -> None:
         self._gathered = tracker.gathered
-        self._folder = ""
+        self._folder: PrivateFolder | None = None
         self._part: tuple[str, list[Sent]] | None = None
         self._parts: Iterator[tuple[str, list[Sent]]] = iter(())
         self._tables = [table for table, mapping in tracker.mappings().items() if only_describes(mapping)]
@@ -106,8 +106,8 @@ class HeldRows:
         if size < reading_ahead.WORTH_A_PROCESS:
             self._tables = []
             return
-        self._folder = tempfile.mkdtemp(prefix="decklog-import-")
-        copy = os.path.join(self._folder, "held.db")
+        self._folder = PrivateFolder()
+        copy = os.path.join(self._folder.path, "held.db")
         self._gathered.copy_to(copy)
         self._parts = reading_ahead.read(read_held, _asked(tracker, copy, self._tables), size)
 
@@ -125,19 +125,19 @@ class HeldRows:
 
     def close(self) -> None:
         """End the process that reads, and remove what it reads from."""
-        if self._folder:
+        if self._folder is not None:
             self._parts.close()  # type: ignore[attr-defined]
-            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder.remove()
 
 
 def _received(table: str, part: "list[Sent]") -> "Iterator[Row]":
-    for row_id, columns, told in part:
+    for row_id, columns, told, beside in part:
         if told is None:
             yield Row(table, row_id, read_late(columns))
             continue
         *mapped, made = told
         row = LateRow.mapped(table, row_id, columns, mapped)
-        row.ahead = _ahead_of(row, made)
+        row.ahead, row.beside = _ahead_of(row, made), beside
         yield row
 
 
@@ -150,7 +150,8 @@ def _ahead_of(row: Row, made: "Any") -> "Draft | RecordDraft":
         return Draft(row, {}, prepared=columns)
     if isinstance(rest[0], BoundRecord):
         return RecordDraft(row, kind, {}, bound=rest[0])
-    return RecordDraft(row, kind, *rest)
+    fields, clock, at_first, stays, is_placed_there = rest
+    return RecordDraft(row, kind, fields, clock, at_first, stays, is_placed_there=is_placed_there)
 
 
 # There
@@ -184,15 +185,15 @@ def _without_log(asked: Asked) -> "Import":
 def _parts(
     importer: "Import", table: str, rows: "Iterable[tuple[Row, str | None]]", balance: "Balance"
 ) -> "Iterator[tuple[str, list[Sent]]]":
-    mapping, values = importer.mappings()[table], importer.landing.values  # type: ignore[attr-defined]
+    mapping = importer.mappings()[table]
     part: list[tuple[Row, str | None, Draft | RecordDraft | None]] = []
     for row, text in rows:
         part.append((row, text, _described(row, mapping)))
         if len(part) >= _PART:
-            yield table, _handed_on(part, values, balance)
+            yield table, _handed_on(importer, table, part, balance)
             part = []
     if part:
-        yield table, _handed_on(part, values, balance)
+        yield table, _handed_on(importer, table, part, balance)
 
 
 def _described(row: Row, mapping: "Mapping") -> "Draft | RecordDraft | None":
@@ -206,39 +207,49 @@ def _described(row: Row, mapping: "Mapping") -> "Draft | RecordDraft | None":
 
 
 def _handed_on(
-    part: "list[tuple[Row, str | None, Draft | RecordDraft | None]]", values: Values, balance: "Balance"
+    importer: "Import", table: str, part: "list[tuple[Row, str | None, Draft | RecordDraft | None]]", balance: "Balance"
 ) -> "list[Sent]":
     if not balance.is_mine():
         return [_sent(row, text, draft and _as_it_is(draft)) for row, text, draft in part]
+    values: Values = importer.landing.values  # type: ignore[attr-defined]
     wholes = [None if draft is None else _whole(draft) for _, _, draft in part]
     values.look_through(whole for whole in wholes if whole is not None)
+    besides = iter(importer.beside_all(table, [row for row, _, draft in part if draft is not None]))
     sent = []
     for (row, text, draft), whole in zip(part, wholes, strict=True):
-        sent.append(_sent(row, text, None if draft is None or whole is None else _bound(values, draft, whole)))
+        if draft is None:
+            sent.append(_sent(row, text, None))
+        else:
+            made = _as_it_is(draft) if whole is None else _bound(values, draft, whole)
+            sent.append(_sent(row, text, made, next(besides)))
     values.let_go()
     return sent
 
 
-def _sent(row: Row, text: str | None, made: "Any") -> "Sent":
+def _sent(row: Row, text: str | None, made: "Any", beside: "Any" = None) -> "Sent":
     columns = pickle.dumps(row.columns, pickle.HIGHEST_PROTOCOL) if text is None else text
-    return row.id, columns, made and (*row.mapping(), made)
+    return row.id, columns, made and (*row.mapping(), made), beside
 
 
 def _as_it_is(draft: "Draft | RecordDraft") -> "Any":
     if isinstance(draft, Draft):
         return draft.entry
-    return draft.record_class, draft.fields, draft.clock, draft.at_first, draft.stays
+    return draft.record_class, draft.fields, draft.clock, draft.at_first, draft.stays, draft.is_placed_there
 
 
-def _whole(draft: "Draft | RecordDraft") -> "dict[str, Any]":
-    return draft.entry if isinstance(draft, Draft) else complete(draft.record_class, {**draft.fields, **draft.at_first})
+def _whole(draft: "Draft | RecordDraft") -> "dict[str, Any] | None":
+    """Give all that is to be bound; None where only the log knows it."""
+    if isinstance(draft, Draft):
+        return draft.entry
+    return None if draft.is_placed_there else complete(draft.record_class, {**draft.fields, **draft.at_first})
 
 
 def _bound(values: Values, draft: "Draft | RecordDraft", whole: "dict[str, Any]") -> "Any":
     try:
         if isinstance(draft, RecordDraft):
-            return draft.record_class, bound_record(values, draft.record_class, whole)
+            bound = sealed_record(values, draft.record_class, whole, NOTE)
+            return _as_it_is(draft) if bound is None else (draft.record_class, bound)
         # A charge is bound once its price is known.
-        return whole if draft.is_charge else (None, prepared(values, dict(whole)))
+        return whole if draft.is_charge else (None, sealed(values, dict(whole)))
     except DecklogError:
         return _as_it_is(draft)

@@ -35,7 +35,7 @@ class Row:
     restores it unless the record was changed since.
     """
 
-    __slots__ = ("ahead", "columns", "id", "instead", "known_digest", "left", "made", "stream", "table", "usual")
+    __slots__ = ("ahead", "beside", "columns", "id", "instead", "known_digest", "left", "made", "stream", "table", "usual")
 
     def __init__(self, table: str, row_id: object, columns: "dict[str, Any]") -> None:
         self.table = table
@@ -56,6 +56,8 @@ class Row:
         self.stream, self.known_digest = "@desk", None
         # What it is to become, where that was found out before it came here.
         self.ahead: Draft | RecordDraft | None = None
+        # What else the importer made of it where it was read.
+        self.beside: Any = None
         # Names what the row became, where the source's own id does not.
         self.made: str | None = None
         self.left: dict[str, Any] = {name: value for name, value in self.columns.items() if value is not None}
@@ -218,7 +220,7 @@ class LateRow(Row):
     def mapped(cls, table: str, row_id: str, columns: "Late", told: "Sequence[Any]") -> "LateRow":
         """Give a row that was mapped elsewhere, with its stream and what its mapping left over."""
         row = cls.__new__(cls)
-        row.table, row.id, row._held, row.ahead = table, row_id, columns, None
+        row.table, row.id, row._held, row.ahead, row.beside = table, row_id, columns, None, None
         row.stream, row.left, row.instead, row.made, row.usual, row.known_digest = told
         return row
 

@@ -3,13 +3,13 @@
 import os
 import shutil
 import stat
-import tempfile
 import time
 from contextlib import suppress
 
 import apsw
 
 from decklog.errors import Conflict, Damaged, Invalid, NotADatabase, NotFound, TimedOut, TooLarge
+from decklog.importers.engine.private_folder import PrivateFolder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,13 +62,12 @@ class Source:
         is_private: bool = False,
     ) -> None:
         self.path = path
-        self._is_private = is_private
         self._until = time.monotonic() + seconds
         self._most_rows = most_rows
-        self._folder = path if is_private else tempfile.mkdtemp(prefix="decklog-import-")
+        self._folder = None if is_private else PrivateFolder()
         try:
             # Empty where what is read is no file.
-            self.copy = path if is_private else _copied(path, self._folder, most_bytes)
+            self.copy = path if self._folder is None else _copied(path, self._folder.path, most_bytes)
             self._db = self._opened(self.copy)
             self.columns = self._columns()
         except BaseException:
@@ -77,8 +76,8 @@ class Source:
 
     def _clear(self) -> None:
         """Remove the copy, unless it is another's."""
-        if not self._is_private:
-            shutil.rmtree(self._folder, ignore_errors=True)
+        if self._folder is not None:
+            self._folder.remove()
 
     def _opened(self, copy: str) -> apsw.Connection:
         db = apsw.Connection(copy, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_NOFOLLOW)

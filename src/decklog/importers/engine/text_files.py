@@ -23,7 +23,7 @@ _MARKER = 7
 _OURS, _BASE, _MIDDLE, _THEIRS = "<" * _MARKER, "|" * _MARKER, "=" * _MARKER, ">" * _MARKER
 _MARKERS = (_OURS, _BASE, _MIDDLE, _THEIRS)
 # Half of a character that needs two: JSON can spell it, and no text can hold it.
-_HALF = "\\ud"
+_HALVES = ("\\ud", "\\uD")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def json_lines(path: str, *, most_bytes: int = MOST_BYTES) -> "Iterator[Line]":
 def _line(number: int, text: str, *, is_whole: bool) -> Line:
     found = parsed_json(text)
     if isinstance(found, dict):
-        return Line(number, text, _storable(found) if _HALF in text.lower() else found)
+        return Line(number, text, _storable(found) if _has_halves(text) else found)
     if found is not NotImplemented:
         return Line(number, text, trouble="the line is no JSON object")
     return Line(number, text, trouble="the line is no JSON" if is_whole else "the line was not written to its end")
@@ -80,8 +80,8 @@ def document(path: str) -> "tuple[list[Any], str]":
     Nothing comes back when it is no JSON at all.
     """
     text = text_of(path)
-    found = [parsed_json(side) for side in _sides(text)]
-    return [_storable(one) for one in found if one is not NotImplemented], text
+    found = [one for side in _sides(text) if (one := parsed_json(side)) is not NotImplemented]
+    return [_storable(one) for one in found] if _has_halves(text) else found, text
 
 
 def text_of(path: str) -> str:
@@ -105,14 +105,14 @@ def values_in(text: str) -> "tuple[list[Any], str]":
 
 
 def _values_in(text: str) -> "tuple[list[Any], str]":
-    decoder, place = json.JSONDecoder(), _past_blanks(text, 0)
+    decoder, place, has_halves = json.JSONDecoder(), _past_blanks(text, 0), _has_halves(text)
     found: list[Any] = []
     while place < len(text):
         try:
             value, end = decoder.raw_decode(text, place)
         except (ValueError, RecursionError):
             return [*found, *(objects_in(text, place + 1) if text[place] == "[" else ())], text[place:]
-        found.append(_storable(value))
+        found.append(_storable(value) if has_halves else value)
         place = _past_blanks(text, end)
     return found, ""
 
@@ -136,7 +136,7 @@ def _sides(text: str) -> list[str]:
 
 def objects_in(text: str, start: int) -> "Iterator[dict[str, Any]]":
     """Give the JSON objects of a list that begins at a place, up to the first that is not whole."""
-    decoder, place = json.JSONDecoder(), start
+    decoder, place, has_halves = json.JSONDecoder(), start, _has_halves(text)
     while True:
         place = _past_blanks(text, place)
         if place >= len(text) or text[place] != "{":
@@ -145,7 +145,7 @@ def objects_in(text: str, start: int) -> "Iterator[dict[str, Any]]":
             found, place = decoder.raw_decode(text, place)
         except (ValueError, RecursionError):
             return
-        yield _storable(found)
+        yield _storable(found) if has_halves else found
         place = _past_blanks(text, place)
 
 
@@ -153,6 +153,11 @@ def _past_blanks(text: str, place: int) -> int:
     while place < len(text) and text[place] in " \t\r\n,":
         place += 1
     return place
+
+
+def _has_halves(text: str) -> bool:
+    """Say whether JSON may spell half a character. Few texts do, and looking at each string costs as much as reading it."""
+    return any(half in text for half in _HALVES)
 
 
 def _storable(value: "Any") -> "Any":

@@ -83,6 +83,8 @@ class Tracker(Import):
         self.run_id = run_id
         self.gathered = Gathered()
         self.links = LinkOrder(self.gathered, self.items)
+        # Whether the items' parts were held with them.
+        self._has_parts = False
         self.runs: dict[str, str] = {}
         # Items as the tasks that are here would be written: of these only what differs is brought.
         self.as_here: dict[str, dict[str, Any]] = {}
@@ -147,11 +149,24 @@ class Tracker(Import):
         row = Row(LINES, "", {"line": text, "why": trouble})
         self.gathered.add(LINES, row.digest(), row.as_json())
 
+    def hold(self, item: str, columns: "dict[str, Any]", *, at: str, clock: str, is_done: bool) -> None:
+        """Hold an item with its parts, which are at hand now; for a tracker whose parts tell all of themselves."""
+        self._has_parts = True
+        self.gathered.add(self.items, item, to_json(columns), at=at, clock=clock, is_done=is_done)
+        self._hold_parts(Row(self.items, item, columns))
+
+    def _hold_parts(self, item: Row) -> None:
+        for part in self.parts_of(item):
+            self.gathered.add(part.table, part.id, to_json(plain(part.columns)), at=part.at, is_part=True)
+
     def _take_apart(self) -> None:
         """Hold the parts of the items: of the version that is taken, since an older one may have what was removed."""
+        if self._has_parts and not self.gathered.has_versions(self.items):
+            return
+        self.gathered.remove_parts()
         for row in self.gathered.rows(self.items):
-            for part in self.parts_of(row):
-                self.gathered.add(part.table, part.id, to_json(plain(part.columns)), at=part.at)
+            self._hold_parts(row)
+        self.gathered.settle()
 
     def _judge_links(self) -> None:
         for row in self.gathered.rows(LINKS):

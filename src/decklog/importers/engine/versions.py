@@ -52,7 +52,8 @@ def same_entry(log: "Decklog", entry: "Entry", given: "dict[str, Any]", prepared
     if prepared is None:
         said = log.db.values.bind({name: value for name, value in given.items() if _says(name, value)})[0]
     else:
-        columns = zip(COLUMNS, prepared, strict=True)
+        # Behind the columns is the seal.
+        columns = zip(COLUMNS, prepared, strict=False)
         said = {name: value for name, value in columns if _says(name, value) and name != "redacted"}
     return said == log.db.values.bind({name: getattr(entry, name) for name in said})[0]
 

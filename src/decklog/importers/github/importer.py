@@ -73,8 +73,8 @@ class GithubImport(Tracker):
             self._hold_comment(name, issue)
             return
         is_done = str(issue.get("state")).lower() == "closed" and not is_given_up(issue)
-        place = {"at": moment_of(issue.get("created_at")), "clock": moment_of(issue.get("updated_at"))}
-        self.gathered.add(ISSUES, name, to_json(issue), is_done=is_done, **place)
+        at, clock = moment_of(issue.get("created_at")), moment_of(issue.get("updated_at"))
+        self.hold(name, issue, at=at, clock=clock, is_done=is_done)
 
     def _hold_comment(self, name: str, comment: "dict[str, Any]") -> None:
         at, clock = moment_of(comment.get("created_at")), moment_of(comment.get("updated_at"))

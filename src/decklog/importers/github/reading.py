@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from functools import lru_cache
 
 from decklog.errors import Invalid, TimedOut, Unavailable
 
@@ -41,9 +42,14 @@ def asked_of_gh(repository: str, seconds: float) -> str:
     return done.stdout
 
 
+@lru_cache(maxsize=256)
+def _plain_name(name: str) -> str:
+    return _CAPITAL.sub(lambda letter: f"_{letter[1].lower()}", name)
+
+
 def plain_names(found: "dict[str, Any]") -> "dict[str, Any]":
     """Spell an object's names as the API does, and people by their logins."""
-    named = {_CAPITAL.sub(lambda letter: f"_{letter[1].lower()}", name): value for name, value in found.items()}
+    named = {_plain_name(name): value for name, value in found.items()}
     for name in ("author", "user"):
         if isinstance(value := named.get(name), dict):
             named[name] = value.get("login")

@@ -4,20 +4,20 @@ from typing import ClassVar
 
 from decklog.errors import Invalid
 from decklog.importers.engine import mapping_ahead
-from decklog.importers.engine.draft import Draft, describes
+from decklog.importers.engine.draft import Draft, RecordDraft, describes
 from decklog.importers.engine.importing import Import
-from decklog.importers.engine.landing import run_id_of, told
-from decklog.importers.engine.report import Fate
+from decklog.importers.engine.landing import run_id_of
 from decklog.importers.engine.row import EPOCH, Row, parsed_json, plain
 from decklog.importers.engine.source import Source
-from decklog.importers.langgraph.keeping import Keeping
+from decklog.importers.langgraph.keeping import Keeping, writes_kept
 from decklog.importers.langgraph.msgpack import decoded
+from decklog.stores.content.checkpoints import Checkpoint
 from decklog.stores.journal.entry import EntryKind
 from decklog.stores.runs.run import Run, RunStatus
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
     from typing import Any
 
@@ -41,6 +41,7 @@ class LangGraphImport(Import):
         super().__init__(*words, **settings)
         # An address may hold a password.
         self.report.path = shown or self.path
+        self.landing.adders[Checkpoint] = self._add_checkpoints
 
     def source(self) -> Source:
         """Open a file, or the tables on a server."""
@@ -73,29 +74,33 @@ class LangGraphImport(Import):
             rows = mapping_ahead.rows_of(self, source, table, mapping)
             self.landing.take_all(rows, mapping, source.count(table), after[table])
 
-    def _run_of(self, row: Row, at: "datetime") -> str:
-        """Place a row in the run of its thread, which begins with its first checkpoint."""
-        thread = str(row.take("thread_id"))
-        run_id = row.stream = run_id_of(thread)
-        if self.landing.intake.seek(Run, run_id) is None:
-            goal = f"Thread {thread} of LangGraph"
-            times: dict[str, Any] = {"started_at": at, "updated_at": at}
-            facts = {"langgraph": {"thread_id": thread}}
-            self.landing.record(Run, new_stream=True, id=run_id, goal=goal, status=RunStatus.ACTIVE, metadata=facts, **times)
-        return run_id
+    def beside_all(self, table: str, rows: "Sequence[Row]") -> "Sequence[Any]":
+        """Take what was written apart, and its secrets out, where it is read."""
+        return writes_kept(rows) if table == "writes" else super().beside_all(table, rows)
 
-    def checkpoint(self, row: Row) -> Fate:
-        """Take a checkpoint over: its channels, versions and metadata as one document."""
+    def _add_checkpoints(self, told: "list[dict[str, Any]]") -> list[bool]:
+        """Add checkpoints; the run of a thread begins with its first one."""
+        for run_id, first in {one["run_id"]: one for one in reversed(told)}.items():
+            if self.landing.intake.seek(Run, run_id) is None:
+                goal = f"Thread {first['thread']} of LangGraph"
+                times: dict[str, Any] = {"started_at": first["created_at"], "updated_at": first["created_at"]}
+                facts = {"langgraph": {"thread_id": first["thread"]}}
+                self.landing.record(Run, new_stream=True, id=run_id, goal=goal, status=RunStatus.ACTIVE, metadata=facts, **times)
+        return self.log.states.import_checkpoints(told)
+
+    @describes
+    def checkpoint(self, row: Row) -> RecordDraft:
+        """Describe a checkpoint: its channels, versions and metadata as one document."""
         document = _value(row, "checkpoint")
         row.take("whole")
-        at: datetime = _time_of(document)
-        run_id = self._run_of(row, at)
+        thread = str(row.take("thread_id"))
+        run_id = row.stream = run_id_of(thread)
         name, metadata = self._name(row, run_id), _metadata(row)
         payload = {"checkpoint": document, "metadata": metadata, "parent": row.take("parent_checkpoint_id")}
         step = metadata.get("step") if isinstance(metadata, dict) else None
         status = f"step {step}" if isinstance(step, int) else None
-        made = self.log.states.checkpoint(run_id, status=status, payload=payload, checkpoint_id=name, created_at=at)
-        return told(made)
+        told = {"id": name, "run_id": run_id, "thread": thread, "status": status, "payload": payload}
+        return RecordDraft(row, Checkpoint, {**told, "created_at": _time_of(document)}, is_placed_there=True)
 
     @describes
     def write(self, row: Row) -> Draft:

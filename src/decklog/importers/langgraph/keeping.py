@@ -50,16 +50,27 @@ class Keeping:
 
     def writes(self, taken: "list[tuple[Row, Fate]]") -> None:
         """Keep what was written after them."""
-        found = [(row.columns, _place(row), _value(row.columns)) for row, fate in taken if fate not in _LEFT]
+        rows = [row for row, fate in taken if fate not in _LEFT]
+        # Of what was read elsewhere there is all that is needed, unless it can't be taken apart.
+        made = iter(writes_kept([row for row in rows if row.beside is None]))
+        found = [one for row in rows if (one := row.beside or next(made)) is not None]
         # A write of a thread that has no checkpoint is kept with its row, and told as known when it comes again.
-        runs = {run_id for run_id in {place["run_id"] for _, place, _ in found} if self._landing.has_run(run_id)}
-        wanted = [one for one in found if one[2] is not None and one[1]["run_id"] in runs]
-        told = []
-        for (columns, place, _), encoded in zip(wanted, _all_encoded([value for _, _, value in wanted]), strict=True):
-            named = {name: str(columns.get(name) or "") for name in ("task_id", "task_path")}
-            told.append(({**place, **named, "number": int(columns["idx"]), "channel": str(columns["channel"])}, encoded))
-        if told:
+        runs = {run_id for run_id in {place["run_id"] for place, _ in found} if self._landing.has_run(run_id)}
+        if told := [one for one in found if one[0]["run_id"] in runs]:
             self._log.states.import_graph_writes(told)
+
+
+def writes_kept(rows: "Sequence[Row]") -> "list[tuple[dict[str, Any], Encoded] | None]":
+    """Say of writes where each belongs, and give its bytes without secrets; None for one that can't be taken apart."""
+    values = [_value(row.columns) for row in rows]
+    encoded = _all_encoded([value for value in values if value is not None])
+    return [None if value is None else (_place_of_write(row), next(encoded)) for row, value in zip(rows, values, strict=True)]
+
+
+def _place_of_write(row: Row) -> "dict[str, Any]":
+    columns = row.columns
+    named = {name: str(columns.get(name) or "") for name in ("task_id", "task_path")}
+    return {**_place(row), **named, "number": int(columns["idx"]), "channel": str(columns["channel"])}
 
 
 def _place(row: Row) -> "dict[str, Any]":

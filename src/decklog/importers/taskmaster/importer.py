@@ -104,7 +104,7 @@ class TaskMasterImport(Tracker):
             self.ours[f"{tag}/{name}"] = ours
         is_done = STATES.get(str(task.get("status"))) is TaskState.DONE
         clock = moment_of(task.get("updatedAt"))
-        self.gathered.add(TASKS, f"{tag}/{name}", to_json(columns), at=self._at(tag, name), clock=clock, is_done=is_done)
+        self.hold(f"{tag}/{name}", columns, at=self._at(tag, name), clock=clock, is_done=is_done)
         return name
 
     def _at(self, tag: str, name: str) -> str:

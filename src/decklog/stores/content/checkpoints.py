@@ -1,6 +1,7 @@
 """Checkpoints of a run, and snapshots of its paused tasks: what is needed to go on from where it stopped."""
 
 from datetime import datetime
+from hashlib import sha256
 
 from decklog.clock import from_text
 from decklog.dataclass import dataclass
@@ -9,12 +10,14 @@ from decklog.errors import Conflict, Invalid
 from decklog.operations import reads, writes
 from decklog.records import Page, Record
 from decklog.stores import documents
-from decklog.stores.base import Store
+from decklog.stores.base import Store, complete
+from decklog.stores.journal import blobs
 from decklog.stores.journal.rows import STREAM_SIZE, newest_position
 from decklog.stores.of_run import lock_run, next_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
 LONGEST_TASK_ID = 200
@@ -104,6 +107,57 @@ class Checkpoints(Store):
             raise Conflict(f"checkpoint {checkpoint.id} belongs to run {checkpoint.run_id}", id=checkpoint.id)
         documents.fill(self._db, checkpoint, "payload", checkpoint.digest)
         return checkpoint
+
+    def import_checkpoints(self, told: "Sequence[dict[str, Any]]") -> list[bool]:
+        """Keep checkpoints of elsewhere, each told by its id, run, time, status and payload; say of each whether it is new.
+
+        One that is here stays as it is. All of it happens in the caller's transaction.
+        """
+        runs = {run_id: lock_run(self._db, run_id) for run_id in sorted({one["run_id"] for one in told})}
+        # The number of each run's next checkpoint, and that of its newest entry.
+        places = {
+            run_id: [next_number(self._db, Checkpoint, run_id), newest_position(self._db, stream) % STREAM_SIZE]
+            for run_id, stream in runs.items()
+        }
+        here = self._runs_of([one["id"] for one in told])
+        self._db.values.look_through(told)
+        rows, entries, new = [], [], []  # type: list[tuple[Any, ...]], list[dict[str, Any]], list[bool]
+        for one in told:
+            if here.get(one["id"], one["run_id"]) != one["run_id"]:
+                raise Conflict(f"checkpoint {one['id']} belongs to run {here[one['id']]}", id=one["id"])
+            new.append(one["id"] not in here)
+            if new[-1]:
+                here[one["id"]] = one["run_id"]
+                row, redacted = self._imported(one, places[one["run_id"]])
+                rows.append(row)
+                entries.append(self._as_entry(Checkpoint, Checkpoint.columns(), row, "added", one["status"], redacted))
+        self._db.values.let_go()
+        if rows:
+            self._db.insert(Checkpoint.table, Checkpoint.columns(), rows)
+            self._writer.append_many(entries)
+        return new
+
+    def _imported(self, told: "dict[str, Any]", place: list[int]) -> "tuple[tuple[Any, ...], bool]":
+        """Give the row of a checkpoint of elsewhere, at the next place of its run, and whether anything in it was redacted."""
+        values, payload = self._db.values, told["payload"]
+        named = {name: told[name] for name in ("id", "run_id", "status", "created_at")}
+        bound, is_cut = values.bind(named)
+        text, redacted = values.json("payload", payload)
+        is_inline = isinstance(payload, (dict, list)) and len(text) <= documents.INLINE_CHARACTERS
+        digest = sha256(text.encode()).hexdigest() if is_inline else blobs.keep(self._db, text.encode())
+        kept = {"digest": digest, "payload": text if is_inline else None, "redacted": int(redacted)}
+        whole = complete(Checkpoint, {**bound, **kept, "number": place[0], "seq": place[1]})
+        place[0], place[1] = place[0] + 1, place[1] + 1
+        return tuple(whole.values()), redacted or is_cut
+
+    def _runs_of(self, checkpoint_ids: "Sequence[str]") -> dict[str, str]:
+        """Name the runs of the checkpoints that are here, by their ids as they were given."""
+        from decklog.stores.intake import ANY_OF, together
+
+        named = {self._db.values.text("id", name)[0]: name for name in checkpoint_ids}
+        sql = f"select id, run_id from checkpoints where id in {ANY_OF}"
+        rows = (row for asked in together([*named]) for row in self._db.rows(sql, asked)[1])
+        return {named[checkpoint_id]: run_id for checkpoint_id, run_id in rows}
 
     def _marked(self, run_id: str, checkpoint_id: str | None, key: str | None) -> Checkpoint | None:
         """Find the checkpoint that a repeated call means."""

@@ -168,6 +168,7 @@ def hashed(previous: str, row: "Sequence[Any]") -> str:
 def extend(head: "tuple[Any, ...]", rows: "Iterable[list[Any]]", now: str) -> "tuple[tuple[Any, ...], bool]":
     """Give rows of one stream, which follow its head, their places and hashes, and this time to those that have none.
 
+    What was sealed has its seal behind its columns, and loses it here.
     What comes back is the last one's place, hash and time, as the stream's head, and whether any is older than the one before.
     """
     position, previous, latest = head
@@ -175,8 +176,12 @@ def extend(head: "tuple[Any, ...]", rows: "Iterable[list[Any]]", now: str) -> "t
     for row in rows:
         position += 1
         at = row[AT] or now
-        row[0], row[SEQ], row[AT] = position, position % STREAM_SIZE, at
-        previous = row[HASH] = hashed(previous, row)
+        seq = position % STREAM_SIZE
+        row[0], row[SEQ], row[AT] = position, seq, at
+        if len(row) > len(COLUMNS):
+            previous = row[HASH] = hashed_sealed(previous, row.pop(), at, seq)
+        else:
+            previous = row[HASH] = hashed(previous, row)
         goes_back = goes_back or at < latest
         latest = at
     return (position, previous, latest), goes_back
@@ -209,6 +214,21 @@ def halves(row: "Row") -> tuple[str, str]:
     # A text can't hold the mark: its quotes would be escaped.
     before, mark, after = _written((*row[:SEQ], _NUMBER, *row[SEQ + 1 :])).partition(f'"seq":{_NUMBER}')
     return before + mark.removesuffix(str(_NUMBER)), after
+
+
+def seal(row: "Row") -> tuple[str, str, str]:
+    """Write a row as canonical JSON, cut where its time and its number go, which may be given to it elsewhere."""
+    # No text can hold the marks: its quotes would be escaped.
+    written = _written((*row[:SEQ], _NUMBER, "", *row[AT + 1 :]))
+    start, time, rest = written.partition('"at":""')
+    middle, number, end = rest.partition(f'"seq":{_NUMBER}')
+    return start + time[:-1], f'"{middle}{number.removesuffix(str(_NUMBER))}', end
+
+
+def hashed_sealed(previous: str, sealed: tuple[str, str, str], at: str, seq: int) -> str:
+    """Hash a row that was sealed onto the one before it."""
+    start, middle, end = sealed
+    return digests.sha256(f"{previous}{start}{at}{middle}{seq}{end}".encode()).hexdigest()
 
 
 def flaw(previous: str, row: "Row") -> str | None:

@@ -2,8 +2,11 @@
 
 from itertools import chain, zip_longest
 
+from decklog.stores.journal.rows import COLUMNS
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from decklog.db.base import Database
@@ -13,14 +16,19 @@ if TYPE_CHECKING:
 # Two sizes of question, filled up with nulls: a text for every number of keys would be planned and kept for every number. The
 # larger is still short enough to be kept.
 _FEW, _MANY = 16, 128
+_STREAM, _SUBTYPE, _GROUP, _KEY = map(COLUMNS.index, ("stream", "subtype", "group_id", "key"))
 
 
-def find(db: "Database", batch: "list[dict[str, Any]]") -> "tuple[dict[int, int], dict[int, int]]":
+def find(db: "Database", batch: "Sequence[Sequence[Any]]") -> "tuple[dict[int, int], dict[int, int]]":
     """Find the keys of a batch that came before: in the batch, place by earlier place; in the journal, place by position.
 
     Whoever asks holds the streams' locks, so that nobody adds such a key meanwhile.
     """
-    asked = {place: _identity(values) for place, values in enumerate(batch) if values["key"] is not None}
+    asked = {
+        place: (columns[_STREAM], columns[_SUBTYPE] or "", columns[_GROUP] or "", columns[_KEY])
+        for place, columns in enumerate(batch)
+        if columns[_KEY] is not None
+    }
     first: dict[Identity, int] = {}
     for place, identity in asked.items():
         first.setdefault(identity, place)
@@ -37,10 +45,6 @@ def _positions(db: "Database", asked: "dict[int, Identity]") -> "dict[int, int]"
         _, rows = db.rows(question, dict(zip_longest(names, chain.from_iterable(part))))
         found.update({place: position for place, position in rows if position is not None})
     return found
-
-
-def _identity(values: "dict[str, Any]") -> "Identity":
-    return values["stream"], values["subtype"] or "", values["group_id"] or "", values["key"]
 
 
 def _question(size: int) -> tuple[list[str], str]:

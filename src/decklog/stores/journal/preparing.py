@@ -2,6 +2,7 @@
 
 from decklog.db.where import enum_of
 from decklog.errors import Invalid
+from decklog.stores.journal import chain
 from decklog.stores.journal.blobs import INLINE_CHARACTERS
 from decklog.stores.journal.entry import Confidence, EntryKind, ReasoningPhase
 from decklog.stores.journal.rows import COLUMNS, Rows
@@ -102,3 +103,30 @@ def filled(columns: "Sequence[Sequence[Any]]") -> "tuple[tuple[str, ...], list[t
     """Name the columns of such entries that hold anything, and give their rows: what is empty need not be bound."""
     places = [place for place, column in enumerate(columns) if column[0] is not None]
     return tuple([COLUMNS[place] for place in places]), [*zip(*[columns[place] for place in places], strict=True)]
+
+
+def sealed(values: "Values", given: "dict[str, Any]") -> "tuple[Any, ...]":
+    """Do so in another process, and write it as it is hashed, too: what is left to do is numbering and chaining."""
+    columns = tuple(columns_of(values, checked(given)).values())
+    return (*columns, chain.seal(columns))
+
+
+def change_columns(
+    *, stream: str, table: str, record_id: str, image: str, did: str, group_id: str | None, task_id: str | None, redacted: bool
+) -> "dict[str, Any]":
+    """Tell what a record became as an entry's columns, but for its note, its time and who did it.
+
+    Image and ids are made of column values, which were redacted on their way to the row.
+    """
+    return {
+        **NOTHING,
+        "stream": stream,
+        "kind": "change",
+        "subtype": did,
+        "group_id": group_id,
+        "task_id": task_id,
+        "redacted": int(redacted),
+        "record_table": table,
+        "record_id": record_id,
+        "payload": image,
+    }

@@ -10,7 +10,7 @@ from decklog.errors import Conflict, NotFound
 from decklog.stores.journal import attribution, chain
 from decklog.stores.journal.blobs import INLINE_CHARACTERS, keep
 from decklog.stores.journal.entry import Entry
-from decklog.stores.journal.preparing import MANY, NOTHING, are_alike, checked, columns_of, filled, rows_of
+from decklog.stores.journal.preparing import MANY, are_alike, change_columns, checked, columns_of, filled, rows_of
 from decklog.stores.journal.rows import COLUMNS, HEAD, RESERVED, SELECT, STREAM_SIZE, Rows, entry_at, load
 
 TYPE_CHECKING = False
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
     from decklog.clock import Clock
     from decklog.db.base import Database
+
+    # An entry's columns by their names, or in their order and behind them the seal, if it has one.
+    Unwritten = dict[str, Any] | tuple[Any, ...]
 
 
 class Writer:
@@ -43,7 +46,7 @@ class Writer:
         values = {**prepared}
         if values["at"] is None:
             values["at"] = self.now()
-        if values["key"] is not None and _is_long(values):
+        if values["key"] is not None and _is_long(values["body"], values["payload"]):
             # The key is looked up before a text is kept: that of an entry which lost its own must not come back.
             written: Entry = self.write([values])[0]
             return written
@@ -51,10 +54,8 @@ class Writer:
 
     def append_many(self, prepared: "Sequence[Collection[Any]]") -> "Written":
         """Append several prepared entries; for a key that came before, the first entry with it stands in the place."""
-        if len(prepared) >= MANY:
-            columns = prepared.columns if isinstance(prepared, Rows) else [*zip(*prepared, strict=True)]
-            if are_alike(columns):
-                return self._write_alike(columns, self.now())
+        if len(prepared) >= MANY and (columns := _by_columns(prepared)) is not None and are_alike(columns):
+            return self._write_alike(columns, self.now())
         return self._write(prepared, self.now())
 
     def _write_alike(self, columns: "Sequence[Sequence[Any]]", now: str) -> "Written":
@@ -104,7 +105,8 @@ class Writer:
     def _write(self, given: "Iterable[Collection[Any]]", now: str) -> "Written":
         """Append rows that lack their place and their hash, in their order. Those without a time have this one.
 
-        What is given stays as it is: it must serve again when the transaction is tried again.
+        Behind the columns of some is a seal. What is given stays as it is: it must serve again when the transaction is tried
+        again.
         """
         batch = [[*row] for row in given]
         # In one order by all who write to several.
@@ -127,14 +129,9 @@ class Writer:
     def _link_all(self, rows: "list[list[Any]]", heads: "dict[str, tuple[Any, ...]]", now: str) -> None:
         """Give rows their numbers and hashes, each as the head of its stream."""
         for row in rows:
-            body, payload = row[chain.BODY], row[chain.PAYLOAD]
-            is_long = (body is not None and len(body) > INLINE_CHARACTERS) or (
-                payload is not None and len(payload) > INLINE_CHARACTERS
-            )
-            if is_long and row[chain.RECORD_TABLE] is None:
-                values = dict(zip(COLUMNS, row, strict=True))
-                self._move_long(values)
-                row[:] = values.values()
+            if row[chain.RECORD_TABLE] is None and _is_long(row[chain.BODY], row[chain.PAYLOAD]):
+                self._move_long(row, chain.BODY, chain.BODY_DIGEST)
+                self._move_long(row, chain.PAYLOAD, chain.PAYLOAD_DIGEST)
         for stream, own in groupby(rows, key=itemgetter(chain.STREAM)):
             heads[stream], goes_back = chain.extend(heads[stream], own, now)
             if goes_back:
@@ -146,7 +143,7 @@ class Writer:
             return {}, {}
         from decklog.stores.journal import known_keys
 
-        return known_keys.find(self._db, [dict(zip(COLUMNS, row, strict=True)) for row in batch])
+        return known_keys.find(self._db, batch)
 
     def now(self) -> str:
         """Tell the time as columns hold it."""
@@ -170,30 +167,25 @@ class Writer:
         if note is not None:
             body, cleaned = self._db.values.text("note", note)
             redacted = redacted or cleaned
-        # Image and ids are made of column values, which were redacted on their way to the row.
-        values: dict[str, Any] = {
-            **NOTHING,
-            "stream": stream,
-            "at": to_text(self._clock.now()),
-            "kind": "change",
-            "subtype": did,
-            "redacted": int(redacted),
-            "record_table": table,
-            "record_id": record_id,
-            "body": body,
-            "payload": image,
-        }
+        values = change_columns(
+            stream=stream,
+            table=table,
+            record_id=record_id,
+            image=image,
+            did=did,
+            group_id=group_id,
+            task_id=task_id,
+            redacted=redacted,
+        )
+        values["at"], values["body"] = to_text(self._clock.now()), body
         act = attribution.proving.get()
         if act is not None:
             act.add(table, record_id, image)
             values["refs"] = act.refs
         who = attribution.acting.get()
         if who is not None:
-            values.update(self._db.values.bind(who)[0])
-        if group_id is not None:
-            values["group_id"] = group_id
-        if task_id is not None:
-            values["task_id"] = task_id
+            bound = self._db.values.bind(who)[0]
+            values.update({name: value for name, value in bound.items() if values[name] is None})
         return values
 
     def change(self, values: "dict[str, Any]", new_stream: bool) -> None:
@@ -222,10 +214,10 @@ class Writer:
     def _insert_there(self, append: "Callable[..., Any]", values: "dict[str, Any]", new_stream: bool) -> bool:
         """Have the database chain and insert an entry, all in one statement."""
         stream = values["stream"]
-        if values["record_table"] is None and _is_long(values):
+        if values["record_table"] is None and _is_long(values["body"], values["payload"]):
             # A long text becomes a blob, and whoever writes the same one waits for this.
             self._db.lock_stream(stream)
-            self._move_long(values)
+            self._move_all_long(values)
         before, after = chain.halves(tuple(values.values()))
         written = append(values, before, after)
         if not written:
@@ -244,18 +236,21 @@ class Writer:
         """Give an entry its number and its hash; it is the stream's head from then on, which is given back."""
         position = head[0] + 1
         values["pos"], values["seq"] = position, position % STREAM_SIZE
-        if values["record_table"] is None and _is_long(values):
-            self._move_long(values)
+        if values["record_table"] is None and _is_long(values["body"], values["payload"]):
+            self._move_all_long(values)
         hashed = values["hash"] = chain.hashed(head[1], tuple(values.values()))
         return position, hashed, values["at"]
 
-    def _move_long(self, values: "dict[str, Any]") -> None:
+    def _move_all_long(self, values: "dict[str, Any]") -> None:
         """Move texts that are too long for a row to blobs. What a record became stays in its row, whatever its length."""
         for name in ("body", "payload"):
-            text = values[name]
-            if text is not None and len(text) > INLINE_CHARACTERS:
-                values[f"{name}_digest"] = keep(self._db, text.encode())
-                values[name] = None
+            self._move_long(values, name, f"{name}_digest")
+
+    def _move_long(self, values: "Any", text: "Any", digest: "Any") -> None:
+        """Move one text to a blob, if it is too long; text and digest are named by their places."""
+        found = values[text]
+        if found is not None and len(found) > INLINE_CHARACTERS:
+            values[digest], values[text] = keep(self._db, found.encode()), None
 
     def head(self, stream: str, new_stream: bool = False, *, at: str = "") -> "tuple[Any, ...]":
         """Find a stream's last entry; nobody else appends to it until this transaction ends.
@@ -314,6 +309,13 @@ class Writer:
         return load(self._db, rows[0]).marked_already()
 
 
+def _by_columns(rows: "Sequence[Collection[Any]]") -> "Sequence[Sequence[Any]] | None":
+    """Give rows column by column; None where some have a seal."""
+    if isinstance(rows, Rows):
+        return rows.columns
+    return [*zip(*rows, strict=True)] if all(len(row) == len(COLUMNS) for row in rows) else None
+
+
 class Written(Sequence):  # type: ignore[type-arg]
     """Entries that were just written or known by their keys, each made when it is looked at: of thousands few are."""
 
@@ -345,7 +347,6 @@ def _attributed(given: "dict[str, Any]", who: "dict[str, Any]") -> "dict[str, An
     return {**who, **{name: value for name, value in given.items() if value is not None}}
 
 
-def _is_long(values: "Mapping[str, Any]") -> bool:
+def _is_long(body: str | None, payload: str | None) -> bool:
     """Tell whether a text of an entry is too long for its row."""
-    body, payload = values["body"], values["payload"]
     return (body is not None and len(body) > INLINE_CHARACTERS) or (payload is not None and len(payload) > INLINE_CHARACTERS)

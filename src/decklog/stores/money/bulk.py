@@ -10,7 +10,7 @@ from operator import itemgetter
 from decklog.clock import to_text
 from decklog.operations import is_late
 from decklog.stores.base import complete
-from decklog.stores.journal.rows import COLUMNS, RESERVED
+from decklog.stores.journal.rows import RESERVED
 from decklog.stores.money.ledger import Ledger
 from decklog.stores.money.meter import Meter
 from decklog.stores.money.prices import PriceList
@@ -52,21 +52,24 @@ class Bulk(Ledger):
         super().__init__(parts)
         # The rows of charges without what is their own, by all else, and whether that was redacted.
         self._frames: dict[tuple[Any, ...], tuple[list[Any], bool]] = {}
+        self._prices = PriceList(self._db, remember=True)
 
     def take(self, told: "Sequence[Told]") -> int:
         """Write what is new of some entries and charges in their order, in the caller's transaction; say how much that was.
 
         A charge names its answer by the provider's own id, and has been spent: no budget refuses it.
         """
+        # What names answers and sessions is looked through together, and then only once.
+        self._db.values.look_through([one for one in told if isinstance(one, dict) and "model" in one])
         told = [self._named(one) if isinstance(one, dict) and "model" in one else one for one in told]
         self._enter(told)
         paid = self._paid([one["answer_id"] for one in told if isinstance(one, dict) and "model" in one])
         new = 0
-        batch: list[dict[str, Any]] = []
+        batch: list[Told] = []
         charges: list[tuple[Any, ...]] = []
         for one in told:
             if isinstance(one, tuple):
-                batch.append(self._as_prepared(one))
+                batch.append(one)
             elif "model" not in one:
                 batch.append(self._writer.bound(one))
             elif one["answer_id"] not in paid:
@@ -90,7 +93,7 @@ class Bulk(Ledger):
         self._lock_all(streams)
         self._meter.pass_gates(streams)
         known, new = self._keyed(all_given), list[bool]()
-        batch: list[dict[str, Any]] = []
+        batch: list[Told] = []
         charges: list[tuple[Any, ...]] = []
         for given in all_given:
             place = (given["run_id"] or "", given["key"])
@@ -149,12 +152,6 @@ class Bulk(Ledger):
             found.update(row[0] for row in self._db.rows(_PAID, dict(asked))[1])
         return found
 
-    def _as_prepared(self, columns: "tuple[Any, ...]") -> "dict[str, Any]":
-        values = dict(zip(COLUMNS, columns, strict=True))
-        if values["at"] is None:
-            values["at"] = self._writer.now()
-        return values
-
     def _placed(self, told: "dict[str, Any]") -> "dict[str, Any]":
         given = {**_UNSAID, **told}
         named = dict(given)
@@ -172,7 +169,7 @@ class Bulk(Ledger):
         tokens = _tokens(given)
         cost = given["cost_microdollars"]
         row[_INPUT], row[_CACHE_READ], row[_CACHE_CREATE], row[_OUTPUT] = tokens
-        row[_COST] = PriceList(self._db, remember=True).cost(given["model"], occurred, tokens) if cost is None else cost
+        row[_COST] = self._prices.cost(given["model"], occurred, tokens) if cost is None else cost
         row[_ID], row[_OCCURRED_AT] = self._ids.new("charge"), self._bound_time(occurred)
         today = to_text(now)
         if today[:_DAY] != row[_OCCURRED_AT][:_DAY]:
@@ -204,10 +201,11 @@ class Bulk(Ledger):
                 self._frames[shared] = found
         return found
 
-    def _flush(self, batch: "list[dict[str, Any]]", charges: "list[tuple[Any, ...]]") -> int:
+    def _flush(self, batch: "list[Told]", charges: "list[tuple[Any, ...]]") -> int:
         if charges:
             self._db.insert(Charge.table, _FIELDS, charges)
-        return len(batch) - len(self._writer.write(batch).known) if batch else 0
+        columns = [one if isinstance(one, tuple) else one.values() for one in batch]
+        return len(batch) - len(self._writer.append_many(columns).known) if batch else 0
 
 
 def _stream_of(one: "Told") -> str:

@@ -2,7 +2,6 @@
 
 import os
 import sys
-import tempfile
 from contextlib import contextmanager
 
 import click
@@ -308,8 +307,9 @@ def _log(call: Call, source: str, dry_run: bool) -> "Iterator[Decklog]":
             yield log
         return
     from decklog.app import Decklog
+    from decklog.importers.engine.private_folder import PrivateFolder
 
-    with tempfile.TemporaryDirectory(prefix="decklog-import-") as folder, Decklog.open(os.path.join(folder, "log.db")) as log:
+    with PrivateFolder() as folder, Decklog.open(os.path.join(folder, "log.db")) as log:
         yield log
 
 
