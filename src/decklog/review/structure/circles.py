@@ -16,6 +16,9 @@ _RULES_BELOW = re.compile(
 _NEVER = re.compile(r"(?i)\b(?:never|not|nothing|no|none|cannot|can't|don't|doesn't|forbidden|without|instead of)\b")
 _ABOUT = re.compile(r"(?i)\b(?:import|depend|use|call|talk|touch|know|reach|access|go through|query|load|refer)\w*")
 _ONLY = re.compile(r"(?i)\bonly\b|\bnobody (?:else|but)\b|\bnothing (?:else|but)\b")
+_IMPORTS_ONLY = re.compile(
+    r"(?i)\b(?:may|can|must|should) (?:only )?import\b[^.]*\bonly\b|\b(?:may |must )?only imports?\b|\bimports? only\b"
+)
 _NO_IO = re.compile(
     r"(?i)\bno (?:i/?o|input|side effects?|files?|network|database)\b|\bpure\b"
     r"|\bdoes not (?:read|write|do i/?o)|\bfree of (?:i/?o|side effects)"
@@ -87,7 +90,9 @@ def layers(tree: Tree) -> Iterator[Trouble]:
 def _sentences(text: str) -> list[str]:
     """Give the sentences and points of a list of a document, each on one line."""
     joined = re.sub(r"\n[ \t]+(?=[^\s*+\-\d])|\n(?=[a-z(`])", " ", text)
-    return [part.strip() for line in joined.split("\n") for part in re.split(r"(?<=[.])\s+(?=[A-Z`])", line) if part.strip()]
+    # One that begins with `It` goes on about what the one before it names.
+    apart = r"(?<=[.])\s+(?=[A-Z`])(?!(?:It|They|These|Those|This)\b)"
+    return [part.strip() for line in joined.split("\n") for part in re.split(apart, line) if part.strip()]
 
 
 def _is_named(path: str, sentence: str) -> bool:
@@ -127,12 +132,25 @@ def _forbids(sentence: str, path: str, target: str) -> bool:
         )
     ):
         return True
+    if first and subject and not second and _IMPORTS_ONLY.search(sentence):
+        return not _is_beside(path, target, sentence)
     if not (first and second and subject) or (
         posixpath.dirname(path) == posixpath.dirname(target) and not _apart(path, target, sentence)
     ):
         return False
     no = _NEVER.search(sentence)
     return no is not None and no.start() < _place(target, sentence)
+
+
+def _is_beside(path: str, target: str, sentence: str) -> bool:
+    """Say whether two files belong to the same part of the project, as far as a sentence tells parts apart."""
+    folder = next((one for one in _folders(path) if re.search(rf"\b{re.escape(posixpath.basename(one))}\b", sentence)), "")
+    return not folder or target.startswith(f"{folder}/")
+
+
+def _folders(path: str) -> Iterator[str]:
+    while path := posixpath.dirname(path):
+        yield path
 
 
 def _apart(path: str, target: str, sentence: str) -> bool:
