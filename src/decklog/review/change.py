@@ -127,6 +127,8 @@ def of_worktree(repository: Repository, *, base: str = "", cwd: Path) -> Change:
     same = tree == repository.tree(top)
     head = top if same else repository.commit(tree, [top], "The files as they are\n", person, repository.time_of(top))
     start = _commit(repository, base, cwd) if base else top
+    if same and start == top:
+        raise Conflict("the files are as they were committed", hint="Name the change: decklog review BASE..HEAD", base=top)
     return _change(repository, start, head, own_messages=same)
 
 
