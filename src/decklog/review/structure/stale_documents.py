@@ -29,6 +29,7 @@ _NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eigh
 _SERVING = {"port", "liste", "expos", "serve", "addr", "addre", "bind"}
 _REMEDY = "Change the document too."
 _MOST = 200
+_MOST_SAYING = 4
 _MANIFESTS = ("pyproject.toml", "package.json", "Cargo.toml", "setup.cfg", "composer.json")
 
 
@@ -165,8 +166,13 @@ def _values(tree: Tree) -> Iterator[Trouble]:
         words = _words(f"{named} {_around(source, line.line)}")
         if not words or old.lower() in ("true", "false", "0", "none", "null"):
             continue
-        for path, rows in (*said.items(), (source.path, list(_notes(source)))):
-            number = _line_with(rows, old, new, words | title, path != source.path)
+        told = [
+            (path, _line_with(rows, old, new, words | title, path != source.path))
+            for path, rows in (*said.items(), (source.path, list(_notes(source))))
+        ]
+        if sum(number is not None for _, number in told) > _MOST_SAYING:
+            continue  # so many do not speak of this one: the number, or the word, is common
+        for path, number in told:
             known = tree.changed.get(path)
             # A line that the change wrote is its author's word; but for the one that has the value and its help.
             is_old = known is None or number not in known.added or (path, number) == (line.path, line.line)
