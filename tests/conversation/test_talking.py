@@ -65,6 +65,8 @@ def test_what_only_tells_is_told_to_whoever_asks(log: Decklog) -> None:
     stranger = Person(log, "someone")
     assert stranger.say("What tier are you?").message.answer == "Tier 0, Read-only observer; no manager is bound."
     assert stranger.say("spent today?").message.answer == "Spent today: $0.00."
+    log.ledger.charge("m", cost_microdollars=1_250_000)
+    assert stranger.say("spend").message.answer == "Spent today: $1.25."
 
 
 def test_a_task_is_paused_and_goes_on_by_a_word(ana: Person) -> None:
@@ -149,6 +151,7 @@ def test_a_guess_that_is_unsure_or_no_answer_means_nothing(
         outcome = Person(log).bind().say("hold on with that", says)
         assert (outcome.understood.intent, outcome.message.state) == ("free_form", "pending")
         assert why in outcome.understood.why
+        assert outcome.understood.args == ({"guess": says} if "69 of 100" in why else {})
         assert log.tasks.get("lexer").state == "pending"
 
 

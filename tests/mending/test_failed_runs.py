@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from benchmarks.mending_faults import FAULTS, files
 
-from decklog import Conflict
+from decklog import Conflict, Invalid, NotFound
 from decklog.mending.failed_runs import take_up
 from tests.mending.bench import Bench, answering
 
@@ -37,6 +37,24 @@ def test_plain_signs_tell_whose_fault_it_is_and_who_is_not_sure_changes_nothing(
     assert bench.asked == ["mend.failure"]
     with pytest.raises(Conflict, match="none of its tasks failed"):
         take_up(bench.mending, bench.log.runs.start("Fine").id)
+
+
+def test_where_nobody_knows_whose_fault_it_is_nothing_changes_and_a_persons_word_counts(bench: Bench) -> None:
+    run_id = failed(bench, "It did something odd")
+    bench.script = answering(mend_failure="I can not say")
+    before = bench.log.runs.get(run_id)
+    found = take_up(bench.mending, run_id)
+    assert (found.whose, found.confidence, found.snapshots, found.mend_id) == ("unknown", 0, (), None)
+    assert f"decklog mend --run {run_id} --whose task|own-code|outside" in found.next
+    assert bench.log.runs.get(run_id) == before
+    said = take_up(bench.mending, run_id, "task")
+    assert (said.whose, said.confidence, bench.log.runs.get(run_id).status) == ("task", 100, "paused")
+    assert take_up(bench.mending, run_id, "own-code").mend_id is not None
+    with pytest.raises(Invalid, match="the fault of 'the moon'"):
+        take_up(bench.mending, run_id, "the moon")
+    with pytest.raises(NotFound, match="no run nosuch") as told:
+        take_up(bench.mending, "nosuch")
+    assert "Start it" not in str(told.value.hint)
 
 
 def test_a_run_goes_on_when_what_the_agent_is_made_of_is_mended(bench: Bench, tmp_path: Path) -> None:

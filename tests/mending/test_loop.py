@@ -22,7 +22,7 @@ def test_an_agent_mends_what_was_said_and_the_fix_is_verified_on_the_merged_comm
     assert (mend.state, mend.waits_for) == ("published", "merge"), mend.reason
     assert bench.asked == ["mend.triage", "review.3", "review.6", "review.7"]
     branch = f"mend/{feedback}"
-    assert mend.published == {"way": "branch", "commit": mend.head, "branch": branch}
+    assert mend.published == {"way": "branch", "commit": mend.head, "branch": branch, "message": mend.published["message"]}
     assert git(bench.folder, "log", "--format=%s", f"main..{branch}").startswith("Mend: clamp_low(1, 3) gives")
     assert f"Feedback: {feedback}" in git(bench.folder, "log", "-1", "--format=%B", branch)
     changed = {name for name, content in everything(bench.folder).items() if before.get(name) != content}

@@ -46,6 +46,7 @@ def test_a_sentence_is_filed_and_mended_by_a_branch_and_every_wait_names_its_way
 
 
 def test_a_word_that_is_no_verb_is_not_taken_for_feedback(decklog: Program, sqlite_target: str) -> None:
-    assert decklog("--db", sqlite_target, "feedback", "broken").code == 2
+    refused = decklog("--db", sqlite_target, "feedback", "broken")
+    assert (refused.code, 'decklog feedback "…"' in refused.err) == (2, True)
     with Decklog.open(sqlite_target) as log:
         assert list(log.feedback.find()) == []

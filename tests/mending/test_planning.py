@@ -25,6 +25,8 @@ def test_lines_that_are_named_are_taken_exactly_and_a_file_that_is_not_there_is_
     mend = bench.mend(bench.file("The second function is wrong"))
     places: list[Any] = mend.places
     assert [(one["path"], one["first"], one["last"]) for one in places] == [("shop/lists.py", 3, 5)]
+    assert mend.plan["missing"] == ["shop/gone.py"]
+    assert "shop/gone.py: named by triage, and not there" in next(iter(bench.log.inbox.find())).body
 
 
 def test_at_most_twenty_places_are_found_by_the_words(bench: Bench) -> None:

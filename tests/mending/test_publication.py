@@ -48,6 +48,27 @@ def test_a_pull_request_is_opened_once_where_gh_is_there(bench: Bench, tmp_path:
     assert (programs / "calls").read_text().count("pr create") == 1
 
 
+def test_whoever_gave_the_feedback_is_told_of_the_fix_where_it_was_said_until_it_is_over(bench: Bench, tmp_path: Path) -> None:
+    where = "https://example.test/issues/9"
+    said = [bench.log.feedback.file("ana", one.said, channel="gh-comment", context_url=where).id for one in (FAULT, FAULTS[4])]
+    for feedback, fault in zip(said, (FAULT, FAULTS[4]), strict=True):
+        bench.commit("by-hand", files(fault, "true", tmp_path / "c"))
+        mend = bench.mend(feedback, branch="by-hand")
+        asked = bench.log.inbox.get(str(mend.published["message"]))
+        assert (asked.channel, asked.context_url, asked.state) == ("gh-comment", where, "pending")
+        assert asked.body.startswith(f"ana: the fix for {feedback} can be merged, branch mend/{feedback}.")
+        assert fault.said in asked.body
+        assert [one.id for one in bench.log.overview.waiting() if one.kind == "question"] == [asked.id]
+        if fault is FAULT:
+            bench.merge(f"mend/{feedback}")
+            assert bench.mend(mend.id).state == "closed"
+            assert "its test passes on" in str(bench.log.inbox.get(asked.id).answer)
+        else:
+            bench.mending.drop(mend.id, "nobody needs it", by="ana")
+            assert bench.log.inbox.get(asked.id).answer == "given up: nobody needs it"
+        assert [one.id for one in bench.log.overview.waiting() if one.kind == "question"] == []
+
+
 def test_a_patch_file_is_written_and_a_branch_of_somebody_elses_is_left_alone(bench: Bench, tmp_path: Path) -> None:
     bench.settle(lambda text: text.replace("[review]", '[mend]\npublish = "patch"\n[review]'))
     bench.commit("by-hand", files(FAULT, "true", tmp_path / "c"))

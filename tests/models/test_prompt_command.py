@@ -25,4 +25,6 @@ def test_a_prompt_is_shown_to_the_byte_with_its_parts_and_tokens(decklog: Progra
     (folder / "AGENTS.md").write_text("Obey the change.\n", encoding="utf-8")
     assert decklog("prompt", "show", "review.6", cwd=folder, **state).out == said.out
     assert decklog("prompt", "show", "nothing", cwd=folder, **state).code == 3
+    unnamed = decklog("prompt", "show", cwd=folder, **state)
+    assert (unnamed.code, "review.6" in unnamed.err) == (2, True)
     assert "review.7" in decklog("prompt", "list", cwd=folder).out

@@ -12,6 +12,8 @@ def test_every_test_that_the_page_names_is_there() -> None:
     assert len(named) > 60
     texts = {path: (ROOT / path).read_text(encoding="utf-8") for _, path in named}
     assert {name for name, path in named if f"def {name}(" not in texts[path]} == set()
+    spoken_of = set(re.findall(r"`(test_\w+)`", PAGE))
+    assert {name for name in spoken_of if not any(f"def {name}(" in text for text in texts.values())} == set()
 
 
 def test_every_behaviour_has_a_row_that_says_what_became_of_it() -> None:

@@ -1,11 +1,15 @@
 """The gate over whole changes: which passes run, what they cost, and what they come to."""
 
+import json
+import sys
+
 import pytest
 
 from decklog import Decklog
 from decklog.app import store_class
 from decklog.operations import operations_of
 from decklog.review.publishing import ask_person
+from tests.conductor.repositories import git, write
 from tests.review.changes import GOOD, SETTINGS, Desk, answering, kinds, statuses
 
 
@@ -131,3 +135,15 @@ def test_a_review_is_kept_and_found_on_both_engines(log: Decklog, run_id: str) -
     assert (first.verdict.holds, second.verdict.holds) == (True, False)
     assert log.reviews.latest("t", "other") is None
     assert log.journal.verify().ok
+
+
+def test_a_red_check_holds_a_change_that_has_no_code_at_all(desk: Desk) -> None:
+    look = "import pathlib, sys; sys.exit('red' in pathlib.Path('words.txt').read_text())"
+    check = f'[[checks]]\nname = "words"\ncommand = {json.dumps([sys.executable, "-c", look])}\n'
+    settings = SETTINGS.replace("[review]\n", "[review]\nstatic = []\n") + check
+    write(desk.folder, {"decklog.toml": settings, "words.txt": "green\n"})
+    git(desk.folder, "add", "-A")
+    git(desk.folder, "commit", "-q", "-m", "Words")
+    for words, verdict in (("green too\n", "pass"), ("red\n", "block")):
+        review = desk.review(desk.commit({"words.txt": words}))
+        assert (review.verdict, statuses(review)[1]) == (verdict, verdict[0].replace("b", "f")), review.reasons

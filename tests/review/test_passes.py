@@ -132,6 +132,14 @@ def test_dangerous_calls_are_found_by_whatever_name(name: str, source: str) -> N
     assert [one.kind for one in dangers(ast.parse(source))] == [name.split()[0].replace("exec", "eval")]
 
 
+def test_a_statement_that_only_names_tables_is_minor_by_whatever_name_unless_that_may_mean_another() -> None:
+    names = "insert = f\"insert into t ({', '.join(names)}) values ({', '.join('?' * len(names))})\"\n"
+    risky = 'insert = f"insert into t values ({x})"\n'
+    cases = {names: True, risky: False, risky + names: False}
+    for source, is_minor in cases.items():
+        assert [one.is_minor for one in dangers(ast.parse(f"{source}db.executemany(insert, rows)"))] == [is_minor], source
+
+
 @every("source", list(_HARMLESS.values()), ids=list(_HARMLESS))
 def test_calls_that_only_look_alike_are_let_go(source: str) -> None:
     assert list(dangers(ast.parse(source))) == []

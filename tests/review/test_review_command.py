@@ -62,6 +62,8 @@ def test_a_change_is_reviewed_by_checks_and_by_a_program_and_told_again_from_the
     report = tmp_path / "review.md"
     assert person.call("review", "--format", "markdown", "--out", str(report)).code == 0
     assert report.read_text(encoding="utf-8").startswith("# Review: pass, confidence 92 of 100\n")
+    assert person.call("review", "--json", "--out", str(report)).out == ""
+    assert json.loads(report.read_text(encoding="utf-8"))["verdict"] == "pass"
     assert person.call("reviews", "find", "--json").data[0]["id"] == again.data["id"]
 
 
@@ -103,6 +105,9 @@ def test_wrong_words_say_what_to_do(person: Person) -> None:
     assert "nothing differs" in person.call("review").err
     assert person.call("review", "nowhere..main").code == 3
     assert person.call("review", "main..change", "--worktree").code == 2
+    assert "the files are as they were committed" in person.call("review", "--worktree").err
+    refused = person.call("review", "--out", "review.txt")
+    assert (refused.code, "--format markdown" in refused.err) == (2, True)
     assert "decklog review --worktree" in person.call("review", "--help").out
 
 

@@ -45,11 +45,11 @@ def told(desk: Desk, files: dict[str, tuple[str | None, str | None]]) -> list[Fi
 def test_every_spelling_of_trouble_is_told(desk: Desk) -> None:
     files = {path: texts for name in BAD for path, texts in read(name).items()}
     found = {one.file for one in told(desk, files)}
-    assert len(files) >= 375
+    assert len(files) >= 385
     assert sorted(set(files) - found) == []
 
 
 def test_honest_files_that_look_alike_are_let_go(desk: Desk) -> None:
     files = read("honest")
-    assert len(files) >= 155
+    assert len(files) >= 165
     assert [(one.file, one.kind) for one in told(desk, files) if one.file in files] == []

@@ -4,7 +4,7 @@ import os
 from contextlib import nullcontext
 
 from decklog.app import store_class
-from decklog.cli.call import HAND_WRITTEN, Call, Usage
+from decklog.cli.call import HAND_WRITTEN, SENTENCES, Call, Usage
 from decklog.cli.exits import use_shape_of
 from decklog.cli.parameters import parameters_of, read_words
 from decklog.operations import Operation, operations_of
@@ -35,9 +35,9 @@ def run_operation(call: Call) -> int:
         if verb == "undo":
             raise Usage(f"{spelled} can't undo", hint=f"Any record's last change is undone by: decklog journal undo {store} ID")
         verbs = [*known, *HAND_WRITTEN.get(store, ())]
-        said = hint(
-            verb, verbs, f"It can: {', '.join(dict.fromkeys(verbs))}. See: decklog {spelled} --help", before=f"decklog {spelled} "
-        )
+        sentence = f'A sentence is filed as it is: decklog {spelled} "…". ' if store in SENTENCES else ""
+        can = f"{sentence}It can: {', '.join(dict.fromkeys(verbs))}. See: decklog {spelled} --help"
+        said = hint(verb, verbs, can, before=f"decklog {spelled} ")
         raise Usage(f"{spelled} can't {verb!r}", hint=said, known=verbs)
     parameters = parameters_of(operation)
     flags = {parameter.flag for parameter in parameters}

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from decklog.cli.call import Call
 
 # A hint with one of these already names something to type.
-_TYPED = ("decklog ", "Did you mean ", "--run ", "--as ", "pip install", "chmod")
+_TYPED = ("decklog ", "Did you mean ", "--run ", "--as ", "pip install", "chmod", "git ")
 
 # These list all runs at once only with a filter, which nobody but the caller knows.
 _OF_RUNS = ("tasks",)

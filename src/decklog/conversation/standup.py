@@ -182,7 +182,7 @@ class _Reader:
 
     def questions(self) -> list[str]:
         waiting = everything(lambda after: self._log.overview.waiting(limit=200, after=after))
-        told = [f"{item.kind} {item.id}: {_line(item.what)}. {item.command}" for item in waiting if item.is_decision]
+        told = [f"{item.kind} {item.id}: {_sentence(item.what)} {item.command}" for item in waiting if item.is_decision]
         for severity in (MessageSeverity.CRITICAL, MessageSeverity.QUESTION):
             # Those of people who do not direct the work wait for a person, and are among the others already.
             found = self._log.inbox.find(state=MessageState.PENDING, severity=severity, limit=100)
@@ -200,3 +200,9 @@ def _moment(value: object) -> datetime:
 
 def _line(text: str) -> str:
     return " ".join(text.split())[:200]
+
+
+def _sentence(text: str) -> str:
+    """End a line as a sentence, unless it has an end of its own."""
+    line = _line(text)
+    return line if line.endswith((".", "?", "!")) else f"{line}."

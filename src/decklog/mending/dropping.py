@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from decklog.mending import telling
 from decklog.stores.desk.feedback import FeedbackState, FixClass
 from decklog.stores.flow.mends import MendState
 
@@ -19,6 +20,7 @@ def drop(ground: "Ground", reason: str, *, by: str = "mend", **changes: Any) -> 
             feedback = log.feedback.triage(feedback.id, FixClass.OUT_OF_SCOPE, by=by, note=reason)
         if feedback.state in (FeedbackState.TRIAGED, FeedbackState.IN_FIX, FeedbackState.FIX_PR_OPEN):
             log.feedback.reject(feedback.id, reason, by=by)
+        telling.ended(ground, f"given up: {reason}")
         dropped = log.mends.move(mend, MendState.DROPPED, reason=reason, **changes)
         log.runs.finish(mend.run_id, status="cancelled", summary=f"dropped: {reason}"[:500])  # type: ignore[arg-type]
     return dropped

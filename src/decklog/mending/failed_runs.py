@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from decklog.clock import to_text
 from decklog.conductor.stages import all_tasks
 from decklog.dataclass import dataclass
-from decklog.errors import Conflict
+from decklog.errors import Conflict, Invalid
 from decklog.mending.ground import newest_base
 from decklog.models.composer import Composer
 from decklog.models.providers.making import maker
@@ -28,11 +28,13 @@ if TYPE_CHECKING:
 
 SITE = "mend.failure"
 FLOOR = 50
-_KINDS = ("task", "own-code", "outside")
+KINDS = ("task", "own-code", "outside")
+# Whose fault it is where no sign tells, and nobody who could be asked.
+UNKNOWN = "unknown"
 FORM: Mapping[str, Any] = {
     "type": "object",
     "properties": {
-        "kind": {"type": "string", "enum": list(_KINDS)},
+        "kind": {"type": "string", "enum": list(KINDS)},
         "evidence": {"type": "string"},
         "confidence": {"type": "integer", "minimum": 0, "maximum": 100},
     },
@@ -54,7 +56,7 @@ _TRACED = re.compile(r'File "([^"]+)", line \d+')
 
 @dataclass(frozen=True, kw_only=True)
 class FailedRun:
-    """What a failed run comes to: whose fault, how sure, by what, and what leads on."""
+    """What a failed run comes to: whose fault, how sure, by what, and what leads on. Of `unknown` nothing was changed."""
 
     run_id: str
     whose: str
@@ -68,16 +70,25 @@ class FailedRun:
         return {**asdict(self), "snapshots": list(self.snapshots)}
 
 
-def take_up(mending: "Mending", run_id: str) -> FailedRun:
-    """Classify a run that failed, pause it with a snapshot, and begin to mend what the agent is made of if that is to blame."""
+def take_up(mending: "Mending", run_id: str, whose: str | None = None) -> FailedRun:
+    """Classify a run that failed, pause it with a snapshot, and begin to mend what the agent is made of if that is to blame.
+
+    `whose` is a person's word for it, which counts. Where no sign, no person and no model tells, the run stays as it is.
+    """
+    if whose is not None and whose not in KINDS:
+        raise Invalid(f"nothing is the fault of {whose!r}", hint=f"One of: {', '.join(KINDS)}", whose=whose)
     log = mending.log
-    failing = [task for task in all_tasks(log, run_id) if task.state.value in ("blocked", "failed")]
     run = log.runs.get(run_id)
+    failing = [task for task in all_tasks(log, run_id) if task.state.value in ("blocked", "failed")]
     _refuse_own(log, run_id)
     told = list(_told(log, run_id, failing, run.summary or ""))
     if run.status.value not in ("failed", "paused") and not failing:
-        raise Conflict(f"run {run_id} is {run.status}, and none of its tasks failed", hint="See: decklog runs show", id=run_id)
-    whose, confidence, evidence = _classified(mending, run_id, told)
+        raise Conflict(
+            f"run {run_id} is {run.status}, and none of its tasks failed", hint=f"See: decklog runs get {run_id}", id=run_id
+        )
+    whose, confidence, evidence = (whose, 100, "a person says so") if whose else _classified(mending, run_id, told)
+    if whose == UNKNOWN:
+        return FailedRun(run_id=run_id, whose=whose, confidence=0, evidence=evidence, next=_next(run_id, whose, None))
     with log.transaction():
         kept = tuple(_pause(log, run_id, f"{whose}: {evidence}"))
         mend_id = _begin(mending, run_id, evidence, told) if whose == "own-code" else None
@@ -112,7 +123,7 @@ def _told(log: "Decklog", run_id: str, failing: "list[Task]", summary: str) -> I
 
 
 def _classified(mending: "Mending", run_id: str, told: list[str]) -> tuple[str, int, str]:
-    """Say whose fault it is: by plain signs first, then by a model; who is not sure says that it is nobody's here."""
+    """Say whose fault it is: by plain signs first, then by a model, which says that it is nobody's here unless it is sure."""
     text = "\n".join(told)
     if (found := _WEATHER.search(text)) is not None:
         return "outside", 90, f"it says {found[0]!r}"
@@ -145,7 +156,7 @@ def _by_model(mending: "Mending", run_id: str, text: str) -> tuple[str, int, str
     prompt = Composer(settings.prompt, read).compose(SITE, data=[("failure", text)]).prompt
     answer = Models(mending.log, settings.models, made, run_id=run_id).ask(Call(site=SITE, prompt=prompt, schema=FORM))
     if answer.data is None:
-        return "outside", 0, f"nobody knows: {answer.why}"
+        return UNKNOWN, 0, f"no plain sign tells, and {answer.why}"
     confidence = int(answer.data["confidence"])
     whose = str(answer.data["kind"]) if confidence >= FLOOR else "outside"
     return whose, confidence, str(answer.data["evidence"])[:_LONGEST]
@@ -185,6 +196,8 @@ def _begin(mending: "Mending", run_id: str, evidence: str, told: list[str]) -> s
 
 def _next(run_id: str, whose: str, mend_id: str | None) -> str:
     resume = f"decklog runs update {run_id} --status active"
+    if whose == UNKNOWN:
+        return f"Nothing was changed. Say it yourself: decklog mend --run {run_id} --whose {'|'.join(KINDS)}"
     if mend_id is not None:
         return f"The run is paused and goes on when this is verified: decklog mend {mend_id}"
     if whose == "task":

@@ -4,6 +4,7 @@ import posixpath
 from typing import TYPE_CHECKING, Any
 
 from decklog.mending.dropping import drop
+from decklog.mending.locating import missing
 from decklog.stores.desk.feedback import FeedbackState, FixClass
 from decklog.stores.flow.mends import MendState, MendWait
 from decklog.tools.files.gitignore import Patterns
@@ -72,6 +73,7 @@ def _document(ground: "Ground") -> dict[str, Any]:
         "test": triage.get("test_sketch") or "a test of what was said, which fails without the fix",
         "success_criterion": triage.get("success_criterion") or _CRITERION,
         "files": [{"path": path, "lines": lines} for path, lines in files.items()],
+        "missing": missing(ground),
         "lines": estimate,
         "alternatives": ["leave it and say so: decklog mend drop", "fix it by hand: decklog mend --branch"],
         "risks": "what else uses these files; their tests are run with it",
@@ -111,6 +113,7 @@ def _is_within(one: str, other: str) -> bool:
 def _message(document: dict[str, Any], approval: str) -> str:
     """Write what a person is asked, always in the same form and with no model's help."""
     files = "".join(f"\n  {one['path']}: about {one['lines']} lines" for one in document["files"])
+    files += "".join(f"\n  {path}: named by triage, and not there" for path in document["missing"])
     return (
         f"A fix waits for your yes: {document['task']}\nClass: {document['fix_class']}. It is large: {document['large']}.\n"
         f"Cause: {document['root_cause']}\nApproach: {document['approach']}\nTest: {document['test']}\n"

@@ -62,6 +62,14 @@ def _named(ground: "Ground") -> Iterator[Spot]:
         yield from _lines_of(ground, path, content, found["first"], found["last"], why)
 
 
+def missing(ground: "Ground") -> list[str]:
+    """Name the files that triage speaks of and the base does not have."""
+    candidates = ground.mend.triage.get("candidate_files")
+    named = [_PLACE.match(str(one["path"])) for one in candidates] if isinstance(candidates, list) else []
+    paths = dict.fromkeys(found["path"] for found in named if found is not None)
+    return [path for path in paths if ground.repository.read(ground.base, path) is None]
+
+
 def _lines_of(ground: "Ground", path: str, content: bytes, first: str | None, last: str | None, why: str) -> Iterator[Spot]:
     lines = content.decode(errors="replace").split("\n")
     if first is not None:

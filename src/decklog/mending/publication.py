@@ -10,6 +10,7 @@ from decklog.conductor import kill_points
 from decklog.conductor.git.remote import Remote
 from decklog.conductor.git.repository import ref_part
 from decklog.errors import Conflict, NotFound, TimedOut, Unavailable
+from decklog.mending import telling
 from decklog.review.publishing import why_change_held
 from decklog.stores.desk.feedback import FeedbackState
 from decklog.stores.flow.mends import MendState
@@ -41,6 +42,7 @@ def publish(ground: "Ground") -> "Mend":
     with log.transaction():
         if ground.feedback.state is FeedbackState.IN_FIX:
             log.feedback.open_pr(mend.feedback_id, address, regression_test_path=_test_path(mend), by="mend")
+        published["message"] = telling.published(ground, address)
         return log.mends.move(mend, MendState.PUBLISHED, published=published)
 
 

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from decklog.conductor.checks.report import PASSED
 from decklog.errors import NotFound
+from decklog.mending import telling
 from decklog.review.change import Change
 from decklog.stores.desk.feedback import FeedbackState
 from decklog.stores.flow.mends import MendState, MendWait
@@ -33,6 +34,7 @@ def verify(ground: "Ground", merged: str | None = None) -> "Mend":
     with log.transaction():
         if ground.feedback.state is FeedbackState.FIX_PR_OPEN:
             log.feedback.verify(mend.feedback_id, by="mend", note=f"green on {commit}")
+        telling.ended(ground, f"merged, and its test passes on {commit[:12]}")
         return log.mends.move(mend, MendState.VERIFIED, merged=commit)
 
 

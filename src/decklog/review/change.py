@@ -87,8 +87,18 @@ class Change:
 
     def content(self, path: str, *, at_base: bool = False) -> bytes | None:
         """Read a file as it is after the change, or before it; none, or one that is too large to look at, is null."""
+        name = f"{self.base if at_base else self.head}:{path}"
+        if name in self._contents:
+            return self._contents[name]
         found = self.repository.read(self.base if at_base else self.head, path)
         return None if found is None or len(found) > LARGEST_FILE else found
+
+    @cached_property
+    def _contents(self) -> Mapping[str, bytes | None]:
+        """What the changed files hold before and after, by how git names them: a call of git for each would cost far more."""
+        paths = [one.path for one in self.paths if "\n" not in one.path]
+        names = [f"{commit}:{path}" for path in paths for commit in (self.base, self.head)]
+        return self.repository.read_many(names, largest=LARGEST_FILE)
 
 
 def _added(diff: str) -> list[AddedLine]:
@@ -117,6 +127,8 @@ def of_worktree(repository: Repository, *, base: str = "", cwd: Path) -> Change:
     same = tree == repository.tree(top)
     head = top if same else repository.commit(tree, [top], "The files as they are\n", person, repository.time_of(top))
     start = _commit(repository, base, cwd) if base else top
+    if same and start == top:
+        raise Conflict("the files are as they were committed", hint="Name the change: decklog review BASE..HEAD", base=top)
     return _change(repository, start, head, own_messages=same)
 
 

@@ -330,6 +330,25 @@ class Repository:
         found = self.on_objects("cat-file", "blob", f"{commit}:{path}", accepted=(0, 128))
         return found.out if found.code == 0 else None
 
+    def read_many(self, names: Sequence[str], *, largest: int) -> dict[str, bytes | None]:
+        """Read files by `COMMIT:PATH`, all with two calls of git; what is none, or larger than asked for, is null."""
+        found: dict[str, bytes | None] = dict.fromkeys(names)
+        told = self._batch("--batch-check=%(objecttype) %(objectsize)", names).splitlines()
+        sizes = [line.split() for line in told]
+        small = [name for name, size in zip(names, sizes, strict=True) if size[0] == b"blob" and int(size[1]) <= largest]
+        answer, place = self._batch("--batch=%(objectsize)", small), 0
+        for name in small:
+            end = answer.index(b"\n", place)
+            size = int(answer[place:end])
+            found[name] = answer[end + 1 : end + 1 + size]
+            place = end + size + 2
+        return found
+
+    def _batch(self, form: str, names: Sequence[str]) -> bytes:
+        return self.on_objects(
+            "cat-file", form, given="".join(f"{name}\n" for name in names).encode(errors="surrogateescape")
+        ).out
+
     def merge(self, ours: str, theirs: str) -> Merged:
         """Merge two commits without touching a file."""
         if ours in self.parents(theirs):

@@ -1,6 +1,7 @@
 """Tests that a change turns off, singles out, empties or takes away, in any language, by how they are spelled."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from decklog.conductor.git.changes import Line
@@ -34,7 +35,7 @@ _RULES = (
     rule(
         DISABLED,
         JVM,
-        r"@(?:Disabled|Ignore|Ignored)\b(?!\w)|\benabled\s*=\s*false\b|\bassumeTrue\(\s*false|\bassumeFalse\(\s*true",
+        r"@(?:[\w.]+\.)?(?:Disabled|Ignore|Ignored)\b(?!\w)|\benabled\s*=\s*false\b|\bassumeTrue\(\s*false|\bassumeFalse\(\s*true",
     ),
     rule(
         DISABLED,
@@ -72,6 +73,8 @@ _RULES = (
         r"|to eq)\s*[( ]\s*(?P=two)\s*(?:\)|$)",
         r"\bassert!?\(?[^\n]*(?:\|\||\bor\b)\s*(?:true|True)\b|\.length\)?\.?(?:toBeGreaterThanOrEqual\(\s*0|\s*>=\s*0)",
         r"\b(?:EXPECT|ASSERT)_TRUE\(\s*(?:true|1)\s*\)",
+        rf"\bassert\.(?:ok|isTrue|isOk|true)\(\s*{_TRUE}\s*[,)]"
+        r"|\bassert\.(?:equal|deepStrictEqual|notStrictEqual)\(\s*(?P<three>[\w.\"'\[\]]+)\s*,\s*(?P=three)\s*[,)]",
     ),
 )
 # A skip that depends on something is no test that is turned off.
@@ -116,6 +119,17 @@ _LOOKING = re.compile(
     r"(?i)match|snapshot|compare|approve|golden|equal|\bcy\.|panic|unwrap|expect|\?;|\bt\.Run\(|\bmust|diff|should|fail|throw"
     r"|test\w*\(|helper|waitFor|getBy|findBy|toHave|run\w*\(t\b|\(t,|\(t\)"
 )
+_EXPECTED = re.compile(
+    r"(?m)^[ \t]*(?:(?:const|let|var|val|auto|final)\s+)?(?:[A-Z]\w*\s+|int\s+|double\s+|String\s+)?"
+    r"(?P<name>expected\w*|want\w*)\s*(?::\s*\w+)?\s*:?=\s*(?P<value>[^\n]{4,})$"
+)
+_STOOD_IN = re.compile(
+    r"\bspyOn\(\s*[\w.]+\s*,\s*['\"](?P<name>\w+)['\"]\s*\)\s*\.mock(?:Return|Resolved|Rejected|Implementation)\w*\("
+    r"|\b[\w.]+\.(?P<given>\w+)\s*=\s*(?:jest|vi)\.fn\("
+)
+_NEAR = 12
+_ROW = re.compile(r"(?m)^[ \t]*(\[(?:InlineData|TestCase|DataRow)\([^\n]*\)\]|\{[^\n{}]*\}),?[ \t]*$")
+_LISTED = re.compile(r"@(?:Value|Csv)Source\([^{)]*\{([^}]*)\}|\.each\(\s*\[([^;]*?)\]\s*\)\s*\(")
 _TOLERANCE = re.compile(
     r"\b(abs|rel|delta|tolerance|atol|rtol|epsilon|eps|abs_tol|rel_tol|within"
     r"|margin)\s*[=:(]\s*(\d[\d_]*(?:\.\d+)?(?:e[-+]?\d+)?)"
@@ -139,8 +153,12 @@ def disabled_tests(source: Source) -> Iterator[Found]:
     if not _has_tests(source):
         return
     yield from _says_nothing(source)
+    if not source.is_python:
+        yield from (Found(VACUOUS, line) for line in (*_expects_itself(source), *_asks_what_it_made_up(source)))
     if source.before:
         yield from _weakened(source)
+        if not source.is_python:
+            yield from _fewer_cases(source)
 
 
 def _has_tests(source: Source) -> bool:
@@ -155,6 +173,28 @@ def _says_nothing(source: Source) -> Iterator[Found]:
         body = _body(source, match.end())
         if body is not None and not _ASSERTION.search(body) and not _LOOKING.search(body):
             yield Found(VACUOUS, line)
+
+
+def _expects_itself(source: Source) -> Iterator[int]:
+    """Find claims that a call gives what the line before took from the same call and named what is expected."""
+    for line, match in source.found(_EXPECTED):
+        following = source.rows[line : line + 2]
+        taken = match["value"].strip().rstrip(";").removeprefix("await ")
+        for offset, row in enumerate(following, line + 1):
+            is_claim = _ASSERTION.search(row) is not None or re.search(rf"[!=]=\s*{match['name']}\b", row) is not None
+            if "(" in taken and taken in row and re.search(rf"\b{match['name']}\b", row) and is_claim:
+                yield offset
+
+
+def _asks_what_it_made_up(source: Source) -> Iterator[int]:
+    """Find claims about a call of the very thing for which the test has put something else."""
+    for line, match in source.found(_STOOD_IN):
+        name = match["name"] or match["given"]
+        asked = re.compile(rf"\b(?:expect|assert\w*(?:\.\w+)?)\(\s*(?:await\s+)?[\w.]*\b{re.escape(name)}\(")
+        for offset, row in enumerate(source.rows[line : line + _NEAR], line + 1):
+            if asked.search(row):
+                yield offset
+                break
 
 
 def _body(source: Source, start: int) -> str | None:
@@ -190,6 +230,24 @@ def _weakened(source: Source) -> Iterator[Found]:
     )
     if len(come) < len(gone) or (weak and is_strict < was_strict and not any(_WEAK.search(line.text) for line in gone)):
         yield Found(WEAKENED, (weak or gone)[0].number)
+
+
+def _fewer_cases(source: Source) -> Iterator[Found]:
+    """Find lists of cases that are shorter than before, where no test goes and the cases are nowhere else in the file."""
+    before, after = (Counter(_cases(text)) for text in (source.before, source.text))
+    gone, come = before - after, after - before
+    is_kept = len(names_of_tests(source.text)) >= len(names_of_tests(source.before))
+    if is_kept and gone.total() > come.total() and source.text.strip() and not all(case in source.text for case in gone):
+        yield Found(WEAKENED, next((line.number for line in source.lines if line.sign == "-"), 1))
+
+
+def _cases(text: str) -> list[str]:
+    """Give the cases of a file of tests: rows of tables, and what stands in lists that a test is run with."""
+    found = [match[1].strip() for match in _ROW.finditer(text)]
+    for match in _LISTED.finditer(text):
+        inner = next(group for group in match.groups() if group is not None)
+        found += re.findall(r"\[[^\[\]]*\]", inner) or re.findall(r"\"[^\"\n]*\"|'[^'\n]*'|[\w.-]+", inner)
+    return found
 
 
 def _looser(gone: Sequence[Line], come: Sequence[Line]) -> int | None:

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 from decklog.dataclass import dataclass
@@ -107,7 +108,7 @@ def dangers(tree: ast.Module) -> Iterator[Danger]:
                 found = _danger(node, names, texts)
                 if found is not None:
                     command = _written_out(node) if found[0] == "shell" else None
-                    is_minor = found[0] == "sql" and _names_tables(node)
+                    is_minor = found[0] == "sql" and _names_tables(node, _once(own, texts))
                     yield Danger(*found, node.lineno, node.end_lineno or node.lineno, command, is_minor)
 
 
@@ -148,6 +149,12 @@ def _texts(nodes: list[ast.AST]) -> dict[str, ast.expr]:
             case _:
                 pass
     return {name: value for name, value in found.items() if is_put_together(value)}
+
+
+def _once(nodes: list[ast.AST], texts: dict[str, ast.expr]) -> dict[str, ast.expr]:
+    """Give those of these texts whose names are set only once, so that nothing else can be meant by them."""
+    names = Counter(node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+    return {name: value for name, value in texts.items() if names[name] == 1}
 
 
 def _is_text(node: ast.expr) -> bool:
@@ -313,9 +320,10 @@ def is_put_together(node: ast.expr) -> bool:
             return False
 
 
-def _names_tables(node: ast.Call) -> bool:
+def _names_tables(node: ast.Call, texts: dict[str, ast.expr]) -> bool:
     """Say whether all that is put into a statement are names of tables and columns, which no parameter can stand for."""
-    given = node.args[0] if node.args else None
+    first = node.args[0] if node.args else None
+    given = texts.get(first.id) if isinstance(first, ast.Name) else first
     if not isinstance(given, ast.JoinedStr):
         return False
     before = ""

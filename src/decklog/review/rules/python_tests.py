@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from decklog.review.rules.disabled_tests import DISABLED, VACUOUS, WEAKENED
 from decklog.review.rules.rule import Found
@@ -109,6 +110,9 @@ def _vacuous(source: Source, node: Function) -> Iterator[Found]:
             or (isinstance(one, ast.Call) and _compares_itself(one) and source.is_new(one.lineno, one.lineno))
         ):
             yield Found(VACUOUS, one.lineno)
+    for line in (*_asks_what_it_made_up(node), *_expects_itself(node)):
+        if source.is_new(line, line):
+            yield Found(VACUOUS, line)
     if not _looks_at_something(node):
         yield Found(VACUOUS, node.lineno)
 
@@ -138,6 +142,41 @@ def _asks_mock(node: ast.expr, mocks: set[str]) -> bool:
         return False
     root = ast.unparse(left.func).partition(".")[0]
     return root in mocks and not {one.id for arg in left.args for one in ast.walk(arg) if isinstance(one, ast.Name)} - mocks
+
+
+def _asks_what_it_made_up(node: Function) -> Iterator[int]:
+    """Find claims about a call of the very thing for which the test has put something else."""
+    made = {name for one in ast.walk(node) if isinstance(one, ast.Call) and (name := _put_in_place(one))}
+    for claim in _claims(node) if made else ():
+        compared = claim.test.left if isinstance(claim.test, ast.Compare) else claim.test
+        value = compared.value if isinstance(compared, ast.Await) else compared
+        if isinstance(value, ast.Call) and _called(value).rpartition(".")[2] in made:
+            yield claim.lineno
+
+
+def _put_in_place(call: ast.Call) -> str:
+    """Name what a call stands something in for, if it also says what that is to answer."""
+    called = _called(call)
+    placed = re.search(r"(?:^|\.)(?:patch\.object|monkeypatch\.setattr)$", called) is not None and len(call.args) >= 2
+    name = call.args[1] if placed else call.args[0] if re.search(r"(?:^|\.)patch$", called) and call.args else None
+    words = {word.arg for word in call.keywords}
+    answers = bool(words & {"return_value", "side_effect", "new"}) or len(call.args) > (2 if placed else 1)
+    is_named = isinstance(name, ast.Constant) and isinstance(name.value, str)
+    return str(name.value).rpartition(".")[2] if is_named and answers and "wraps" not in words else ""  # type: ignore[union-attr]
+
+
+def _expects_itself(node: Function) -> Iterator[int]:
+    """Find claims that something is what the line before took from the same call and named what is expected."""
+    for block in (one.body for one in ast.walk(node) if isinstance(one, Function | ast.With | ast.For | ast.If)):
+        for first, second in pairwise(block):
+            match first, second:
+                case (
+                    ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as value),
+                    ast.Assert(test=ast.Compare(left=left, ops=[ast.Eq()], comparators=[right])),
+                ) if re.match(r"(?:expected|want|exp|correct|golden|right)", name):
+                    sides = {ast.dump(left), ast.dump(right)}
+                    if sides == {ast.dump(value), ast.dump(ast.Name(name, ast.Load()))}:
+                        yield second.lineno
 
 
 def _looks_at_something(node: Function) -> bool:
@@ -253,6 +292,30 @@ def _weakened(source: Source, before: ast.Module, after: ast.Module) -> Iterator
         for claim in _claims(node):
             if source.is_new(claim.lineno, claim.lineno) and _vague(claim.test) in exact:
                 yield Found(WEAKENED, claim.lineno)
+        yield from (Found(WEAKENED, line) for line in _fewer_cases(source, old[node.name], node))
+
+
+def _fewer_cases(source: Source, before: Function, after: Function) -> Iterator[int]:
+    """Find lists of cases that are shorter than before, and whose cases are nowhere else in the file."""
+    had = _cases(before)
+    for names, (line, cases) in _cases(after).items():
+        lost = [case for case in had.get(names, (0, []))[1] if case not in cases]
+        if lost and len(cases) < len(had[names][1]) and source.tree is not None:
+            # Spelled as they are here: quotes of one kind, and nothing but a space between two words.
+            said = ast.unparse(source.tree)
+            if not all(case in said for case in lost):
+                yield line
+
+
+def _cases(node: Function) -> dict[str, tuple[int, list[str]]]:
+    """Give the cases that a test is run with, and their line, by the names that they are given to."""
+    found = {}
+    for one in node.decorator_list:
+        if isinstance(one, ast.Call) and _called(one).endswith("parametrize") and len(one.args) >= 2:
+            names, cases = ast.unparse(one.args[0]), one.args[1]
+            if isinstance(cases, ast.List | ast.Tuple):
+                found[names] = (one.lineno, [ast.unparse(case) for case in cases.elts])
+    return found
 
 
 def _vague(node: ast.expr) -> str:

@@ -5,7 +5,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate
 
 from decklog.conductor.git.changes import Line, lines_of
@@ -116,9 +116,18 @@ def is_test_path(path: str) -> bool:
     return _TEST.search(path) is not None
 
 
-def sources(change: Change, tests: Sequence[str]) -> Iterator[Source]:
+def sources(change: Change, tests: Sequence[str]) -> tuple[Source, ...]:
     """Read the files of a change that are text and not too large."""
-    of_tests = Patterns(tuple(tests))
+    return _sources(change, tuple(tests))
+
+
+@lru_cache(maxsize=1)
+def _sources(change: Change, tests: tuple[str, ...]) -> tuple[Source, ...]:
+    """Read them once: three passes look at the same ones, one after another, and each would parse them anew."""
+    return tuple(_read(change, Patterns(tests)))
+
+
+def _read(change: Change, of_tests: Patterns) -> Iterator[Source]:
     lines: dict[str, list[Line]] = {}
     for line in lines_of(change.short_diff):
         if line.sign != " ":

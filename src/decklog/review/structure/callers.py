@@ -100,6 +100,8 @@ def _in_file(one: _Changed, path: str, text: str, others: Sequence[Declared]) ->
         # A function of the same name elsewhere may be the one that is meant.
         if (one.owner or suffix not in (".py", ".pyi")) and any(call.fits(other) for other in others):
             continue
+        if suffix == ".go" and not one.owner and call.receiver and not _is_package(one, call.receiver):
+            continue
         if suffix in (".py", ".pyi") and not _is_meant(one, call, text, is_own=is_own):
             continue
         if why := _broken(one, call):
@@ -113,6 +115,12 @@ def _is_of(one: _Changed, text: str, suffix: str) -> bool:
     if one.owner and suffix not in (".go",):
         return re.search(rf"\b{re.escape(one.owner)}\b", text) is not None
     return not any(found.name == one.name and not found.owner for found in declared(text, suffix))
+
+
+def _is_package(one: _Changed, receiver: str) -> bool:
+    """Say whether what stands before the dot of a call in Go is the package that has the function."""
+    named = re.search(r"(?m)^package\s+(\w+)", one.source.text)
+    return named is None or receiver == named[1]
 
 
 def _is_meant(one: _Changed, call: Called, text: str, *, is_own: bool) -> bool:
@@ -156,6 +164,8 @@ def _broken(one: _Changed, call: Called) -> str:
     before, after = returned(old), returned(new)
     if before is not None and after is not None and before != after and call.takes == before:
         return f"gives {after} values instead of {before}"
+    if before == 1 and after is not None and after > 1 and call.is_part and _is_one(old):
+        return f"gives {after} values instead of one"
     if lost := call.keys & frozenset(_keys(old)) - frozenset(_keys(new)):
         return f"takes no {', '.join(sorted(lost))} any more"
     if _is_turned(old, new, call):
@@ -183,6 +193,15 @@ def _is_turned(old: Declared, new: Declared, call: Called) -> bool:
 def _wrapped(one: Declared) -> bool:
     """Say whether what comes back has to be opened before it is of use."""
     return re.match(r"(?:\w+::)*(?:Result|Option|Optional|Promise|Future|Maybe)\b\s*<", one.returns) is not None
+
+
+def _is_one(one: Declared) -> bool:
+    """Say whether a function of Python plainly gave one value: by what it declares, or by a sum, a text or the like."""
+    if found := re.search(r"\)\s*->\s*(?P<type>[^:]+):", one.body):
+        return not re.search(r"(?i)tuple|any\b|object|sequence|iter|pair", found["type"])
+    given = re.findall(r"(?m)\breturn\s+(.+)$", one.body)
+    plain = re.compile(r"f?[\"']|-?\d|\[|\{|not\b|(?:int|str|float|len|sum|round)\(")
+    return bool(given) and all(plain.match(text) for text in given)
 
 
 def returned(one: Declared) -> int | None:

@@ -11,6 +11,8 @@ from decklog.review.structure.signatures import Declared, closing, split
 
 _DECLARING = re.compile(r"\b(?:fn|func|fun|function|def|sub)\s*\*?\s*$")
 
+_TAKES_ANYTHING = re.compile(r"(?:^|\.)(?:print|repr|str|list|tuple|iter|next|run|gather|append|map|zip|wait_for|\w*[tT]ask)$")
+
 
 @dataclass(frozen=True)
 class Called:
@@ -25,6 +27,8 @@ class Called:
     is_awaited: bool = False
     keys: frozenset[str] = frozenset()
     is_opened: bool = True
+    # What comes back is given on, or compared, as the one thing that it is.
+    is_part: bool = False
 
     def fits(self, one: Declared) -> bool:
         """Say whether a function takes what is given here."""
@@ -66,7 +70,14 @@ def _of_python(tree: ast.Module, name: str) -> Iterator[Called]:
             isinstance(
                 above, ast.Await | ast.Call | ast.Return | ast.Lambda | ast.List | ast.Tuple | ast.Starred | ast.comprehension
             ),
+            is_part=_is_part(above, node),
         )
+
+
+def _is_part(above: ast.AST | None, node: ast.Call) -> bool:
+    if isinstance(above, ast.Call):
+        return node in above.args and not _TAKES_ANYTHING.search(ast.unparse(above.func))
+    return isinstance(above, ast.Compare) and not any(isinstance(one, ast.Tuple) for one in (above.left, *above.comparators))
 
 
 def _takes(above: ast.AST | None) -> int | None:

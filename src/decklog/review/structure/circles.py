@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator
 
 from decklog.review.rules.source import Source
-from decklog.review.structure.imports import Imported, imports
 from decklog.review.structure.told import Trouble
 from decklog.review.structure.tree import Tree
 
@@ -15,7 +14,11 @@ _RULES_BELOW = re.compile(
     r"(?i)^(?:docs?|\.github)/(?:.*/)?[^/]*(?:archi|layer|contribut|design|structure|convention)[^/]*\.(?:md|rst|adoc|txt)$"
 )
 _NEVER = re.compile(r"(?i)\b(?:never|not|nothing|no|none|cannot|can't|don't|doesn't|forbidden|without|instead of)\b")
+_ABOUT = re.compile(r"(?i)\b(?:import|depend|use|call|talk|touch|know|reach|access|go through|query|load|refer)\w*")
 _ONLY = re.compile(r"(?i)\bonly\b|\bnobody (?:else|but)\b|\bnothing (?:else|but)\b")
+_IMPORTS_ONLY = re.compile(
+    r"(?i)\b(?:may|can|must|should) (?:only )?import\b[^.]*\bonly\b|\b(?:may |must )?only imports?\b|\bimports? only\b"
+)
 _NO_IO = re.compile(
     r"(?i)\bno (?:i/?o|input|side effects?|files?|network|database)\b|\bpure\b"
     r"|\bdoes not (?:read|write|do i/?o)|\bfree of (?:i/?o|side effects)"
@@ -31,11 +34,10 @@ _IO = re.compile(
 
 def circles(tree: Tree) -> Iterator[Trouble]:
     """Find imports that lead back to the file that they stand in."""
-    module = _module(tree)
     for source in tree.sources:
         if not source.is_test and source.text:
-            for one in _new(tree, source, module):
-                way = _way(tree, one.path, source.path, module) if one.is_at_once and not one.is_for_types else []
+            for one in tree.new_imports(source):
+                way = _way(tree, one.path, source.path) if one.is_at_once and not one.is_for_types else []
                 if way:
                     names = " → ".join(posixpath.basename(path) for path in (source.path, *way))
                     text = f"the import closes a circle: {names}"
@@ -43,21 +45,7 @@ def circles(tree: Tree) -> Iterator[Trouble]:
                     break
 
 
-def _module(tree: Tree) -> str:
-    found = re.search(r"(?m)^module\s+(\S+)", tree.text("go.mod"))
-    return found[1] if found is not None else ""
-
-
-def _new(tree: Tree, source: Source, module: str) -> list[Imported]:
-    """Give the imports that a file did not have before."""
-    now = imports(source.path, source.text, tree.files, module)
-    if source.is_python or source.suffix == ".go" or now:
-        before = {(one.path, one.is_at_once, one.is_for_types) for one in imports(source.path, source.before, tree.files, module)}
-        return [one for one in now if (one.path, one.is_at_once, one.is_for_types) not in before and one.path != source.path]
-    return []
-
-
-def _way(tree: Tree, start: str, goal: str, module: str) -> list[str]:
+def _way(tree: Tree, start: str, goal: str) -> list[str]:
     """Find the imports that lead from one file to another; of Go, to another of its folder."""
     came: dict[str, str] = {start: ""}
     pending = [start]
@@ -68,7 +56,7 @@ def _way(tree: Tree, start: str, goal: str, module: str) -> list[str]:
             while came[way[-1]]:
                 way.append(came[way[-1]])
             return way[::-1]
-        for one in imports(here, tree.text(here), tree.files, module):
+        for one in tree.imports(here):
             if one.is_at_once and not one.is_for_types and one.path not in came:
                 came[one.path] = here
                 pending.append(one.path)
@@ -84,12 +72,12 @@ def layers(tree: Tree) -> Iterator[Trouble]:
     said = [one for text in tree.texts(sorted(names)).values() for one in _sentences(text)]
     if not said:
         return
-    module = _module(tree)
+    rules = [one for one in said if _ABOUT.search(one) and (_NEVER.search(one) or _ONLY.search(one))]
     for source in tree.sources:
         if source.is_test or not source.text or source.is_prose:
             continue
-        for one in _new(tree, source, module):
-            rule = next((text for text in said if _forbids(text, source.path, one.path)), None)
+        for one in tree.new_imports(source):
+            rule = next((text for text in rules if _forbids(text, source.path, one.path)), None)
             if rule is not None:
                 text = f"it imports {one.path}, and a document says: {rule[:160]}"
                 yield Trouble(
@@ -102,7 +90,9 @@ def layers(tree: Tree) -> Iterator[Trouble]:
 def _sentences(text: str) -> list[str]:
     """Give the sentences and points of a list of a document, each on one line."""
     joined = re.sub(r"\n[ \t]+(?=[^\s*+\-\d])|\n(?=[a-z(`])", " ", text)
-    return [part.strip() for line in joined.split("\n") for part in re.split(r"(?<=[.])\s+(?=[A-Z`])", line) if part.strip()]
+    # One that begins with `It` goes on about what the one before it names.
+    apart = r"(?<=[.])\s+(?=[A-Z`])(?!(?:It|They|These|Those|This)\b)"
+    return [part.strip() for line in joined.split("\n") for part in re.split(apart, line) if part.strip()]
 
 
 def _is_named(path: str, sentence: str) -> bool:
@@ -126,7 +116,7 @@ def _is_named(path: str, sentence: str) -> bool:
 
 def _forbids(sentence: str, path: str, target: str) -> bool:
     """Say whether a sentence keeps one file from another: it names both and says no, or names the only ones that may."""
-    about = re.search(r"(?i)\b(?:import|depend|use|call|talk|touch|know|reach|access|go through|query|load|refer)\w*", sentence)
+    about = _ABOUT.search(sentence)
     if about is None:
         return False
     first, second = _is_named(path, sentence), _is_named(target, sentence)
@@ -142,12 +132,25 @@ def _forbids(sentence: str, path: str, target: str) -> bool:
         )
     ):
         return True
+    if first and subject and not second and _IMPORTS_ONLY.search(sentence):
+        return not _is_beside(path, target, sentence)
     if not (first and second and subject) or (
         posixpath.dirname(path) == posixpath.dirname(target) and not _apart(path, target, sentence)
     ):
         return False
     no = _NEVER.search(sentence)
     return no is not None and no.start() < _place(target, sentence)
+
+
+def _is_beside(path: str, target: str, sentence: str) -> bool:
+    """Say whether two files belong to the same part of the project, as far as a sentence tells parts apart."""
+    folder = next((one for one in _folders(path) if re.search(rf"\b{re.escape(posixpath.basename(one))}\b", sentence)), "")
+    return not folder or target.startswith(f"{folder}/")
+
+
+def _folders(path: str) -> Iterator[str]:
+    while path := posixpath.dirname(path):
+        yield path
 
 
 def _apart(path: str, target: str, sentence: str) -> bool:

@@ -176,13 +176,30 @@ def _functions(tree: Tree, title: str) -> Iterator[str]:
         spans = [
             (one, had) for one in tree.sources if is_code(one.path) for had in declared(one.text, one.suffix) if had.name == name
         ]
+        if not any(is_code(one.path) for one in tree.change.paths):
+            if not _OF_WORDS.search(title) and _is_somewhere(tree, name):
+                yield f"the message speaks of {name}, and no code changes"
+            continue
         if spans and not any(one.is_new(had.line, had.last) or not one.added for one, had in spans):
             yield f"the message speaks of {name}, of which no line changes"
+
+
+_OF_WORDS = re.compile(
+    r"(?i)\b(?:docs?|document\w*|describ\w*|explain\w*|mention\w*|readme|comment\w*|typos?|examples?|spell\w*|changelog"
+    r"|note|say|tell|list|link)\b"
+)
+
+
+def _is_somewhere(tree: Tree, name: str) -> bool:
+    return any(found.name == name for path, text in tree.naming([name]).items() for found in declared(text, suffix_of(path)))
 
 
 def _removing(tree: Tree, title: str) -> Iterator[str]:
     """Find a change that says it takes something out, and only has other values where the old ones were."""
     if not re.match(r"(?i)(?:\w+(?:\([^)]*\))?:\s*)?(?:remove|delete|drop|get rid of|strip out)\b", title) or not tree.sources:
+        return
+    # What the program takes away from now on is no line that goes.
+    if re.search(r"(?i)\b(?:when|if|after|once|unless|before|on|older|while|every|upon|from)\b", title):
         return
     gone = sum(line.sign == "-" for one in tree.sources for line in one.lines)
     swapped = [line for one in tree.sources for line in replaced(one)]

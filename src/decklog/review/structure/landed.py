@@ -10,7 +10,7 @@ from decklog.review.structure.told import Trouble
 from decklog.review.structure.tree import Tree
 
 _STEP = re.compile(
-    r"(?:^|/)(?:[\w-]*migrations?|migrate|versions|changesets|schema_changes)/(?:[^/]+/)?(?:V?\d[\w.-]*?__?"
+    r"(?:^|/)(?:[\w-]*migrations?|migrate|versions|changesets|schema_changes)/(?:[^/]+/)?(?:V?\d[\w.-]*?__?|[a-z]\d{3,}[_-]"
     r"|\d{2,}[_-]|[0-9a-f]{4,}_|[\w-]*\d{8,}[\w-]*)[^/]*$"
     r"|(?:^|/)(?:V\d+(?:[._]\d+)*__|0\d{2,}_|\d{3,}_)[^/]*\.sql$|(?:^|/)migrations?/\d{6,}[^/]*/[^/]+\.sql$"
 )

@@ -9,6 +9,7 @@ from decklog.review.structure.callers import callers
 from decklog.review.structure.circles import circles, layers
 from decklog.review.structure.claims import claims
 from decklog.review.structure.landed import generated, migrations
+from decklog.review.structure.lost_keys import lost_keys
 from decklog.review.structure.named_paths import named_paths
 from decklog.review.structure.removed_names import removed_names
 from decklog.review.structure.stale_comments import stale_comments
@@ -22,6 +23,7 @@ _OF_STRUCTURE: tuple[Callable[[Tree], Iterator[Trouble]], ...] = (
     *(
         callers,
         removed_names,
+        lost_keys,
         circles,
         layers,
         migrations,

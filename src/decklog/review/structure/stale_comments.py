@@ -122,6 +122,10 @@ def _untrue(source: Source, old: Declared, new: Declared, title: str) -> str:
         return ""
     if error := _no_longer_raised(old, new, doc):
         return f"it says that it raises {error}, and does so no more where it did"
+    if error := _no_longer_missed(old, new, doc):
+        return f"it says that it raises {error}, and what is not there is nothing now"
+    if lost := _lost_name(old, new, doc):
+        return f"it still speaks of {lost}, which it has no more"
     if lost := _lost_call(old, new, doc):
         return f"it still says what `{lost}` did, which is gone"
     if lost := _lost_value(old, new, doc):
@@ -162,6 +166,22 @@ def _no_longer_raised(old: Declared, new: Declared, doc: str) -> str:
         if said and error in doc and (not has_error or any(word in plain for word in words)) and not _calls_more(old, new):
             return error
     return ""
+
+
+def _no_longer_missed(old: Declared, new: Declared, doc: str) -> str:
+    """Find an error of looking something up that is promised, where the look has become one that does not fail."""
+    error = re.search(r"\b(?:KeyError|IndexError|LookupError)\b", doc)
+    looks = [re.search(r"[\w)]\[[^\]:]+\]", _bodies(one)) is not None for one in (old, new)]
+    is_soft = ".get(" in _bodies(new) and ".get(" not in _bodies(old)
+    return error[0] if error is not None and looks == [True, False] and is_soft and "raise" not in _bodies(new) else ""
+
+
+def _lost_name(old: Declared, new: Declared, doc: str) -> str:
+    """Find a name that the words of a function have as the code spells it, which the code had and has no more."""
+    names = set(re.findall(r"\b(?:Err[A-Z]\w+|[A-Z]\w+(?:Error|Exception)|[A-Z][A-Z0-9]*_[A-Z0-9_]+)\b", doc))
+    had, has = (set(re.findall(r"\w+", _bodies(one))) for one in (old, new))
+    lost = sorted((names & had) - has)
+    return lost[0] if lost and not _calls_more(old, new) else ""
 
 
 def _calls_more(old: Declared, new: Declared) -> bool:

@@ -16,6 +16,7 @@ from decklog.review.structure.tree import PROSE, Tree, documents, is_history
 _FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9]*(?:-[a-z0-9]+)*(?![\w-])")
 _SHORT_FLAG = re.compile(r"\bflag\.(?:\w+Var\(\s*&?\w+\s*,\s*|\w+\(\s*)\"(?P<name>[\w-]+)\"")
 _LONG_FLAG = re.compile(r"\.(?:long|option|Flags\(\)\.\w+)\(\s*\"(?P<name>[a-z][\w-]+)\"")
+_CASE = re.compile(r"(?m)^[ \t]*(?:-[\w-]+[ \t]*\|[ \t]*)*--[\w-]+(?:=\*)?(?:[ \t]*\|[ \t]*-[\w=*-]+)*\)")
 _VARIABLE = re.compile(r"(?<![\w$])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?!\w)")
 _ROUTE = re.compile(r"[\"'`](?P<name>/[a-z][\w{}:<>.-]*(?:/[\w{}:<>.-]+)*)/?[\"'`]")
 _KEY = re.compile(r"[\"'](?P<name>\.?[A-Za-z][\w-]*(?:\.[\w-]+)*)[\"']")
@@ -28,6 +29,7 @@ _NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eigh
 _SERVING = {"port", "liste", "expos", "serve", "addr", "addre", "bind"}
 _REMEDY = "Change the document too."
 _MOST = 200
+_MOST_SAYING = 4
 _MANIFESTS = ("pyproject.toml", "package.json", "Cargo.toml", "setup.cfg", "composer.json")
 
 
@@ -57,7 +59,13 @@ def _offered(text: str, path: str) -> dict[str, str]:
         found |= {"-" + one["name"]: "flag" for one in _SHORT_FLAG.finditer(code)}
         found |= {"--" + one["name"]: "flag" for one in _LONG_FLAG.finditer(code)}
     found |= dict.fromkeys(_VARIABLE.findall(code), "variable")
-    return found | dict.fromkeys(_FLAG.findall(code), "flag")
+    return found | dict.fromkeys(_flags(code, suffix), "flag")
+
+
+def _flags(code: str, suffix: str) -> list[str]:
+    """Give the options of a program; of a script that has cases for them those alone, since the rest is what it says."""
+    cases = [flag for one in _CASE.finditer(code) for flag in _FLAG.findall(one[0])] if suffix in SHELLS else []
+    return cases or _FLAG.findall(code)
 
 
 def _names(tree: Tree) -> Iterator[Trouble]:
@@ -71,7 +79,10 @@ def _names(tree: Tree) -> Iterator[Trouble]:
     code = {path: text for path, text in texts.items() if is_code(path) and not tree.is_test(path)}
     for name, kind in gone.items():
         word = re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])")
-        if any(name in text and word.search(blanked(text, suffix_of(path)).code) for path, text in code.items()):
+        own = {one.path for one in changed if suffix_of(one.path) in SHELLS and kind == "flag"}
+        if any(
+            name in text and word.search(blanked(text, suffix_of(path)).code) for path, text in code.items() if path not in own
+        ):
             continue
         yield from _told_of(tree, name, kind, texts)
 
@@ -155,8 +166,13 @@ def _values(tree: Tree) -> Iterator[Trouble]:
         words = _words(f"{named} {_around(source, line.line)}")
         if not words or old.lower() in ("true", "false", "0", "none", "null"):
             continue
-        for path, rows in (*said.items(), (source.path, list(_notes(source)))):
-            number = _line_with(rows, old, new, words | title, path != source.path)
+        told = [
+            (path, _line_with(rows, old, new, words | title, path != source.path))
+            for path, rows in (*said.items(), (source.path, list(_notes(source))))
+        ]
+        if sum(number is not None for _, number in told) > _MOST_SAYING:
+            continue  # so many do not speak of this one: the number, or the word, is common
+        for path, number in told:
             known = tree.changed.get(path)
             # A line that the change wrote is its author's word; but for the one that has the value and its help.
             is_old = known is None or number not in known.added or (path, number) == (line.path, line.line)
@@ -195,8 +211,7 @@ def _stem(word: str) -> str:
 
 def _line_with(said: Iterable[tuple[int, str]], old: str, new: str, words: set[str], is_document: bool) -> int | None:
     """Find the line that has the old value with one of the words of its name, and not the new value."""
-    values = [old, *([_NUMBERS[int(old)]] if old.isdigit() and int(old) < len(_NUMBERS) else [])]
-    fresh = [new, *([_NUMBERS[int(new)]] if new.isdigit() and int(new) < len(_NUMBERS) else [])]
+    values, fresh = _spelled(old), _spelled(new)
     rows = list(said)
     for place, (number, row) in enumerate(rows):
         if not _has_any(values, row):
@@ -221,6 +236,13 @@ def _line_with(said: Iterable[tuple[int, str]], old: str, new: str, words: set[s
         if (words & told or (is_port and words & _SERVING)) and is_said and is_plain:
             return number
     return None
+
+
+def _spelled(value: str) -> list[str]:
+    """Give a value as documents write it: `10.0` is ten, and so is 10."""
+    plain = re.sub(r"\.0+$", "", value)
+    worded = [_NUMBERS[int(plain)]] if plain.isdigit() and int(plain) < len(_NUMBERS) else []
+    return [*dict.fromkeys((value, plain)), *worded]
 
 
 def _has_any(values: list[str], row: str) -> bool:

@@ -37,6 +37,12 @@ CODE = (
 _TOKEN = re.compile(
     r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|`[^`]*`|[A-Za-z_$][\w$]*|\d[\w.]*|=>|->|[-+*/%&|^=!<>?:]=|&&|\|\||\?\?|\S"
 )
+# What TypeScript says of types alone: nothing of it is left when the program runs.
+_TYPED = (".ts", ".tsx", ".mts", ".cts")
+_TYPES = re.compile(
+    r"(?m)^[ \t]*(?:export\s+)?(?:declare\s+)?interface\s+\w[^{]*\{(?:[^{}]|\{[^{}]*\})*\}"
+    r"|^[ \t]*(?:export\s+)?type\s+\w+[^=\n]*=[^;{]*(?:\{(?:[^{}]|\{[^{}]*\})*\}[^;{\n]*)*;|\breadonly\s+(?=\w)"
+)
 _LOGS = re.compile(r"(?i)^(?:self\.)?_?(?:log|logger|logging)\.\w+|^(?:warnings\.warn|print)$")
 
 
@@ -102,6 +108,8 @@ def meaning(text: str, path: str, *, imports: bool = False, logs: bool = False, 
             return ast.dump(_Plain(imports=imports, logs=logs, strings=strings).visit(copy.deepcopy(tree)))
     looked = blanked(text, suffix or path.rpartition("/")[2].lower())
     source = looked.bare if strings else looked.code
+    if suffix in _TYPED:
+        source = _TYPES.sub("", source)
     if imports:
         source = re.sub(r"(?m)^\s*(?:import\b.*|use\s.*;|from\s.*|#include.*|using\s.*;|const\s.*require\(.*)$", "", source)
     if logs:

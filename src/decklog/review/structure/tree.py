@@ -7,6 +7,7 @@ from functools import cached_property, lru_cache
 from decklog.review.change import LARGEST_FILE, Change
 from decklog.review.rules.languages import suffix_of
 from decklog.review.rules.source import Source, is_test_path, sources
+from decklog.review.structure.imports import Imported, imports
 
 PROSE = (".md", ".rst", ".adoc", ".txt", ".1")
 _HISTORY = re.compile(r"(?i)(?:^|/)(?:changelog|changes|history|news|releases?|release[-_ ]notes|upgrad\w*|migrat\w*)\b[^/]*$")
@@ -27,6 +28,7 @@ class Tree:
         self.change = change
         self.sources: Sequence[Source] = tuple(one for one in sources(change, tests) if not _FOREIGN.search(one.path))
         self._texts: dict[str, str] = {one.path: one.text for one in self.sources}
+        self._imports: dict[str, list[Imported]] = {}
 
     @cached_property
     def files(self) -> frozenset[str]:
@@ -70,6 +72,26 @@ class Tree:
         ).out.decode(errors="replace")
         paths = [name.partition(":")[2] for name in found.split("\0") if name]
         return self.texts([path for path in paths if not _FOREIGN.search(path)][:_MOST_FILES])
+
+    # Imports
+
+    @cached_property
+    def _go_module(self) -> str:
+        found = re.search(r"(?m)^module\s+(\S+)", self.text("go.mod"))
+        return found[1] if found is not None else ""
+
+    def imports(self, path: str) -> list[Imported]:
+        """Give what a file imports of this tree; each is read once, however many ways lead to it."""
+        if path not in self._imports:
+            self._imports[path] = imports(path, self.text(path), self.files, self._go_module)
+        return self._imports[path]
+
+    def new_imports(self, source: Source) -> list[Imported]:
+        """Give the imports that a file did not have before."""
+        now = self.imports(source.path)
+        old = imports(source.path, source.before, self.files, self._go_module) if now else []
+        before = {(one.path, one.is_at_once, one.is_for_types) for one in old}
+        return [one for one in now if (one.path, one.is_at_once, one.is_for_types) not in before and one.path != source.path]
 
     def is_test(self, path: str) -> bool:
         known = self.changed.get(path)

@@ -93,7 +93,7 @@ def _is_tested(tree: Tree, source: Source) -> bool:
 def fitted(tree: Tree) -> Iterator[Trouble]:
     """Find expected values that change with the code, where the message says that nothing should come out otherwise."""
     title = tree.change.message.partition("\n")[0]
-    if not (SAME.search(title) or _FITTING.search(title) or _SWITCHING.match(title)):
+    if not (SAME.search(title) or _FITTING.search(title) or _SWITCHING.match(title)) or re.search(r"(?i)\balso\b", title):
         return
     code = [one for one in tree.sources if one.suffix in _TESTED and not one.is_test]
     if not any(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from decklog.cli.call import Call
+from decklog.cli.call import Call, Usage
 from decklog.cli.show import show
 from decklog.cli.terminal import visible
 
@@ -31,21 +31,26 @@ def list_(call: Call) -> int:
 
 
 @prompt.command("show")
-@click.argument("site")
+@click.argument("site", required=False)
 @click.option(
     "--from", "commit", metavar="COMMIT", default="HEAD", help="the commit whose documents and settings are used, default HEAD"
 )
 @click.option("--task", "task_id", metavar="TASK", help="with what an agent is told of this task")
 @click.pass_obj
-def show_(call: Call, site: str, commit: str, task_id: str | None) -> int:
+def show_(call: Call, site: str | None, commit: str, task_id: str | None) -> int:
     """Print the prompt of a call site, such as review.6; the parts and their tokens go to stderr.
 
     Documents, skills and prompts of the repository's own are those of the commit, as [prompt] in its decklog.toml names them.
     """
     from decklog.conductor.git.repository import Repository, starting_commit
-    from decklog.models.composer import Composer, read_settings
+    from decklog.models.composer import Composer, known_sites, read_settings
     from decklog.tools.toolbox.toolbox import state_home
 
+    if site is None:
+        raise Usage(
+            "which prompt?",
+            hint=f"Name a call site, such as: decklog prompt show review.6. There are: {', '.join(known_sites())}",
+        )
     repository = Repository.find(Path.cwd(), state_home())
     first = starting_commit(repository, commit, cwd=Path.cwd())
     settings = read_settings(repository.read(first, "decklog.toml") or b"")

@@ -81,6 +81,8 @@ def change_(call: Call, /, words: str | None, worktree: bool, base: str, form: s
     """Take a change through the gate; what is on record of exactly it is told again."""
     from decklog.review.reviewing import review as go
 
+    if out is not None and form == "text" and not call.json:
+        raise Usage("a file gets a document", hint="Say which: --format markdown, --format sarif or --json")
     given["is_mending"] = given.pop("mending")
     change = _meant(words, worktree, base)
     is_told = form == "text" and not call.json
@@ -163,6 +165,9 @@ def _write(call: Call, found: "Review", form: str, out: str | None) -> None:
     from decklog.review.documents import markdown, sarif
 
     if form == "text":
+        if call.json and out is not None:
+            Path(out).write_text(json.dumps(found.as_dict(), indent=2) + "\n", encoding="utf-8")
+            return
         if call.json:
             show(found, as_json=True)
             return

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from decklog.mending.loop import Mending
 
 _CLASSES = ("prompt", "doc", "test", "tool", "policy", "architectural", "state-machine", "out-of-scope")
+_WHOSE = ("task", "own-code", "outside")
 _SHORTEST_SECONDS = 1.0
 # What was refused is told apart from what waits for somebody.
 _REFUSED = ("fix", "gate", "person")
@@ -43,7 +44,7 @@ def mend() -> None:
     decklog mend ID --class tool      say yourself what kind of fix it needs
     decklog mend --all                go on with all that can go on by itself
     decklog mend --watch              the same again and again, until interrupted
-    decklog mend --run RUN            a run that failed: whose fault it is
+    decklog mend --run RUN            a run that failed: whose fault it is, or --whose says
     decklog mend drop ID --reason WHY give it up
 
     Rules, checks, agents and models are those of decklog.toml in the commit that the fix starts from. Nothing of your working
@@ -60,18 +61,21 @@ def mend() -> None:
 @click.option("--class", "fix_class", type=click.Choice(_CLASSES), help="what kind of fix it needs")
 @click.option("--merged", metavar="COMMIT", help="the commit that the fix was merged as, where that can't be found")
 @click.option("--run", "run_id", metavar="RUN", help="a run that failed")
+@click.option("--whose", type=click.Choice(_WHOSE), help="whose fault that run is, where you know")
 @click.pass_obj
 def go(call: Call, /, name: str | None, everything: bool, watch: bool, every: float, run_id: str | None, **given: "Any") -> int:
     """Go on with one, with all, or say how everything stands."""
     chosen = [one for one in (name, everything, watch, run_id) if one]
     if len(chosen) > 1:
         raise Usage("an id, --all, --watch and --run are for themselves", hint="Choose one.")
+    if given["whose"] and run_id is None:
+        raise Usage("--whose is about a run that failed", hint="Name it: --run RUN")
     with call.open(writing=bool(chosen)) as log:
         if not chosen:
             return _standing(call, log)
         mending = _mending(call, log)
         if run_id is not None:
-            return _failed_run(call, mending, run_id)
+            return _failed_run(call, mending, run_id, given["whose"])
         if name is not None:
             return _one(call, mending, name, given)
         return _all(call, mending, every if watch else None)
@@ -131,16 +135,18 @@ def _all(call: Call, mending: "Mending", every: float | None) -> int:
         time.sleep(max(every, _SHORTEST_SECONDS))
 
 
-def _failed_run(call: Call, mending: "Mending", run_id: str) -> int:
-    from decklog.mending.failed_runs import take_up
+def _failed_run(call: Call, mending: "Mending", run_id: str, whose: str | None) -> int:
+    from decklog.mending.failed_runs import UNKNOWN, take_up
 
-    found = take_up(mending, run_id)
+    found = take_up(mending, run_id, whose)
+    is_unknown = found.whose == UNKNOWN
     if call.json:
         show(found.as_dict(), as_json=True)
     else:
-        say(f"run {run_id}: {found.whose}, {found.confidence} of 100 sure. {found.evidence}")
+        known = "nobody knows whose fault it is" if is_unknown else f"{found.whose}, {found.confidence} of 100 sure"
+        say(f"run {run_id}: {known}: {found.evidence}")
         say(found.next)
-    return 0 if found.mend_id is None else 7
+    return 7 if is_unknown or found.mend_id is not None else 0
 
 
 # Telling
