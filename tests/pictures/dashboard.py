@@ -38,7 +38,9 @@ def take(folder: Path, into: Path) -> None:
     from playwright.sync_api import sync_playwright
 
     with _dashboard(folder) as link, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        # Drawn whole each time, and the same on every processor: otherwise an edge differs by a shade now and then.
+        drawn = ["--disable-partial-raster", "--disable-skia-runtime-opts", "--disable-gpu"]
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", *drawn])
         context = browser.new_context()
         page = context.new_page()
         page.goto(link)
