@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -75,19 +74,17 @@ def test_a_hundred_pages_cost_no_more_looks_than_one(log: Decklog, run_id: str) 
 
 
 class Pauses:
-    """Keeps a feed between two looks until it is let go on, once that is wanted, and knows how long it would have slept."""
+    """Keeps a feed between two looks until it is let go on, and knows how long it would have slept."""
 
     def __init__(self) -> None:
-        self.is_wanted = False
         self.seconds: list[float] = []
         self.has_begun, self.may_end = asyncio.Event(), asyncio.Event()
 
     async def __call__(self, seconds: float) -> None:
-        if self.is_wanted:
-            self.seconds.append(seconds)
-            self.has_begun.set()
-            await self.may_end.wait()
-            self.may_end.clear()
+        self.seconds.append(seconds)
+        self.has_begun.set()
+        await self.may_end.wait()
+        self.may_end.clear()
 
     async def begun(self) -> None:
         await self.has_begun.wait()
@@ -97,48 +94,35 @@ class Pauses:
 def test_commits_that_follow_each_other_are_told_together_ten_times_a_second_at_most(
     log: Decklog, run_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # It is never time to look at runs that are over.
+    # It is never time to look at runs that are over, and the feed hears of a commit when the test says so.
     monkeypatch.setattr("decklog.web.live.monotonic", lambda: 0.0)
+    heard: list[Callable[[], None]] = []
+    monkeypatch.setattr(log.db, "watch", lambda _, wake: [heard.append(wake), lambda: None][1])
     pauses = Pauses()
 
     async def job(_: Feed, streams: Streams) -> None:
-        loop, noticed = asyncio.get_running_loop(), asyncio.Event()
-
-        def wake() -> None:
-            # The loop may have ended when the thread that looks calls once more.
-            with suppress(RuntimeError):
-                loop.call_soon_threadsafe(noticed.set)
-
-        # Woken after the feed is.
-        stop = log.db.watch(None, wake)
-
-        async def write(count: int = 1) -> int:
-            noticed.clear()
-            last = [await asyncio.to_thread(log.journal.append, run_id, "hello") for _ in range(count)][-1].seq
-            await noticed.wait()
+        def write(count: int = 1) -> int:
+            last = [log.journal.append(run_id, "hello") for _ in range(count)][-1].seq
+            heard[0]()
             return last
 
         async def is_told(last: int) -> bool:
             return parsed(await anext(streams[0])) == ("moved", {run_id: last})
 
-        assert await is_told(await write())
-        pauses.is_wanted = True
-        assert await is_told(await write())
-        for count in (1, 1, 30):
+        assert await is_told(write())
+        for count in (1, 1, 1, 30):
             await pauses.begun()
-            last = await write(count)
+            last = write(count)
             pauses.may_end.set()
             # However many came, it is one message.
             assert await is_told(last)
-        assert pauses.seconds == [0.03, 0.06, 0.1, 0.1]
         await pauses.begun()
         # Nothing comes meanwhile: who comes next is told at once, and the pause is short again.
         pauses.may_end.set()
-        assert await is_told(await write())
+        await asyncio.sleep(0)
+        assert await is_told(write())
         await pauses.begun()
-        assert pauses.seconds[-1] == 0.03
-        pauses.may_end.set()
-        stop()
+        assert pauses.seconds == [0.03, 0.06, 0.1, 0.1, 0.1, 0.03]
 
     listening(log, 1, job, sleep=pauses)
 
