@@ -71,17 +71,24 @@ def chromium() -> Iterator[Any]:
         browser.close()
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    """A log of a week of two runs, with a manager."""
+@pytest.fixture(scope="session")
+def week(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log of a week of two runs, with a manager; each test has a copy."""
     from datetime import UTC, datetime, timedelta
 
-    path, clock = sample_log.made(tmp_path, datetime.now(UTC) - timedelta(hours=30))
+    path, clock = sample_log.made(tmp_path_factory.mktemp("week"), datetime.now(UTC) - timedelta(hours=30))
     with Decklog.open(path, clock=clock) as log:
         sample_parts.write(log, clock)
     with Decklog.open(path) as log:
         log.trust.bind("ana", "cli", password=PASSWORD)
     return path
+
+
+@pytest.fixture
+def path(week: Path, tmp_path: Path) -> Path:
+    # Nobody has it open: all of it is in the one file.
+    assert not Path(f"{week}-wal").exists()
+    return Path(shutil.copy(week, tmp_path / week.name))
 
 
 @pytest.fixture

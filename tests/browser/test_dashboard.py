@@ -187,6 +187,34 @@ def test_a_tab_that_nobody_looks_at_asks_for_no_rows_and_catches_up_when_it_is_s
     assert hidden.page.evaluate(SEQS)[-1] == newest
 
 
+def test_a_burst_leaves_a_reader_where_they_are_and_the_page_small(tab: Tab, path: Path) -> None:
+    tab.page.set_viewport_size({"width": 1280, "height": 300})
+    tab.go("/runs/commas/journal").until_live()
+    tab.page.evaluate("scrollTo(0, 200)")
+    with Decklog.open(path, durability="relaxed") as log:
+        for _ in range(5):
+            written = log.journal.append_many([{"stream": "commas", "body": f"entry {number}"} for number in range(500)])
+        newest = written[-1].seq
+    tab.until(f"{LAST} === {newest}")
+    assert tab.page.evaluate("scrollY") == 200
+    assert tab.page.inner_text(".newer").endswith(" new")
+    assert tab.page.evaluate("document.querySelector('#tail').children.length") <= 300
+    assert tab.page.evaluate("document.querySelectorAll('*').length") <= 3000
+    tab.page.click(".newer")
+    tab.until("innerHeight + scrollY >= document.documentElement.scrollHeight - 60")
+    seqs = tab.page.evaluate(SEQS)
+    assert seqs[-100:] == list(range(newest - 99, newest + 1))
+    tab.check()
+
+
+def test_a_page_without_its_server_says_so_and_tells_times_that_do_not_grow_old(tab: Tab, server: Server) -> None:
+    tab.until_live()
+    server.stop()
+    tab.until("document.querySelector('#live').textContent.startsWith('reconnecting')")
+    tab.page.evaluate("Date.now = (now => () => now() + 11000)(Date.now.bind(Date))")
+    tab.until("/^\\d\\d:\\d\\d:\\d\\d UTC$/.test(document.querySelector('[data-ago]').textContent)")
+
+
 def test_the_slider_shows_the_run_as_of_any_entry(tab: Tab, path: Path) -> None:
     tab.go("/runs/commas/overview")
     for at in (30, 12, 41):

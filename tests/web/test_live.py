@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
 
 import pytest
 
@@ -18,9 +19,9 @@ def parsed(text: str) -> tuple[str, dict[str, int]]:
     return fields.get("event", ""), json.loads(fields.get("data", "{}"))
 
 
-def listening(log: Decklog, count: int, job: Callable[[Feed, Streams], Awaitable[None]]) -> Feed:
+def listening(log: Decklog, count: int, job: Callable[[Feed, Streams], Awaitable[None]], **given: Any) -> Feed:
     """Open so many streams, greet each, and do something with them."""
-    feed = Feed(log)
+    feed = Feed(log, **given)
 
     async def run() -> None:
         streams = [feed.stream(lambda: True) for _ in range(count)]
@@ -70,6 +71,60 @@ def test_a_hundred_pages_cost_no_more_looks_than_one(log: Decklog, run_id: str) 
             await told_of(stream, run_id, entry.seq)
 
     assert listening(log, 100, job).looks <= listening(log, 1, job).looks + 2
+
+
+class Pauses:
+    """Keeps a feed between two looks until it is let go on, and knows how long it would have slept."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+        self.has_begun, self.may_end = asyncio.Event(), asyncio.Event()
+
+    async def __call__(self, seconds: float) -> None:
+        self.seconds.append(seconds)
+        self.has_begun.set()
+        await self.may_end.wait()
+        self.may_end.clear()
+
+    async def begun(self) -> None:
+        await self.has_begun.wait()
+        self.has_begun.clear()
+
+
+def test_commits_that_follow_each_other_are_told_together_ten_times_a_second_at_most(
+    log: Decklog, run_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It is never time to look at runs that are over, and the feed hears of a commit when the test says so.
+    monkeypatch.setattr("decklog.web.live.monotonic", lambda: 0.0)
+    heard: list[Callable[[], None]] = []
+    monkeypatch.setattr(log.db, "watch", lambda _, wake: [heard.append(wake), lambda: None][1])
+    pauses = Pauses()
+
+    async def job(_: Feed, streams: Streams) -> None:
+        def write(count: int = 1) -> int:
+            last = [log.journal.append(run_id, "hello") for _ in range(count)][-1].seq
+            heard[0]()
+            return last
+
+        async def is_told(last: int) -> bool:
+            return parsed(await anext(streams[0])) == ("moved", {run_id: last})
+
+        assert await is_told(write())
+        for count in (1, 1, 1, 30):
+            await pauses.begun()
+            last = write(count)
+            pauses.may_end.set()
+            # However many came, it is one message.
+            assert await is_told(last)
+        await pauses.begun()
+        # Nothing comes meanwhile: who comes next is told at once, and the pause is short again.
+        pauses.may_end.set()
+        await asyncio.sleep(0)
+        assert await is_told(write())
+        await pauses.begun()
+        assert pauses.seconds == [0.03, 0.06, 0.1, 0.1, 0.1, 0.03]
+
+    listening(log, 1, job, sleep=pauses)
 
 
 def test_nobody_looks_when_nobody_listens(log: Decklog, run_id: str) -> None:

@@ -277,7 +277,10 @@ def test_an_error_has_its_status_and_tells_nothing_of_the_machine(problem: Excep
 def test_a_page_that_can_not_be_had_says_why(sample: Browser) -> None:
     answer = sample.get("/runs/nothing/overview")
     assert answer.status == 404
-    assert "there is no run" in Read(answer.text).text
+    shown = Read(answer.text).text
+    assert "there is no run" in shown
+    # What waits is still counted in the bar.
+    assert "Inbox 1 decision waits" in shown
     assert sample.get("/runs/nothing/overview.json").data["error"]["code"] == "not_found"
     assert sample.get("/nowhere").status == 404
     assert sample.get("/nowhere.json").data["ok"] is False

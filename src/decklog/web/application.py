@@ -96,8 +96,8 @@ async def _lifespan(_: Any) -> AsyncIterator[None]:
 
 def _asked(site: Site, request: Request, form: dict[str, str] | None = None) -> Asked:
     path = {name: str(value) for name, value in request.path_params.items()}
-    is_part = request.headers.get("x-part") == "live"
-    return Asked(site, request.state.session, path, dict(request.query_params), form or {}, _twin(request), is_part)
+    part = request.headers.get("x-part", "")
+    return Asked(site, request.state.session, path, dict(request.query_params), form or {}, _twin(request), part)
 
 
 def _twin(request: Request) -> str:
@@ -186,11 +186,19 @@ def _failed(asked: Asked, problem: Exception) -> Response:
     _note(problem)
     status = answers.status_of(problem)
     shown = {"problem": answers.told(problem), "status": status}
-    view = View("error.html", answers.TITLES[status], "decklog doctor", None, shown, status=status, decisions=0)
+    view = View("error.html", answers.TITLES[status], "decklog doctor", None, shown, status=status, decisions=_decisions(asked))
     try:
         return _html(asked, view)
     except DecklogError:
         return Response(f"{answers.TITLES[status]}.\n", status, media_type="text/plain; charset=utf-8")
+
+
+def _decisions(asked: Asked) -> int:
+    """Count what waits, for the bar of a page that tells of trouble; nothing where that can't be read either."""
+    try:
+        return asked.log.overview.decisions()
+    except DecklogError:
+        return 0
 
 
 def _note(problem: Exception) -> None:

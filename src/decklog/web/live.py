@@ -7,7 +7,7 @@ server and a tab that slept cost nothing: whoever connects again asks from where
 import asyncio
 import json
 import secrets
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from time import monotonic
 
@@ -54,8 +54,9 @@ class Listener:
 class Feed:
     """Looks where the streams stand whenever something was committed, as long as anybody listens."""
 
-    def __init__(self, log: Decklog) -> None:
+    def __init__(self, log: Decklog, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         self._log = log
+        self._sleep = sleep
         self._boot = secrets.token_hex(4)
         self._number = 0
         # How far was looked: at the runs that go on, and at everything. The first is short, and so soon read and written.
@@ -124,7 +125,7 @@ class Feed:
                 if changed.is_set() or (self._is_partial and self._is_due):
                     changed.clear()
                     await self._tell()
-                    await asyncio.sleep(pause)
+                    await self._sleep(pause)
                     pause = min(2 * pause, _LONGEST_PAUSE_SECONDS) if changed.is_set() else _PAUSE_SECONDS
         finally:
             self._has_looked.set()

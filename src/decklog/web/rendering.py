@@ -41,15 +41,17 @@ def assets() -> dict[str, bytes]:
     return found
 
 
-# A text in quotes, which stays as it is, or a sign with the blanks around it.
-_SIGNS = re.compile(rb"""('(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`)| *(=>|!==|&&|\|\||[-+](?! ?[-+])|[*<>()=,?:{}]) *""")
+# A text in quotes, which stays as it is; or a sign with the blanks around it; or what says that a name stays what it is.
+_SIGNS = re.compile(rb"""('(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`)| *(=>|!==|&&|\|\||[-+](?! ?[-+])|[][*<>()=,?:;{}]) *|\bconst\b""")
+# Ends of lines that end nothing.
+_INSIDE = re.compile(rb"(?<=[{(,])\n|\n(?=[})?:])")
 
 
 def _slimmed(program: bytes) -> bytes:
-    """Leave out what only those read who write it: comments on lines of their own, indentation, blanks at signs."""
+    """Leave out what only those read who write it: comments on lines of their own, and blanks and ends of lines at signs."""
     lines = (line.strip() for line in program.splitlines())
-    kept = (_SIGNS.sub(lambda found: found[1] or found[2], line) for line in lines if not line.startswith(b"//"))
-    return b"".join(line + b"\n" for line in kept if line)
+    kept = (_SIGNS.sub(lambda found: found[1] or found[2] or b"let", line) for line in lines if not line.startswith(b"//"))
+    return _INSIDE.sub(b"", b"".join(line + b"\n" for line in kept if line))
 
 
 @cache

@@ -51,6 +51,9 @@ class Site:
         return bool(self.log.db.read_only)
 
 
+# The parts of a page that an open one asks for, as its requests name them.
+LIVE, STRIP = "live", "strip"
+PARTS = (LIVE, STRIP)
 # What anybody can make long by what they ask for is stopped after this.
 PATIENCE_SECONDS = 0.3
 
@@ -66,8 +69,13 @@ class Asked:
     form: dict[str, str] = field(default_factory=dict)
     # Where the same is told as data.
     twin: str = ""
-    # Whether an open page asks, which has what never changes, and adds new entries by itself.
-    is_part: bool = False
+    # What an open page asks for: what may have changed, or that and the strip above its slider. Nothing where it is all of it.
+    part: str = ""
+
+    @property
+    def is_part(self) -> bool:
+        """Tell whether an open page asks, which has what never changes, and adds new entries by itself."""
+        return self.part in PARTS
 
     @property
     def log(self) -> Decklog:

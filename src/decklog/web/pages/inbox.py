@@ -27,7 +27,7 @@ def read(asked: Asked) -> View:
 def item(asked: Asked, **answer: Any) -> View:
     """Read one thing that waits, or waited, beside the list of the others."""
     kind, item_id = asked.path["kind"], asked.path["id"]
-    page = asked.log.overview.waiting(limit=PAGE)
+    page = asked.log.overview.waiting(limit=PAGE, after=asked.word("after"))
     opened = _item(asked, kind, item_id, page) | answer
     command = f"decklog approvals show {item_id}" if kind == "approval" else f"decklog effects get {item_id}"
     return _view(asked, page, opened, opened["title"], opened.get("command") or command, opened["record"])

@@ -2,21 +2,26 @@
 const ports = new Set()
 let source = null
 let state = 'connecting'
-// What was asked for since the last news, by its address: tabs that show the same ask the server once.
-let asked = new Map()
+// What was asked for since the last news, by its part and address: tabs that show the same ask the server once.
+let found = new Map()
 
 function tell(message) {
-  asked = new Map()
+  found = new Map()
   for (const port of ports) port.postMessage(message)
 }
 
-async function answer(port, url) {
-  if (!asked.has(url)) asked.set(url, fetch(url, { headers: { 'x-part': 'live' } }).then(got => got.ok && !got.redirected && got.text()).catch(() => null))
-  port.postMessage({ url, text: await asked.get(url) })
+async function answer(port, asked) {
+  const [part, url] = asked.split(' ')
+  const text = found.get(asked) || fetch(url, { headers: { 'x-part': part } }).then(got => got.ok && !got.redirected && got.text()).catch(() => null)
+  // A whole page is what one tab looks at, while its slider moves or beside a list.
+  if (part) found.set(asked, text)
+  port.postMessage({ asked, text: await text })
 }
 
 function open() {
   if (source) source.close()
+  // Where this is a tab's own, only one that is looked at holds a connection.
+  if (self.document?.hidden) return
   source = new EventSource('/events')
   source.addEventListener('hello', () => { state = 'live'; tell({ state, reset: true }) })
   source.addEventListener('reset', () => tell({ state, reset: true }))
@@ -36,3 +41,4 @@ self.onconnect = event => {
   if (source) port.postMessage({ state, reset: state === 'live' })
   else open()
 }
+self.addEventListener('visibilitychange', open)

@@ -5,74 +5,75 @@ const policy = (window.trustedTypes || { createPolicy: (_, rules) => rules }).cr
   // Only what this server made as a page, and only its own worker.
   createHTML: text => text,
   createScriptURL: url => {
-    if (!/^\/static\/[0-9a-f]{16}\/events\.js$/.test(url)) throw new TypeError('not ours')
+    if (!/^\/static\/[0-9a-f]{16}\/events\.js$/.test(url)) throw Error('not ours')
     return url
   },
 })
 const parsed = text => new DOMParser().parseFromString(policy.createHTML(text), 'text/html')
-const read = async (url, headers) => {
-  const answer = await fetch(url, { headers })
-  return answer.ok && !answer.redirected && await answer.text()
+// A worker asks for all tabs, once for those that show the same. Without workers a tab is its own, by the same program.
+const given = document.body.dataset
+const alone = ({ port1, port2 }) => {
+  import(given.events).then(() => onconnect({ ports: [port2] }))
+  return port1
+}
+const port = window.SharedWorker ? new SharedWorker(policy.createScriptURL(given.events), { name: 'decklog' }).port : alone(new MessageChannel())
+const waiting = {}
+const shared = asked => new Promise(done => {
+  (waiting[asked] ||= []).push(done)
+  port.postMessage(asked)
+})
+function answered({ asked, text }) {
+  for (const done of waiting[asked] || []) done(text)
+  delete waiting[asked]
 }
 // A page of ours; nothing where there is none, or where one has to log in first.
 const fetched = async url => {
-  const text = await read(url)
+  const text = await shared(` ${url}`)
   return text && parsed(text)
 }
-// The same by the worker, which asks once for all tabs that show the same.
-const waiting = new Map()
-const shared = url => !worker ? read(url, { 'x-part': 'live' }) : new Promise(done => {
-  waiting.set(url, [...waiting.get(url) || [], done])
-  worker.port.postMessage(url)
-})
-function answered({ url, text }) {
-  for (const done of waiting.get(url) || []) done(text)
-  waiting.delete(url)
-}
-const worker = window.SharedWorker && new SharedWorker(policy.createScriptURL(document.body.dataset.events), { name: 'decklog' })
 const whole = document.documentElement
 const toEnd = () => scrollTo(0, whole.scrollHeight)
-const stored = (name, value) => value === undefined ? localStorage.getItem(name) : localStorage.setItem(name, value)
 
-const skew = Date.parse(document.body.dataset.now) - Date.now()
+const skew = Date.parse(given.now) - Date.now()
 function span(seconds) {
-  const s = Math.max(0, Math.floor(seconds))
-  if (s >= 172800) return `${Math.floor(s / 86400)} d`
-  if (s >= 3600) return `${Math.floor(s / 3600)} h`
-  return s >= 60 ? `${Math.floor(s / 60)} min` : `${s} s`
+  const s = Math.max(0, seconds), [size, unit] = s >= 172800 ? [86400, 'd'] : s >= 3600 ? [3600, 'h'] : s >= 60 ? [60, 'min'] : [1, 's']
+  return `${Math.floor(s / size)} ${unit}`
 }
 function tick() {
   const now = Date.now() + skew
   const isOld = live.lostSince && Date.now() - live.lostSince > 10000
-  for (const time of $$('time[data-ago], time[data-age]')) {
+  for (const time of $$('[data-ago], [data-age]')) {
     const at = Date.parse(time.dateTime)
     const said = isOld ? time.dateTime.slice(11, 19) + ' UTC' : span((now - at) / 1000) + ('ago' in time.dataset ? ' ago' : '')
     if (time.textContent !== said) time.textContent = said
   }
   say()
+  grow()
+  if (isStale()) refresh()
 }
 
 // Live: a worker tells which runs moved; the page asks for what it lacks
 
-const live = { state: 'connecting', lostSince: 0, lastAt: Date.parse(document.body.dataset.last) - skew || 0, next: 0 }
+const live = { state: 'connecting', lostSince: 0, lastAt: Date.parse(given.last) - skew || 0, next: 0 }
 function say() {
   const place = $('#live')
   const text = $('[data-live=none]') ? 'as of an entry, not live'
     : live.held ? 'held still: . goes on'
     : live.state === 'live' ? 'live' + (live.lastAt ? `, entry ${span((Date.now() - live.lastAt) / 1000)} ago` : '')
     : live.state === 'lost' ? 'reconnecting; a restarted server needs a new login'
-    : null
+    : ''
   if (text && place.textContent !== text) place.textContent = text
   place.classList.toggle('lost', live.state === 'lost')
 }
-function heard(message) {
-  live.lostSince = message.state === 'lost' ? live.lostSince || Date.now() : 0
-  live.state = message.state
-  if (message.moved) live.lastAt = Date.now()
-  const run = $('[data-run]')
-  if (message.reset || (message.moved && (!run || run.dataset.run in message.moved))) catchUp()
-  // How long ago the last entry was is said once a second: to say it for each would be a frame more for each.
-  if (!message.moved) say()
+function heard({ state, moved, reset }) {
+  const run = $('[data-run]')?.dataset.run
+  live.lostSince = state === 'lost' ? live.lostSince || Date.now() : 0
+  live.state = state
+  live.newest = moved?.[run] || live.newest
+  if (moved) live.lastAt = Date.now()
+  if (reset || (moved && (!run || run in moved))) catchUp()
+  // How long ago the last entry was, and how long the run is, is said once a second: for each it would be a frame more for each.
+  if (!moved) say()
 }
 // The new rows first: the whole page takes longer to read, and both at once would keep them waiting. Whoever is not looked at
 // shows in its title what waits, and no rows.
@@ -86,43 +87,51 @@ addEventListener('visibilitychange', () => {
 const options = {
   ignoreActiveValue: true,
   callbacks: {
-    beforeAttributeUpdated: (name, node) => !(name === 'open' && node.tagName === 'DETAILS'),
+    // What a reader unfolded, chose or marked stays so.
+    beforeAttributeUpdated: (name, node) => !(name === 'open' && node.tagName === 'DETAILS') && !(name === 'class' && 'row' in node.dataset),
     beforeNodeMorphed: node => !['tail', 'item', 'slider'].includes(node.id),
     beforeNodeRemoved: node => !node.classList?.contains('kept'),
   },
 }
-const address = () => location.pathname + location.search
-const isLive = () => ![undefined, 'none'].includes($('[data-live]')?.dataset.live)
-async function refresh() {
-  live.wanted = true
-  if (live.busy) return
-  live.busy = true
+// Which view it is that the page shows: what was asked for before the slider moved is of another.
+let view = 0
+const isLive = () => $('[data-live]:not([data-live=none])')
+// Does something for as long as it is wanted, and not twice at once.
+const again = (state, act) => async () => {
+  state.wanted = true
+  if (state.busy) return
+  state.busy = true
   try {
-    while (live.wanted && !live.held && isLive()) {
-      await rest(Math.max(0, live.next + (document.hidden ? 9000 : 0) - Date.now()))
-      live.wanted = false
-      const begun = Date.now()
-      const asked = address()
-      const text = await shared(asked)
-      if (!text) return
-      // Whoever moved the slider meanwhile looks at something else.
-      if (asked === address()) put(parsed(text))
-      // What is slow, since it is large or many tabs want it at once, is done less often: a tenth of the time at most. Where new
-      // rows come by themselves, the rest can wait; and many tabs do not begin at the same moment.
-      live.next = begun + Math.max($('#tail') ? 2000 + 1000 * Math.random() : 1000, 10 * (Date.now() - begun))
-    }
-  } catch { live.wanted = true } finally { live.busy = false }
+    while (state.wanted && !live.held && await act()) {}
+  } catch { state.wanted = true } finally { state.busy = false }
 }
+const refresh = again(live, async () => {
+  if (!isLive()) return
+  await rest(Math.max(0, live.next + (document.hidden ? 9000 : 0) - Date.now()))
+  live.wanted = false
+  const begun = Date.now(), mine = view, item = $('#item'), part = isStale() ? (drawn.at = begun, 'strip') : 'live'
+  // Of an inbox the item that is read is asked for, whichever comes first by now; and the rest, where it waits no more.
+  const text = await shared(`${part} ${item?.dataset.at || location.pathname + location.search}`) || item && await shared('live /inbox')
+  if (live.held) live.wanted = true
+  else if (text && mine === view) put(parsed(text))
+  // What is slow, since it is large or many tabs want it at once, is done less often: a tenth of the time at most. Where new
+  // rows come by themselves, the rest can wait; and many tabs do not begin at the same moment.
+  live.next = begun + Math.max($('#tail') ? 2000 + 1000 * Math.random() : 1000, 10 * (Date.now() - begun))
+  return text
+})
 function put(fresh) {
-  const root = $('[data-live]'), next = $('[data-live]', fresh)
-  if (!next) return
-  const item = $('#item'), other = $('#item', fresh)
-  if (item && (!other || other.dataset.digest !== item.dataset.digest || other.dataset.open !== item.dataset.open)) {
-    const changed = $('#changed')
-    if (changed) changed.hidden = false
+  if (!$('[data-live]', fresh)) return
+  const item = $('#item')
+  if (item && $('#item', fresh)?.dataset.state !== item.dataset.state) {
+    $('#changed').hidden = false
+    for (const button of $$('[name=verdict]')) button.disabled = true
   }
-  Idiomorph.morph(root, next, options)
-  Idiomorph.morph($('#bar nav'), $('#bar nav', fresh), options)
+  const strip = $('.pulse', fresh), newest = noted(fresh)
+  if (strip && !isSliding()) {
+    $('.pulse').replaceWith(strip)
+    drawn.newest = newest
+  }
+  for (const part of ['[data-live]', '#bar nav']) Idiomorph.morph($(part), $(part, fresh), options)
   document.title = fresh.title
   buttons()
   tick()
@@ -130,26 +139,21 @@ function put(fresh) {
 
 const tail = {}
 const atEnd = () => innerHeight + scrollY >= whole.scrollHeight - 60
-async function follow() {
-  const list = $('#tail')
-  tail.wanted = true
-  if ('still' in list.dataset || tail.busy || live.held) return
-  tail.busy = true
-  try {
-    while (tail.wanted && !live.held) {
-      tail.wanted = false
-      const run = list.dataset.tail.split('/').map(encodeURIComponent).join('/')
-      const text = await shared(`/runs/${run}/rows?after=${list.dataset.last}`)
-      if (!text || !list.isConnected) { tail.wanted = true; break }
-      add(list, parsed(`<ol>${text}</ol>`))
-    }
-  } catch { tail.wanted = true } finally { tail.busy = false }
-}
+const follow = again(tail, async () => {
+  const list = $('#tail:not([data-still])')
+  if (!list) return
+  const run = list.dataset.tail.split('/').map(encodeURIComponent).join('/')
+  tail.wanted = false
+  const text = await shared(`live /runs/${run}/rows?after=${list.dataset.last}`)
+  // Whoever moved the slider meanwhile has another list, which lacks other rows.
+  if (text && !live.held && list.isConnected) add(list, parsed(`<ol>${text}</ol>`))
+  else tail.wanted = true
+  return text
+})
 const aged = () => $$('.fresh').forEach(row => row.classList.remove('fresh'))
 function add(list, fresh) {
   const rows = [...$('ol', fresh).children]
-  const last = Number(list.dataset.last)
-  const newest = Math.max(last, ...$$('li[id^="e-"]', fresh).map(row => Number(row.id.slice(2))))
+  const last = +list.dataset.last, newest = Math.max(last, ...$$('li[id^="e-"]', fresh).map(row => +row.id.slice(2)))
   if (newest === last) return
   const inside = list.closest('.newest'), stay = !inside && atEnd()
   // A tint that is taken away, with the next rows where they come soon, and no animation: each frame of one is drawn by every
@@ -179,74 +183,92 @@ function newer(count) {
 
 // The slider: a number that the page is as of
 
-const slide = $('#slide')
-let step = () => {}
+const slide = $('#slide'), at = $('#at')
+// When the strip above it was drawn, and up to which entry.
+const drawn = { at: Date.now(), newest: slide?.max }
+const isStale = () => slide && isLive() && !document.hidden && live.newest > drawn.newest && Date.now() > drawn.at + 10000
+const isSliding = () => slide.matches(':active')
+const noted = fresh => live.newest = +$('#slider', fresh)?.dataset.newest
+// The run goes on, and the range with it: who is at its end stays there. Nothing moves in anybody's hand.
+let end = slide?.max
+function grow() {
+  if (!slide || isSliding()) return
+  if (live.newest > slide.max) {
+    slide.max = at.max = live.newest
+    $('.of').textContent = `of ${live.newest.toLocaleString('en')}`
+  }
+  if (isLive() && at.value === end && !at.matches(':focus')) slide.value = at.value = end = slide.max
+}
 if (slide) {
   slide.hidden = false
-  let wait = 0, round = 0
-  const addressOf = at => {
-    const url = new URL(location), query = url.searchParams
+  let wait, round = 0
+  const show = async now => {
+    const mine = ++round, url = new URL(location), query = url.searchParams
     query.delete('before')
-    at === Number($('#slider').dataset.newest) ? query.delete('at') : query.set('at', at)
-    return url
-  }
-  const show = async at => {
-    const mine = ++round, url = addressOf(at)
+    if (now) query.delete('at')
+    else query.set('at', slide.value)
     const fresh = await fetched(url)
     // The last one wins, whatever comes first.
     if (mine !== round || !fresh) return
+    view++
+    if (now) end = at.value
     history.replaceState(null, '', url)
     document.title = fresh.title
-    const run = $('.run'), next = $('.run', fresh)
+    const run = $('.run'), next = $('.run', fresh), parts = [...next.children], middle = parts.indexOf($('#slider', next))
     run.className = next.className
     run.dataset.live = next.dataset.live
-    for (const old of $$('.run > :not(#slider)')) old.remove()
-    let before = true
-    for (const part of [...next.children]) {
-      if (part.id === 'slider') { before = false; continue }
-      before ? $('#slider').before(part) : run.append(part)
-    }
+    $$('.run > :not(#slider)').forEach(old => old.remove())
+    slide.form.before(...parts.slice(0, middle))
+    slide.form.after(...parts.slice(middle + 1))
     $('#command').textContent = $('#command', fresh).textContent
+    noted(fresh)
+    missed = 0
     buttons()
+    // What came while it was read was told to the view before.
+    if (isLive()) catchUp()
   }
-  slide.addEventListener('input', () => {
-    $('#at').value = slide.value
+  slide.oninput = () => {
+    at.value = slide.value
     clearTimeout(wait)
-    wait = setTimeout(show, 80, Number(slide.value))
-  })
-  step = by => {
-    slide.value = Number(slide.value) + by
-    slide.dispatchEvent(new Event('input'))
+    // The end is where it is now: it may be further on when this is shown.
+    wait = setTimeout(show, 80, slide.value === slide.max)
   }
 }
+const step = by => {
+  if (!slide) return
+  slide.value = +slide.value + by
+  slide.oninput()
+}
 
-const rowsOf = () => $$('[data-row]')
-let place = -1
-const here = () => rowsOf()[place]
-const go = url => { location.href = url }
+let chosen
+const here = () => chosen?.isConnected && chosen
+const go = url => { location = url }
 const open = selector => {
   const link = $(selector)
   link?.click()
   return link
 }
 function move(by) {
-  const rows = rowsOf()
+  const rows = $$('[data-row]')
   if (!rows.length) return
-  here()?.classList.remove('here')
-  place = Math.min(rows.length - 1, Math.max(0, place + by))
-  here().classList.add('here')
-  const link = $('a', here())
-  link ? link.focus() : here().scrollIntoView({ block: 'nearest' })
+  chosen?.classList.remove('here')
+  chosen = rows[Math.min(rows.length - 1, Math.max(0, rows.indexOf(chosen) + by))]
+  chosen.classList.add('here')
+  const link = $('a', chosen)
+  link ? link.focus() : chosen.scrollIntoView({ block: 'nearest' })
   if ($('#peek').open) peek()
 }
 // Beside the list: the head of what a row leads to. A second press takes it away.
+let looks = 0
 async function peek(turn) {
-  const dialog = $('#peek'), link = here() && $('a', here())
+  const mine = ++looks, dialog = $('#peek'), link = here() && $('a', here())
   if (!link || (turn && dialog.open)) return dialog.close()
   const fresh = await fetched(link.href), main = fresh && $('#main', fresh)
-  if (!main) return
+  // Who went on to another row, or took it away, wants this one no more.
+  if (!main || mine !== looks) return
   $$('form, nav', main).forEach(part => part.remove())
-  $$('[id]', main).forEach(part => part.removeAttribute('id'))
+  // Nothing in it is the page's own: neither a place to go to, nor the run that it is about.
+  for (const name of ['id', 'data-live', 'data-run', 'data-row']) $$(`[${name}]`, main).forEach(part => part.removeAttribute(name))
   dialog.replaceChildren(...main.childNodes)
   if (!dialog.open) dialog.show()
   link.focus()
@@ -258,7 +280,7 @@ function mark() {
   if (b) go(`/compare?${new URLSearchParams({ a, b })}`)
 }
 function jump(by) {
-  const now = Number(slide?.value), found = $$('.marks a').map(link => Number(new URL(link.href).searchParams.get('at')))
+  const now = +slide?.value, found = $$('.marks a').map(link => +new URL(link.href).searchParams.get('at'))
   const next = by > 0 ? found.find(at => at > now) : found.findLast(at => at < now)
   if (next) step(next - now)
 }
@@ -277,8 +299,8 @@ const keys = {
   Escape: () => $('#peek').open ? peek(true) : history.back(),
   j: () => move(1),
   k: () => move(-1),
-  a: () => choose('granted'),
-  d: () => choose('denied'),
+  a: () => choose('a', 'granted'),
+  d: () => choose('d', 'denied'),
   '[': () => step(-1),
   ']': () => step(1),
   '.': () => { live.held = !live.held; say(); if (!live.held) catchUp() },
@@ -287,8 +309,8 @@ const keys = {
   t: () => theme(true),
   '?': () => $('#help').showModal(),
 }
-function choose(verdict) {
-  const form = $('form.answer'), link = here() && $(`[data-key="${verdict[0] === 'g' ? 'a' : 'd'}"]`, here())
+function choose(key, verdict) {
+  const form = $('form.answer'), link = here() && $(`[data-key=${key}]`, here())
   if (link) go(link.href)
   else if (form) { $('#reason').focus(); form.dataset.wanted = verdict }
 }
@@ -297,10 +319,10 @@ addEventListener('keydown', event => {
   const typing = target.closest('input, textarea, select, dialog')
   if (key === 'Enter' && event.ctrlKey && target.form?.classList.contains('answer')) {
     const wanted = target.form.dataset.wanted || new URLSearchParams(location.search).get('verdict')
-    const button = wanted && $(`[name=verdict][value="${CSS.escape(wanted)}"]`, target.form)
+    const button = wanted && $(`[name=verdict][value="${CSS.escape(wanted)}"]:enabled`, target.form)
     if (button) target.form.requestSubmit(button)
   }
-  if (typing || event.ctrlKey || event.metaKey || event.altKey || stored('keys') === 'off') return
+  if (typing || event.ctrlKey || event.metaKey || event.altKey || localStorage.keys === 'off') return
   if (pressed === 'g' && goTo[key]) go(goTo[key])
   else if (/[1-9]/.test(key)) open(`.tabs a:nth-child(${key})`)
   else if (open(`[data-span="${CSS.escape(key)}"]`)) return
@@ -317,33 +339,17 @@ function buttons() {
   }
 }
 function theme(turn) {
-  const isDark = (stored('theme') || (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : '')) === 'dark'
-  if (turn) stored('theme', isDark ? 'light' : 'dark')
-  if (stored('theme')) whole.dataset.theme = stored('theme')
+  const isDark = (localStorage.theme || matchMedia('(prefers-color-scheme: dark)').matches && 'dark') === 'dark'
+  if (turn) localStorage.theme = isDark ? 'light' : 'dark'
+  if (localStorage.theme) whole.dataset.theme = localStorage.theme
 }
-$('#keys-on').checked = stored('keys') !== 'off'
-$('#keys-on').onchange = event => stored('keys', event.target.checked ? 'on' : 'off')
+$('#keys-on').checked = localStorage.keys !== 'off'
+$('#keys-on').onchange = event => { localStorage.keys = event.target.checked ? 'on' : 'off' }
 buttons()
-theme(false)
+theme()
 setInterval(tick, 1000)
 
-if (worker) {
-  worker.port.onmessage = ({ data }) => 'url' in data ? answered(data) : heard(data)
-  worker.port.start()
-  addEventListener('pagehide', () => worker.port.postMessage('bye'))
-  // A tab that comes back from the history has said goodbye.
-  addEventListener('pageshow', event => event.persisted && location.reload())
-} else {
-  let source = null
-  const listen = () => {
-    source?.close()
-    source = null
-    if (document.hidden) return
-    source = new EventSource('/events')
-    for (const name of ['hello', 'reset']) source.addEventListener(name, () => heard({ state: 'live', reset: true }))
-    source.addEventListener('moved', event => heard({ state: 'live', moved: JSON.parse(event.data) }))
-    source.onerror = () => heard({ state: 'lost' })
-  }
-  addEventListener('visibilitychange', listen)
-  listen()
-}
+port.onmessage = ({ data }) => 'asked' in data ? answered(data) : heard(data)
+addEventListener('pagehide', () => port.postMessage('bye'))
+// A tab that comes back from the history has said goodbye.
+addEventListener('pageshow', event => event.persisted && location.reload())
