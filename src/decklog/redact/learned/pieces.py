@@ -76,9 +76,9 @@ class Piece:
         """Give the values that could be a secret, each place once."""
         places: dict[tuple[int, int], str] = {}
         for how, start, end in (*_quoted(self.read), *_bare(self.read), *_groups(self.read)):
-            if _SHORTEST_VALUE <= end - start <= _LONGEST_VALUE and _IS_SHAPED.search(
-                self.read, start - (how == "q"), end + (how == "q")
-            ):
+            if not _SHORTEST_VALUE <= end - start <= _LONGEST_VALUE or _is_number_of_json(self.read, start, end):
+                continue
+            if _IS_SHAPED.search(self.read, start, end):
                 places.setdefault((start, end), how)
                 if len(places) == _MOST_VALUES:
                     break
@@ -143,7 +143,9 @@ def _quoted(line: str) -> Iterator[tuple[str, int, int]]:
     for match in _QUOTED.finditer(line):
         start, end = match.span(match.lastindex or 0)
         words = line.count(" ", start, end) + 1
-        if words == 1 or _FEWEST_WORDS <= words <= _MOST_WORDS:
+        # What lies between two texts in quotes is no text in quotes.
+        is_between = line[start] in " :,=)]}" or line[end - 1] in " :,=([{"
+        if not is_between and (words == 1 or _FEWEST_WORDS <= words <= _MOST_WORDS):
             yield "q", start, end
 
 
