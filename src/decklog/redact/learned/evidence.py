@@ -54,7 +54,8 @@ _NO_SIGN = prepared(r"[\w\s]")
 _OWNER = prepared(r"([\w.$@-]+)[\"'\]]{0,2}[ \t]*(?::=|=>|->|[=:])[ \t]*[\"'`]?$")
 _CALL = prepared(r"([\w.:]+)\([^()]*$")
 _BEFORE, _BEHIND = 160, 100
-_NAMES = frozenset(("upper", "camel", "alpha"))
+# Four digits are a year or a wire of a board as often as they are a PIN: those are left to the rules.
+_NAMES = frozenset(("upper", "camel", "alpha", "digits4"))
 _FEW_DIGITS = 3
 # Of a pattern.
 _RANGES = ("0-9", "a-z", "A-Z")
