@@ -13,7 +13,7 @@ from pathlib import Path
 
 import apsw
 
-from benchmarks import history
+from benchmarks import history, import_stages
 from benchmarks.import_sources import BODY, SOURCES, Source
 from benchmarks.measure import Row, row, write
 from decklog.importers.bazinga.ddl import STATEMENTS
@@ -183,6 +183,7 @@ def main() -> list[Row]:
         for system, source in SOURCES.items():
             rows += others(folder, system, source)
     write("importing", "Taking over from other systems", rows, NOTES)
+    import_stages.write_stages()
     return rows
 
 
