@@ -147,3 +147,9 @@ def test_a_red_check_holds_a_change_that_has_no_code_at_all(desk: Desk) -> None:
     for words, verdict in (("green too\n", "pass"), ("red\n", "block")):
         review = desk.review(desk.commit({"words.txt": words}))
         assert (review.verdict, statuses(review)[1]) == (verdict, verdict[0].replace("b", "f")), review.reasons
+
+
+def test_a_file_is_reviewed_whatever_its_name(desk: Desk) -> None:
+    desk.settle(SETTINGS.replace("[review]", "[review]\nmodel_passes = []"))
+    named = {"one\rtwo.txt": "x\n", "three\nfour.txt": "y\n", "blob 5": "z\n"}
+    assert desk.review(desk.commit({**GOOD, **named})).verdict.value == "pass"

@@ -333,7 +333,8 @@ class Repository:
     def read_many(self, names: Sequence[str], *, largest: int) -> dict[str, bytes | None]:
         """Read files by `COMMIT:PATH`, all with two calls of git; what is none, or larger than asked for, is null."""
         found: dict[str, bytes | None] = dict.fromkeys(names)
-        told = self._batch("--batch-check=%(objecttype) %(objectsize)", names).splitlines()
+        # Not by `splitlines`: what is missing is told by its name, which may have a carriage return.
+        told = self._batch("--batch-check=%(objecttype) %(objectsize)", names).split(b"\n")[:-1]
         sizes = [line.split() for line in told]
         small = [name for name, size in zip(names, sizes, strict=True) if size[0] == b"blob" and int(size[1]) <= largest]
         answer, place = self._batch("--batch=%(objectsize)", small), 0
