@@ -131,7 +131,9 @@ def secrets(batch: str, seed: int) -> Iterator[Case]:
         shape, _, text = line.partition(" ")
         secret = _SHAPES[shape](dice)
         text = text.translate(_NOT_SHOWN).replace("@MORE@", chars(dice, BASE64, 64))
-        text = text.replace("@SID@", "A" + "C" + chars(dice, HEX, 32))
+        if "@SID@" in text:
+            # Drawn where it stands alone: the values of the other rounds stay as they are.
+            text = text.replace("@SID@", "A" + "C" + chars(dice, HEX, 32))
         before, _, after = text.partition("@VALUE@")
         yield Case(batch, shape, text.replace("@VALUE@", secret), secret, before, after)
 

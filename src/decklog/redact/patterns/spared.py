@@ -35,6 +35,8 @@ _PUBLIC_NAME = prepared(
     r"(?i)(?:verify|verifying|verification|verifier|public|pub)[_-]?key(?:[_-]?(?:hex|b64|base64|pem|bytes))?[\"'\]]{0,2}[ \t]*"
     r"(?::[ \t]*[\w<>\[\]&]{1,24}[ \t]*)?(?::=|=>|[:=])[ \t]*(?:[\w.:]{1,32}\()?b?[\"'`]?\Z"
 )
+# By which git knows the key to sign with.
+_KEY_ID = prepared(r"(?i)\bsigningkey[ \t=]+[\"']?(?:0x)?(?:[0-9a-f]{40}|[0-9a-f]{16}|[0-9a-f]{8})!?")
 _NOT_PUBLIC = prepared(r"(?i)private|secret|passw|token|\bnot\b|n't\b|never")
 _KEYS = frozenset(("key", "api-key", "likely-secret", "encryption-key", "signing-secret", "secret", "token"))
 _LIKELY = "likely-secret"
@@ -68,6 +70,8 @@ def _is_spared(text: str, one: Found) -> bool:
         return False
     before = text[max(0, one.start - 96) : one.start]
     if _PUBLIC_NAME.search(before) or (one.kind == "encryption-key" and _PUBLIC_BYTES.search(before)):
+        return True
+    if one.kind == _LIKELY and _KEY_ID.search(before + value):
         return True
     return _is_called_public(text, one) or (one.kind == _LIKELY and _is_line_of_data(text, one))
 
