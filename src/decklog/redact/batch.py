@@ -10,6 +10,7 @@ from typing import NamedTuple
 from decklog.redact import encoded, engine
 from decklog.redact.finder import FINDERS, TOLD_NUMBER
 from decklog.redact.patterns.presence import Look
+from decklog.redact.patterns.spared import not_spared
 from decklog.redact.sentences import told
 from decklog.redact.view import View, looked_through
 
@@ -74,6 +75,6 @@ def clean_ones(texts: Iterable[str]) -> list[str]:
             one.signs.add(TOLD_NUMBER)
     left = [one for one in left if not engine.is_replaced_as_written(*one)]
     for number, find in enumerate(_FINDERS):
-        left = [one for one in left if number not in one.signs or not any(find(one.view))]
-    left = [one for one in left if not any(engine.find_across_lines(one.view))]
+        left = [one for one in left if number not in one.signs or not not_spared(one.view.text, find(one.view))]
+    left = [one for one in left if not not_spared(one.view.text, engine.find_across_lines(one.view))]
     return [one.text for one in left if not engine.find_likely(one.view, one.signs)]

@@ -19,6 +19,7 @@ from decklog.redact.learned.pieces import SIGN as SIGN_OF_LEARNED
 from decklog.redact.patterns import prefilter
 from decklog.redact.patterns.pattern import Pattern
 from decklog.redact.patterns.presence import Look, Presence
+from decklog.redact.patterns.spared import not_spared
 from decklog.redact.rules.table import RULES
 from decklog.redact.sentences import told
 from decklog.redact.view import Found, View, looked_through, plain, to_bytes
@@ -176,6 +177,7 @@ def _scan_once(text: str, view: View, signs: Collection[int]) -> tuple[str, bool
         starts = {secret.start for secret in found}
         found = _unwrapped(view.text, found)
         found += [secret for secret in find_across_lines(view) if secret.start not in starts]
+    found = not_spared(view.text, found)
     # Last, since a rule that takes a value knows better what it is, and where it ends.
     found += find_likely(view, signs, found)
     if not found:
@@ -190,7 +192,7 @@ def _find_encoded(view: View, signs: Collection[int]) -> list[Found]:
 
 def find_likely(view: View, signs: Collection[int], found: Collection[Found] = ()) -> list[Found]:
     """Find what is likely a secret by the second opinion, apart from what has been found."""
-    return list(judge.find(view, found)) if _LEARNED_NUMBER in signs else []
+    return not_spared(view.text, judge.find(view, found)) if _LEARNED_NUMBER in signs else []
 
 
 def _repeated(text: str, found: list[Found]) -> list[Found]:

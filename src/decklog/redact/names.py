@@ -80,7 +80,7 @@ _PUBLIC = word_set(
     """
     site public pub publishable primary foreign partition sort cache idempotency dedupe dedup deduplication unique
     lookup row composite shard natural surrogate candidate translation message locale i18n metric label
-    tag event feature flag option map dict group order range join index socket websocket
+    verify verifying verification verifier tag event feature flag option map dict group order range join index socket websocket
     """
 )
 _CODE_OWNERS = word_set(

@@ -1,5 +1,7 @@
 """Words that are no secrets: what stands in place of one, what is said about one."""
 
+from decklog.prepared import prepared
+
 
 def word_set(text: str) -> frozenset[str]:
     """Give the words of a text as a set."""
@@ -32,7 +34,9 @@ BENIGN_WORDS = word_set(
     obbligatoria obbligatorio richiesta vereist verplicht påkrævd obligatoriskt wymagane zorunlu kötelező povinné
     pakollinen vaaditaan påkrævet påkrevd krävs kreves wajib obavezno obvezno kohustuslik falsch ungültig inválida incorrecta
     incorrecto incorrecte invalide errata scaduta onjuist nieprawidłowe väärä geheim codewort zugangscode losungswort
-    x-oauth-basic x-token-auth lozinka geslo foobared b64enc b64dec quote squote tojson
+    fake faked mock mocked stub stubbed bogus fixture foo bar baz qux foobar blah nope whatever anything something nonsense
+    notreal not-real not_real fakepass fakepassword faketoken fakesecret fakekey mockpassword mocktoken mocksecret dummypass
+    dummypassword dummytoken dummysecret x-oauth-basic x-token-auth lozinka geslo foobared b64enc b64dec quote squote tojson
     """
 )
 
@@ -45,3 +49,25 @@ STOP_WORDS = word_set(
     least characters as set create update
     """
 )
+
+_HELD = (
+    r"(?:ctrl|control|cmd|command|alt|option|opt|altgr|shift|super|meta|win|windows|hyper|mod|fn|primary"
+    r"|cmdorctrl|commandorcontrol|strg|umschalt|maj)"
+)
+_PRESSED = (
+    r"(?:f\d{1,2}|enter|return|tab|esc|escape|space|backspace|delete|del|insert|ins|home|end|page_?(?:up|down)|pg(?:up|dn)"
+    r"|(?:arrow_?)?(?:up|down|left|right)|plus|minus|comma|period|slash|print(?:screen)?|pause|break|(?:numpad|num|kp|digit|key)_?\w|[!-~])"
+)
+_CHORD = (
+    rf"(?:(?:{_HELD}[ ]?[+-][ ]?)+{_PRESSED}|(?:<{_HELD}>[+-]?)+{_PRESSED}|<(?:(?:[cmsad]|{_HELD})-)+{_PRESSED}>"
+    rf"|<leader>[!-~]{{1,3}}|(?:[cms]-)+{_PRESSED})"
+)
+_CHORDS = prepared(rf"(?i){_CHORD}(?:[ ,]+(?:{_CHORD}|{_PRESSED})){{0,3}}")
+_SHORTEST_CHORD, _LONGEST_CHORD = 3, 48
+
+
+def is_chord(value: str) -> bool:
+    """Tell whether a value is keys that are pressed together: `Ctrl+Shift+5`, `Cmd-K`, `<C-a>`."""
+    if not _SHORTEST_CHORD <= len(value) <= _LONGEST_CHORD or not ("+" in value or "-" in value or ">" in value):
+        return False
+    return bool(_CHORDS.fullmatch(value))

@@ -16,7 +16,7 @@ from decklog.redact.expressions import (
     is_variable,
 )
 from decklog.redact.lookalikes import is_foreign_label
-from decklog.redact.placeholders import BENIGN_WORDS, STOP_WORDS, word_set
+from decklog.redact.placeholders import BENIGN_WORDS, STOP_WORDS, is_chord, word_set
 
 _MASK = frozenset("*xX.•-_#?0…●•· ")
 _PLACEHOLDER = prepared(
@@ -41,6 +41,7 @@ _PLACEHOLDER = prepared(
     | ^(?:an?|some|use|set|add)(?:[-_ ](?:[a-z]{1,12}|\d{1,3}))*[-_ ](?:string|value|random|bytes|one|phrase|characters)$
     | ^at[-_ ]least[-_ ] | ^%\{[\w.]+\}$
     | ^(?:placeholder|example|dummy|sample|todo|tbd|fixme)(?:$|[-_ .:])
+    | ^(?:fake|dummy|sample|mock(?:ed)?|stub(?:bed)?|bogus)(?:[-_ .][a-z]+)*(?:[-_ .]?\d{1,3})?$
     | (?:[-_ ](?:here|placeholder|goes[-_ ]here|example))$
     | \(\?[:=!P<] | \[\^ | \[a-z | \[0-9 | \\[wdsW][+*]? | \\b(?!\S{0,24}\d)   # a pattern
     | ^@{1,2}[\w.-]+@{1,2}$
@@ -115,7 +116,7 @@ _SEGMENTS = prepared(r"[^A-Za-z0-9]+")
 def is_placeholder(value: str) -> bool:
     """Tell whether a value only stands where a secret will be: `<token>`, `${VAR}`, `***`, `changeme`."""
     bare = value.strip().strip("\"'`").rstrip(",;")
-    if not bare or bare == "~" or bare.lower() in BENIGN_WORDS:
+    if not bare or bare == "~" or bare.lower() in BENIGN_WORDS or is_chord(bare):
         return True
     if _MASK.issuperset(bare[:256]) and bare not in ("x", "X", "0"):
         return True

@@ -25,6 +25,7 @@ ROUNDS = (
     "fifteenth",
     "sixteenth",
     "seventeenth",
+    "eighteenth",
 )
 _HERE = Path(__file__).parent / "own"
 _WORDS = (_HERE / "words.txt").read_text(encoding="utf-8").split()
@@ -64,12 +65,16 @@ _SHAPES: dict[str, Shape] = {
     "base32": lambda dice: "3" + chars(dice, _BASE32, 31),
     "back": lambda dice: "\\" + dice.choice("bfrkzQ") + _mixed(dice, 9, "^"),
     "braced": lambda dice: f"{{{_mixed(dice, 6)}}}{_mixed(dice, 5, '!')}",
+    "bytes": lambda dice: " ".join(chars(dice, HEX, 2) for _ in range(16)),
     "cjk": lambda dice: f"密码{chars(dice, string.ascii_lowercase, 2)}Jy{chars(dice, string.ascii_lowercase, 1)}HWb測試",
     "code": lambda dice: (
         f"k{dice.randint(2, 9)}{chars(dice, string.ascii_lowercase, 2)}{dice.randint(2, 9)}-9xw{chars(dice, LOWER, 2)}"
     ),
+    "colons": lambda dice: ":".join(chars(dice, HEX, 2) for _ in range(32)),
     "comma": lambda dice: f"{chars(dice, string.ascii_lowercase, 1)},{_mixed(dice, 9, '!')}",
+    "commas": lambda dice: ", ".join("0x" + chars(dice, HEX, 2) for _ in range(16)),
     "digits": lambda dice: chars(dice, "346789", 6),
+    "eights": lambda dice: f"{chars(dice, '3456789', 4)} {chars(dice, '3456789', 4)}",
     "five": lambda dice: f"{dice.randint(10, 99)}{chars(dice, HEX, 3)}-{chars(dice, HEX, 3)}{dice.randint(10, 99)}",
     "fours": lambda dice: " ".join(chars(dice, "bcdfgjkmpqtvxz", 4) for _ in range(4)),
     "fourwords": lambda dice: " ".join(dice.sample(_WORDS, 4)),
@@ -126,6 +131,9 @@ def secrets(batch: str, seed: int) -> Iterator[Case]:
         shape, _, text = line.partition(" ")
         secret = _SHAPES[shape](dice)
         text = text.translate(_NOT_SHOWN).replace("@MORE@", chars(dice, BASE64, 64))
+        if "@SID@" in text:
+            # Drawn where it stands alone: the values of the other rounds stay as they are.
+            text = text.replace("@SID@", "A" + "C" + chars(dice, HEX, 32))
         before, _, after = text.partition("@VALUE@")
         yield Case(batch, shape, text.replace("@VALUE@", secret), secret, before, after)
 

@@ -283,6 +283,9 @@ def _has_port_and_user(text: str) -> bool:
 def _has_token(data: bytes, text: str) -> bool:
     """Tell whether one of the long runs of characters could be a token."""
     runs = [word for word in data.translate(_AS_WORDS).split() if len(word) > 14]
+    if any(run[-34:-32] == b"AC" for run in runs):
+        # An account's id: its token is all hex, as a digest is.
+        return True
     words = list(filter(_is_unusual, runs))
     if not words:
         # A digest is none, but a key that is told may look like one.

@@ -6,6 +6,15 @@ from decklog.redact.rules.rule import Rule, rule
 _ARGUMENTS = r"\([\"'](?:[^\"'\n]*[\"'],[ \t]*(?:\w+\()?[\"']|[\w.~+/=-]{20,}[\"'])"
 
 CALLS: tuple[Rule, ...] = (
+    # An account and its token, whatever the call is named.
+    rule(
+        "twilio-token",
+        "ac",
+        r"[0-9a-f]{32}",
+        keep=r"AC[0-9a-f]{32}[\"'`]?(?:\.\w{1,12}\(\))?[ \t]*(?:[,:;|/]|=>)\s{0,24}"
+        r"(?:[\w.]{1,24}[ \t]*(?:[:=]|=>)[ \t]*)?(?:String::from\([ \t]*)?@?[\"'`]?",
+        until=r"(?:[^\w]|$)",
+    ),
     rule("signing-secret", "define", r"[^\"'\n]{32,}", keep=r"define\([ \t]*[\"'][A-Z_]{0,40}(?:SALT|KEY)[\"'],[ \t]*[\"']"),
     rule(
         "signing-secret",

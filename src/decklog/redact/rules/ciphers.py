@@ -7,6 +7,8 @@ _TURNED = (
     r"(?:(?:new[ \t]+)?[\w.():\[\]]{0,48}?(?i:decode(?:_?(?:hex|base64|string))?|from_?hex(?:string)?|from_?base64(?:string)?"
     r"|unhexlify|parse_?hex(?:binary)?|parsebase64binary|b64decode|hex2bin|atob|buffer\.from)\([ \t]*){1,2}"
 )
+# Bytes one by one, as a dump or an array has them.
+_BYTES = r"(?:0x)?[0-9a-fA-F]{2}(?:[ \t]?[ :,-]\s{0,4}(?:0x)?[0-9a-fA-F]{2}){15,}"
 _ENCODED = r"[A-Za-z0-9+/=_-]{16,}"
 _BASE32 = r"(?:[A-Z2-7]{16,}|[a-z2-7]{16,})=*"
 
@@ -40,6 +42,20 @@ CIPHERS: tuple[Rule, ...] = (
         r"[^\"'\n]{8,}",
         keep=rf"openssl_(?:en|de)crypt\([^,\n]{{1,80}},[ \t]*[\"'][\w-]{{1,32}}[\"'],[ \t]*(?:{_TURNED})?[\"']",
         until=r"[\"']",
+    ),
+    rule(
+        "encryption-key",
+        "key schl clave chiave psk",
+        _BYTES,
+        keep=r"(?i:(?:(?:secret|aes|private|encryption|decryption|master|session|hmac|shared|cipher|symmetric|signing|t?des|3des|chacha20"
+        r"|network|nwks|app|link|transport|unlock|firmware|device|root|wrapping|geheim\w{0,4})[\w -]{0,16}?"
+        r"(?:keys?|schl.{1,2}ssel)|(?:clave|chiave)(?: (?:secreta|segreta|aes))?|psk"
+        r"|(?:\bkey|schl.{1,2}ssel)[ ,(_-]{1,2}(?:in |as |als )?(?:hex|bytes|raw)\b\)?)"
+        r"(?:[ ,(_-]{1,2}(?:in|as|hex|hexadecimal|bytes?|raw|value|material|is|was"
+        r"|the|\d{2,3}|bits?|encoded|dump|here|en|als|esadecimale)\b\)?){0,5}"
+        r"[ \t]*(?:\[\w{0,24}\][ \t]*)?(?:[:=]|->|is|ist|es)[ \t]*[\"'{\[(<]{0,2}\s{0,8})",
+        until=r"(?:[^\w]|$)",
+        glued=True,
     ),
     rule("command-password", "-macopt", r"[^\s\"']{8,}", keep=r"-macopt[ \t]+[\"']?(?:hex)?key:", glued=True),
     rule("signing-secret", "newcipher", r"[^\"`\n]{16,}", keep=r"\.NewCipher\(\[\]byte\([\"`]", until=r"[\"`]", glued=True),

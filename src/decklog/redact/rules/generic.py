@@ -194,7 +194,28 @@ PLACES: tuple[Rule, ...] = (
         "typed-password",
         "pass",
         r"[^\"'\n]+",
-        keep=r"(?i:\.(?:fill|type|send_?keys)\([ \t]*[\"'][^\"'\n]{0,80}pass[^\"'\n]{0,40}[\"'],[ \t]*[\"'])",
+        keep=r"(?i:\b(?:fill|type|send_?keys|set_?value|fill_?field|fill_?in|type_?text|enter_?text|input_text)[( ][ \t]*"
+        r"(?:\"[^\"\n]{0,80}pass[^\"\n]{0,40}\"|'[^'\n]{0,80}pass[^'\n]{0,40}'|`[^`\n]{0,80}pass[^`\n]{0,40}`)[ \t]*,[ \t]*"
+        r"(?:(?:with|text|value):[ \t]*)?[\"'`])",
+        glued=True,
+    ),
+    # What a test types into a field that it has kept, or looked for in a line before.
+    rule(
+        "typed-password",
+        "pass",
+        r"[^\"'\n]+",
+        keep=r"(?i:find_?element\w{0,12}\([^\n]{0,60}?pass[^\n]{0,30}\);?[ \t]*\n(?:[^\n]{0,80}\n){0,2}?[^\n(]{0,48}"
+        r"\.(?:send_?keys|fill|type|set_?value)\([ \t]*[\"'])",
+        odd=True,
+        glued=True,
+    ),
+    rule(
+        "typed-password",
+        "pass",
+        r"[^\"'\n]+",
+        keep=r"(?i:pass(?:word|wd|phrase|code)?_?(?:input|field|box|entry|el|element|locator|textbox)\w{0,8}(?:\(\))?(?:\.first|\.last)?"
+        r"\.(?:send_?keys|fill|type|set_?value|set|type_?text|enter_?text|press_?sequentially)\([ \t]*[\"'])",
+        odd=True,
         glued=True,
     ),
     rule(
@@ -241,7 +262,7 @@ PLACES: tuple[Rule, ...] = (
         "typed-password",
         "pass pwd",
         r"[^\"'\n]+",
-        keep=r"(?i:(?:password|passwd|passphrase|passwort|pass|pwd)[\w-]{0,24}[\"'\])]{1,4}"
+        keep=r"(?i:(?:password|passwd|passphrase|passwort|pass|pwd)[\w-]{0,24}[\"'\])]{1,4}(?:\.(?:first|last)(?:\(\))?)?\s{0,12}"
         r"\.(?:send_?keys|fill|type|set_?value|input|press_sequentially)\([ \t]*[\"'])",
         glued=True,
     ),

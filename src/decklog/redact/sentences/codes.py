@@ -10,8 +10,18 @@ _SEED = prepared(r"(?i)[a-z2-7]{16,}=*")
 _HEX_SHARE = prepared(r"[0-9a-f]{32,66}")
 # What lies between two codes of a list, on one line or on two.
 _BETWEEN = prepared(
-    r"[\"'`]?(?:[ \t]*[,;/|]?[ \t]+(?:(?:and|or)[ \t]+)?|[,;]?[ \t]*\n[ \t]*)(?:(?:\d{1,2}[.):]|[-*•])[ \t]+)?[\"'`]?"
+    r"[\"'`]?(?:[ \t]*[,;/|]?[ \t]+(?:(?:and|or)[ \t]+)?|[,;]?[ \t]*\n[ \t]*)"
+    r"(?:(?:\d{1,2}[.):]|[-*•])[ \t]+(?:\[[ x]?\][ \t]+)?)?[\"'`]?"
 )
+# The rest of a heading, an empty line or a rule or a sentence below it, and the first item of the list.
+_LISTED = prepared(
+    r"[^\n.=({]{0,60}\n(?:[ \t=~_-]*\n){0,2}(?:[A-Z][^\n]{8,120}[.:]\n(?:[ \t]*\n)?)?"
+    r"[ \t>|]{0,8}(?:(?:\d{1,2}[.):]|[-*•+])[ \t]+(?:\[[ x]?\][ \t]+)?)?[\"'`]?"
+    r"([A-Za-z0-9]{3,10}(?:(?:-[A-Za-z0-9]{3,10}){1,4}|(?: [A-Za-z0-9]{3,10}){1,4})|[A-Za-z0-9]{8,16})"
+    r"[\"'`]?,?(?=[ \t]*\n|[ \t]*$|[ \t]{2,})"
+)
+_HEADING = prepared(r"(?i)codes|c[óo]digos|codici|codes? de")
+_YEAR = prepared(r"(?:19|20)\d\d(?:[- ](?:19|20)\d\d|[01]\d[0-3]\d)")
 _MOST_ITEMS = 64
 
 
@@ -61,3 +71,25 @@ def _is_alike(other: str, value: str) -> bool:
     if len(other) != len(value) or not ("-" in other or any(map(str.isdigit, other))):
         return False
     return all(one == two or (one.isalnum() and two.isalnum()) for one, two in zip(other, value, strict=True))
+
+
+def find_listed(text: str, opened: list[Span]) -> Iterator[Span]:
+    """Find the codes in a list below a heading that says what they are."""
+    for start, end in opened:
+        last = end + len(text[end : end + 1].strip(" \t:=\n"))
+        if not _HEADING.search(text, start, last):
+            continue
+        listed = _LISTED.match(text, end)
+        if listed and _is_listed(listed[1]):
+            yield listed.span(1)
+            yield from alike_behind(text, listed.end(1), listed[1])
+
+
+def _is_listed(value: str) -> bool:
+    """Tell whether the item of a list is a code: groups of one length with numbers among them, and no years."""
+    groups = value.replace("-", " ").split(" ")
+    if not any(map(str.isdigit, value)) or len(set(map(len, groups))) > 1 or _YEAR.fullmatch(value):
+        return False
+    if len(groups) == 1:
+        return value.isdigit() or values.is_told(value)
+    return "-" in value or all(any(map(str.isdigit, group)) for group in groups)

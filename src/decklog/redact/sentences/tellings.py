@@ -258,7 +258,8 @@ TELLINGS: tuple[Telling, ...] = (
         "told-password",
         _NAMED,
         " \t",
-        rf"[ \t]+(?:of|for|on|at)[ \t]+(?:the[ \t]+)?\S{{2,64}}[ \t]+(?:back[ \t]+)?to[ \t:]+{_QUOTE}{_VALUE}",
+        rf"(?:[ \t]+(?:of|for|on|at|in)[ \t]+(?:(?:the|user|our|host|account)[ \t]+){{0,2}}\S{{2,64}}){{1,3}}"
+        rf"[ \t]+(?:back[ \t]+)?to[ \t:]+{_QUOTE}{_VALUE}",
         checks.is_set_to,
     ),
     Telling(

@@ -52,6 +52,7 @@ def find(view: View) -> Iterator[Found]:
         yield from next_lines.find_inserted(view, [start for start, _ in opened])
     if "\n" in view.text:
         yield from next_lines.find(view, [start for start, _ in opened])
+        yield from (Found(*place, "code") for place in codes.find_listed(view.text, opened))
     yield from languages.find(view, opened)
 
 

@@ -1,0 +1,105 @@
+"""What is no secret for what stands around it: public blocks, names of things that a tool reports on, keys called public."""
+
+from bisect import bisect_right
+from collections.abc import Iterable
+
+from decklog.prepared import prepared
+from decklog.redact.placeholders import is_chord
+from decklog.redact.view import Found
+
+# Lines of nothing but base64 below the head of a block; one of a private key has rules of its own.
+_BLOCK = prepared(
+    r"-{4,5} ?BEGIN (?:[A-Z0-9]+ ){0,3}(?:CERTIFICATE(?: REQUEST)?|PUBLIC KEY(?: BLOCK)?|X509 CRL|DH PARAMETERS|EC PARAMETERS"
+    r"|PKCS7|CMS|SIGNATURE|(?:PGP )?MESSAGE|PGP SIGNED MESSAGE) ?-{4,5}[ \t\r]*\n"
+    r"(?:[ \t#>|*]{0,16}(?:[A-Z][A-Za-z]{2,12}: [^\n]{0,80}|[A-Za-z0-9+/=]{0,100}),?[ \t\r]*(?:\n|$))+"
+)
+# The public half of a pair as OpenSSH writes it, and pictures and fonts in a page.
+_RUN = prepared(
+    r"(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-nistp\d{3}|sk-[a-z0-9-]{5,24}@openssh\.com)[ \t]+AAAA[A-Za-z0-9+/=]+"
+    r"|data:(?:image|font|audio|video)/[\w.+-]{2,24}(?:;[\w=-]{1,24})?;base64,[A-Za-z0-9+/=]+"
+)
+_DIGEST = prepared(r"(?<![\w$])sha(?:1|256|384|512)[-:][A-Za-z0-9+/_=-]{27,130}")
+_DATA_LINE = prepared(r"[ \t#>|*]*[A-Za-z0-9+/]{60,100}")
+_NAMING = prepared(r"(?i)(?:^|[^\w-])(?:sealed|external)?secrets?(?:\.[a-z.]{1,40})?(?:/|[ \t]+[\"'`]?)\Z")
+_NAME = prepared(r"[a-z0-9](?:[a-z0-9./-]*[a-z0-9])?")
+_REPORTED = prepared(
+    r"[\"'`]?[ \t]+(?:(?:was|has been|successfully|is)[ \t]+)?(?:deleted|created|configured|unchanged|patched"
+    r"|annotated|label+ed|replaced|edited|updated|pruned|restored|synced|mounted|serverside-applied"
+    r"|already exists|not found|forbidden|unlabel+ed|immutable)\b"
+)
+_CALLED_PUBLIC = prepared(r"(?i)(?:#|//|--|/\*|<!--|;|\()[^\n]{0,80}?\bpublic(?:[ -](?:key|half|part|verification)|\W{0,6}$)")
+# Bytes of a key that everybody may have, however many words lie between.
+_PUBLIC_BYTES = prepared(r"(?i)(?:public|verif\w{1,8}|peer|host|server)[ _-]?key[^\n]{0,40}\Z")
+# The name that a value is given to says that everybody may have it.
+_PUBLIC_NAME = prepared(
+    r"(?i)(?:verify|verifying|verification|verifier|public|pub)[_-]?key(?:[_-]?(?:hex|b64|base64|pem|bytes))?[\"'\]]{0,2}[ \t]*"
+    r"(?::[ \t]*[\w<>\[\]&]{1,24}[ \t]*)?(?::=|=>|[:=])[ \t]*(?:[\w.:]{1,32}\()?b?[\"'`]?\Z"
+)
+# By which git knows the key to sign with.
+_KEY_ID = prepared(r"(?i)\bsigningkey[ \t=]+[\"']?(?:0x)?(?:[0-9a-f]{40}|[0-9a-f]{16}|[0-9a-f]{8})!?")
+_NOT_PUBLIC = prepared(r"(?i)private|secret|passw|token|\bnot\b|n't\b|never")
+_KEYS = frozenset(("key", "api-key", "likely-secret", "encryption-key", "signing-secret", "secret", "token"))
+_LIKELY = "likely-secret"
+# How far around a value is looked.
+_NEAR, _FAR = 160, 4_096
+
+
+def not_spared(text: str, found: Iterable[Found]) -> list[Found]:
+    """Give those that were found without what is no secret for what stands around it."""
+    left = [one for one in found if not _is_spared(text, one)]
+    if not left or not ("BEGIN " in text or "AAAA" in text or "base64," in text or "sha" in text):
+        return left
+    blocks, runs, digests = ([match.span() for match in pattern.finditer(text)] for pattern in (_BLOCK, _RUN, _DIGEST))
+    return [
+        one
+        for one in left
+        if not (_is_within(one, blocks) or _is_within(one, runs) or (one.kind == _LIKELY and _is_within(one, digests)))
+    ]
+
+
+def _is_within(one: Found, places: list[tuple[int, int]]) -> bool:
+    place = bisect_right(places, (one.start, len(places) and places[-1][1])) - 1
+    return place >= 0 and places[place][0] <= one.start and one.end <= places[place][1]
+
+
+def _is_spared(text: str, one: Found) -> bool:
+    value = text[one.start : one.end]
+    if is_chord(value) or (_NAME.fullmatch(value) and _is_reported(text, one)):
+        return True
+    if one.kind not in _KEYS:
+        return False
+    before = text[max(0, one.start - 96) : one.start]
+    if _PUBLIC_NAME.search(before) or (one.kind == "encryption-key" and _PUBLIC_BYTES.search(before)):
+        return True
+    if one.kind == _LIKELY and _KEY_ID.search(before + value):
+        return True
+    return _is_called_public(text, one) or (one.kind == _LIKELY and _is_line_of_data(text, one))
+
+
+def _is_reported(text: str, one: Found) -> bool:
+    """Tell whether a tool says what it did to the thing of this name: `secret "mail-relay-x7k2p" deleted`."""
+    return bool(_REPORTED.match(text, one.end)) and bool(_NAMING.search(text[max(0, one.start - 64) : one.start]))
+
+
+def _is_called_public(text: str, one: Found) -> bool:
+    """Tell whether a comment behind a key, in its line, calls it public, and nothing in the line speaks of a secret."""
+    first, last = _line(text, one)
+    return bool(_CALLED_PUBLIC.search(text, one.end, last)) and not _NOT_PUBLIC.search(text, first, last)
+
+
+def _line(text: str, one: Found) -> tuple[int, int]:
+    """Give where the line around a value begins and ends, or how far is looked."""
+    near = max(0, one.start - _NEAR)
+    first, last = text.rfind("\n", near, one.start), text.find("\n", one.end, one.end + _NEAR)
+    return near if first < 0 else first + 1, min(len(text), one.end + _NEAR) if last < 0 else last
+
+
+def _is_line_of_data(text: str, one: Found) -> bool:
+    """Tell whether a line of base64 stands beside one that is as long, as in a block whose head is not in sight."""
+    first, last = _line(text, one)
+    if not _DATA_LINE.fullmatch(text, first, last) or text.find("PRIVATE", max(0, one.start - _FAR), one.end + _FAR) >= 0:
+        return False
+    above, below = first - 1 - (last - first), last + 1 + (last - first)
+    is_above = above >= 0 and text[above - 1 : above] in ("", "\n") and _DATA_LINE.fullmatch(text, above, first - 1)
+    is_below = text[below : below + 1] in ("", "\n") and _DATA_LINE.fullmatch(text, last + 1, below)
+    return bool(is_above or is_below)
