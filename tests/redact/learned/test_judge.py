@@ -2,6 +2,7 @@
 
 import json
 import random
+import time
 from importlib.resources import files
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from decklog.redact import clean_among, may_hold_secret, redact, scan
 from decklog.redact.learned import judge
 from decklog.redact.learned.evidence import Context, Tongue, evidence
+from decklog.redact.learned.family import FAMILY, families
 from decklog.redact.learned.kinds import kind_of
 from decklog.redact.learned.pieces import near_family
 from decklog.redact.view import Found, plain
@@ -141,6 +143,31 @@ def test_hostile_texts_are_cut_into_pieces_of_bounded_length(name: str) -> None:
 )
 def test_a_value_is_called_what_it_looks_like(value: str, kind: str) -> None:
     assert kind_of(value) == kind
+
+
+@pytest.mark.parametrize("part", ["1", "A", "aA", "a1", "A1", "a_", "a-", "a.", "1.", "/", "é"])
+def test_no_value_takes_long_to_be_called_something(part: str) -> None:
+    started = time.process_time()
+    for value in (part * 60, "x" + part * 60, f"x{part * 60}-!", f"{part * 60}\u2026"):
+        kind_of(value)
+        families(value)
+    # Each takes some microseconds; one whose runs are tried in every way there is would take years.
+    assert time.process_time() - started < 1
+
+
+def test_the_words_of_the_family_are_found_as_by_trying_each_at_every_letter() -> None:
+    lines = [case.text for case in list(strangers.secrets("fifth", 3))[:150]]
+    lines += [
+        "Пароль и ключ",
+        "mật khẩu",
+        "HASŁO hasło",
+        "to\u212aen pa\u017fsword",
+        "Clé, CÓDIGO; SchlÜssel",
+        "keys okeyed pin spin",
+    ]
+    assert [[word.span() for word in families(line)] for line in lines] == [
+        [word.span() for word in FAMILY.finditer(line)] for line in lines
+    ]
 
 
 def test_the_table_says_what_it_was_learned_from_and_is_small() -> None:

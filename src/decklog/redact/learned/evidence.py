@@ -10,24 +10,11 @@ from functools import cached_property
 from re import Match
 
 from decklog.prepared import prepared
-from decklog.redact.learned.kinds import class_of, group_of, kind_of, shape_of, words_in
+from decklog.redact.learned.family import families, is_in_family
+from decklog.redact.learned.kinds import class_of, group_of, shape_of, words_in
 from decklog.redact.learned.pieces import Piece, Value
 from decklog.redact.placeholders import word_set
 
-FAMILY = prepared(
-    r"(?i)(?P<P>pass(?:word|wort|wd|phrase|code|key|ord)|pwd|(?<![a-z])pw(?![a-z])|passw|(?<![a-z])pass(?![a-z])|psk|kennwort|senha"
-    r"|contrase|mot de passe|(?<![a-z])mdp(?![a-z])|clave|has[łl]o|wachtwoord|l[öo]senord|adgangskode|salasana|parol"
-    r"|hesl[oa]|lozink|geslo|jelsz|[şs]ifre|mật khẩu|sandi|парол|κωδικ|סיסמ|كلمة|पासवर्ड|รหัสผ่าน|密码|密碼|口令"
-    r"|パスワード|비밀번호|암호|暗証)"
-    r"|(?P<S>secret|geheim|credential|(?<![a-z])creds?(?![a-z])|zugangsdaten|identifiant|credencia)"
-    r"|(?P<T>token|bearer|jwt|api.?key|access.?key|priv(?:ate)?.?key|licen[cs]e|signing|webhook)"
-    r"|(?P<C>(?<![a-z])pins?(?![a-z])|(?<![a-z])puk(?![a-z])|otp|2fa|mfa|(?<![a-z])codes?(?![a-z])|kode?(?![a-z])|código|codice|код"
-    r"|recovery|backup|one.time|authenticator|unlock|验证码|認証)"
-    r"|(?P<X>crypt|cipher|hmac|(?<![a-z])aes|wallet|mnemonic|seed|keystore|unseal|(?<![a-z])salt|pepper|(?<![a-z])keys?(?![a-z])"
-    r"|[a-z_]key(?![a-z])|schl[üu]ssel|chiave|cl[ée](?![a-z])|ключ|密钥|combination|combo)"
-    r"|(?P<L>log.?[io]n|sign.?in|auth|account|(?<![a-z])user|vpn|wi-?fi|wlan|ssid|connect|ldap|smtp|imap|(?<![a-z])ftp|ssh|rdp|vnc"
-    r"|admin|root)"
-)
 # Words of what is like a secret and is none.
 OTHERS = word_set(
     """
@@ -53,6 +40,8 @@ _SEVERAL = prepared(r"(?:w )+w")
 _NO_SIGN = prepared(r"[\w\s]")
 _OWNER = prepared(r"([\w.$@-]+)[\"'\]]{0,2}[ \t]*(?::=|=>|->|[=:])[ \t]*[\"'`]?$")
 _CALL = prepared(r"([\w.:]+)\([^()]*$")
+# What may stand between a name's sign and its value, and the signs.
+_MAY_STAND_BETWEEN, _GIVING = " \t\"'`", ("=", ":", ">")
 _BEFORE, _BEHIND = 160, 100
 # Four digits are a year or a wire of a board as often as they are a PIN: those are left to the rules.
 _NAMES = frozenset(("upper", "camel", "alpha", "digits4"))
@@ -88,27 +77,25 @@ class Context:
     def __init__(self, piece: Piece) -> None:
         self.piece = piece
         self.line = piece.read
-        self.family: list[Match[str]] = list(FAMILY.finditer(self.line))
+        self.family: list[Match[str]] = families(self.line)
         self.words: list[Match[str]] = list(_WORD.finditer(self.line))
         self._starts = [word.start() for word in self.words]
-        self._read: dict[str, list[str]] = {}
 
-    def between(self, start: int, end: int) -> list[str]:
-        """Give the words from one place to another, as they are written."""
-        return [word[0] for word in self.words[bisect_left(self._starts, start) : bisect_left(self._starts, end)]]
+    def between(self, start: int, end: int) -> slice:
+        """Give which words stand from one place to another."""
+        return slice(bisect_left(self._starts, start), bisect_left(self._starts, end))
 
-    def parts(self, word: str) -> list[str]:
-        """Give a word and the words that it is made of."""
-        if word not in self._read:
-            self._read[word] = [part for part in {word.lower(), *words_in(word)} if len(part) > 1]
-        return self._read[word]
+    @cached_property
+    def parts(self) -> list[list[str]]:
+        """Give each word and the words that it is made of."""
+        return [_parts(word[0]) for word in self.words]
 
     @cached_property
     def above(self) -> list[str]:
         """Give the evidence of the nearest line above that has to do with secrets."""
         for number, piece in enumerate(self.piece.above, 1):
             line = piece.read[-200:]
-            if groups := {match.lastgroup for match in FAMILY.finditer(line)}:
+            if groups := {match.lastgroup for match in families(line)}:
                 words = {word.lower() for word in _WORD.findall(line)}
                 found = [f"fu{number}:{group}" for group in groups] + [f"u:{word}" for word in words if len(word) > 1]
                 return [*found, f"fu:{number}", f"fuend{number}:{line.rstrip()[-1:]}", f"uo:{min(2, len(OTHERS & words))}"]
@@ -118,12 +105,18 @@ class Context:
     def below(self) -> list[str]:
         """Give the evidence of the line below."""
         line = self.piece.below.read[:200] if self.piece.below else ""
-        return [f"fd:{match.lastgroup}" for match in FAMILY.finditer(line)]
+        return [f"fd:{match.lastgroup}" for match in families(line)]
+
+
+def _parts(word: str) -> list[str]:
+    if word.islower() and word.isascii():
+        return [word] if len(word) > 1 else []
+    return [part for part in {word.lower(), *words_in(word)} if len(part) > 1]
 
 
 def worth_asking(piece: Piece, tongue: Tongue) -> list[Value]:
     """Give the values of a piece that could be a secret at all."""
-    return [one for one in piece.values() if _is_worth_asking(text := piece.read[one.start : one.end], kind_of(text), tongue)]
+    return [one for one in piece.values() if _is_worth_asking(text := piece.read[one.start : one.end], piece.kind(text), tongue)]
 
 
 def _is_worth_asking(text: str, kind: str, tongue: Tongue) -> bool:
@@ -144,7 +137,7 @@ def _is_worth_asking(text: str, kind: str, tongue: Tongue) -> bool:
 def evidence(context: Context, value: Value, tongue: Tongue) -> set[str]:
     """Give all that speaks for or against a value in its context."""
     text = context.line[value.start : value.end]
-    kind = kind_of(text)
+    kind = context.piece.kind(text)
     group = group_of(kind)
     found = ["", f"k:{kind}", f"g:{group}", f"k:{kind};{value.how}"]
     if group == "M":
@@ -184,7 +177,7 @@ def _of_value(text: str, kind: str, group: str, tongue: Tongue) -> list[str]:
         found.append(f"{kind};known:{min(known, 3)}/{min(len(words), 4)}")
         if not OTHERS.isdisjoint(words):
             found.append("vo")
-        if FAMILY.search(text):
+        if is_in_family(text):
             found.append("vf")
     return found
 
@@ -210,19 +203,18 @@ def _of_signs(line: str, text: str, before: str, behind: str, group: str) -> lis
 
 
 def _of_words(context: Context, value: Value, group: str) -> list[str]:
-    before = context.between(value.start - _BEFORE, value.start)
-    behind = context.between(value.end, value.end + _BEHIND)
-    last = before[-1].lower() if before else "^"
-    first = {part for word in before for part in context.parts(word)}
-    second = {part for word in behind for part in context.parts(word)}
-    nearest = {part for word in before[-3:] for part in context.parts(word)}
+    upto, since = context.between(value.start - _BEFORE, value.start), context.between(value.end, value.end + _BEHIND)
+    before, behind = context.words[upto], context.words[since]
+    last = before[-1][0].lower() if before else "^"
+    first, second = set[str]().union(*context.parts[upto]), set[str]().union(*context.parts[since])
+    nearest = set[str]().union(*context.parts[upto][-3:])
     found = [f"b:{word}" for word in first] + [f"a:{word}" for word in second] + [f"{group};l:{word}" for word in first | second]
     return [
         *found,
         f"pw:{last}",
         f"{group};pw:{last}",
-        f"pw2:{' '.join(before[-2:]).lower()}",
-        f"nw:{behind[0].lower() if behind else '$'}",
+        f"pw2:{' '.join([word[0] for word in before[-2:]]).lower()}",
+        f"nw:{behind[0][0].lower() if behind else '$'}",
         f"{group};o:{min(len(OTHERS & (first | second)), 3)}",
         f"{group};ob:{len(OTHERS & nearest) > 0}",
     ]
@@ -230,13 +222,14 @@ def _of_words(context: Context, value: Value, group: str) -> list[str]:
 
 def _of_owner(before: str, kind: str, group: str) -> list[str]:
     found = []
-    if owner := _OWNER.search(before[-80:]):
+    # To search takes long, and to see that there is none takes a look at the end.
+    if before.rstrip(_MAY_STAND_BETWEEN)[-1:] in _GIVING and (owner := _OWNER.search(before[-80:])):
         parts = words_in(owner[1])
         last = parts[-1] if parts else ""
         found += [f"{group};owned", f"own9:{last}", f"{group};own9:{last}", *(f"own:{part}" for part in set(parts))]
-        found.append(f"ownf:{FAMILY.search(owner[1]) is not None};{kind}")
+        found.append(f"ownf:{is_in_family(owner[1])};{kind}")
         found.append(f"{group};owno:{last in OTHERS:d}{not OTHERS.isdisjoint(parts):d}")
-    if call := _CALL.search(before[-120:]):
+    if before.rfind("(") > before.rfind(")") and (call := _CALL.search(before[-120:])):
         found += [f"{group};call", *(f"call:{part}" for part in set(words_in(call[1])))]
     return found
 

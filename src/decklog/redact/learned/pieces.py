@@ -5,7 +5,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 from decklog.prepared import prepared
+from decklog.redact.learned.family import STAND_FOR_LETTERS
+from decklog.redact.learned.kinds import kind_of
 from decklog.redact.patterns.pattern import Pattern, Sign
+from decklog.redact.view import to_bytes
 
 # Words without which nothing is asked; the bytes have a question mark for every letter that one alphabet lacks.
 _FAMILY = (
@@ -32,6 +35,8 @@ _QUOTED = prepared(
 )
 _BARE = prepared(r"[^\s\"'`“”«»„「」│┃|,;(){}\[\]<>]{4,160}")
 _GROUPS = prepared(r"(?<![\w-])[A-Za-z0-9]{3,6}(?: [A-Za-z0-9]{3,6}){2,11}(?![\w-])")
+# To read a line for groups takes long, and each has three of the same length in it.
+_THREE_ALIKE = Pattern("|".join(rf"\b{one}(?: {one}){{2}}\b" for one in (f"[A-Za-z0-9]{{{length}}}" for length in range(3, 7))))
 _TIE = prepared(r"(?:[A-Za-z_][\w.\-\[\]$]*|--?[A-Za-z][\w-]*)(?::=|=>|->|==|=|:)(?=.)")
 _NUMBER = prepared(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _MARKER = prepared(r"\[redacted:[\w-]+\]")
@@ -64,6 +69,7 @@ class Piece:
         self.start = start
         self.above: list[Piece] = []
         self.below: Piece | None = None
+        self._kinds: dict[str, str] = {}
 
     @cached_property
     def read(self) -> str:
@@ -72,10 +78,17 @@ class Piece:
             return self.text
         return _MARKER.sub(lambda marker: " " * len(marker[0]), self.text)
 
+    def kind(self, value: str) -> str:
+        """Give the kind of a value, which is asked for more than once."""
+        if value not in self._kinds:
+            self._kinds[value] = kind_of(value)
+        return self._kinds[value]
+
     def values(self) -> list[Value]:
         """Give the values that could be a secret, each place once."""
         places: dict[tuple[int, int], str] = {}
-        for how, start, end in (*_quoted(self.read), *_bare(self.read), *_groups(self.read)):
+        shapes = _Shapes(self.read)
+        for how, start, end in (*_quoted(self.read, shapes), *_bare(self.read, shapes), *_groups(self.read, shapes)):
             if not _SHORTEST_VALUE <= end - start <= _LONGEST_VALUE or _is_number_of_json(self.read, start, end):
                 continue
             if _IS_SHAPED.search(self.read, start, end):
@@ -83,6 +96,25 @@ class Piece:
                 if len(places) == _MOST_VALUES:
                     break
         return [Value(start, end, how) for (start, end), how in places.items()]
+
+
+class _Shapes:
+    """Where the next shape of a value may begin in a line: most words have none, and need not be read."""
+
+    def __init__(self, line: str) -> None:
+        self.data = to_bytes(line)
+        # A few letters of no alphabet here stand for one where case does not matter, and only the text shows them.
+        self._are_told = line.isascii() or not any(map(line.__contains__, STAND_FOR_LETTERS))
+        self._asked = self._next = -1
+
+    def may_be_in(self, start: int, end: int) -> bool:
+        """Tell whether there may be one from a start to an end."""
+        if not self._are_told:
+            return True
+        if not self._asked <= start <= self._next:
+            found = _SHAPED.find(self.data, start)
+            self._asked, self._next = start, len(self.data) if found is None else found[0]
+        return self._next < end
 
 
 def near_family(text: str, data: bytes) -> Iterator[Piece]:
@@ -139,9 +171,11 @@ def _cut(text: str, start: int, last: int) -> Iterator[Piece]:
         start = end + 1
 
 
-def _quoted(line: str) -> Iterator[tuple[str, int, int]]:
+def _quoted(line: str, shapes: _Shapes) -> Iterator[tuple[str, int, int]]:
     for match in _QUOTED.finditer(line):
         start, end = match.span(match.lastindex or 0)
+        if not shapes.may_be_in(start, end):
+            continue
         words = line.count(" ", start, end) + 1
         # What lies between two texts in quotes is no text in quotes.
         is_between = line[start] in " :,=)]}" or line[end - 1] in " :,=([{"
@@ -149,9 +183,11 @@ def _quoted(line: str) -> Iterator[tuple[str, int, int]]:
             yield "q", start, end
 
 
-def _bare(line: str) -> Iterator[tuple[str, int, int]]:
+def _bare(line: str, shapes: _Shapes) -> Iterator[tuple[str, int, int]]:
     for match in _BARE.finditer(line):
         start, last = match.span()
+        if not shapes.may_be_in(start, last):
+            continue
         while tie := _TIE.match(line, start, last):
             start = tie.end()
         while start < last and line[start] in "*_~":
@@ -183,7 +219,9 @@ def _is_number_of_json(line: str, start: int, end: int) -> bool:
     return before.endswith(("[", ",")) or before.replace(" ", "").endswith(('":', "':"))
 
 
-def _groups(line: str) -> Iterator[tuple[str, int, int]]:
+def _groups(line: str, shapes: _Shapes) -> Iterator[tuple[str, int, int]]:
+    if _THREE_ALIKE.find(shapes.data, 0) is None:
+        return
     for match in _GROUPS.finditer(line):
-        if len(set(map(len, match[0].split(" ")))) == 1:
+        if shapes.may_be_in(*match.span()) and len(set(map(len, match[0].split(" ")))) == 1:
             yield "g", *match.span()
