@@ -179,9 +179,11 @@ def judge(target: str, told: list[dict[str, Any]]) -> dict[str, Any]:
         entries = list(log.journal.tail(RUN, follow=False)) if log.journal.heads() else []
         result = log.journal.verify()
     hashes = {entry.seq: entry.hash for entry in entries}
-    images: list[Any] = [entry.payload for entry in entries if entry.kind == "change"]
-    summaries = {image.get("summary") for image in images if image.get("goal")}
-    tasks = {(image["id"], image["state"], image["fence"], image.get("summary")) for image in images if "fence" in image}
+    images: list[tuple[str | None, Any]] = [(entry.record_table, entry.payload) for entry in entries if entry.kind == "change"]
+    summaries = {image.get("summary") for table, image in images if table == "runs"}
+    tasks = {
+        (image["id"], image["state"], image.get("fence", 0), image.get("summary")) for table, image in images if table == "tasks"
+    }
     present = {(task, state) for task, state, _, _ in tasks}
     leases = {(task, fence) for task, state, fence, _ in tasks if state == "running"}
     done = {(task, summary) for task, state, _, summary in tasks if state == "done"}

@@ -5,6 +5,7 @@ words mean another thing beside a number, a digest or a password that somebody c
 """
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable
 from functools import cached_property
 from re import Match
@@ -34,6 +35,8 @@ _LINKING = word_set(
     which here
     """
 )
+# So many numbers in hex of one of these lengths, side by side, are a list of digests.
+_DIGESTS, _A_LIST = ("hex32", "hex40", "hex64", "hex128"), 3
 _WORD = prepared(r"[^\W\d_]+")
 _BETWEEN = prepared(r"[^\W\d_]+|\d+|\s+|[^\w\s]|_")
 _SEVERAL = prepared(r"(?:w )+w")
@@ -116,7 +119,10 @@ def _parts(word: str) -> list[str]:
 
 def worth_asking(piece: Piece, tongue: Tongue) -> list[Value]:
     """Give the values of a piece that could be a secret at all."""
-    return [one for one in piece.values() if _is_worth_asking(text := piece.read[one.start : one.end], piece.kind(text), tongue)]
+    values = [one for one in piece.values() if _is_worth_asking(text := piece.read[one.start : one.end], piece.kind(text), tongue)]
+    times = Counter(piece.kind(piece.read[one.start : one.end]) for one in values)
+    listed = {kind for kind in _DIGESTS if times[kind] >= _A_LIST}
+    return [one for one in values if piece.kind(piece.read[one.start : one.end]) not in listed] if listed else values
 
 
 def _is_worth_asking(text: str, kind: str, tongue: Tongue) -> bool:

@@ -14,7 +14,7 @@ _WORDS = (
     r"|パスワード|비밀번호|암호|暗証)"
     r"|(?P<S>secret|geheim|credential|(?<![a-z])creds?(?![a-z])|zugangsdaten|identifiant|credencia)"
     r"|(?P<T>token|bearer|jwt|api.?key|access.?key|priv(?:ate)?.?key|licen[cs]e|signing|webhook)"
-    r"|(?P<C>(?<![a-z])pins?(?![a-z])|(?<![a-z])puk(?![a-z])|otp|2fa|mfa|(?<![a-z])codes?(?![a-z])|kode?(?![a-z])|código|codice|код"
+    r"|(?P<C>(?<![a-z])pins?(?![a-z])|(?<![a-z])puk(?![a-z])|otp|(?<![a-z0-9])2fa(?![a-z0-9])|mfa|(?<![a-z])codes?(?![a-z])|kode?(?![a-z])|código|codice|код"
     r"|recovery|backup|one.time|authenticator|unlock|验证码|認証)"
     r"|(?P<X>crypt|cipher|hmac|(?<![a-z])aes|wallet|mnemonic|seed|keystore|unseal|(?<![a-z])salt|pepper|(?<![a-z])keys?(?![a-z])"
     r"|[a-z_]key(?![a-z])|schl[üu]ssel|chiave|cl[ée](?![a-z])|ключ|密钥|combination|combo)"

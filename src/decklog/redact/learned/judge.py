@@ -8,7 +8,7 @@ from decklog.redact.learned.evidence import Context, Tongue, evidence, worth_ask
 from decklog.redact.learned.pieces import near_family
 from decklog.redact.view import Found, View
 
-KIND = "likely-secret"
+KIND = "likely"
 
 
 class Judge:

@@ -13,7 +13,7 @@ from decklog.redact.view import to_bytes
 # Words without which nothing is asked; the bytes have a question mark for every letter that one alphabet lacks.
 _FAMILY = (
     r"pass(?:w|phrase|code|key|ord|e\b|\b)|pwd|\bpw\b|_pw\b|psk\b|secret|token|credential|\bcreds?\b|api.?key|[_ -]key\b"
-    r"|\bkey[ :=\"'(]|\bkeys\b|[a-z]Key\b|\bpin\b|\bpuk\b|totp|\botp|2fa|mfa|recovery|backup code|access code|one.time"
+    r"|\bkey[ :=\"'(]|\bkeys\b|[a-z]Key\b|\bpin\b|\bpuk\b|totp|\botp|\b2fa\b|_2fa|2fa_|mfa|recovery|backup code|access code|one.time"
     r"|authenticator|unlock|unseal|login|log in|logon|sign.?in|crypt|cipher|hmac|wallet|mnemonic|seed"
     r"|keystore|bearer|jwt|wi-?fi|wpa|\bvpn\b|basic.?auth"
     r"|passwort|kennwort|senha|contrase|mot de passe|\bmdp\b|clave|has[?l]o|wachtwoord|l[\xf6o]senord|adgangskode|salasana|parol"
@@ -64,9 +64,11 @@ class Value(NamedTuple):
 class Piece:
     """A line, or a part of a long one, where it begins, and the pieces before it and behind."""
 
-    def __init__(self, text: str, start: int) -> None:
+    def __init__(self, text: str, start: int, *, is_part: bool = False) -> None:
         self.text = text
         self.start = start
+        # Of a long line, where a word says nothing of what stands far from it.
+        self.is_part = is_part
         self.above: list[Piece] = []
         self.below: Piece | None = None
         self._kinds: dict[str, str] = {}
@@ -125,7 +127,8 @@ def near_family(text: str, data: bytes) -> Iterator[Piece]:
             continue
         pieces = list(_cut(text, start, end))
         for number, piece in enumerate(pieces):
-            if _SHAPED.find(data[piece.start : piece.start + len(piece.text)], 0) is not None:
+            own = data[piece.start : piece.start + len(piece.text)]
+            if _SHAPED.find(own, 0) is not None and not (piece.is_part and _IN_FAMILY.find(own, 0) is None):
                 piece.above = pieces[max(0, number - _ABOVE) : number][::-1]
                 piece.below = pieces[number + 1] if number + 1 < len(pieces) else None
                 yield piece
@@ -165,9 +168,9 @@ def _cut(text: str, start: int, last: int) -> Iterator[Piece]:
         while end - place > _LONGEST:
             blank = text.rfind(" ", place + 1, place + _LONGEST)
             following = blank if blank > 0 else place + _LONGEST
-            yield Piece(text[place:following], place)
+            yield Piece(text[place:following], place, is_part=True)
             place = following
-        yield Piece(text[place:end], place)
+        yield Piece(text[place:end], place, is_part=len(line) > _LONGEST)
         start = end + 1
 
 

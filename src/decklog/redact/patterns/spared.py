@@ -38,8 +38,8 @@ _PUBLIC_NAME = prepared(
 # By which git knows the key to sign with.
 _KEY_ID = prepared(r"(?i)\bsigningkey[ \t=]+[\"']?(?:0x)?(?:[0-9a-f]{40}|[0-9a-f]{16}|[0-9a-f]{8})!?")
 _NOT_PUBLIC = prepared(r"(?i)private|secret|passw|token|\bnot\b|n't\b|never")
-_KEYS = frozenset(("key", "api-key", "likely-secret", "encryption-key", "signing-secret", "secret", "token"))
-_LIKELY = "likely-secret"
+_KEYS = frozenset(("key", "api-key", "likely", "encryption-key", "signing-secret", "secret", "token"))
+_LIKELY = "likely"
 # How far around a value is looked.
 _NEAR, _FAR = 160, 4_096
 

@@ -134,7 +134,7 @@ class Checkpoints(Store):
         self._db.values.let_go()
         if rows:
             self._db.insert(Checkpoint.table, Checkpoint.columns(), rows)
-            self._writer.append_many(entries)
+            self._writer.write(entries)
         return new
 
     def _imported(self, told: "dict[str, Any]", place: list[int]) -> "tuple[tuple[Any, ...], bool]":

@@ -44,7 +44,7 @@ def mend() -> None:
     decklog mend ID --class tool      say yourself what kind of fix it needs
     decklog mend --all                go on with all that can go on by itself
     decklog mend --watch              the same again and again, until interrupted
-    decklog mend --run RUN            a run that failed: whose fault it is, or --whose says
+    decklog mend --run RUN            a run that failed: whose fault? --whose
     decklog mend drop ID --reason WHY give it up
 
     Rules, checks, agents and models are those of decklog.toml in the commit that the fix starts from. Nothing of your working
