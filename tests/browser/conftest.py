@@ -47,7 +47,7 @@ class Tab:
 
     def until(self, expression: str) -> None:
         """Wait until something is so in the page. It is asked from outside: the page's policy lets nobody evaluate a text."""
-        wait_until(lambda: self.page.evaluate(expression), 30)
+        wait_until(lambda: self.page.evaluate(expression))
 
     def until_live(self) -> None:
         self.until("document.querySelector('#live').textContent.startsWith('live')")
@@ -103,6 +103,8 @@ class Tabs:
 
     def __init__(self, chromium: Any, server: Server, **settings: Any) -> None:
         self.context = chromium.new_context(viewport={"width": 1280, "height": 800}, **settings)
+        # As long as everything that is waited for: on a busy machine a page that was slow to read asks again much later.
+        self.context.set_default_timeout(90_000)
         self.context.add_init_script(WATCH)
         self._server = server
 
