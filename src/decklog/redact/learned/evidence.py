@@ -119,7 +119,9 @@ def _parts(word: str) -> list[str]:
 
 def worth_asking(piece: Piece, tongue: Tongue) -> list[Value]:
     """Give the values of a piece that could be a secret at all."""
-    values = [one for one in piece.values() if _is_worth_asking(text := piece.read[one.start : one.end], piece.kind(text), tongue)]
+    values = [
+        one for one in piece.values() if _is_worth_asking(text := piece.read[one.start : one.end], piece.kind(text), tongue)
+    ]
     times = Counter(piece.kind(piece.read[one.start : one.end]) for one in values)
     listed = {kind for kind in _DIGESTS if times[kind] >= _A_LIST}
     return [one for one in values if piece.kind(piece.read[one.start : one.end]) not in listed] if listed else values

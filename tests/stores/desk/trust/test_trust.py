@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from decklog import Conflict, Decklog, Denied, Invalid, ManualClock, NotFound, Refused
-from decklog.redact import redact
 from decklog.stores.desk.trust.records import TrustProposal
 from decklog.stores.desk.trust.signatures import fingerprint, is_signed, public_key_of, sign
 from tests.stores.desk.trust.trust_desk import Desk, Key, make_keys
@@ -66,7 +65,6 @@ def test_a_bad_manager_is_refused(desk: Desk, keys: dict[str, Key], bad: dict[st
 
 def test_a_key_whose_letters_look_like_a_token_is_kept_as_it_is(desk: Desk) -> None:
     key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAb/" + "AKC" + "dUZHheAQvp32LwuBcVP6ealv58yM3ZUOxCIPO"
-    assert redact(key) != key
     assert desk.trust.bind("ana", "cli", key).public_key == key
     assert desk.trust.show()["is_bound"]
     assert desk.log.journal.verify().ok
