@@ -119,12 +119,11 @@ def _parts(word: str) -> list[str]:
 
 def worth_asking(piece: Piece, tongue: Tongue) -> list[Value]:
     """Give the values of a piece that could be a secret at all."""
-    values = [
-        one for one in piece.values() if _is_worth_asking(text := piece.read[one.start : one.end], piece.kind(text), tongue)
-    ]
-    times = Counter(piece.kind(piece.read[one.start : one.end]) for one in values)
+    texts = {one: piece.read[one.start : one.end] for one in piece.values()}
+    kinds = {one: piece.kind(text) for one, text in texts.items() if _is_worth_asking(text, piece.kind(text), tongue)}
+    times = Counter(kinds.values())
     listed = {kind for kind in _DIGESTS if times[kind] >= _A_LIST}
-    return [one for one in values if piece.kind(piece.read[one.start : one.end]) not in listed] if listed else values
+    return [one for one, kind in kinds.items() if kind not in listed]
 
 
 def _is_worth_asking(text: str, kind: str, tongue: Tongue) -> bool:

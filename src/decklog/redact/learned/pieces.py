@@ -13,8 +13,8 @@ from decklog.redact.view import to_bytes
 # Words without which nothing is asked; the bytes have a question mark for every letter that one alphabet lacks.
 _FAMILY = (
     r"pass(?:w|phrase|code|key|ord|e\b|\b)|pwd|\bpw\b|_pw\b|psk\b|secret|token|credential|\bcreds?\b|api.?key|[_ -]key\b"
-    r"|\bkey[ :=\"'(]|\bkeys\b|[a-z]Key\b|\bpin\b|\bpuk\b|totp|\botp|\b2fa\b|_2fa|2fa_|mfa|recovery|backup code|access code|one.time"
-    r"|authenticator|unlock|unseal|login|log in|logon|sign.?in|crypt|cipher|hmac|wallet|mnemonic|seed"
+    r"|\bkey[ :=\"'(]|\bkeys\b|[a-z]Key\b|\bpin\b|\bpuk\b|totp|\botp|\b2fa\b|_2fa|2fa_|mfa|recovery|backup code|access code"
+    r"|one.time|authenticator|unlock|unseal|login|log in|logon|sign.?in|crypt|cipher|hmac|wallet|mnemonic|seed"
     r"|keystore|bearer|jwt|wi-?fi|wpa|\bvpn\b|basic.?auth"
     r"|passwort|kennwort|senha|contrase|mot de passe|\bmdp\b|clave|has[?l]o|wachtwoord|l[\xf6o]senord|adgangskode|salasana|parol"
     r"|hesl[oa]|lozink|geslo|jelsz|sifre|sandi|schl[\xfcu]ssel|chiave|zugangsdaten|identifiant|credencia"
