@@ -76,5 +76,4 @@ def clean_ones(texts: Iterable[str]) -> list[str]:
     left = [one for one in left if not engine.is_replaced_as_written(*one)]
     for number, find in enumerate(_FINDERS):
         left = [one for one in left if number not in one.signs or not not_spared(one.view.text, find(one.view))]
-    left = [one for one in left if not not_spared(one.view.text, engine.find_across_lines(one.view))]
-    return [one.text for one in left if not engine.find_likely(one.view, one.signs)]
+    return [one.text for one in left if not not_spared(one.view.text, engine.find_across_lines(one.view))]

@@ -14,8 +14,6 @@ from decklog.redact.finder import (
     find_joined,
     find_marked,
 )
-from decklog.redact.learned import judge
-from decklog.redact.learned.pieces import SIGN as SIGN_OF_LEARNED
 from decklog.redact.patterns import prefilter
 from decklog.redact.patterns.pattern import Pattern
 from decklog.redact.patterns.presence import Look, Presence
@@ -34,12 +32,12 @@ _SHORTEST_AGAIN, _LONGEST_AGAIN = 8, 256
 # Each is looked for once in the whole text, so their number bounds the work.
 _MOST_AGAIN = 64
 _WRITTEN = Pattern(r"(?i)net us(?:e|er)[ \t]")
-_ENCODED_NUMBER, _WRITTEN_NUMBER, _LEARNED_NUMBER = len(SIGNS), len(SIGNS) + 1, len(SIGNS) + 2
-_EVERY = range(len(SIGNS) + 3)
-_EACH = dict(enumerate((*SIGNS, encoded.SIGN, _WRITTEN.source, SIGN_OF_LEARNED)))
+_ENCODED_NUMBER, _WRITTEN_NUMBER = len(SIGNS), len(SIGNS) + 1
+_EVERY = range(len(SIGNS) + 2)
+_EACH = dict(enumerate((*SIGNS, encoded.SIGN, _WRITTEN.source)))
 # Those that are found in a long word, and those that are found among any words.
 _IN_RUNS = ((0,), (1, _ENCODED_NUMBER))
-_IN_WORDS = ((2,), (3, TOLD_NUMBER, STATEMENTS_NUMBER), (5, _WRITTEN_NUMBER), (NEARBY_NUMBER,), (_LEARNED_NUMBER,))
+_IN_WORDS = ((2,), (3, TOLD_NUMBER, STATEMENTS_NUMBER), (5, _WRITTEN_NUMBER), (NEARBY_NUMBER,))
 # The shortest token has so many characters and no blank; a password in an address may be shorter, but has a sign of its own.
 _AS_RUNS = bytes(32 if byte in b"\t\n\f\r " else 97 for byte in range(256))
 _RUN = b"a" * prefilter.SHORTEST_TOKEN
@@ -65,8 +63,6 @@ def scan(text: str) -> tuple[str, bool]:
         return text, False
     view = looked_through(text)
     signs = _signs(view)
-    if list(signs) == [_LEARNED_NUMBER] and not find_likely(view, signs):
-        signs = ()
     if not signs and _is_clean_otherwise(text, view):
         return text, False
     redacted, changed = _as_written(text) if _WRITTEN_NUMBER in signs or not view.is_plain else (text, False)
@@ -178,8 +174,6 @@ def _scan_once(text: str, view: View, signs: Collection[int]) -> tuple[str, bool
         found = _unwrapped(view.text, found)
         found += [secret for secret in find_across_lines(view) if secret.start not in starts]
     found = not_spared(view.text, found)
-    # Last, since a rule that takes a value knows better what it is, and where it ends.
-    found += find_likely(view, signs, found)
     if not found:
         return text, None
     found += _repeated(view.text, found)
@@ -188,11 +182,6 @@ def _scan_once(text: str, view: View, signs: Collection[int]) -> tuple[str, bool
 
 def _find_encoded(view: View, signs: Collection[int]) -> list[Found]:
     return encoded.find(view) if _ENCODED_NUMBER in signs else []
-
-
-def find_likely(view: View, signs: Collection[int], found: Collection[Found] = ()) -> list[Found]:
-    """Find what is likely a secret by the second opinion, apart from what has been found."""
-    return not_spared(view.text, judge.find(view, found)) if _LEARNED_NUMBER in signs else []
 
 
 def _repeated(text: str, found: list[Found]) -> list[Found]:

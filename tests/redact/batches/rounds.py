@@ -119,11 +119,6 @@ _CHOSEN = ("an10", "an16", "hyphens", "leet", "pw", "short", "signed", "sub", "w
 _SHAPES["any"] = lambda dice: _SHAPES[dice.choice(_CHOSEN)](dice)
 
 
-def drawn(shape: str, dice: random.Random) -> str:
-    """Draw a value of a shape."""
-    return _SHAPES[shape](dice)
-
-
 def secrets(batch: str, seed: int) -> Iterator[Case]:
     """Draw the secrets of a round: each line of its file has a shape, a blank, and the text."""
     dice = random.Random(seed)

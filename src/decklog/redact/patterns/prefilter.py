@@ -13,7 +13,6 @@ from decklog.redact.patterns.signs import (
     FOREIGN,
     GIVING,
     GIVING_WITH,
-    JUDGED,
     KEY_NOUNS,
     MARKS,
     NAMES,
@@ -32,13 +31,6 @@ _AS_WORDS = bytes(byte if byte in _RUN_CHARS else 32 for byte in range(256))
 SHORTEST_TOKEN = 15
 _RUN = b"a" * SHORTEST_TOKEN
 _DIGITS = b"0123456789"
-# Letters, numbers, signs that join words, blanks, and all others; and what a value has that is judged beside words.
-_LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-_AS_KINDS = bytes(
-    97 if byte in _LETTERS else 48 if byte in _DIGITS else 45 if byte in b"-_." else 32 if byte in b"\t\n\f\r " else 33
-    for byte in range(256)
-)
-_JUDGED_KINDS = (b"a0", b"0a", b"0000", b"0!a", b"a!0", b"0-a", b"a-0", b"aaa-aaa", b"aaaa aaaa aaaa aaaa")
 _SIGNS = b"!#$%^&*+~"
 _ODD = b"\"'`!#$%^&*+~?@"
 _HEX = b"0123456789abcdef-"
@@ -80,7 +72,7 @@ def may_hold_secret(text: str) -> bool:
     elif "$" in text or "{" in text or ("pass" in low and ("passw" in low or "repass" in low)):
         return True
     data = text.encode("latin-1", "replace")
-    if _directs(low) or _tells(text, low, data) or _has_odd_word(text, low, data) or _may_be_judged(text, low, data):
+    if _directs(low) or _tells(text, low, data) or _has_odd_word(text, low, data):
         return True
     return _RUN in data.translate(_AS_RUNS) and _has_token(data, low)
 
@@ -160,16 +152,6 @@ def _is_odd(word: str) -> bool:
         return False
     has_sign = any(map(word.__contains__, "\"'`!#$%^&*+~?@"))
     return has_sign and any(map(word.__contains__, "0123456789")) and any(map(str.isalpha, word))
-
-
-def _may_be_judged(text: str, low: str, data: bytes) -> bool:
-    """Tell whether there is a value that the second opinion may be asked about, and a word that it asks for."""
-    kinds = data.translate(_AS_KINDS)
-    if not any(map(kinds.__contains__, _JUDGED_KINDS)) and not (
-        low.count(" ") > 1 and ('"' in text or "'" in text or "`" in text)
-    ):
-        return False
-    return not text.isascii() or any(map(low.__contains__, JUDGED))
 
 
 def _names_code(low: str) -> bool:

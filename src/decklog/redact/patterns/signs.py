@@ -268,26 +268,3 @@ KEY_NOUNS = (
     "credential",
     "access key",
 )
-
-# The words of `learned/pieces.py`, in their shortest form.
-JUDGED = (
-    *("pass", "pwd", "pw", "psk", "secret", "token", "cred", "key", "pin", "puk", "otp", "2fa", "mfa", "recovery", "backup code"),
-    *("access code", "one", "authenticator", "unlock", "unseal", "login", "log in", "logon", "sign", "crypt", "cipher", "hmac"),
-    *("wallet", "mnemonic", "seed", "bearer", "jwt", "wifi", "wi-fi", "wpa", "vpn", "basic", "kennwort", "senha", "contrase"),
-    *("mot de passe", "mdp", "clave", "haslo", "wachtwoord", "losenord", "adgangskode", "salasana", "parol", "heslo", "hesla"),
-    *(
-        "lozink",
-        "geslo",
-        "jelsz",
-        "sifre",
-        "sandi",
-        "schlussel",
-        "chiave",
-        "zugangsdaten",
-        "identifiant",
-        "code ",
-        "code:",
-        "codes",
-    ),
-    *("codigo", "codice"),
-)

@@ -18,8 +18,6 @@ _RUN = prepared(
     r"(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-nistp\d{3}|sk-[a-z0-9-]{5,24}@openssh\.com)[ \t]+AAAA[A-Za-z0-9+/=]+"
     r"|data:(?:image|font|audio|video)/[\w.+-]{2,24}(?:;[\w=-]{1,24})?;base64,[A-Za-z0-9+/=]+"
 )
-_DIGEST = prepared(r"(?<![\w$])sha(?:1|256|384|512)[-:][A-Za-z0-9+/_=-]{27,130}")
-_DATA_LINE = prepared(r"[ \t#>|*]*[A-Za-z0-9+/]{60,100}")
 _NAMING = prepared(r"(?i)(?:^|[^\w-])(?:sealed|external)?secrets?(?:\.[a-z.]{1,40})?(?:/|[ \t]+[\"'`]?)\Z")
 _NAME = prepared(r"[a-z0-9](?:[a-z0-9./-]*[a-z0-9])?")
 _REPORTED = prepared(
@@ -35,26 +33,19 @@ _PUBLIC_NAME = prepared(
     r"(?i)(?:verify|verifying|verification|verifier|public|pub)[_-]?key(?:[_-]?(?:hex|b64|base64|pem|bytes))?[\"'\]]{0,2}[ \t]*"
     r"(?::[ \t]*[\w<>\[\]&]{1,24}[ \t]*)?(?::=|=>|[:=])[ \t]*(?:[\w.:]{1,32}\()?b?[\"'`]?\Z"
 )
-# By which git knows the key to sign with.
-_KEY_ID = prepared(r"(?i)\bsigningkey[ \t=]+[\"']?(?:0x)?(?:[0-9a-f]{40}|[0-9a-f]{16}|[0-9a-f]{8})!?")
 _NOT_PUBLIC = prepared(r"(?i)private|secret|passw|token|\bnot\b|n't\b|never")
-_KEYS = frozenset(("key", "api-key", "likely", "encryption-key", "signing-secret", "secret", "token"))
-_LIKELY = "likely"
+_KEYS = frozenset(("key", "api-key", "encryption-key", "signing-secret", "secret", "token"))
 # How far around a value is looked.
-_NEAR, _FAR = 160, 4_096
+_NEAR = 160
 
 
 def not_spared(text: str, found: Iterable[Found]) -> list[Found]:
     """Give those that were found without what is no secret for what stands around it."""
     left = [one for one in found if not _is_spared(text, one)]
-    if not left or not ("BEGIN " in text or "AAAA" in text or "base64," in text or "sha" in text):
+    if not left or not ("BEGIN " in text or "AAAA" in text or "base64," in text):
         return left
-    blocks, runs, digests = ([match.span() for match in pattern.finditer(text)] for pattern in (_BLOCK, _RUN, _DIGEST))
-    return [
-        one
-        for one in left
-        if not (_is_within(one, blocks) or _is_within(one, runs) or (one.kind == _LIKELY and _is_within(one, digests)))
-    ]
+    blocks, runs = ([match.span() for match in pattern.finditer(text)] for pattern in (_BLOCK, _RUN))
+    return [one for one in left if not (_is_within(one, blocks) or _is_within(one, runs))]
 
 
 def _is_within(one: Found, places: list[tuple[int, int]]) -> bool:
@@ -71,9 +62,7 @@ def _is_spared(text: str, one: Found) -> bool:
     before = text[max(0, one.start - 96) : one.start]
     if _PUBLIC_NAME.search(before) or (one.kind == "encryption-key" and _PUBLIC_BYTES.search(before)):
         return True
-    if one.kind == _LIKELY and _KEY_ID.search(before + value):
-        return True
-    return _is_called_public(text, one) or (one.kind == _LIKELY and _is_line_of_data(text, one))
+    return _is_called_public(text, one)
 
 
 def _is_reported(text: str, one: Found) -> bool:
@@ -92,14 +81,3 @@ def _line(text: str, one: Found) -> tuple[int, int]:
     near = max(0, one.start - _NEAR)
     first, last = text.rfind("\n", near, one.start), text.find("\n", one.end, one.end + _NEAR)
     return near if first < 0 else first + 1, min(len(text), one.end + _NEAR) if last < 0 else last
-
-
-def _is_line_of_data(text: str, one: Found) -> bool:
-    """Tell whether a line of base64 stands beside one that is as long, as in a block whose head is not in sight."""
-    first, last = _line(text, one)
-    if not _DATA_LINE.fullmatch(text, first, last) or text.find("PRIVATE", max(0, one.start - _FAR), one.end + _FAR) >= 0:
-        return False
-    above, below = first - 1 - (last - first), last + 1 + (last - first)
-    is_above = above >= 0 and text[above - 1 : above] in ("", "\n") and _DATA_LINE.fullmatch(text, above, first - 1)
-    is_below = text[below : below + 1] in ("", "\n") and _DATA_LINE.fullmatch(text, last + 1, below)
-    return bool(is_above or is_below)
