@@ -47,7 +47,7 @@ CIPHERS: tuple[Rule, ...] = (
         "encryption-key",
         "key schl clave chiave psk",
         _BYTES,
-        keep=r"(?i:(?:(?:secret|aes|private|encryption|decryption|master|session|shared|cipher|symmetric|signing|t?des|3des|chacha20"
+        keep=r"(?i:(?:(?:secret|aes|private|encryption|decryption|master|session|hmac_|shared|cipher|symmetric|signing|t?des|3des|chacha20"
         r"|network|nwks|app|link|transport|unlock|firmware|device|root|wrapping|geheim\w{0,4})[\w -]{0,16}?"
         r"(?:keys?|schl.{1,2}ssel)|(?:clave|chiave)(?: (?:secreta|segreta|aes))?|psk"
         r"|(?:\bkey|schl.{1,2}ssel)[ ,(_-]{1,2}(?:in |as |als )?(?:hex|bytes|raw)\b\)?)"
