@@ -62,6 +62,10 @@ _OF_DIGEST = prepared(r"(?i)hash(?!ed_?mac)|digest\b|checksum|etag|fingerprint|c
 # The name that a text is given to at once: if it is none of a secret's, the rules for names have said so already.
 # It is read backwards: from the front every word before it would have to be tried.
 _OWNER = prepared(r"[\w@]{0,2}[ \t]*(?:=:|>=|[=:])(?:[ \t]*[\w.\[\]]{1,24}[ \t]*:)?[ \t]*[\"'\])]{0,2}([\w.$-]+)")
+# What says of itself that it is a digest.
+_DIGEST = prepared(r"(?i)sha(?:1|224|256|384|512)[:-][A-Za-z0-9+/]{27,}=*")
+# Small letters and digits by turns, as programs make them up.
+_MADE_ID = prepared(rb"(?<![A-Za-z0-9])(?=[a-z]*(?:[0-9]+[a-z]+){3})[a-z0-9]{16,}(?![A-Za-z0-9])")
 _SEQUENCE = ("0123456", "123456789", "abcdef", "ABCDEF")
 _ANYTHING = word_set(
     """
@@ -159,7 +163,7 @@ def _is_known(known: dict[str, bool], value: str, judge: Callable[[str], bool]) 
 
 def _is_unlike_others(value: str) -> bool:
     """Tell whether a text in quotes is neither words nor a name, a number or an address of anything."""
-    if any(map(value.__contains__, _SEQUENCE)) or "[redacted:" in value or "=" in value.rstrip("="):
+    if any(map(value.__contains__, _SEQUENCE)) or "[redacted:" in value or "=" in value.rstrip("=") or _DIGEST.fullmatch(value):
         return False
     if _HEX_KEY.fullmatch(value):
         return True
@@ -170,12 +174,24 @@ def _is_beside(view: View, places: tuple[int, int, int, int], value: str) -> boo
     """Tell whether a word near a value, in the same statement, has to do with secrets."""
     first, start, end, last = places
     before, behind = view.data[first : start - 1], view.data[end + 1 : last]
-    if _FAMILY.find(before, 0) is None and _FAMILY.find(behind, 0) is None:
+    if not _speaks_of_secrets(before) and not _speaks_of_secrets(behind):
         return False
     if not _HEX_KEY.fullmatch(value):
         return True
     around = f"{view.text[first:start]} {view.text[end:last]}"
     return bool(_TAKES_KEY.search(around)) and not _OF_DIGEST.search(around)
+
+
+def _speaks_of_secrets(data: bytes) -> bool:
+    """Tell whether a word has to do with secrets, other than by chance in the middle of an id: log_01m7kaph9nbt339ftpv9353xhr."""
+    ids: list[Span] | None = None
+    place = _FAMILY.find(data, 0)
+    while place is not None:
+        ids = [found.span() for found in _MADE_ID.finditer(data)] if ids is None else ids
+        if not any(first <= place[0] and place[1] <= last for first, last in ids):
+            return True
+        place = _FAMILY.find(data, place[1])
+    return False
 
 
 def _may_own(name: str) -> bool:

@@ -1,4 +1,5 @@
 import json
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -248,3 +249,27 @@ def test_proofs_move_with_the_log(desk: Desk, tmp_path: Path) -> None:
         assert target.journal.verify().ok
         with pytest.raises(Unproven):
             target.budgets.set("run", scope_id="run_1", limit_microdollars=20)
+
+
+def test_what_is_signed_is_kept_whatever_its_digests_look_like(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Random letters look like a secret once in some hundred times; here they do every time."""
+    taken = "hunter2" * 5
+
+    def scan(text: str) -> tuple[str, bool]:
+        clean = re.sub(r"[A-Za-z0-9+/=]{32,}", "[redacted:secret]", text)
+        return clean, clean != text
+
+    desk.bind()
+    monkeypatch.setattr("decklog.redact.scan", scan)
+    desk.promote()
+    with desk.proving():
+        desk.log.budgets.set("run", scope_id="run_1", limit_microdollars=10)
+    over = desk.trust.propose(
+        "hand-over", f"on leave {taken}", handle="ben", channel=f"mail {taken}", public_key=desk.keys["next"].public
+    )
+    assert taken not in over.statement
+    desk.trust.apply(over.statement, desk.sign(over.statement))
+    with desk.proving("next"):
+        desk.log.budgets.set("run", scope_id="run_1", limit_microdollars=20)
+    assert desk.log.journal.verify().problems == []
+    assert desk.tier() == 1

@@ -109,7 +109,9 @@ class Proofs(Store):
             }
         )
         signature = sign(statement)
-        self._db.values.vouch(signature)  # whose random letters may look like a token by chance
+        # Digests, ids and random letters, which may look like a secret by chance: what is kept must be what was signed.
+        for made in (done.nonce, statement, signature):
+            self._db.values.vouch(made)
         self._add(
             Proof,
             note=f"{operation} by {contract.handle}",

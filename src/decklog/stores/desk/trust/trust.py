@@ -13,7 +13,7 @@ from decklog.stores.desk.trust.proofs import signer_for
 from decklog.stores.desk.trust.records import ChangeKind, SignedChange, TrustChange, TrustContract, TrustProposal
 from decklog.stores.desk.trust.replay import Contracts
 from decklog.stores.journal.entry import EntryKind
-from decklog.values import from_json
+from decklog.values import from_json, to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -248,11 +248,13 @@ class Trust(Store):
 
     def _propose(self, change: SignedChange, reason: str, given: "dict[str, Any]", minutes: int, by: str | None) -> TrustProposal:
         contract, now = self._bound(), self._now()
-        terms = statements.terms_of(change, contract, given)
+        terms = self._without_secrets(statements.terms_of(change, contract, given))
         nonce, expires = os.urandom(16).hex(), now + timedelta(minutes=minutes)
-        statement = statements.statement_of(change, contract, terms, reason=reason, nonce=nonce, expires_at=expires)
-        # Redacted as a value, before it becomes the text that is signed: the text must be what the log keeps.
-        text, _ = self._db.values.json("statement", statement)
+        told, _ = self._db.values.text("reason", reason)
+        text = to_json(statements.statement_of(change, contract, terms, reason=told, nonce=nonce, expires_at=expires))
+        # What others wrote is redacted by now. The rest is random letters of ours, and the text must be kept as it is signed.
+        for made in (nonce, text):
+            self._db.values.vouch(made)
         return self._add(
             TrustProposal,
             note=f"{change}: {reason}",
@@ -264,6 +266,18 @@ class Trust(Store):
             proposed_at=now,
             expires_at=expires,
         )
+
+    def _without_secrets(self, terms: "dict[str, Any]") -> "dict[str, Any]":
+        values = self._db.values
+        if "public_key" in terms:
+            values.vouch(terms["public_key"])
+
+        def redacted(name: str, term: "Any") -> "Any":
+            if isinstance(term, list):
+                return [redacted(name, one) for one in term]
+            return values.text(name, term)[0] if isinstance(term, str) else term
+
+        return {name: redacted(name, term) for name, term in terms.items()}
 
     def sign(self, statement: str, private_key_path: str, passphrase: str | None = None) -> str:
         """Sign a proposed statement with the manager's own key; it writes nothing."""
