@@ -12,8 +12,10 @@ _BYTES_KEPT = 32 * 1024 * 1024
 _MANY_BYTES = 48 * 1024 * 1024
 # Looking at the file after each commit would cost some hundredths of a small one.
 _COMMITS_BETWEEN_LOOKS = 64
-# Long enough for a read that is under way to end, and short enough for whoever is writing.
-_WAIT_MILLISECONDS = 100
+# Long enough for a read that is under way to end, and short enough for whoever is writing. In several tries: SQLite waits for the
+# place at which a reader of an older state was, and who reads next may take that same place, and the next after that.
+_TRIES = 5
+_WAIT_MILLISECONDS = 20
 
 
 class Checkpoints:
@@ -49,6 +51,12 @@ class Checkpoints:
         """Wait until nobody reads the log, so that the next writer starts it from its beginning and cuts it off."""
         self._connection.set_busy_timeout(_WAIT_MILLISECONDS)
         try:
-            self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
+            for tries_left in reversed(range(_TRIES)):
+                try:
+                    self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
+                    return
+                except apsw.BusyError:
+                    if not tries_left:
+                        raise
         finally:
             self._connection.set_busy_timeout(self._busy_milliseconds)
