@@ -27,7 +27,7 @@ _OURS = """
 decklog decklog.app decklog.cli decklog.cli.call decklog.cli.derived decklog.cli.exits decklog.cli.late_import decklog.kept_code
 decklog.place decklog.place.locate decklog.dataclass decklog.digests decklog.prepared decklog.db.checksums
 decklog.cli.parameters decklog.cli.shape decklog.cli.show decklog.cli.styles decklog.cli.table decklog.cli.terminal decklog.clock
-decklog.db decklog.db.base decklog.db.deadlines decklog.db.packing decklog.db.callers decklog.db.forks
+decklog.db decklog.db.base decklog.db.deadlines decklog.db.packing decklog.db.callers decklog.forks
 decklog.db.schema decklog.db.sqlite
 decklog.db.sqlite.checkpoints decklog.db.sqlite.clock decklog.db.sqlite.connections decklog.db.sqlite.database
 decklog.db.sqlite.errors decklog.db.sqlite.fair_lock decklog.db.sqlite.file decklog.db.sqlite.group_commit

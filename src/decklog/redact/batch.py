@@ -7,6 +7,7 @@ hand, where from one text to the next they would have to make room for those of 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from decklog.forks import apart
 from decklog.redact import encoded, engine
 from decklog.redact.finder import FINDERS, TOLD_NUMBER
 from decklog.redact.patterns.presence import Look
@@ -20,6 +21,7 @@ _LONGEST_LINE, _FEW_LINES = 512, 3
 _FINDERS = (*FINDERS, encoded.find)
 
 
+@apart
 def clean_among(texts: Iterable[str]) -> set[str]:
     """Give those of many texts, of whatever length, in which nothing is to be replaced."""
     wanted = set(texts)

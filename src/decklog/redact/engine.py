@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator
 from operator import itemgetter
 
+from decklog.forks import apart
 from decklog.redact import encoded, line_wraps, nearby
 from decklog.redact.finder import (
     NEARBY_NUMBER,
@@ -57,6 +58,7 @@ _WORDS_ACROSS = _presence(_IN_WORDS[:2])
 LONGEST_LOOK = 4_096
 
 
+@apart
 def scan(text: str) -> tuple[str, bool]:
     """Replace every secret in a text, and tell whether there was any."""
     if _is_plainly_clean(text):
@@ -113,6 +115,7 @@ def _may_have_runs(data: bytes) -> bool:
     return _RUN in data.translate(_AS_RUNS) or b"@" in data
 
 
+@apart
 def is_clean(text: str) -> bool:
     """Tell whether a text has no sign of any secret, nor has a line of it."""
     view = looked_through(text)

@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import psycopg
 
-from decklog.db import forks
+from decklog import forks
 from decklog.db.base import PARAMETER, Database
 from decklog.db.postgres import bulk, errors, portal, schema
 from decklog.db.postgres.connections import CHANNEL, Connections

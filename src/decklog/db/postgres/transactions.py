@@ -8,7 +8,7 @@ from threading import Lock, local
 import psycopg
 from psycopg_pool import PoolTimeout
 
-from decklog.db import forks
+from decklog import forks
 from decklog.db.callers import Block, caller, own_context
 from decklog.db.deadlines import deadline
 from decklog.db.postgres import errors

@@ -9,7 +9,8 @@ from operator import itemgetter
 
 import apsw
 
-from decklog.db import forks, schema
+from decklog import forks
+from decklog.db import schema
 from decklog.db.base import Database
 from decklog.db.sqlite import errors, file
 from decklog.db.sqlite.clock import BootClock

@@ -1,0 +1,123 @@
+"""Forks: every open database is told of one, since no engine's connection may be used on both sides of it.
+
+Nor may a thread be in the middle of what holds locks of a library: the child would find them held for ever.
+"""
+
+import os
+from _thread import allocate_lock, get_ident
+from contextlib import contextmanager
+from functools import wraps
+from threading import Condition
+from time import monotonic, sleep
+from weakref import WeakSet
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Protocol, TypeVar
+
+    A = TypeVar("A")
+    T = TypeVar("T")
+
+    class Forked(Protocol):
+        """What minds being forked."""
+
+        def before_fork(self) -> None: ...
+        def after_fork_in_parent(self) -> None: ...
+        def after_fork_in_child(self) -> None: ...
+
+
+_LONGEST_WAIT = 10.0
+_open_databases: "WeakSet[Forked]" = WeakSet()
+
+
+def follow(database: "Forked") -> None:
+    """Tell a database of every fork, for as long as it lives."""
+    _open_databases.add(database)
+
+
+# The threads that are in the middle of a call which no fork may come into, and whether one is under way.
+_inside: dict[int, None] = {}
+_forking = allocate_lock()
+
+
+def apart(call: "Callable[[A], T]") -> "Callable[[A], T]":
+    """Keep forks away from each call of a function that takes one argument and waits for nobody: a fork waits for its end."""
+
+    @wraps(call)
+    def called(argument: "A") -> "T":
+        me = get_ident()
+        if me in _inside:
+            return call(argument)
+        _inside[me] = None
+        try:
+            while _forking.locked():
+                del _inside[me]
+                with _forking:
+                    _inside[me] = None
+            return call(argument)
+        finally:
+            _inside.pop(me, None)
+
+    return called
+
+
+def _before() -> None:
+    # The databases first: who is in the middle of a transaction may have to make such a call before it ends.
+    for database in list(_open_databases):
+        database.before_fork()
+    _forking.acquire()
+    me, end = get_ident(), monotonic() + _LONGEST_WAIT
+    while _inside.keys() - {me} and monotonic() < end:
+        sleep(0.0005)
+
+
+def _after_in_parent() -> None:
+    _forking.release()
+    for database in list(_open_databases):
+        database.after_fork_in_parent()
+
+
+def _after_in_child() -> None:
+    for other in _inside.keys() - {get_ident()}:
+        del _inside[other]
+    _forking.release()
+    for database in list(_open_databases):
+        database.after_fork_in_child()
+
+
+os.register_at_fork(before=_before, after_in_parent=_after_in_parent, after_in_child=_after_in_child)
+
+
+class ForkGate:
+    """Lets a fork wait until no thread is in the middle of something: a child inherits every lock that is held, for ever."""
+
+    def __init__(self) -> None:
+        self._changed = Condition()
+        self._inside = 0
+        self._is_shut = False
+
+    @contextmanager
+    def passing(self) -> "Iterator[None]":
+        """Keep forks away for the length of a block, or wait for one that is under way."""
+        with self._changed:
+            while self._is_shut:
+                self._changed.wait()
+            self._inside += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._inside -= 1
+                self._changed.notify_all()
+
+    def shut(self, *, own: int) -> None:
+        """Let nobody in, and wait for those inside but for the caller's own; not for ever, since one may wait for another."""
+        with self._changed:
+            self._is_shut = True
+            self._changed.wait_for(lambda: self._inside <= own, _LONGEST_WAIT)
+
+    def open(self) -> None:
+        with self._changed:
+            self._is_shut = False
+            self._changed.notify_all()
