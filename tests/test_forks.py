@@ -3,10 +3,12 @@
 import os
 import threading
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import pytest
 
-from decklog import forks, redact
+from decklog import ManualClock, forks, redact
+from decklog.ids import Ids
 from decklog.redact import batch, engine
 from tests.waiting import wait_until
 
@@ -57,3 +59,50 @@ def test_a_look_that_comes_while_a_fork_is_under_way_waits_for_its_end() -> None
     forks._forking.release()
     looking.join(20)
     assert done[0][1]
+
+
+def test_a_fork_waits_for_a_lock_that_another_thread_holds_and_holds_none_that_it_waits_for() -> None:
+    other, one = forks.lock(), forks.lock()
+    is_held, goes_on = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with one:
+            is_held.set()
+            goes_on.wait(20)
+            with other:
+                pass
+
+    holding = threading.Thread(target=hold)
+    holding.start()
+    assert is_held.wait(20)
+    ending = threading.Timer(0.2, goes_on.set)
+    ending.start()
+    child = os.fork()
+    if child == 0:
+        is_free = threading.Thread(target=lambda: one.acquire(timeout=5) and other.acquire(timeout=5) and os._exit(0))
+        is_free.start()
+        is_free.join()
+        os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    for thread in (holding, ending):
+        thread.join(20)
+
+
+def test_ids_are_made_in_a_child_whose_parent_has_threads_that_make_them() -> None:
+    ids, stop = Ids(ManualClock(datetime(2026, 1, 1, tzinfo=UTC))), threading.Event()
+
+    def keep_making() -> None:
+        while not stop.is_set():
+            ids.new("x")
+
+    threads = [threading.Thread(target=keep_making) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for _ in range(20):
+        child = os.fork()
+        if child == 0:
+            os._exit(len(ids.new("x")) != 28)
+        wait_until(lambda child=child: os.waitpid(child, os.WNOHANG) == (child, 0), 20)  # type: ignore[misc]
+    stop.set()
+    for thread in threads:
+        thread.join(20)

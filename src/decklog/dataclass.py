@@ -5,9 +5,10 @@ imported: half of what importing the records takes, and of most of them a proces
 prints one, and of many it never asks for a field.
 """
 
-from _thread import RLock
 from dataclasses import FrozenInstanceError, fields, make_dataclass
 from dataclasses import dataclass as _declare
+
+from decklog import forks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 
-_one_at_a_time = RLock()
+_one_at_a_time = forks.lock()
 # What Python's own notes of a class.
 _NOTED = ("__dataclass_fields__", "__dataclass_params__")
 _MATCHED = "__match_args__"

@@ -4,12 +4,13 @@ Nor may a thread be in the middle of what holds locks of a library: the child wo
 """
 
 import os
-from _thread import allocate_lock, get_ident
+from _thread import RLock, allocate_lock, get_ident
 from contextlib import contextmanager
 from functools import wraps
+from itertools import count
 from threading import Condition
 from time import monotonic, sleep
-from weakref import WeakSet
+from weakref import WeakSet, WeakValueDictionary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,6 +35,22 @@ _open_databases: "WeakSet[Forked]" = WeakSet()
 def follow(database: "Forked") -> None:
     """Tell a database of every fork, for as long as it lives."""
     _open_databases.add(database)
+
+
+# Those that a fork takes first, so that no other thread holds one, by the order in which they were made; and those that it has.
+_locks: "WeakValueDictionary[int, RLock]" = WeakValueDictionary()
+_numbers = count()
+_taken: "list[RLock]" = []
+
+
+def lock() -> RLock:
+    """Make a lock that a child does not find held by a thread which stayed with its parent.
+
+    Who holds it may take another that was made before it, and none that was made later.
+    """
+    made = RLock()
+    _locks[next(_numbers)] = made
+    return made
 
 
 # The threads that are in the middle of a call which no fork may come into, and whether one is under way.
@@ -70,9 +87,18 @@ def _before() -> None:
     me, end = get_ident(), monotonic() + _LONGEST_WAIT
     while _inside.keys() - {me} and monotonic() < end:
         sleep(0.0005)
+    for _, lock in sorted(_locks.items(), reverse=True):
+        if lock.acquire(timeout=max(0.0, end - monotonic())):
+            _taken.append(lock)
+
+
+def _let_go() -> None:
+    while _taken:
+        _taken.pop().release()
 
 
 def _after_in_parent() -> None:
+    _let_go()
     _forking.release()
     for database in list(_open_databases):
         database.after_fork_in_parent()
@@ -81,6 +107,7 @@ def _after_in_parent() -> None:
 def _after_in_child() -> None:
     for other in _inside.keys() - {get_ident()}:
         del _inside[other]
+    _let_go()
     _forking.release()
     for database in list(_open_databases):
         database.after_fork_in_child()

@@ -1,8 +1,8 @@
 """Identifiers: a typed prefix and a time-ordered part, growing within a process."""
 
 import os
-from _thread import allocate_lock
 
+from decklog import forks
 from decklog.clock import Clock
 from decklog.prepared import prepared
 
@@ -83,7 +83,7 @@ class Ids:
     def __init__(self, clock: Clock, chance: "Callable[[int], bytes]" = os.urandom) -> None:
         self._clock = clock
         self._chance = chance
-        self._lock = allocate_lock()
+        self._lock = forks.lock()
         self._last = 0
         self._pid = os.getpid()
 

@@ -1,6 +1,5 @@
 """Records: frozen dataclasses to rows and back, and the one place where images of older schemas are brought up to date."""
 
-from _thread import allocate_lock
 from dataclasses import MISSING, fields
 from datetime import datetime
 from enum import Enum
@@ -8,6 +7,7 @@ from json.encoder import encode_basestring as _quote
 from operator import itemgetter
 from types import UnionType
 
+from decklog import forks
 from decklog.clock import from_text, to_text
 from decklog.dataclass import dataclass
 from decklog.values import from_json, to_json
@@ -61,7 +61,7 @@ def _as_column(default: "Any") -> "Any":
 _HELD = " "
 # Stands the row that a record was made of, with the names of its columns, or its image as JSON, until something is looked at.
 _ROW = ""
-_one_at_a_time = allocate_lock()
+_one_at_a_time = forks.lock()
 
 
 def _take_defaults_off(record_class: type, names: "Iterable[str]") -> None:

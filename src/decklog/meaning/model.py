@@ -2,8 +2,8 @@
 
 import os
 from importlib.util import find_spec
-from threading import Lock
 
+from decklog import forks
 from decklog.errors import Unavailable
 from decklog.meaning import kept
 
@@ -25,7 +25,7 @@ class KeptModel:
 
     def __init__(self, place: str) -> None:
         self.place = place
-        self._lock = Lock()
+        self._lock = forks.lock()
         self._encoder: MiniLM | None = None
 
     def embed(self, texts: list[str]) -> list[list[float]]:

@@ -4,8 +4,8 @@ from bisect import bisect_right
 from collections import OrderedDict
 from datetime import datetime
 from operator import itemgetter
-from threading import Lock
 
+from decklog import forks
 from decklog.dataclass import dataclass
 from decklog.db.where import cursor_of, moment_of, placed
 from decklog.errors import Invalid, NotFound
@@ -170,7 +170,7 @@ class History:
     def __init__(self, db: "Database") -> None:
         self._db = db
         self._remembered: OrderedDict[str, tuple[str, Story]] = OrderedDict()
-        self._lock = Lock()
+        self._lock = forks.lock()
 
     # Where things lie
 

@@ -1,8 +1,8 @@
 """The neighbours of a question: the vectors of the lessons that hold, read once and followed up from the journal."""
 
 from math import sqrt
-from threading import Lock
 
+from decklog import forks
 from decklog.db.text.vectors import LessonVectors
 from decklog.stores.memory.neighbours.rows import EXACT, Rows, rows_for
 from decklog.values import from_json
@@ -31,7 +31,7 @@ class Neighbours:
         self._told_by = told_by
         self.embedder = embedder
         self._kept = LessonVectors(db)
-        self._lock = Lock()
+        self._lock = forks.lock()
         # The last entry of the memory's stream that is told here, and its hash: another hash means another past.
         self._mark: tuple[int, str | None] | None = None
         self._begin()

@@ -1,8 +1,8 @@
 """The neighbours of a question as PostgreSQL finds them: nothing is read into the process but what it asks for."""
 
 from importlib.util import find_spec
-from threading import Lock
 
+from decklog import forks
 from decklog.db.text.vector_index import VectorIndex
 from decklog.db.text.vectors import LessonVectors
 from decklog.stores.memory.neighbours.nearest import changed_lessons, in_general
@@ -30,7 +30,7 @@ class NeighboursOnServer:
         self.embedder = embedder
         self._kept = LessonVectors(db)
         self._index = VectorIndex(db, embedder.name, embedder.dimensions)
-        self._lock = Lock()
+        self._lock = forks.lock()
         self._mark: tuple[int, str | None] | None = None
         self._missing: set[str] = set()
         self._sample = _Sample(self._index, embedder.dimensions)
