@@ -122,6 +122,8 @@ class Store:
     def _add(self, record_class: "type[R]", *, note: str | None = None, new_stream: bool = False, **fields: "Any") -> "R":
         """Insert a record and its entry; fields that are not given take the record's defaults."""
         bound, redacted = self._db.values.bind(complete(record_class, fields))
+        if redacted:
+            _check_identity(record_class, fields, bound)
         self._lock_first(record_class, bound)
         self._db.count(_insert_of(record_class), bound)
         names, row = record_class.columns(), tuple(bound.values())
@@ -324,6 +326,18 @@ class Store:
         last = dict(zip(names, rows[size - 1], strict=True)) if len(rows) > size else None
         more = to_json([last[name] for name in order]) if last else None
         return Page(record_class.from_rows(names, rows[:size]), next=more)
+
+
+def _check_identity(record_class: type[Record], given: "Mapping[str, Any]", bound: "Mapping[str, Any]") -> None:
+    """Refuse a record whose id would lose a secret, and be the same as another's by that."""
+    for name in record_class.identity:
+        # Keys are told apart by themselves.
+        if name != "key" and isinstance(given.get(name), str) and bound[name] != given[name]:
+            raise Invalid(
+                f"the {name} of a {record_class.noun()} looks like a secret, and would become {bound[name]}",
+                hint="Know it by something that everybody may see.",
+                field=name,
+            )
 
 
 def as_change(

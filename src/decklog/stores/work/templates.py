@@ -119,8 +119,11 @@ class Templates(Store):
         With a key that is known, the tasks that were made with it come back as they are, whatever became of the template.
         """
         lock_run(self._db, run_id)
-        if key is not None and (made := self._made(run_id, filled("key", key))):
-            return [task.marked_already() for task in made]
+        if key is not None:
+            # As it is kept: tasks are known by what begins with it.
+            key, _ = self._db.values.text("key", filled("key", key))
+            if made := self._made(run_id, key):
+                return [task.marked_already() for task in made]
         template = self.get(name, version=version)
         given = mapping("values", values or {})
         if given.keys() != set(template.places):
