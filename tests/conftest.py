@@ -16,6 +16,7 @@ from tests.connections import kept_for
 from tests.databases import Databases, named
 from tests.ending import end_with_parent
 from tests.homes import Homes
+from tests.new_logs import BY_STEPS, Copying
 from tests.prepared import NO_MODELS
 from tests.searches import FULL  # before any test module: their settings start from the profile that it loads
 
@@ -45,6 +46,7 @@ ON_VERBS = tuple(f"tests/{name}/" for name in ("agents", "conversation", "import
 on_both = pytest.mark.parametrize("target", ENGINES, indirect=True)
 _numbers = itertools.count(1)
 _homes = pytest.StashKey[Homes]()
+_copying = Copying()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -54,6 +56,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[_homes] = Homes()
+    _copying.begin()
     if hasattr(config, "workerinput"):
         end_with_parent()
 
@@ -68,6 +71,12 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     config.stash[_homes].close()
+    _copying.end()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    _copying.is_on = not item.nodeid.startswith(BY_STEPS)
 
 
 def pytest_collection(session: pytest.Session) -> None:

@@ -122,13 +122,15 @@ def check_steps(applied: "Iterable[tuple[Any, ...]]", engine: str, target: str) 
 
 def differences(expected: "Objects", found: "Objects") -> "Iterator[dict[str, Any]]":
     """Name what was dropped from a schema, added to it or altered in it, each as the fields of a problem."""
-    for key in sorted(expected.keys() | found.keys()):
-        if expected.get(key) != found.get(key):
-            kind, table, name = key
-            became = "was dropped" if key not in found else "was added" if key not in expected else "is not as the schema says"
-            whose = "" if table in ("", name) else f" of {table}"
-            where = {"table": table or None, "column": name if kind == "column" else None}
-            yield {"what": f"the {kind} {name}{whose} {became}", **where}
+    # Most often there is nothing to name, and to sort all there is would take longer than to compare it.
+    if expected == found:
+        return
+    for key in sorted(key for key in expected.keys() | found.keys() if expected.get(key) != found.get(key)):
+        kind, table, name = key
+        became = "was dropped" if key not in found else "was added" if key not in expected else "is not as the schema says"
+        whose = "" if table in ("", name) else f" of {table}"
+        where = {"table": table or None, "column": name if kind == "column" else None}
+        yield {"what": f"the {kind} {name}{whose} {became}", **where}
 
 
 def step_differences(applied: "Iterable[tuple[Any, ...]]", engine: str) -> "Iterator[dict[str, Any]]":

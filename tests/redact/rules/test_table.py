@@ -2,6 +2,7 @@
 
 import os
 import random
+from functools import cache
 
 from decklog.redact import RULES, redact
 from decklog.redact.finder import MarkedSet
@@ -17,6 +18,7 @@ _EACH = 24 if "DECKLOG_TEST_FULL" in os.environ else 8
 _OTHERS = [rule for rule in RULES if rule.name not in _CHECKED]
 
 
+@cache
 def _texts(rule: Rule) -> list[str]:
     dice = random.Random(rule.name)
     name = rule.before[0] if rule.before else ""
