@@ -36,7 +36,7 @@ Each figure is the mean over 24 questions of the best of seven rounds, on SQLite
 processor. With meaning, the question is embedded too, in one thread: by onnxruntime where the
 table says so, else by numpy. On PostgreSQL it is the time of its processes and of ours together, after a `vacuum analyze`: a server
 does that by itself within minutes, and until then looks up each row of an index twice: measured with its vacuum held back, right
-after the lessons had come, a recall took four milliseconds more (34.4 instead of 30.3 by numpy).
+after the lessons had come, a recall took four milliseconds more.
 
 """
 
