@@ -25,7 +25,8 @@ from decklog.db.text.vector_index import VectorIndex
 from decklog.errors import Unavailable
 from decklog.meaning import tensors
 from decklog.meaning.arrays import numpy
-from decklog.meaning.encoder import ExactLayers, MiniLM
+from decklog.meaning.encoder import MiniLM
+from decklog.meaning.exact import ExactLayers
 from decklog.meaning.kept import WEIGHTS
 from decklog.meaning.model import KeptModel, kept_model
 from decklog.stores.memory import similarity

@@ -1,9 +1,11 @@
 """The model of this machine: what it is made of, what it does, and what is said where it is missing."""
 
+import importlib
 import json
 import math
 import os
 import struct
+import sys
 from pathlib import Path
 
 import pytest
@@ -42,6 +44,16 @@ def test_arrays_are_read_by_their_names(tmp_path: Path) -> None:
     said = {"__metadata__": {}, "a": {"dtype": "F32", "shape": [2, 1], "data_offsets": [0, 8]}}
     found = tensors.read(_file(tmp_path / "a", json.dumps(said).encode(), struct.pack("<2f", 1.5, -2.0)))
     assert found["a"].tolist() == [[1.5], [-2.0]]
+
+
+def test_a_numpy_that_is_broken_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "decklog.meaning.arrays")
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    with pytest.raises(Unavailable, match="numpy can't be loaded") as raised:
+        importlib.import_module("decklog.meaning.arrays")
+    assert raised.value.hint == "Install it anew: pip install --force-reinstall numpy"
+    assert "OPENBLAS_NUM_THREADS" not in os.environ
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,17 @@
 import json
 import math
 import struct
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy
+import onnxruntime
 import pytest
 
-from decklog.meaning import encoder, kept, quantised, tensors
+from decklog.errors import Unavailable
+from decklog.meaning import encoder, exact, kept, quantised, tensors
+from decklog.meaning.onnx_model import OnnxModel
 from decklog.meaning.weights import WIDTH
 
 PIECES = [
@@ -87,12 +91,32 @@ def _model(place: Path, layers: Any = None) -> encoder.MiniLM:
 
 
 def test_seven_bits_say_nearly_what_all_bits_say(place: Path) -> None:
-    exact = _model(place, encoder.ExactLayers(tensors.read(str(place / kept.WEIGHTS)))).embed(TEXTS)
+    whole = _model(place, exact.ExactLayers(tensors.read(str(place / kept.WEIGHTS)))).embed(TEXTS)
     small = _model(place)
     assert isinstance(small._layers, quantised.QuantisedLayers)
-    cosines = [sum(map(float.__mul__, one, other)) for one, other in zip(small.embed(TEXTS), exact, strict=True)]
+    cosines = [sum(map(float.__mul__, one, other)) for one, other in zip(small.embed(TEXTS), whole, strict=True)]
     assert min(cosines) > 0.99
     assert max(cosines) < 1, "these are other numbers, or the graph was not run"
+
+
+def test_a_few_large_places_leave_the_others_their_digits() -> None:
+    draw = numpy.random.default_rng(8)
+    state, matrix = draw.normal(0, 1, (1, 9, WIDTH)).astype("float32"), draw.normal(0, 0.05, (WIDTH, 20)).astype("float32")
+    # As trained models have them: large numbers that little is made of.
+    state[..., :3] *= 30
+    matrix[:3] /= 30
+    seen, unseen = (
+        numpy.abs(_multiplied(state, matrix, sizes) - state @ matrix).max()
+        for sizes in (numpy.abs(state).max(axis=(0, 1)), numpy.ones(WIDTH))
+    )
+    assert seen < unseen / 3
+
+
+def _multiplied(state: Any, matrix: Any, sizes: Any) -> Any:
+    graph = quantised.Graph({}, {"dense": sizes})
+    made = graph._dense("state", "dense", matrix, numpy.zeros(matrix.shape[1], dtype="float32"))
+    written = OnnxModel.written(graph, {"state": ["texts", "pieces", WIDTH]}, made)
+    return onnxruntime.InferenceSession(written, providers=["CPUExecutionProvider"]).run(None, {"state": state})[0]
 
 
 def test_a_text_has_the_same_vector_alone_and_among_others(place: Path) -> None:
@@ -103,8 +127,16 @@ def test_a_text_has_the_same_vector_alone_and_among_others(place: Path) -> None:
 def test_without_the_library_numpy_multiplies(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoder, "find_spec", lambda _: None)
     model = _model(place)
-    assert isinstance(model._layers, encoder.ExactLayers)
+    assert isinstance(model._layers, exact.ExactLayers)
     assert all(math.dist(one, model.embed([text])[0]) < 1e-5 for text, one in zip(TEXTS, model.embed(TEXTS), strict=True))
+
+
+def test_a_library_that_is_broken_is_told_with_what_to_do(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoder, "find_spec", lambda _: "there")
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(Unavailable, match="onnxruntime can't be loaded") as raised:
+        _model(place)
+    assert raised.value.hint == "Install it anew, or take it away: without it the model is run by numpy."
 
 
 def test_the_graph_is_kept_and_made_anew_when_it_is_damaged(place: Path) -> None:

@@ -124,7 +124,7 @@ class Prime:
         hits = self.log.memory.peek(f"{task.title} {task.objective}"[:2000], limit=_LESSONS)
         if hits:
             yield "Learned before, in work like this:"
-        yield from (f"- {_line(hit.body)} ({hit.id})" for hit in hits)
+        yield from (f"- {_line(hit.body)} ({'; '.join([hit.id, *map(_line, hit.cautions)])})" for hit in hits)
 
     def _news(self) -> "Iterator[str]":
         if self.run_id is None or self.since is None:

@@ -7,11 +7,16 @@ OPENBLAS_NUM_THREADS, has it as they wish; and what other programs are told by t
 
 import os
 
+from decklog.errors import Unavailable
+
 _SETTING = "OPENBLAS_NUM_THREADS"
 _given = os.environ.get(_SETTING)
 os.environ.setdefault(_SETTING, "1")
 try:
     import numpy
+except ImportError as problem:
+    said = " ".join(str(problem).split())
+    raise Unavailable(f"numpy can't be loaded: {said}", hint="Install it anew: pip install --force-reinstall numpy") from problem
 finally:
     if _given is None:
         del os.environ[_SETTING]

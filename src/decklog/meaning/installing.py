@@ -64,6 +64,7 @@ def described(place: str | None = None, pins: "tuple[Pin, ...]" = PINS) -> "dict
         "bytes": sum(pin.bytes for pin in pins),
         "sha256": {pin.name: pin.sha256 for pin in pins},
         "numpy": find_spec("numpy") is not None,
+        "onnxruntime": find_spec("onnxruntime") is not None,
     }
 
 

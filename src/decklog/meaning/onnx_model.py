@@ -1,6 +1,6 @@
 """Models as onnxruntime reads them: nodes with inputs and outputs and constant arrays, written as a protocol buffer.
 
-Only what one encoder needs is here. The fields' numbers are those of the ONNX format, version 8 of its representation.
+Only what one encoder needs is here. The fields' numbers are those of the ONNX format, version 9 of its representation.
 """
 
 from dataclasses import field
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Attribute = int | float | list[int]
+    Attribute = int | float | str | list[int]
 
-_REPRESENTATION, _OPERATORS = 8, 17
+_REPRESENTATION, _OPERATORS = 9, 20
 _FLOAT = 1
 _KINDS = {"float32": _FLOAT, "uint8": 2, "int8": 3, "int64": 7}
 
@@ -85,6 +85,8 @@ def _attribute(name: str, value: "Attribute") -> bytes:
     match value:
         case float():
             return _text(1, name) + _tag(2, 5) + pack("<f", value) + _number(20, 1)
+        case str():
+            return _text(1, name) + _text(4, value) + _number(20, 3)
         case int():
             return _text(1, name) + _number(3, value) + _number(20, 2)
         case _:

@@ -2,10 +2,15 @@
 
 import re
 import unicodedata
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 LONGEST = 256
 # A longer word is no word, and would take time with its square.
 _LONGEST_WORD = 100
+_SAMPLES, _SAMPLE_WORDS, _SAMPLE_STEP = 32, 16, 4
 _WORDS = re.compile(r"[^\W_]+|[^\w\s]|_")
 # Signs of these writings are words of their own.
 _SINGLE = re.compile(r"([\u3400-\u9fff\uf900-\ufaff\U00020000-\U0002fa1f])")
@@ -27,6 +32,14 @@ class WordPieces:
             if len(found) >= LONGEST - 2:
                 break
         return [self._begin, *found[: LONGEST - 2], self._end]
+
+    def samples(self) -> "Iterator[list[int]]":
+        """Give texts of the words that the vocabulary names first, which are its most frequent ones."""
+        whole = [number for word, number in self._numbers.items() if word.isascii() and word.isalpha() and len(word) > 2]
+        # Not side by side: neighbours are as frequent as each other, and a text has all kinds.
+        spread = whole[: _SAMPLES * _SAMPLE_WORDS * _SAMPLE_STEP : _SAMPLE_STEP] or whole
+        for start in range(0, len(spread), _SAMPLE_WORDS):
+            yield [self._begin, *spread[start : start + _SAMPLE_WORDS], self._end]
 
     def _pieces(self, word: str) -> list[int]:
         known = self._known.get(word)

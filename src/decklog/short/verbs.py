@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _OVER = ("run_over", "all_done", "no_run")
 _PATIENCE_SECONDS = 10.0
 _ANSWERS = 5
+_OF_A_LESSON = ("body", "topic", "sightings", "why", "contradicted_by", "outdated_by")
 
 
 def next_(
@@ -268,8 +269,10 @@ def recall(me: Caller, words: tuple[str, ...], *, topic: str | None = None, limi
     claim = me.claim_here()
     with me.acting(claim):
         hits = me.log.memory.recall(" ".join(words), topic=topic, limit=limit)
-    lines = [f"{hit.id}  {one_line(hit.body)} ({hit.topic}, seen {hit.sightings}x)" for hit in hits]
-    data = [{"lesson": hit.id, "body": hit.body, "topic": hit.topic, "sightings": hit.sightings} for hit in hits]
+    lines = [
+        f"{hit.id}  {one_line(hit.body)} ({'; '.join([f'{hit.topic}, seen {hit.sightings}x', *hit.cautions])})" for hit in hits
+    ]
+    data = [{"lesson": hit.id, **{name: getattr(hit, name) for name in _OF_A_LESSON}} for hit in hits]
     return Answer("\n".join(lines) or "Nothing fits.", data, warnings=hits.warnings)
 
 

@@ -147,3 +147,16 @@ def test_a_lesson_is_found_again(decklog: Program, log_folder: Path) -> None:
     assert decklog("recall", "trailing", "commas").out == "Nothing fits.\n"
     decklog("remember", "Trailing commas are tokens of their own")
     assert "Trailing commas are tokens" in decklog("recall", "trailing", "commas").out
+    [told] = decklog("recall", "trailing", "commas", "--json").data
+    assert (told["why"].partition(";")[0], told["contradicted_by"], told["outdated_by"]) == ("shares trailing, commas", [], None)
+
+
+def test_a_recalled_lesson_that_others_contradict_or_that_is_outdated_says_so(decklog: Program, log_folder: Path) -> None:
+    one = decklog("remember", "Run the migrations before the deploy", "--json").data["lesson"]
+    other = decklog("remember", "Run the migrations after the deploy", "--json").data["lesson"]
+    decklog("memory", "remember", "task_outcomes", "Seed the fixtures by hand", "--scope", '{"paths": ["seeds"]}')
+    decklog("memory", "outdate", "--paths", "seeds/all.sql")
+    found = decklog("recall", "migrations", "deploy").out
+    assert f"(task_outcomes, seen 1x; contradicted by {one})" in found
+    assert f"(task_outcomes, seen 1x; contradicted by {other})" in found
+    assert "(task_outcomes, seen 1x; outdated: seeds/all.sql changed)" in decklog("recall", "seed", "fixtures").out

@@ -36,6 +36,10 @@ def test_lessons_that_contradict_each_other_are_both_told_and_say_so(log: Decklo
     other = log.memory.remember("failure_patterns", "Run the migrations after the deploy of the shop")
     hits = log.memory.peek("migrations and the deploy")
     assert {hit.id: hit.contradicted_by for hit in hits} == {one.id: [other.id], other.id: [one.id]}
+    assert {hit.id: hit.cautions for hit in hits} == {
+        one.id: [f"contradicted by {other.id}"],
+        other.id: [f"contradicted by {one.id}"],
+    }
     [found] = log.memory.contradictions()
     log.memory.settle(found.id, "both")
     assert [hit.contradicted_by for hit in log.memory.peek("migrations and the deploy")] == [[], []]
@@ -130,6 +134,8 @@ def test_a_lesson_goes_stale_with_what_it_holds_for_until_it_is_learned_again(lo
     by_commit = log.memory.remember("flaky_tests", "Seeds are fixed now", scope={"commit": "4f2a91c"})
     always = log.memory.remember("flaky_tests", "Give every worker a port of its own")
     assert log.memory.outdate(paths=["src/other.py"], versions=["pytest=8.4"]) == []
+    with pytest.raises(Invalid, match="nothing is said to have changed"):
+        log.memory.outdate(project="shop")
     marked = log.memory.outdate(paths=["src/orders.py"], versions=["pytest=9.0"], undone_commit="4f2a91c0d2")
     assert {lesson.id: lesson.outdated_by for lesson in marked} == {
         by_path.id: "src/orders.py changed",
@@ -137,6 +143,7 @@ def test_a_lesson_goes_stale_with_what_it_holds_for_until_it_is_learned_again(lo
         by_commit.id: "commit 4f2a91c was undone",
     }
     assert "outdated: src/orders.py changed" in log.memory.peek("deadlock")[0].why
+    assert log.memory.peek("deadlock")[0].cautions == ["outdated: src/orders.py changed"]
     assert marked[0].freshness(clock.now()) == 0.5
     [finding] = [finding for finding in log.memory.health()["to_do"] if finding["kind"] == "outdated"]
     assert finding["count"] == 3

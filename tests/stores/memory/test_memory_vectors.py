@@ -218,6 +218,21 @@ def test_an_embedder_that_breaks_its_promise_is_named_and_recall_goes_by_words(l
         log.memory.embed()
 
 
+def test_an_embedder_that_fails_is_named_and_recall_goes_by_words(log: Decklog) -> None:
+    class Far(Letters):
+        def embed(self, texts: list[str]) -> list[list[float]]:
+            raise ConnectionError("the line is dead")
+
+    log.memory.remember("failure_patterns", LESSONS[1])
+    log.memory.embedder = Far()
+    hits = log.memory.recall("collation")
+    assert [hit.body for hit in hits] == [LESSONS[1]]
+    assert hits.warnings == ("by words alone: the embedder letters failed: ConnectionError: the line is dead",)
+    with pytest.raises(Unavailable, match="the line is dead") as raised:
+        log.memory.embed()
+    assert isinstance(raised.value.__cause__, ConnectionError)
+
+
 def test_without_a_model_recall_goes_by_words_and_says_so(log: Decklog) -> None:
     log.memory.remember("failure_patterns", LESSONS[1])
     hits = log.memory.recall("collation")

@@ -112,7 +112,8 @@ class Hit(Record):
     """A lesson that was recalled, and why: a figure from 0 to 1 for each signal, and the same in words.
 
     `evidence` has its newest sightings: the run, task and source each is from, and the journal entries that show it.
-    `contradicted_by` has the lessons that say otherwise, until someone settles which one holds.
+    `contradicted_by` has the lessons that say otherwise, until someone settles which one holds; `outdated_by` says what has
+    changed since it was learned.
     """
 
     id: str
@@ -130,6 +131,13 @@ class Hit(Record):
     tokens: int
     evidence: list[dict[str, object]] = field(default_factory=list)
     contradicted_by: list[str] = field(default_factory=list)
+    outdated_by: str | None = None
+
+    @property
+    def cautions(self) -> list[str]:
+        """What to know before it is followed."""
+        changed = [f"outdated: {self.outdated_by}"] if self.outdated_by is not None else []
+        return changed + ([f"contradicted by {', '.join(self.contradicted_by)}"] if self.contradicted_by else [])
 
 
 class Hits(list[Hit]):

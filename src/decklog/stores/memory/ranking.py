@@ -288,6 +288,7 @@ def hit(ranked: Ranked, question: Question, *, evidence: "list[dict[str, object]
         tokens=tokens_of(lesson.body),
         evidence=evidence,
         contradicted_by=contradicted_by,
+        outdated_by=lesson.outdated_by,
     )
 
 

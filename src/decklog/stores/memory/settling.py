@@ -115,6 +115,8 @@ class LessonSettler(Store):
 
         Versions are given as NAME=VERSION; those that a lesson does not hold for outdate it.
         """
+        if not (paths or versions or undone_commit):
+            raise Invalid("nothing is said to have changed; name paths, versions or an undone commit", field="paths")
         now_used = scopes.versions_of(versions or [])
         where = Where(Lesson)
         where.equal(project=project)

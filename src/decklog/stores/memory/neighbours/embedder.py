@@ -4,7 +4,7 @@ from array import array
 from math import sqrt
 from typing import Protocol
 
-from decklog.errors import Invalid
+from decklog.errors import DecklogError, Invalid, Unavailable
 
 
 class Embedder(Protocol):
@@ -21,7 +21,13 @@ class Embedder(Protocol):
 
 def embedded(embedder: Embedder, texts: list[str]) -> list[list[float]]:
     """Embed texts; refuse what is not one finite vector of the promised length for each. Each comes back with length 1."""
-    vectors = embedder.embed(texts)
+    try:
+        vectors = embedder.embed(texts)
+    except DecklogError:
+        raise
+    except Exception as problem:
+        # An embedder is anybody's code: whatever it fails with, words are still there.
+        raise Unavailable(f"the embedder {embedder.name} failed: {type(problem).__name__}: {problem}") from problem
     if len(vectors) != len(texts):
         raise Invalid(f"the embedder {embedder.name} gave {len(vectors)} vectors for {len(texts)} texts")
     return [_unit(embedder, vector) for vector in vectors]
