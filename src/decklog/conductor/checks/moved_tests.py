@@ -69,9 +69,9 @@ def _claimed(name: str, claims: Mapping[tuple[str, str], set[str]]) -> set[str]:
 def _claims(files: Sequence[TestFile]) -> dict[tuple[str, str], set[str]]:
     found: dict[tuple[str, str], set[str]] = {}
     for file in files:
-        module, *classes = _scopes(file) or [None]
-        defined = _defined(module)
-        for scope in (module, *classes) if module is not None else ():
+        scopes = _scopes(file)
+        defined = _defined(scopes[0]) if scopes else {}
+        for scope in scopes:
             own = [one for one in scope.body if not _is_test(one)] if isinstance(scope, ast.ClassDef) else []
             around = [*own, *scope.bases, *scope.decorator_list] if isinstance(scope, ast.ClassDef) else []
             for node in filter(_is_test, scope.body):
@@ -107,10 +107,10 @@ def _claim(node: ast.stmt, around: Sequence[ast.AST], defined: Mapping[str, Sequ
     return "\n".join(ast.dump(one) for one in (plain, *around, *ground))
 
 
-def _defined(module: _Scope | None) -> dict[str, list[ast.stmt]]:
+def _defined(module: _Scope) -> dict[str, list[ast.stmt]]:
     """Give the statements of a module by the names that they define."""
     found: dict[str, list[ast.stmt]] = {}
-    for statement in module.body if module is not None else ():
+    for statement in module.body:
         for name in _names(statement):
             found.setdefault(name, []).append(statement)
     return found
