@@ -83,11 +83,11 @@ def test_what_a_large_plan_asks_is_answered_wherever_the_matter_is_decided(targe
         without_agents(bench)
         fb = [bench.file(fault.said) for fault in FAULTS[:4]]
         granted, denied, dropped, by_hand = [bench.mend(one) for one in fb]
-        assert sorted(one.kind for one in log.overview.waiting()) == ["approval"] * 4 + ["question"] * 4
+        assert [one.kind for one in log.overview.waiting()] == ["approval"] * 4, "each matter is one"
         log.approvals.decide(str(granted.plan["approval"]), "granted", by="ana")  # type: ignore[arg-type]
         log.approvals.decide(str(denied.plan["approval"]), "denied", by="ana", rationale="not now")  # type: ignore[arg-type]
         # Nobody has to call the loop for that.
-        assert sorted(one.kind for one in log.overview.waiting()) == ["approval"] * 2 + ["question"] * 2
+        assert [one.state for one in log.inbox.find()].count("answered") == 2
         bench.mending.drop(dropped.id, "we live with it", by="bo")
         bench.mend(fb[3], branch="main")
         assert [one.id for one in log.overview.waiting() if one.kind in ("approval", "question")] == []
