@@ -117,11 +117,18 @@ def _defined(module: _Scope) -> dict[str, list[ast.stmt]]:
 
 
 def _names(statement: ast.stmt) -> set[str]:
-    if isinstance(statement, ast.Import | ast.ImportFrom):
-        return {(one.asname or one.name).partition(".")[0] for one in statement.names}
-    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return {statement.name}
-    return {one.id for one in ast.walk(statement) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+    """Give the names that a statement defines, or makes something else of: `shop.price = …` is about `shop`."""
+    match statement:
+        case ast.Import(names=names) | ast.ImportFrom(names=names):
+            return {(one.asname or one.name).partition(".")[0] for one in names}
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return {name}
+        case ast.Assign(targets=targets):
+            return set().union(*map(_used, targets))
+        case ast.Expr(value=value) | ast.AugAssign(target=value) | ast.AnnAssign(target=value):
+            return _used(value)
+        case _:
+            return _used(statement)
 
 
 def _used(node: ast.AST) -> set[str]:
