@@ -186,7 +186,7 @@ class Decklog:
         """Asks people and gates, and keeps what they answered, bound to the exact thing they were asked about."""
         from decklog.stores.desk.approvals import Approvals
 
-        return Approvals(self.parts)
+        return Approvals(self.parts, inbox=lambda: self.inbox)
 
     @cached_property
     def states(self) -> "States":

@@ -96,6 +96,35 @@ def test_where_a_manager_is_bound_landing_takes_the_managers_proof(log: Decklog,
     assert log.journal.verify(site.run_id).ok
 
 
+def test_a_yes_to_landing_serves_exactly_what_was_asked_about(log: Decklog, checked: Path) -> None:
+    site = Work(log, checked, piece("triple", GOOD)).run()
+    git(checked, "branch", "other", "main")
+    git(checked, "checkout", "-q", "-b", "more")
+    with (checked / "notes.txt").open("a") as file:
+        file.write("!")
+    git(checked, "commit", "-q", "-a", "-m", "One byte")
+    git(checked, "checkout", "-q", "main")
+
+    def land_late(*meanwhile: str) -> None:
+        found = landing.prepare(site, "main", cwd=checked)
+        git(checked, *meanwhile)
+        before = git(checked, "for-each-ref", "refs/heads")
+        with pytest.raises(Conflict, match="main has gone on meanwhile"):
+            landing.land(site, found, by="ana", proof=nullcontext())
+        assert git(checked, "for-each-ref", "refs/heads") == before
+
+    # Another branch where this one was, this one where none was, and one byte more in it.
+    land_late("checkout", "-q", "other")
+    land_late("checkout", "-q", "main")
+    land_late("merge", "-q", "--ff-only", "more")
+    first = log.approvals.find(site.run_id)
+    assert landed(site, checked, branch="main").is_merge
+    newest, *earlier = log.approvals.find(site.run_id)
+    assert earlier == first, "none of the old ones served"
+    assert newest.subject_digest not in {one.subject_digest for one in first}
+    assert {(one.state, one.uses) for one in (newest, *earlier)} == {("granted", 1)}
+
+
 def clean(log: Decklog, folder: Path, *, is_trial: bool = False, unlanded: bool = False) -> Cleaned:
     state = folder.parent / "state"
     return Cleaner(log, folder, state, days=14, is_trial=is_trial, unlanded=unlanded).clean()

@@ -1,11 +1,14 @@
 """What is known before a fix: what triage is told, where to look, how large it will be, and what is no fix."""
 
+from pathlib import Path
 from typing import Any
 
 from benchmarks.mending_faults import FAULTS
 
+from decklog import Decklog
 from decklog.models.prompt import Prompt
 from tests.conductor.repositories import git, write
+from tests.conftest import on_both
 from tests.mending.bench import TRIAGE, Bench, answering
 
 # Such a plan waits for a yes: what was found and planned can be looked at.
@@ -71,3 +74,28 @@ def test_a_plan_is_large_by_its_lines_or_when_triage_names_two_components(bench:
 def test_a_branch_that_changes_nothing_is_no_fix(bench: Bench) -> None:
     mend = bench.mend(bench.file(FAULTS[0].said), branch="main", fix_class="tool")
     assert (mend.state, mend.waits_for, mend.reason) == ("fixing", "fix", "main has nothing beyond the base")
+
+
+@on_both
+def test_what_a_large_plan_asks_is_answered_wherever_the_matter_is_decided(target: str, faulty: Path) -> None:
+    with Decklog.open(target) as log:
+        bench = Bench(log, faulty, answering(mend_triage=LARGE))
+        without_agents(bench)
+        fb = [bench.file(fault.said) for fault in FAULTS[:4]]
+        granted, denied, dropped, by_hand = [bench.mend(one) for one in fb]
+        assert [one.kind for one in log.overview.waiting()] == ["approval"] * 4, "each matter is one"
+        log.approvals.decide(str(granted.plan["approval"]), "granted", by="ana")  # type: ignore[arg-type]
+        log.approvals.decide(str(denied.plan["approval"]), "denied", by="ana", rationale="not now")  # type: ignore[arg-type]
+        # Nobody has to call the loop for that.
+        assert [one.state for one in log.inbox.find()].count("answered") == 2
+        bench.mending.drop(dropped.id, "we live with it", by="bo")
+        bench.mend(fb[3], branch="main")
+        assert [one.id for one in log.overview.waiting() if one.kind in ("approval", "question")] == []
+        answers = {one.run_id: one.answer for one in log.inbox.find()}
+        assert [answers[one.run_id] for one in (granted, denied, dropped, by_hand)] == [
+            "granted",
+            "denied: not now",
+            "withdrawn: we live with it",
+            "withdrawn: a person fixes it: main",
+        ]
+        assert (bench.mend(fb[0]).state, bench.mend(fb[1]).state) == ("fixing", "dropped")

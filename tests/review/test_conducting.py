@@ -86,6 +86,24 @@ def test_what_is_unproven_waits_for_a_person_and_no_candidate_of_it_exists(work:
     assert landed_titles(site) == ["Piece triple"]
 
 
+def test_a_yes_to_what_the_gate_holds_serves_that_tree_alone(work: Work) -> None:
+    def script(site: str, prompt: Prompt) -> "str | Reply":
+        return answering(review_6="I say pass.")(site, prompt) if "triple" in prompt.text else good(site, prompt)
+
+    site = work.run(work.site(piece("triple", TRIPLE), piece("other", ["write", "b.txt", "1"])), script)
+    assert landed_titles(site) == ["Piece other"]
+    (first,) = work.log.approvals.find(site.run_id)
+    work.log.approvals.decide(first.id, "granted", by="ana", rationale="I looked at it")  # type: ignore[arg-type]
+    work.run(site, script)
+    # It would land beside a file of one byte that was not there when it was looked at: that is another tree.
+    second, _ = work.log.approvals.find(site.run_id)
+    assert (second.state, second.subject_digest == first.subject_digest) == ("open", False)
+    assert landed_titles(site) == ["Piece other"]
+    work.log.approvals.decide(second.id, "granted", by="ana", rationale="I looked again")  # type: ignore[arg-type]
+    work.run(site, script)
+    assert landed_titles(site) == ["Piece other", "Piece triple"]
+
+
 def test_what_is_blocked_goes_back_with_its_findings_and_never_lands(work: Work) -> None:
     fault = {"severity": "blocking", "class": "wrong", "text": "it adds", "remedy": "multiply", "file": "calc.py", "line": 9}
     bad = {"findings": [fault], "score": 20, "reasoning": "-"}

@@ -176,6 +176,55 @@ def test_pass_4_holds_secrets_dangers_and_commands_and_asks_about_locks(desk: De
     assert [one.line for one in result.findings if one.file == "run.py"] == [2]
 
 
+def test_what_is_shown_or_put_together_is_told_and_stops_nothing(desk: Desk) -> None:
+    def severities(files: dict[str, str | None]) -> dict[str, set[str]]:
+        found = security(desk.commit(files)).findings
+        return {name: {str(one.severity) for one in found if one.file == name} for name in files}
+
+    random = "a1B2c3D4" + "e5F6g7H8"
+    made = f"SECRET = 'mine-' + '{random}' * 9\n"
+    told = {
+        "docs/a.md": 'A pair such as `{token, "Token' + '2"}` is still taken.\n',
+        "docs/b.md": "Show the token: HEADERS=" + '"authorization=Bearer%20TOKEN".\n',
+        "tests/test_a.py": made,
+    }
+    assert set().union(*severities(told).values()) <= {"minor"}
+    held = {
+        "docs/c.md": f"The password is `{random}`.\n",
+        "docs/d.md": "Log in with `password=Green" + "Frog7!`.\n",
+        "made.py": made,
+    }
+    assert severities(held) == {key: {"blocking"} for key in held}
+
+
+_TALK = "import os\nimport pickle\n\n\ndef ask(data):\n    told, tell = os.pipe()\n    os.write(tell, pickle.dumps(data))\n"
+_HEARD = "    return pickle.loads(os.read(told, 100))\n"
+
+
+@every(
+    ("source", "is_minor"),
+    [
+        (_TALK + _HEARD, True),
+        (_TALK.replace("pickle.dumps(data)", "data") + _HEARD, False),
+        ("import requests\n" + _TALK + _HEARD, False),
+        ("import base64\n" + _TALK + _HEARD, False),
+        ("import pickle\n\n\ndef copy(file, data):\n    pickle.dump(data, file)\n    return pickle.load(file)\n", False),
+    ],
+    ids=["its own process", "written by others", "the network too", "texts of others", "a file"],
+)
+def test_what_a_process_of_the_modules_own_sends_is_told_and_stops_nothing(source: str, is_minor: bool) -> None:
+    assert [(one.kind, one.is_minor) for one in dangers(ast.parse(source))] == [("unpickling", is_minor)]
+
+
+def test_words_of_data_are_no_checks_that_are_gone(desk: Desk) -> None:
+    data = '{"words": ["pytest", "mypy", "' + "x" * 2000 + '"]}\n'
+    write(desk.folder, {"weights.json": data, "ci.json": '{"run": "pytest"}\n'})
+    git(desk.folder, "add", "-A")
+    git(desk.folder, "commit", "-q", "-m", "Data")
+    result = static(desk.commit({"weights.json": "{}\n", "ci.json": "{}\n"}), ReviewSettings(digest="d"), NOBODY)
+    assert by_file(result) == {"ci.json": ["weakened-check"]}
+
+
 def test_a_secret_behind_many_smaller_findings_still_stops_the_change(desk: Desk) -> None:
     lines = "".join(f"x{number} = {{'pass': 'done'}}\n" for number in range(60))
     result = security(desk.commit({"a.py": lines, "z.py": f"TOKEN = '{TOKEN}'\n"}))

@@ -20,6 +20,7 @@ def drop(ground: "Ground", reason: str, *, by: str = "mend", **changes: Any) -> 
             feedback = log.feedback.triage(feedback.id, FixClass.OUT_OF_SCOPE, by=by, note=reason)
         if feedback.state in (FeedbackState.TRIAGED, FeedbackState.IN_FIX, FeedbackState.FIX_PR_OPEN):
             log.feedback.reject(feedback.id, reason, by=by)
+        telling.plan_is_over(ground, reason)
         telling.ended(ground, f"given up: {reason}")
         dropped = log.mends.move(mend, MendState.DROPPED, reason=reason, **changes)
         log.runs.finish(mend.run_id, status="cancelled", summary=f"dropped: {reason}"[:500])  # type: ignore[arg-type]

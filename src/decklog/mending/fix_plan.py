@@ -3,6 +3,7 @@
 import posixpath
 from typing import TYPE_CHECKING, Any
 
+from decklog.mending import telling
 from decklog.mending.dropping import drop
 from decklog.mending.locating import missing
 from decklog.stores.desk.feedback import FeedbackState, FixClass
@@ -25,11 +26,7 @@ def plan(ground: "Ground") -> "Mend":
     if not document["large"] or mend.branch is not None:
         return log.mends.move(mend, MendState.PLANNED, plan=document)
     with log.transaction():
-        question = f"Mend {mend.feedback_id} by a large change ({document['large']})?"
-        asked = log.approvals.ask(
-            mend.run_id, question, by="mend", about=document, subject="mend", source="mend.plan", key=f"plan:{mend.id}"
-        )
-        log.inbox.post("mend", _message(document, asked.id), severity="question", run_id=mend.run_id, key=f"mend-plan:{mend.id}")  # type: ignore[arg-type]
+        asked = telling.planned(ground, document)
         return log.mends.move(
             mend,
             MendState.PLANNED,
@@ -47,6 +44,8 @@ def approve(ground: "Ground") -> "Mend":
         is_asked = approval is not None and mend.branch is None
         if is_asked and log.approvals.use(mend.run_id, str(mend.plan["digest"])) is None:
             return _unanswered(ground, str(approval))
+        if mend.branch is not None:
+            telling.plan_is_over(ground, f"a person fixes it: {mend.branch}")
         if ground.feedback.state is FeedbackState.TRIAGED:
             log.feedback.start_fix(mend.feedback_id, by="mend", note=f"mend {mend.id}")
         return log.mends.move(mend, MendState.FIXING)
@@ -108,15 +107,3 @@ def _why_large(ground: "Ground", files: dict[str, int], estimate: int) -> str:
 def _is_within(one: str, other: str) -> bool:
     """Say whether one of two folders lies in the other: then they are one component."""
     return one == "" or f"{other}/".startswith(f"{one}/") or f"{one}/".startswith(f"{other}/")
-
-
-def _message(document: dict[str, Any], approval: str) -> str:
-    """Write what a person is asked, always in the same form and with no model's help."""
-    files = "".join(f"\n  {one['path']}: about {one['lines']} lines" for one in document["files"])
-    files += "".join(f"\n  {path}: named by triage, and not there" for path in document["missing"])
-    return (
-        f"A fix waits for your yes: {document['task']}\nClass: {document['fix_class']}. It is large: {document['large']}.\n"
-        f"Cause: {document['root_cause']}\nApproach: {document['approach']}\nTest: {document['test']}\n"
-        f"Done when: {document['success_criterion']}\nFiles:{files or ' not known yet'}\n"
-        f"Answer: decklog approvals decide {approval} granted --by NAME (or denied --rationale WHY)"
-    )

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from decklog.mending.proof_step import proof_of, sent_back
 from decklog.review.publishing import is_overridden, why_change_held
+from decklog.review.result import TOLD, is_weather
 from decklog.review.reviewing import review as reviewed
 from decklog.stores.flow.mends import MendState, MendWait
 from decklog.stores.flow.reviews import ReviewVerdict
@@ -12,8 +13,6 @@ if TYPE_CHECKING:
     from decklog.mending.ground import Ground
     from decklog.stores.flow.mends import Mend
     from decklog.stores.flow.reviews import Review
-
-_TOLD = ("blocking", "significant", "question")
 
 
 def review(ground: "Ground", *, again: bool) -> "Mend":
@@ -41,7 +40,7 @@ def review(ground: "Ground", *, again: bool) -> "Mend":
         return log.mends.move(mend, MendState.CLEARED, review_id=found.id)
     reason = f"review {found.id} says {found.verdict}: {_words(found)}"[:1000]
     if found.verdict is ReviewVerdict.UNPROVEN:
-        waits = MendWait.WEATHER if _is_weather(found) else MendWait.GATE
+        waits = MendWait.WEATHER if is_weather(found) else MendWait.GATE
         if (mend.waits_for, mend.reason, mend.review_id) == (waits, reason, found.id):
             return mend
         return log.mends.move(mend, waits_for=waits, reason=reason, review_id=found.id)
@@ -49,7 +48,7 @@ def review(ground: "Ground", *, again: bool) -> "Mend":
 
 
 def _findings(review: "Review") -> list[dict[str, Any]]:
-    found: list[Any] = [one for one in review.findings if one["severity"] in _TOLD]  # type: ignore[index]
+    found: list[Any] = [one for one in review.findings if one["severity"] in TOLD]  # type: ignore[index]
     return [{"kind": f"review.{one['pass']} {one['kind']}", "text": one["text"], "remedy": one["remedy"]} for one in found]
 
 
@@ -57,8 +56,3 @@ def _words(review: "Review") -> str:
     passes: list[Any] = review.passes
     unproven = [f"pass {one['pass']}: {one['why']}" for one in passes if one["status"] == "unproven"]
     return "; ".join([one["text"] for one in _findings(review)] or unproven) or "its score is too low"
-
-
-def _is_weather(review: "Review") -> bool:
-    passes: list[Any] = review.passes
-    return any(one["is_weather"] for one in passes)

@@ -139,7 +139,7 @@ class Mending:
                     kill_points.reached(f"mend:{mend.state}")
                     if mend.waits_for is not None or mend.moves == before.moves:
                         return mend
-                    self.say(f"{mend.id} is {mend.state}")
+                    self.say(f"{mend.feedback_id} is {mend.state}")
                 return mend
             finally:
                 self._ground(mend).clear()

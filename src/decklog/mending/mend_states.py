@@ -57,7 +57,7 @@ WAYS_OUT: Mapping[MendWait, tuple[str, ...]] = {
     MendWait.MODEL: ("decklog mend {id} --class tool", "decklog mend {id} --branch NAME"),
     MendWait.APPROVAL: ("decklog approvals decide {approval} granted --by NAME", "decklog mend {id} --branch NAME"),
     MendWait.FIX: ("decklog mend {id}", "decklog mend {id} --branch NAME"),
-    MendWait.GATE: ("decklog review ask {review}", "decklog mend {id}"),
+    MendWait.GATE: ("decklog review ask {id}", "decklog mend {id}"),
     MendWait.MERGE: ("decklog mend {id} --merged COMMIT",),
     MendWait.WEATHER: ("decklog mend {id}",),
     MendWait.PERSON: ("decklog mend {id}", "decklog mend {id} --branch NAME"),
@@ -71,6 +71,7 @@ def ways_out(mend: Mend) -> list[str]:
     if mend.state.is_end:
         return []
     asked = mend.plan.get("approval") if mend.state is MendState.PLANNED else mend.triage.get("approval")
-    named = {"id": mend.id, "approval": asked or "ID", "review": mend.review_id or "REVIEW"}
+    # By what was said, which is what people have typed: a mend is found by it in its repository.
+    named = {"id": mend.feedback_id, "approval": asked or "ID"}
     ways = WAYS_OUT[mend.waits_for] if mend.waits_for is not None else ("decklog mend {id}",)
-    return [*(way.format(**named) for way in ways), f"decklog mend drop {mend.id} --reason WHY"]
+    return [*(way.format(**named) for way in ways), f"decklog mend drop {mend.feedback_id} --reason WHY"]

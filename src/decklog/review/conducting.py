@@ -10,6 +10,7 @@ from decklog.conductor.git.repository import ref_part
 from decklog.errors import Unavailable
 from decklog.review import settings as review_settings
 from decklog.review.change import Change
+from decklog.review.result import TOLD, is_weather
 from decklog.review.reviewing import NAME, gate_of
 from decklog.stores.flow.reviews import Review, ReviewVerdict
 from decklog.values import to_json
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from decklog.conductor.site import Site
     from decklog.review.settings import ReviewSettings
     from decklog.stores.work.task import Task
-
-_TOLD = ("blocking", "significant", "question")
 
 
 def reviewed(site: "Site", task: "Task", base: str, tip: str, wanted_end: Callable[[], str | None], **given: Any) -> Examination:
@@ -30,7 +29,7 @@ def reviewed(site: "Site", task: "Task", base: str, tip: str, wanted_end: Callab
     if known is None:
         known = _review(site, task, change, settings, wanted_end, **given)
     findings = _findings(known)
-    if known.verdict is ReviewVerdict.UNPROVEN and _is_weather(known):
+    if known.verdict is ReviewVerdict.UNPROVEN and is_weather(known):
         # Nobody is to blame, and it may be over soon: the task is given back, and no attempt is used.
         raise Unavailable(f"a model that reviews can't be asked now: {findings[0]['text']}", hint="It is tried again.")
     if not known.verdict.holds:
@@ -52,7 +51,7 @@ def _settings(site: "Site") -> "ReviewSettings":
 def _known(site: "Site", change: Change, settings: "ReviewSettings") -> Review | None:
     """Find what was said of the same patch in this run: onto whatever it is merged, its lines are the same."""
     found = site.log.reviews.find(site.run_id, patch=change.patch, limit=1)
-    if not found or found[0].settings != settings.digest or _is_weather(found[0]):
+    if not found or found[0].settings != settings.digest or is_weather(found[0]):
         return None
     if found[0].tree == change.tree and found[0].base == change.base:
         return found[0]
@@ -96,14 +95,9 @@ def _review(
             remove_folder(folder)
 
 
-def _is_weather(review: Review) -> bool:
-    passes: list[Any] = review.passes
-    return any(one["is_weather"] for one in passes)
-
-
 def _findings(review: Review) -> list[dict[str, Any]]:
     """Tell what was found as the next round, or a person, is told it."""
-    told: list[Any] = [one for one in review.findings if one["severity"] in _TOLD]  # type: ignore[index]
+    told: list[Any] = [one for one in review.findings if one["severity"] in TOLD]  # type: ignore[index]
     found = [
         {
             "check": f"review.{one['pass']}",

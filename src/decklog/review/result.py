@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from decklog.dataclass import dataclass
-from decklog.stores.flow.reviews import ReviewVerdict
+from decklog.stores.flow.reviews import Review, ReviewVerdict
 
 NAMES = ("static", "functional", "architectural", "security", "prose", "adversarial", "feedback-binding")
 # Free of charge, and so first; whoever fails one of the first three is not shown to a model.
@@ -33,6 +33,8 @@ class Status(StrEnum):
     SKIPPED = "skipped"
 
 
+# What whoever mends a change, or a person, is told of it.
+TOLD = (Severity.BLOCKING, Severity.SIGNIFICANT, Severity.QUESTION)
 _COSTS = {Severity.SIGNIFICANT: 15, Severity.MINOR: 3}
 _MOST_FOR_MINOR = 15
 
@@ -164,3 +166,9 @@ def _confidence(results: Sequence[PassResult], verdict: ReviewVerdict, score: in
         if cost:
             value, reasons = value - cost, [*reasons, f"-{cost}: {count} {severity} finding{'s' if count > 1 else ''}"]
     return max(0, value), [*told, *reasons]
+
+
+def is_weather(review: Review) -> bool:
+    """Say whether a model of a review could not be asked, for a reason that passes by itself."""
+    passes: list[Any] = review.passes
+    return any(one["is_weather"] for one in passes)

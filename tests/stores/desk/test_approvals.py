@@ -7,6 +7,7 @@ import pytest
 
 from decklog import Conflict, Decklog, Denied, Invalid, ManualClock, NotFound
 from decklog.errors import DecklogError, StillPending
+from decklog.stores.desk.approval import question_key
 from decklog.stores.desk.approvals import Approval, digest_of
 from tests.every import every
 from tests.stores.processes import together
@@ -463,3 +464,27 @@ def test_errors_are_data(log: Decklog, asked: Approval) -> None:
     assert error["details"]["decided_by"] == "ana"
     assert error["details"]["state"] == "granted"
     assert error["hint"]
+
+
+def test_a_message_that_asks_the_same_in_words_is_answered_with_it(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    asked = [log.approvals.ask(run_id, "May I?", by="mend", about=n, expires_in_minutes=5) for n in range(5)]
+    words = [log.inbox.post("mend", "May I?", severity="question", run_id=run_id, key=question_key(one.id)) for one in asked]
+    log.inbox.answer(words[4].id, "I said so already", by="bo")
+    log.approvals.decide(asked[0].id, "granted", by="ana", rationale="go on")
+    log.approvals.decide(asked[1].id, "denied", by="ana")
+    log.approvals.withdraw(asked[2].id, reason="not needed")
+    # One thing that waits is one: the message says it in other words.
+    assert [one.id for one in log.overview.waiting()] == [asked[3].id, asked[4].id]
+    clock.advance(minutes=6)
+    log.approvals.expire()
+    told = [log.inbox.get(one.id) for one in words]
+    assert [(one.answer, one.answered_by) for one in told] == [
+        ("granted: go on", "ana"),
+        ("denied", "ana"),
+        ("withdrawn: not needed", "mend"),
+        ("expired: nobody answered in time", "mend"),
+        ("I said so already", "bo"),
+    ]
+    log.approvals.decide(asked[0].id, "granted", by="ana")
+    assert log.inbox.get(words[0].id) == told[0]
+    assert log.journal.verify().ok

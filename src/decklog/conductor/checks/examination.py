@@ -10,6 +10,7 @@ from dataclasses import field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from decklog.conductor.checks.moved_tests import TestFile, hidden, moved
 from decklog.conductor.checks.report import census
 from decklog.conductor.checks.running import Runner, Said
 from decklog.conductor.git.calls import fixed_settings, version
@@ -137,6 +138,7 @@ class Examiner:
         asked = self._questions(base, tip, changed)
         old_tests = [one for one in changed if one.status != "A" and self._tests.covers(one.path)]
         red = [finding for check in self._configuration.gates for finding in self._graded(check, base, tip, paths)]
+        red = red or self._hidden(base, tip)
         if not red and old_tests:
             asked += self._by_old_tests(base, tip, old_tests, paths)
         if red:
@@ -153,11 +155,28 @@ class Examiner:
         if not self._is_good(before, was) or was.tests is None:
             return [_finding(check.name, "inherited", was)]
         lost = census(was.tests, said.tests)
+        if lost:
+            still_run = moved(lost, was.tests, said.tests, *self._test_files(base, tip))
+            lost = [name for name in lost if name not in still_run]
         return (
             [{"check": check.name, "kind": "census", "text": "tests of the base were not run", "tests": lost[:MOST_SHOWN]}]
             if lost
             else []
         )
+
+    def _test_files(self, base: str, tip: str) -> tuple[list[TestFile], list[TestFile]]:
+        """Read the tests in Python that a change touches, as they were and as they are."""
+        paths = [one.path for one in changes(self._repository, base, tip)]
+        tests = [path for path in paths if path.endswith(".py") and self._tests.covers(path)]
+        old, new = ([(path, self._repository.read(commit, path)) for path in tests] for commit in (base, tip))
+        return _kept(old), _kept(new)
+
+    def _hidden(self, base: str, tip: str) -> list[dict[str, Any]]:
+        """Find tests that a change hides behind others of the same name: a report has that name all the same."""
+        old, new = (hidden(files) for files in self._test_files(base, tip))
+        found = [name for name in new if name not in old]
+        text = "tests are not run, since others further down have their names"
+        return [{"check": "tests", "kind": "census", "text": text, "tests": found[:MOST_SHOWN]}] if found else []
 
     def _by_old_tests(self, base: str, tip: str, old: Sequence[Change], paths: Sequence[str]) -> list[dict[str, Any]]:
         """Grade the new code with the test files that it changed as they were; red there is for a person to judge."""
@@ -208,6 +227,10 @@ class Examiner:
         content = to_json(about).encode()
         is_granted = self._log.approvals.granted_for(self._run_id, hashlib.sha256(content).hexdigest()) is not None
         return Examination("green" if is_granted else "held", asked, content)
+
+
+def _kept(read: Sequence[tuple[str, bytes | None]]) -> list[TestFile]:
+    return [TestFile(path, content) for path, content in read if content is not None]
 
 
 @lru_cache(maxsize=16)

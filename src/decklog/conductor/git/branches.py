@@ -52,7 +52,13 @@ class Branches:
             )
 
     def move(self, branch: str, new: str, old: str, worktree: Path | None) -> None:
-        """Move a branch forward from one commit to another, with the files where it is checked out."""
+        """Move a branch forward from one commit to another, with the files where it is checked out.
+
+        It is checked out where it was, or nowhere as before: a merge would move whatever branch is there by now, and a branch
+        that is moved under files leaves them behind.
+        """
+        if self.worktree(branch) != worktree:
+            raise _gone_on(branch)
         if worktree is None:
             moved = self._repository.on_refs("update-ref", f"refs/heads/{branch}", new, old, accepted=(0, 1, 128)).code == 0
         else:

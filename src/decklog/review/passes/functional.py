@@ -1,5 +1,6 @@
 """Pass 2: the tests of the tree, those of the base among them; whether new ones would fail without the change; what they run."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -10,12 +11,18 @@ from decklog.conductor.settings.check import Check
 from decklog.review.change import Change
 from decklog.review.proof.measuring import Measuring
 from decklog.review.result import Finding, PassResult, Severity, passed
+from decklog.review.rules.source import sources
 from decklog.review.settings import ReviewSettings
+from decklog.review.structure.claims import other_values
+from decklog.review.structure.tokens import is_run, meaning
+from decklog.review.structure.untested import SAME
 from decklog.tools.files.gitignore import Patterns
 
 # What an examination says that only a person can decide.
 _QUESTIONS = ("protected", "knows-its-tests", "old-tests")
 _MOST = 20
+# What says that something was wrong before.
+_MENDS = re.compile(r"(?i)\b(?:fix|mend|repair|correct|bug|fault|wrong)\w*")
 
 
 def functional(change: Change, settings: ReviewSettings, examiner: Examiner, runner: Runner, mark: str) -> PassResult:
@@ -36,6 +43,17 @@ def functional(change: Change, settings: ReviewSettings, examiner: Examiner, run
             given = {"runner": runner, "examiner": examiner, "check": check, "change": change, "mark": mark, "seconds": seconds}
             findings += Measuring(**given).findings(_sources(change, settings))  # type: ignore[arg-type]
     return passed(2, findings, unproven=unsaid, by=by)
+
+
+def _is_to_be_shown(change: Change, settings: ReviewSettings) -> bool:
+    """Say whether a change does something that a test could fail without: not by words and types alone, and not where it says
+    that everything stays as it was, and none of its values speaks against that.
+    """
+    code = [one for one in sources(change, settings.tests) if not one.is_test and is_run(one.path)]
+    if all(meaning(one.before, one.path) == meaning(one.text, one.path) for one in code):
+        return False
+    title = change.message.partition("\n")[0]
+    return SAME.search(title) is None or _MENDS.search(title) is not None or other_values(code)
 
 
 def _sources(change: Change, settings: ReviewSettings) -> list[str]:
@@ -64,7 +82,7 @@ def _vacuous(check: Check, change: Change, settings: ReviewSettings, examiner: E
     tests = Patterns(settings.tests)
     paths = [one.path for one in change.paths if one.status != "D"]
     new_tests = [path for path in paths if tests.covers(path)]
-    if check.report != "junit" or not new_tests or all(tests.covers(one.path) for one in change.paths):
+    if check.report != "junit" or not new_tests or not _is_to_be_shown(change, settings):
         return
     after, before = (examiner.verdict(check, commit, given)[1] for commit, given in ((change.head, paths), (change.base, ())))
     added = [name for name in after.tests or {} if name not in (before.tests or {})]

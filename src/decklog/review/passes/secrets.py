@@ -48,6 +48,10 @@ _WORDS = re.compile(r"[A-Za-z][A-Za-z _.-]*")
 _OF_PROGRAMS = re.compile(r"[()\[\]{}|\\<>]")
 # A name that somebody gave, and what calls a function: `run_1`, `API_KEY2`, `config.get(`.
 _NAME = re.compile(r"[A-Za-z]+(?:_[A-Za-z]*\d{0,2})+|[\w.]+\(")
+# What stands for a value, by the name of what belongs there, as documents have it; and a name made of that of a kind.
+_PLACE = re.compile(r"(?:.*[^A-Za-z0-9])?(?:[A-Z]+_)*(?:TOKEN|PASSWORD|PASSWD|SECRET|KEY|CREDENTIALS?)|.*%20TOKEN")
+_OF_KIND = re.compile(r"(?i)(?=[^\d]*(?:\d[^\d]*){0,2}$).*(?:pass(?:word|wd|phrase)|secret|token|credential|apikey).*")
+_DOCUMENTS = (".md", ".rst", ".adoc")
 # A verdict, and not a password: {"pass": "done"}.
 _PASS = re.compile(r"""(?i)(?<![a-z])["']?pass["']?\s*[:=]""")
 
@@ -94,12 +98,14 @@ def _values(told: str, text: str) -> list[tuple[str, str]]:
 
 def _is_harmless(kind: str, value: str, path: str, text: str, *, is_test: bool) -> bool:
     """Say whether a value that is only called like a secret is plainly none where it stands."""
-    if path.endswith(".py") and _is_shown(value, text):
+    if path.endswith(".py") and (_is_shown(value, text) or (is_test and _is_piece(value, text))):
         return True
     if looks_random(value):
         return False
     # Those of tests are made up; what a service gave out has a form of its own, or looks random.
-    if is_test:
+    if is_test or _PLACE.fullmatch(value):
+        return True
+    if path.endswith(_DOCUMENTS) and _is_in_ticks(value, text) and _OF_KIND.fullmatch(value):
         return True
     is_program = path.endswith((*_CODE, *_PAGES))
     if is_program and (len(_OF_PROGRAMS.findall(value)) >= 2 or _NAME.fullmatch(value)):
@@ -112,8 +118,18 @@ def _is_harmless(kind: str, value: str, path: str, text: str, *, is_test: bool) 
 
 def _is_shown(value: str, text: str) -> bool:
     """Say whether Python only speaks of a value: between ticks in words about it, or in a raw text, which is a pattern."""
-    place = text.find(value)
-    before, after = text[:place], text[place + len(value) :]
-    if before.count("`") % 2 == 1 and "`" in after:
+    if _is_in_ticks(value, text):
         return True
+    before = text[: text.find(value)]
     return re.search(r"""\br(?P<q>["'])(?:(?!(?P=q)).)*$""", before) is not None
+
+
+def _is_in_ticks(value: str, text: str) -> bool:
+    place = text.find(value)
+    return text[:place].count("`") % 2 == 1 and "`" in text[place + len(value) :]
+
+
+def _is_piece(value: str, text: str) -> bool:
+    """Say whether a text is put together where it stands, so that what it comes to is written nowhere: "a" + "b" * 9."""
+    literal = rf"""["']{re.escape(value)}["']"""
+    return re.search(rf"""["']\s*\+\s*{literal}|{literal}\s*(?:\+\s*["']|\*\s*\d)""", text) is not None

@@ -48,6 +48,22 @@ _LOADERS = (
     "pickle5.load",
     "pickle5.loads",
 )
+# How a program talks with a process that it started, and by what it may be talked to by others.
+_OWN_PROCESSES = (
+    "os.fork",
+    "os.pipe",
+    "sys.stdin.buffer",
+    "sys.stdout.buffer",
+    "multiprocessing.Pipe",
+    "multiprocessing.Process",
+)
+_OTHERS = frozenset(
+    (
+        *("socket", "socketserver", "ssl", "http", "urllib", "xmlrpc", "requests", "httpx", "aiohttp", "flask", "django"),
+        *("fastapi", "starlette", "tornado", "bottle", "websockets", "zmq", "redis", "pika", "kafka", "celery", "boto3"),
+        *("paramiko", "base64"),
+    )
+)
 _YAML = ("yaml.load", "yaml.load_all", "yaml.unsafe_load", "yaml.unsafe_load_all", "yaml.full_load")
 _SAFE_LOADERS = ("SafeLoader", "CSafeLoader", "BaseLoader")
 _STATEMENTS = (
@@ -71,7 +87,7 @@ _SHELL_PROGRAMS = ("sh", "bash", "dash", "zsh", "/bin/sh", "/bin/bash")
 _OF_SCHEMAS = ("create ", "drop ", "alter ", "grant ", "revoke ")
 _AFTER = re.compile(
     r"(?i)(?:\b(?:from|into|table|update|join|trigger|index|database|schema|select|view|exists|on|distinct|pragma|column)\s+"
-    r"|[\".]\s*|(?<!values )(?<!values)(?<!\bin )(?<!\bin)\(\s*|^\s*,?\s*)$"
+    r"|[\".]\s*|\bpragma_\w+\('|(?<!values )(?<!values)(?<!\bin )(?<!\bin)\(\s*|^\s*,?\s*)$"
 )
 # Names and calls of which nothing of anybody else's comes: marks for values, quoted names, numbers.
 _MARKS = re.compile(r"(?i)^(?:marks?|placeholders?|params_sql|columns?_sql|qmarks|\w*_?placeholders?|\w*_marks|binds?)$")
@@ -108,7 +124,9 @@ def dangers(tree: ast.Module) -> Iterator[Danger]:
                 found = _danger(node, names, texts)
                 if found is not None:
                     command = _written_out(node) if found[0] == "shell" else None
-                    is_minor = found[0] == "sql" and _names_tables(node, _once(own, texts))
+                    is_minor = (found[0] == "sql" and _names_tables(node, _once(own, texts))) or (
+                        found[0] == "unpickling" and _is_own_talk(tree, names, dotted(node.func, names) or "")
+                    )
                     yield Danger(*found, node.lineno, node.end_lineno or node.lineno, command, is_minor)
 
 
@@ -282,6 +300,15 @@ def _is_own_pickle(node: ast.Call, names: dict[str, str]) -> bool:
     """Say whether what is unpickled was pickled in the same breath, as copies are made and tests look at them."""
     inner = node.args[0] if node.args else None
     return isinstance(inner, ast.Call) and (dotted(inner.func, names) or "").endswith(".dumps")
+
+
+def _is_own_talk(tree: ast.Module, names: dict[str, str], called: str) -> bool:
+    """Say whether a module writes what it reads by the same means, and all that it talks with is a process of its own."""
+    if any(name.partition(".")[0] in _OTHERS for name in names.values()):
+        return False
+    used = {dotted(node, names) for node in ast.walk(tree) if isinstance(node, ast.Name | ast.Attribute)}
+    library = called.rpartition(".")[0]
+    return bool({f"{library}.dump", f"{library}.dumps"} & used) and not used.isdisjoint(_OWN_PROCESSES)
 
 
 def _is_true(node: ast.Call, name: str) -> bool:

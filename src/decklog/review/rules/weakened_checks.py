@@ -92,6 +92,8 @@ _NOTES = re.compile(
     | ^\#\s*coverage:\s*(?:off|ignore) | ^\#\s*nosec\s*$
     """
 )
+# What nobody wrote line by line is data, whatever words it has.
+_LONGEST = 2000
 _LIMIT = re.compile(
     r"(?i)(?P<name>fail[_-]under|cov-fail-under|min(?:imum)?[_-]?coverage|coverage[_-]?threshold|threshold|target|branches"
     r"|functions|lines|statements|minimum"
@@ -126,7 +128,7 @@ def _limits(source: Source) -> Iterator[Found]:
         [
             (m["name"].lower(), float(m["value"]), one.number)
             for one in source.lines
-            if one.sign == sign
+            if one.sign == sign and len(one.text) < _LONGEST
             for m in _LIMIT.finditer(one.text)
         ]
         for sign in "-+"
@@ -154,7 +156,7 @@ def _steps(source: Source) -> Iterator[Found]:
     gone = {
         m[0]
         for one in source.lines
-        if one.sign == "-" and not one.text.lstrip().startswith("#")
+        if one.sign == "-" and not one.text.lstrip().startswith("#") and len(one.text) < _LONGEST
         for m in checker.finditer(one.text)
     }
     lost = sorted(word for word in gone if word not in source.blanked.code)

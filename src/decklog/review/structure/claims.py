@@ -146,14 +146,14 @@ def _sameness(tree: Tree, title: str) -> Iterator[str]:
         (
             _LOGS,
             "a log",
-            lambda one: not one.is_test and is_code(one.path) and _other_values([one]),
+            lambda one: not one.is_test and is_code(one.path) and other_values([one]),
         ),
         (_ONLY_TESTS, "tests", lambda one: not one.is_test and is_code(one.path) and _means(one) != _means(one, old=True)),
-        (_LINT, "a linter", lambda one: not one.is_test and is_code(one.path) and _other_values([one])),
+        (_LINT, "a linter", lambda one: not one.is_test and is_code(one.path) and other_values([one])),
         (
             _MOVE,
             "a move",
-            lambda one: not one.is_test and _other_values([one for one in tree.sources if is_code(one.path) and not one.is_test]),
+            lambda one: not one.is_test and other_values([one for one in tree.sources if is_code(one.path) and not one.is_test]),
         ),
         (_NO_CHANGE, "no change of what it does", lambda one: not one.is_test and _does_less(one, tree)),
     )
@@ -248,13 +248,13 @@ def _does_less(one: Source, tree: Tree) -> bool:
     lost = old - new
     if any(_GUARDS.fullmatch(token) for token in lost):
         return True
-    if _other_values(code):
+    if other_values(code):
         return True
     called = {match for other in code for match in re.findall(r"\b([A-Za-z_]\w*)\(", other.before)}
     return any(token in called and token not in new and token not in _COMMON and not _is_declared(token, code) for token in lost)
 
 
-def _other_values(code: list[Source]) -> bool:
+def other_values(code: list[Source]) -> bool:
     """Say whether numbers, comparisons or sums are others in all of these files together."""
     old, new = ([_kind(token) for one in code for token in parts(text(one), one.path)] for text in (_before, _after))
     lost, more = Counter(old) - Counter(new), Counter(new) - Counter(old)

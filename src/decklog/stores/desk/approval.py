@@ -137,6 +137,11 @@ class Approval(Record):
         }
 
 
+def question_key(approval_id: str) -> str:
+    """Give the key of a message that asks a person in words what an approval asks: it is answered when the approval is."""
+    return f"approval:{approval_id}"
+
+
 def digest_of(about: object) -> str:
     """Digest the exact thing that an approval is about, as SHA-256 in hexadecimal.
 

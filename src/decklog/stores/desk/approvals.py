@@ -25,6 +25,7 @@ from decklog.stores.desk.approval import (
     expiry_of,
     grant_of,
     payload_of,
+    question_key,
     settled,
 )
 from decklog.stores.desk.approval_about import check_seen, keep_about, shown
@@ -33,10 +34,17 @@ from decklog.stores.of_run import next_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Generator
-    from typing import Any
+    from collections.abc import Callable, Generator
+    from typing import Any, Protocol
 
     from decklog.operations import Step
+    from decklog.stores.base import Parts
+
+    class Questions(Protocol):
+        """Keeps what people are asked in words; the inbox does."""
+
+        def settle(self, key: str, answer: str, *, by: str) -> object: ...
+
 
 __all__ = ["Approval", "ApprovalState", "Approvals", "Verdict", "digest_of"]
 
@@ -50,6 +58,10 @@ class Approvals(Store):
     """Asks people and gates, and keeps what they answered, bound to the exact thing they were asked about."""
 
     records = (Approval,)
+
+    def __init__(self, parts: "Parts", *, inbox: "Callable[[], Questions]") -> None:
+        super().__init__(parts)
+        self._inbox = inbox
 
     @writes
     def ask(
@@ -209,7 +221,7 @@ class Approvals(Store):
             proof=self._nonce(),
             **grant,
         )
-        return changed[0] if changed else self._repeated(approval_id, chosen, decider)
+        return self._told(changed[0]) if changed else self._repeated(approval_id, chosen, decider)
 
     def _repeated(self, approval_id: str, verdict: Verdict, decider: str) -> Approval:
         present = self._fetch(Approval, approval_id)
@@ -238,7 +250,14 @@ class Approvals(Store):
         )
         if not changed:
             raise settled(self._fetch(Approval, approval_id))
-        return changed[0]
+        return self._told(changed[0])
+
+    def _told(self, approval: Approval) -> Approval:
+        """Answer the message by which a person was asked too, if there is one and it still waits."""
+        by = approval.decided_by or approval.asked_by or "decklog"
+        why = f": {approval.rationale}" if approval.rationale else ""
+        self._inbox().settle(question_key(approval.id), f"{approval.state}{why}", by=by)
+        return approval
 
     @writes
     def expire(self, run_id: str | None = None) -> list[Approval]:
@@ -269,7 +288,7 @@ class Approvals(Store):
             now=self._now(),
             run_id=run_id,
         )
-        return sorted(lapsed, key=lambda approval: (approval.run_id, approval.number))
+        return [self._told(approval) for approval in sorted(lapsed, key=lambda approval: (approval.run_id, approval.number))]
 
     @waits_to_read
     def wait(self, approval_id: str, timeout_seconds: float) -> "Generator[Step, Any, Approval]":

@@ -258,6 +258,12 @@ class Inbox(Store):
             now=self._now(),
         )
 
+    def settle(self, key: str, answer: str, *, by: str) -> None:
+        """Answer the message of a key, if there is one and it still waits: what it asks was answered elsewhere."""
+        known = self._known(None, key)
+        if known is not None and self._locked(known.id).state in (MessageState.PENDING, MessageState.SEEN):
+            self.answer(known.id, answer, by=by)
+
     @writes
     def escalate(
         self,

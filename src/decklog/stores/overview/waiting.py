@@ -99,6 +99,10 @@ select * from (
     from messages m
    -- What the manager asks is for agents to answer, and so is what names one of them.
    where m.state in ('pending', 'seen') and m.severity in ('question', 'critical') and m.is_authorised = 0 and m.agent is null
+     -- What an approval asks is listed once, as that: a message that says it in words has its id for a key.
+     and not exists (
+       select 1 from approvals a where a.id = substr(m.key, 10) and m.key = 'approval:' || a.id and a.state = 'open'
+     )
    order by m.received_at, m.id
    limit {MOST}
 ) questions

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog import Review
+    from decklog.app import Decklog
     from decklog.review.change import Change
     from decklog.review.result import PassResult
 
@@ -49,7 +50,7 @@ def review() -> None:
     decklog review main..feature    this change
     decklog review --worktree       the files as they are
     decklog review security         one pass alone; so can every other be run
-    decklog review ask REVIEW       have a person let pass what the gate holds
+    decklog review ask              have a person let pass what the gate holds
 
     How is read from decklog.toml in the commit that the change starts from. What it says is on record: decklog reviews find
     """
@@ -118,22 +119,43 @@ for _number, _name in enumerate(_PASSES, 1):
 
 
 @review.command("ask")
-@click.argument("review_id", metavar="REVIEW")
+@click.argument("name", metavar="[REVIEW | FEEDBACK]", required=False)
 @click.option("--by", metavar="NAME", default="agent", help="who asks, default agent")
 @click.pass_obj
-def ask(call: Call, review_id: str, by: str) -> int:
+def ask(call: Call, name: str | None, by: str) -> int:
     """Ask a person to let exactly this change pass although the gate holds it; a yes needs a reason.
+
+    Which is said by a review, or by the feedback that it answers; without either it is what HEAD has beyond the published branch.
 
     decklog approvals decide ID granted --by NAME --rationale WHY
     """
     from decklog.review.publishing import ask_person
 
     with call.open() as log:
-        asked = ask_person(log, log.reviews.get(review_id), by=by)
+        asked = ask_person(log, _reviewed(log, name), by=by)
     if call.json:
         return show({"approval_id": asked}, as_json=True)
-    say(f"asked: {asked}. A person answers: decklog approvals decide {asked} granted --by NAME --rationale WHY")
+    click.echo(f"A person answers: decklog approvals decide {asked} granted --by NAME --rationale WHY", err=True)
+    say(asked)
     return 0
+
+
+def _reviewed(log: "Decklog", name: str | None) -> "Review":
+    """Find the review that is meant."""
+    from decklog.errors import NotFound
+
+    if name is None:
+        change = _meant(None, worktree=False, base="")
+        found = log.reviews.latest(change.tree, change.patch)
+    else:
+        try:
+            return log.reviews.get(name)
+        except NotFound:
+            found = log.reviews.holding(name)
+    if found is None:
+        what = f"there is no review {name}, and none that holds an answer to feedback {name}" if name else "HEAD was not reviewed"
+        raise NotFound(what, hint="See what was reviewed: decklog reviews find; to have it reviewed: decklog review", name=name)
+    return found
 
 
 def _meant(words: str | None, worktree: bool, base: str) -> "Change":

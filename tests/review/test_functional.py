@@ -1,0 +1,49 @@
+"""Pass 2 on changes that were labelled before it was run on them: what it must hold, and what it must let go."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from decklog import Decklog
+from decklog.review.result import PassResult
+from decklog.review.reviewing import gate_of, settings_of
+from tests.conductor.repositories import make_repository
+from tests.review import labelled_functional as labelled
+from tests.review.changes import SETTINGS, Desk
+from tests.searches import FULL
+
+# All of them take seconds: every eighth where not everything is wanted.
+_EACH = 1 if FULL else 8
+
+
+@pytest.fixture
+def shop(sqlite_target: str, tmp_path: Path) -> Iterator[Desk]:
+    with Decklog.open(sqlite_target) as log:
+        yield Desk(log, make_repository(tmp_path / "repository", {**labelled.BASE, "decklog.toml": SETTINGS}))
+
+
+def of_each(desk: Desk, changes: Mapping[str, labelled.Files], each: int = _EACH) -> dict[str, PassResult]:
+    """Run pass 2 on every so many of some changes, in one run: what checks say of the base, they say once."""
+    run_id = desk.log.runs.start("Review").id
+    found = {}
+    for name in list(changes)[::each]:
+        flag = str(desk.folder.parent / f"flag-{len(found)}")
+        files = {path: text and text.replace("FLAG", repr(flag)) for path, text in changes[name].items()}
+        change = desk.commit(files, (labelled.MESSAGES | labelled.MESSAGES_SECOND).get(name, "Change the shop"))
+        found[name] = gate_of(desk.log, change, settings_of(change), desk.folder.parent / "work", run_id=run_id).one(2)
+    return found
+
+
+def told(result: PassResult) -> list[str]:
+    return [f"{one.severity} {one.kind}" for one in result.findings]
+
+
+def test_pass_2_holds_every_bad_change(shop: Desk) -> None:
+    found = of_each(shop, labelled.BAD | labelled.BAD_SECOND)
+    assert {name: told(one) for name, one in found.items() if one.status not in ("fail", "unproven")} == {}
+
+
+def test_pass_2_lets_every_honest_change_go_without_a_word(shop: Desk) -> None:
+    found = of_each(shop, labelled.GOOD | labelled.GOOD_SECOND)
+    assert {name: told(one) for name, one in found.items() if one.status != "pass" or one.findings} == {}
