@@ -105,9 +105,12 @@ def renew(name: str, title: str, rows: list[Row]) -> None:
     known = {item["name"]: item for line in lines if (item := _read(line)) is not None}
     known.update((item["name"], item) for item in rows)
     _, mark, notes = "\n".join(lines).partition("How it was measured:")
-    text = "\n".join([f"# {title}", "", f"![{title}]({name}.svg)", "", *table([*known.values()])])
+    has_ratios = any("ratio" in item for item in known.values())
+    picture = [f"![{title}]({name}.svg)", ""] if has_ratios else []
+    text = "\n".join([f"# {title}", "", *picture, *table([*known.values()])])
     page.write_text(f"{text}\n\n{mark}{notes}\n" if mark else f"{text}\n", encoding="utf-8")
-    (DOCS / f"{name}.svg").write_text(chart(title, [*known.values()]), encoding="utf-8")
+    if has_ratios:
+        (DOCS / f"{name}.svg").write_text(chart(title, [*known.values()]), encoding="utf-8")
 
 
 def _read(line: str) -> Row | None:

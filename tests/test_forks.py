@@ -17,7 +17,7 @@ TEXT = "export " + "PASS" + "WORD=" + "tulip-Harbour-41x"
 LOOKS: dict[str, tuple[object, str, Callable[[], object]]] = {
     "a text": (engine, "_is_plainly_clean", lambda: redact.scan_by_rules(TEXT)),
     "a value": (engine, "_signs", lambda: redact.scan_value({"said": [TEXT]})),
-    "many texts": (batch, "clean_ones", lambda: redact.clean_among([TEXT])),
+    "many texts": (batch, "_clean_of", lambda: redact.clean_among([TEXT])),
 }
 
 

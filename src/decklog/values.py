@@ -194,6 +194,11 @@ class Values:
         self._page = found | known
         self._held = {id(value): value for value, strings in held if self._page.issuperset(strings)}
 
+    def clean_among(self, texts: "set[str]") -> set[str]:
+        """Give those of many texts in which nothing is to be replaced; what was just looked through is not again."""
+        known = texts & self._page
+        return known | redact.clean_among(texts - known)
+
     def are_clean(self, name: str, column: "list[Any]") -> bool:
         """Tell whether a column of texts can be bound as it is. Where they all differ, only if they were looked through."""
         if not _TEXT_OR_NOTHING.issuperset(map(type, column)):

@@ -4,7 +4,7 @@ What is asked of each is what `engine.scan` asks. It is asked of all before the 
 hand, where from one text to the next they would have to make room for those of the others.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from decklog.forks import apart
@@ -13,48 +13,12 @@ from decklog.redact.finder import FINDERS, TOLD_NUMBER
 from decklog.redact.patterns.presence import Look
 from decklog.redact.patterns.spared import not_spared
 from decklog.redact.sentences import told
-from decklog.redact.view import View, looked_through
+from decklog.redact.view import View, looked_through, plain
 
 # What lies between lines that are looked at together; those of a longer one are looked at by themselves, as are the last few.
 _APART = "\n\x01\n"
-_LONGEST_LINE, _FEW_LINES = 512, 3
+_LONGEST_LINE, _FEW_LINES = 512, 16
 _FINDERS = (*FINDERS, encoded.find)
-
-
-@apart
-def clean_among(texts: Iterable[str]) -> set[str]:
-    """Give those of many texts, of whatever length, in which nothing is to be replaced."""
-    wanted = set(texts)
-    clean = set(clean_lines(wanted))
-    clean.update(clean_ones(wanted - clean))
-    return clean
-
-
-def clean_lines(texts: Iterable[str]) -> Iterator[str]:
-    """Give those of many texts of one line in plain letters that show no sign, looking at many of them at once."""
-    lines, size = list[str](), 0
-    for text in texts:
-        if len(text) > _LONGEST_LINE or "\n" in text or not text.isascii():
-            continue
-        if size + len(text) + len(_APART) > engine.LONGEST_LOOK:
-            yield from _clean_among(lines)
-            lines, size = [], 0
-        lines.append(text)
-        size += len(text) + len(_APART)
-    yield from _clean_among(lines)
-
-
-def _clean_among(lines: list[str], looks: list[Look] | None = None) -> Iterator[str]:
-    """Look at some lines together, and by halves where there is something among them, for no more than what that was."""
-    data = _APART.join(lines).encode()
-    are_plain = len(data) - len(data.translate(None, engine.ESCAPING)) == (len(lines) - 1) * _APART.count("\n")
-    shown = [look for look in (engine.looks_at(data) if looks is None else looks) if look[0](data)]
-    if are_plain and not shown:
-        yield from lines
-    elif len(lines) > _FEW_LINES:
-        half = len(lines) // 2
-        yield from _clean_among(lines[:half], shown)
-        yield from _clean_among(lines[half:], shown)
 
 
 class _Looked(NamedTuple):
@@ -65,16 +29,88 @@ class _Looked(NamedTuple):
     signs: set[int]
 
 
-def clean_ones(texts: Iterable[str]) -> list[str]:
-    """Give those of many texts in which nothing is to be replaced."""
-    left = [_Looked(text, looked_through(text), set()) for text in texts]
+@apart
+def clean_among(texts: Iterable[str]) -> set[str]:
+    """Give those of many texts, of whatever length, in which nothing is to be replaced."""
+    wanted = set(texts)
+    lines = _Lines()
+    lines.look_at(wanted)
+    others = wanted.difference(lines.clean, (one.text for one in lines.shown))
+    return {*lines.clean, *_clean_of([*lines.shown, *_with_all_looks(others)])}
+
+
+def clean_lines(texts: Iterable[str]) -> list[str]:
+    """Give those of many texts of one line in plain letters that show no sign, looking at many of them at once."""
+    lines = _Lines()
+    lines.look_at(texts)
+    return lines.clean
+
+
+class _Lines:
+    """Texts of one line in plain letters: those without any sign, and those that must be searched for no more than theirs."""
+
+    def __init__(self) -> None:
+        self.clean: list[str] = []
+        self.shown: list[_Looked] = []
+
+    def look_at(self, texts: Iterable[str]) -> None:
+        """Look at those of many texts that are such lines, many of them at once."""
+        lines, size = list[str](), 0
+        for text in texts:
+            if len(text) > _LONGEST_LINE or "\n" in text or not text.isascii():
+                continue
+            if size + len(text) + len(_APART) > engine.LONGEST_LOOK:
+                self._look_at_together(lines)
+                lines, size = [], 0
+            lines.append(text)
+            size += len(text) + len(_APART)
+        self._look_at_together(lines)
+
+    def _look_at_together(self, lines: list[str], looks: list[Look] | None = None) -> None:
+        """Look at some lines together, and by halves where there is something among them, for no more than what that was."""
+        data = _APART.join(lines).encode()
+        are_plain = len(data) - len(data.translate(None, engine.ESCAPING)) == (len(lines) - 1) * _APART.count("\n")
+        shown = [look for look in (engine.looks_at(data) if looks is None else looks) if look[0](data)]
+        if are_plain and not shown:
+            self.clean += lines
+        elif len(lines) > _FEW_LINES:
+            half = len(lines) // 2
+            self._look_at_together(lines[:half], shown)
+            self._look_at_together(lines[half:], shown)
+        else:
+            self._look_at_each(lines, shown)
+
+    def _look_at_each(self, lines: list[str], looks: list[Look]) -> None:
+        """Look at lines one by one; one that may mean other letters than it has is left to others."""
+        for line in lines:
+            data = line.encode()
+            if len(data.translate(None, engine.ESCAPING)) != len(data):
+                continue
+            signs = {number for look in looks if look[0](data) for number in engine.signs_of(look, data)}
+            if signs:
+                self.shown.append(_Looked(line, plain(line), signs))
+            else:
+                self.clean.append(line)
+
+
+def _with_all_looks(texts: Iterable[str]) -> list[_Looked]:
+    found = [_Looked(text, looked_through(text), set()) for text in texts]
     for look, numbers in engine.all_looks():
-        for one in left:
+        for one in found:
             if look(one.view.data):
                 one.signs.update(numbers)
-    for one in left:
+    for one in found:
         if TOLD_NUMBER not in one.signs and "\n" in one.view.text and told.may_tell_below(one.view.data):
             one.signs.add(TOLD_NUMBER)
+    return found
+
+
+def clean_ones(texts: Iterable[str]) -> list[str]:
+    """Give those of many texts in which nothing is to be replaced."""
+    return _clean_of(_with_all_looks(texts))
+
+
+def _clean_of(left: list[_Looked]) -> list[str]:
     left = [one for one in left if not engine.is_replaced_as_written(*one)]
     for number, find in enumerate(_FINDERS):
         left = [one for one in left if number not in one.signs or not not_spared(one.view.text, find(one.view))]

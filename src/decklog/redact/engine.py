@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from operator import itemgetter
 
 from decklog.forks import apart
-from decklog.redact import encoded, line_wraps, nearby
+from decklog.redact import assignments, encoded, line_wraps, nearby
 from decklog.redact.finder import (
     NEARBY_NUMBER,
     SIGNS,
@@ -16,8 +16,8 @@ from decklog.redact.finder import (
     find_marked,
 )
 from decklog.redact.patterns import prefilter
-from decklog.redact.patterns.pattern import Pattern
-from decklog.redact.patterns.presence import Look, Presence
+from decklog.redact.patterns.pattern import Pattern, Sign
+from decklog.redact.patterns.presence import Look, Presence, loosened
 from decklog.redact.patterns.spared import not_spared
 from decklog.redact.rules.table import RULES
 from decklog.redact.sentences import told
@@ -35,10 +35,11 @@ _MOST_AGAIN = 64
 _WRITTEN = Pattern(r"(?i)net us(?:e|er)[ \t]")
 _ENCODED_NUMBER, _WRITTEN_NUMBER = len(SIGNS), len(SIGNS) + 1
 _EVERY = range(len(SIGNS) + 2)
+ASSIGNMENTS_NUMBER = SIGNS.index(assignments.SIGN)
 _EACH = dict(enumerate((*SIGNS, encoded.SIGN, _WRITTEN.source)))
 # Those that are found in a long word, and those that are found among any words.
 _IN_RUNS = ((0,), (1, _ENCODED_NUMBER))
-_IN_WORDS = ((2,), (3, TOLD_NUMBER, STATEMENTS_NUMBER), (5, _WRITTEN_NUMBER), (NEARBY_NUMBER,))
+_IN_WORDS = ((2,), (ASSIGNMENTS_NUMBER, TOLD_NUMBER, STATEMENTS_NUMBER), (5, _WRITTEN_NUMBER), (NEARBY_NUMBER,))
 # The shortest token has so many characters and no blank; a password in an address may be shorter, but has a sign of its own.
 _AS_RUNS = bytes(32 if byte in b"\t\n\f\r " else 97 for byte in range(256))
 _RUN = b"a" * prefilter.SHORTEST_TOKEN
@@ -54,6 +55,8 @@ def _presence(together: tuple[tuple[int, ...], ...]) -> Presence:
 _RUNS, _WORDS = _presence(_IN_RUNS), _presence(_IN_WORDS)
 # What stands in one line, or is looked at with the lines around it, need not be looked for where lines are joined.
 _WORDS_ACROSS = _presence(_IN_WORDS[:2])
+# Of a group, those that find nothing in a line without their own sign; the others go by that of the whole group.
+_OWN = {number: Sign(f"(?m){loosened(_EACH[number])}") for number in (ASSIGNMENTS_NUMBER, TOLD_NUMBER)}
 # Longer texts are searched for everything: what a look costs matters where there is little else to do.
 LONGEST_LOOK = 4_096
 
@@ -109,6 +112,11 @@ def looks_at(data: bytes) -> list[Look]:
 def all_looks() -> list[Look]:
     """Give every look: each tells whether there is a sign, and the numbers of what is to be searched for then."""
     return [*_RUNS.looks, *_WORDS.looks]
+
+
+def signs_of(look: Look, data: bytes) -> list[int]:
+    """Give the numbers of what a line must be searched for in which a look has found the sign of its group."""
+    return [number for number in look[1] if number not in _OWN or _OWN[number].look(data)]
 
 
 def _may_have_runs(data: bytes) -> bool:

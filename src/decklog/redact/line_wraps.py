@@ -43,12 +43,13 @@ def joined(view: View) -> View | None:
         return None
     if len(breaks) > _MOST_BREAKS:
         return _joined_whole(text)
-    going_on = [end for _, end in breaks if _GOING_ON.match(text, end)]
+    goes_on = any(_may_go_on(text, end) for _, end in breaks if _GOING_ON.match(text, end))
+    # Most texts have no mark anywhere: to ask that of the whole takes less than to take it apart.
+    if not goes_on and not may_be_marked(to_bytes(_without(text, breaks))):
+        return None
     kept, original = _around(text, breaks)
     # A mark elsewhere in the text is found there, without any line being joined.
-    if any(_may_go_on(text, place) for place in going_on) or may_be_marked(to_bytes("".join(kept))):
-        return pieced(kept, original)
-    return None
+    return pieced(kept, original) if goes_on or may_be_marked(to_bytes("".join(kept))) else None
 
 
 def _may_go_on(text: str, place: int) -> bool:
@@ -75,6 +76,12 @@ def _breaks(text: str) -> list[Span]:
     """Find the line breaks that could be inside a token, each with the indentation after it."""
     found = [match.span() for match in _BREAK.finditer(text)]
     return [span for span in found if not _starts_token(text[span[1] : span[1] + 16].lower())]
+
+
+def _without(text: str, breaks: list[Span]) -> str:
+    """Give a text without these breaks."""
+    starts, ends = zip(*breaks, strict=True)
+    return "".join([text[first:last] for first, last in zip((0, *ends), (*starts, len(text)), strict=True)])
 
 
 def _around(text: str, breaks: list[Span]) -> tuple[list[str], list[str]]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from decklog import Invalid, Unavailable
+from decklog.importers.engine import reading_ahead
 from decklog.importers.engine.reading_ahead import WORTH_A_PROCESS, Balance, read
 
 CORES = len(os.sched_getaffinity(0))
@@ -54,6 +55,14 @@ def test_a_reader_that_is_killed_is_missed() -> None:
     with pytest.raises(Unavailable, match="ended before it had read all"):
         _take(read(is_killed, 2, WORTH_A_PROCESS), found)
     assert len(found) == 2
+
+
+@needs_two
+def test_a_reader_that_is_killed_before_it_was_asked_is_missed_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    # It ends without having read what it is asked, which is more than the pipe holds.
+    monkeypatch.setattr(f"{reading_ahead.__name__}.sys.executable", "/bin/true")
+    with pytest.raises(Unavailable, match="ended before it had read all"):
+        next(read(numbers, "x" * 200_000, WORTH_A_PROCESS))
 
 
 @needs_two

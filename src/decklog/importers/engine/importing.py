@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from decklog.app import Decklog
     from decklog.importers.engine.landing import Mapping
+    from decklog.values import Values
 
 
 class Import(ABC):
@@ -73,8 +74,11 @@ class Import(ABC):
                 rows = mapping_ahead.rows_of(self, source, table, mapping)
                 self.landing.take_all(rows, mapping, source.count(table))
 
-    def beside_all(self, _table: str, rows: "Sequence[Row]") -> "Sequence[Any]":
-        """Make of many rows, where they are read, what is wanted beside their drafts; None for one of which nothing is."""
+    def beside_all(self, _table: str, rows: "Sequence[Row]", _values: "Values") -> "Sequence[Any]":
+        """Make of many rows, where they are read, what is wanted beside their drafts; None for one of which nothing is.
+
+        The texts of the drafts have been looked through by what is given.
+        """
         return [None] * len(rows)
 
     def in_order(self, source: Source, table: str) -> "Iterable[dict[str, Any]]":

@@ -214,7 +214,7 @@ def _handed_on(
     values: Values = importer.landing.values  # type: ignore[attr-defined]
     wholes = [None if draft is None else _whole(draft) for _, _, draft in part]
     values.look_through(whole for whole in wholes if whole is not None)
-    besides = iter(importer.beside_all(table, [row for row, _, draft in part if draft is not None]))
+    besides = iter(importer.beside_all(table, [row for row, _, draft in part if draft is not None], values))
     sent = []
     for (row, text, draft), whole in zip(part, wholes, strict=True):
         if draft is None:

@@ -72,8 +72,7 @@ def _read_there(reading: "Reading", asked: "Any") -> "Iterator[Any]":
     try:
         with suppress(OSError):
             fcntl(process.stdout.fileno(), F_SETPIPE_SZ, _PIPE_BYTES)
-        with process.stdin as given:
-            pickle.dump(asked, given)
+        _ask(process.stdin, asked)
         while (part := _next(process.stdout)) is not None:
             if isinstance(part, BaseException):
                 raise part
@@ -84,12 +83,25 @@ def _read_there(reading: "Reading", asked: "Any") -> "Iterator[Any]":
         process.wait()
 
 
+def _ask(pipe: "IO[bytes]", asked: "Any") -> None:
+    """Tell the reader what to read."""
+    try:
+        with pipe:
+            pickle.dump(asked, pipe)
+    except BrokenPipeError:
+        raise _ended() from None
+
+
 def _next(pipe: "IO[bytes]") -> "Any":
     """Take the next part from the pipe; None is the last one."""
     try:
         return pickle.load(pipe)
     except (EOFError, pickle.UnpicklingError):
-        raise Unavailable("the process that reads ahead ended before it had read all", hint="Run the import again.") from None
+        raise _ended() from None
+
+
+def _ended() -> Unavailable:
+    return Unavailable("the process that reads ahead ended before it had read all", hint="Run the import again.")
 
 
 def _waiting(pipe: "IO[bytes]") -> int:

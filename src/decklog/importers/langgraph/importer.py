@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.importers.engine.landing import Mapping
+    from decklog.values import Values
 
 SERVERS = ("postgres://", "postgresql://")
 _PLACE = ("thread_id", "checkpoint_ns", "checkpoint_id")
@@ -74,9 +75,9 @@ class LangGraphImport(Import):
             rows = mapping_ahead.rows_of(self, source, table, mapping)
             self.landing.take_all(rows, mapping, source.count(table), after[table])
 
-    def beside_all(self, table: str, rows: "Sequence[Row]") -> "Sequence[Any]":
+    def beside_all(self, table: str, rows: "Sequence[Row]", values: "Values") -> "Sequence[Any]":
         """Take what was written apart, and its secrets out, where it is read."""
-        return writes_kept(rows) if table == "writes" else super().beside_all(table, rows)
+        return writes_kept(rows, values) if table == "writes" else super().beside_all(table, rows, values)
 
     def _add_checkpoints(self, told: "list[dict[str, Any]]") -> list[bool]:
         """Add checkpoints; the run of a thread begins with its first one."""

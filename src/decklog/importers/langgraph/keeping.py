@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.importers.engine.landing import Landing
+    from decklog.values import Values
 
 _LEFT = (Fate.KEPT, Fate.REFUSED)
 # LangGraph's own maps, whose order says nothing: from either saver they are written in the same.
@@ -52,7 +53,7 @@ class Keeping:
         """Keep what was written after them."""
         rows = [row for row, fate in taken if fate not in _LEFT]
         # Of what was read elsewhere there is all that is needed, unless it can't be taken apart.
-        made = iter(writes_kept([row for row in rows if row.beside is None]))
+        made = iter(writes_kept([row for row in rows if row.beside is None], self._log.db.values))
         found = [one for row in rows if (one := row.beside or next(made)) is not None]
         # A write of a thread that has no checkpoint is kept with its row, and told as known when it comes again.
         runs = {run_id for run_id in {place["run_id"] for place, _ in found} if self._landing.has_run(run_id)}
@@ -60,10 +61,13 @@ class Keeping:
             self._log.states.import_graph_writes(told)
 
 
-def writes_kept(rows: "Sequence[Row]") -> "list[tuple[dict[str, Any], Encoded] | None]":
-    """Say of writes where each belongs, and give its bytes without secrets; None for one that can't be taken apart."""
+def writes_kept(rows: "Sequence[Row]", known: "Values") -> "list[tuple[dict[str, Any], Encoded] | None]":
+    """Say of writes where each belongs, and give its bytes without secrets; None for one that can't be taken apart.
+
+    Their texts are those of their entries, which may have been looked through already.
+    """
     values = [_value(row.columns) for row in rows]
-    encoded = _all_encoded([value for value in values if value is not None])
+    encoded = _all_encoded([value for value in values if value is not None], known)
     return [None if value is None else (_place_of_write(row), next(encoded)) for row, value in zip(rows, values, strict=True)]
 
 
@@ -113,10 +117,10 @@ def _encoded(value: "Any") -> Encoded:
     return Encoded("msgpack", closed(clean), changed)
 
 
-def _all_encoded(values: "Sequence[Any]") -> "Iterator[Encoded]":
+def _all_encoded(values: "Sequence[Any]", known: "Values") -> "Iterator[Encoded]":
     """Take the secrets out of many values; they are looked through together, and only what shows a sign by itself."""
     held = [redact.strings_in(one.value) if isinstance(one, _Opened) else [] for one in values]
-    clean = redact.clean_among({text for strings in held if strings for text in strings})
+    clean = known.clean_among({text for strings in held if strings for text in strings})
     for one, strings in zip(values, held, strict=True):
         if isinstance(one, Encoded):
             yield one
