@@ -212,7 +212,6 @@ function grow() {
   if (isLive() && at.value === end && !at.matches(':focus')) slide.value = at.value = end = slide.max
 }
 if (slide) {
-  slide.hidden = false
   let wait, round = 0
   const show = async now => {
     const mine = ++round, url = new URL(location), query = url.searchParams
@@ -341,7 +340,6 @@ addEventListener('click', ({ target }) => {
   if (target.dataset.copy) copy(target.dataset.copy)
   if (target.id === 'newer') toEnd()
 })
-if (navigator.clipboard) whole.classList.add('copies')
 // The other than the system's, until it is pressed again.
 function theme(name) {
   whole.dataset.theme = localStorage.theme = name
