@@ -23,9 +23,9 @@ from typing import Any, NamedTuple
 
 from tests.browser.conftest import MISSING
 from tests.browser.test_dashboard import WHOLE
+from tests.browser.wire import Wire
 from tests.pictures import sample_log, sample_parts
 from tests.web.serving import Server
-from tests.web.wire import Wire
 
 from benchmarks.web_soak_page import FEEL, HEALTH, LAST, RECORD, RUN, Writer, browser_behind, log_in, until
 from decklog import Decklog

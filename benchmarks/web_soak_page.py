@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.browser.conftest import CHROMIUM
+from tests.browser.wire import Wire
 from tests.web.serving import Server
-from tests.web.wire import Wire
 
 from decklog import Decklog
 

@@ -12,11 +12,11 @@ import pytest
 
 from decklog import Decklog
 from tests.browser.conftest import CHROMIUM, MISSING, Tab, Tabs
+from tests.browser.wire import Wire
 from tests.searches import FULL
 from tests.waiting import wait_until
 from tests.web.asking import PASSWORD
 from tests.web.serving import Server
-from tests.web.wire import Wire
 
 if MISSING:
     pytest.skip(MISSING, allow_module_level=True)
