@@ -134,7 +134,7 @@ def test_what_comes_while_one_goes_back_to_now_is_not_missed(alone: Tab, path: P
 
 
 def test_the_end_that_one_slid_to_is_now_however_far_the_run_has_come_since(alone: Tab, path: Path) -> None:
-    alone.go("/runs/commas/overview?at=20").until("document.querySelector('#slide').hidden === false")
+    alone.go("/runs/commas/overview?at=20").until("document.querySelector('#slide').oninput !== null")
     late = Late(alone, "**/runs/commas/overview")
     slide_to(alone, "1e9")
     # As it does when it grows, before the page asks.

@@ -15,8 +15,9 @@ Streams = list[AsyncIterator[str]]
 
 
 def parsed(text: str) -> tuple[str, dict[str, int]]:
-    fields = dict(line.split(": ", 1) for line in text.strip().splitlines() if not line.startswith(":"))
-    return fields.get("event", ""), json.loads(fields.get("data", "{}"))
+    fields = dict(line.split(": ", 1) for line in text.strip().splitlines())
+    told: dict[str, dict[str, int]] = json.loads(fields["data"])
+    return next(iter(told.items()), ("", {}))
 
 
 def listening(log: Decklog, count: int, job: Callable[[Feed, Streams], Awaitable[None]], **given: Any) -> Feed:
@@ -26,7 +27,7 @@ def listening(log: Decklog, count: int, job: Callable[[Feed, Streams], Awaitable
     async def run() -> None:
         streams = [feed.stream(lambda: True) for _ in range(count)]
         for stream in streams:
-            assert parsed(await anext(stream))[0] == "hello"
+            assert parsed(await anext(stream))[0] == "reset"
         await asyncio.wait_for(job(feed, streams), 30)
         for stream in streams:
             await stream.aclose()  # type: ignore[attr-defined]
@@ -141,7 +142,7 @@ def test_nobody_looks_when_nobody_listens(log: Decklog, run_id: str) -> None:
 def test_a_stream_ends_with_the_server_and_with_its_session(log: Decklog) -> None:
     async def job(feed: Feed, streams: Streams) -> None:
         refused = feed.stream(lambda: False)
-        assert parsed(await anext(refused))[0] == "hello"
+        assert parsed(await anext(refused))[0] == "reset"
         with pytest.raises(StopAsyncIteration):
             await anext(refused)
         asyncio.get_running_loop().call_later(0.01, feed.close)

@@ -66,7 +66,7 @@ def follow(server: Server, path: Path, token: str) -> None:
     with asked(server, "GET", "/", Cookie=cookie) as page:
         assert (page.status, b"Teach the parser" in page.read(), page.getheader("server")) == (200, True, None)
     with asked(server, "GET", "/events", Cookie=cookie) as stream:
-        assert stream.readline().startswith(b"retry:")
+        assert stream.readline().startswith(b"data:")
         with Decklog.open(path) as log:
             log.journal.append("commas", "hello")
         while b'"commas": 2' not in stream.readline():
@@ -187,5 +187,5 @@ def _logged_in(server: Server) -> str:
 def _stream(server: Server, cookie: str) -> http.client.HTTPConnection:
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
     connection.request("GET", "/events", headers={"Host": server.origin.removeprefix("http://"), "Cookie": cookie})
-    assert connection.getresponse().readline().startswith(b"retry:")
+    assert connection.getresponse().readline().startswith(b"data:")
     return connection

@@ -82,7 +82,7 @@ def application(site: Site) -> App:
         decide, change = _sent(site, deciding.decide), _sent(site, changing.change)
         routes.insert(0, Route("/inbox/{kind}/{id:path}/decide", decide, methods=["POST"]))
         routes.insert(0, Route("/tasks/{task_id:path}/change", change, methods=["POST"]))
-    handlers: Any = {404: _not_found, 405: _not_found, TooLarge: _too_large, 500: _fault}
+    handlers: Any = {404: _not_found(site), 405: _not_found(site), TooLarge: _too_large, 500: _fault}
     made = Starlette(routes=routes, lifespan=_lifespan, exception_handlers=handlers)
     return Safety(LoginRequired(made, site.sessions), site.names)
 
@@ -331,10 +331,16 @@ def _static_file(name: str) -> Response:
     return Response(content, headers={"content-type": kind, "cache-control": "public, max-age=31536000, immutable"})
 
 
-def _not_found(request: Request, problem: Any) -> Response:
-    if request.url.path.endswith(".json"):
-        return _envelope(answers.failure(NotFound("there is no such page")), problem.status_code)
-    return Response("There is no such page.\n", problem.status_code, media_type="text/plain; charset=utf-8")
+def _not_found(site: Site) -> Callable[[Request, Any], Response]:
+    def handler(request: Request, problem: Any) -> Response:
+        missing = NotFound("there is no page at this address", hint="The places are in the bar above, and under More.")
+        if request.url.path.endswith(".json"):
+            return _envelope(answers.failure(missing), problem.status_code)
+        if problem.status_code == 404 and getattr(request.state, "session", None) is not None:
+            return _failed(_asked(site, request), missing)
+        return Response("There is no such page.\n", problem.status_code, media_type="text/plain; charset=utf-8")
+
+    return handler
 
 
 def _too_large(_: Request, __: Exception) -> Response:

@@ -8,7 +8,7 @@ from decklog.errors import DecklogError, Denied, Invalid
 from decklog.web.answers import status_of
 from decklog.web.deciding import Paused, proven, reason_of, told_again
 from decklog.web.pages.inbox import proof_of
-from decklog.web.site import Asked, View
+from decklog.web.site import Asked, View, command
 
 FORM = "tasks.change"
 TYPED = ("verb", "reason", "priority")
@@ -32,8 +32,8 @@ def read(asked: Asked, **answer: Any) -> View:
         "typed": dict.fromkeys(TYPED, ""),
         "problem": None,
     }
-    command = f"decklog tasks {next(iter(verbs), 'get')} {task.id}"
-    return View("task_change.html", f"Change {task.title}", command, {"task": task, "verbs": verbs}, shown | answer, place="more")
+    said = command("tasks", next(iter(verbs), "get"), task.id)
+    return View("task_change.html", f"Change {task.title}", said, {"task": task, "verbs": verbs}, shown | answer, place="more")
 
 
 def change(asked: Asked) -> View | str:

@@ -6,7 +6,6 @@ server and a tab that slept cost nothing: whoever connects again asks from where
 
 import asyncio
 import json
-import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from time import monotonic
@@ -57,8 +56,6 @@ class Feed:
     def __init__(self, log: Decklog, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         self._log = log
         self._sleep = sleep
-        self._boot = secrets.token_hex(4)
-        self._number = 0
         # How far was looked: at the runs that go on, and at everything. The first is short, and so soon read and written.
         self._going_on: str | None = None
         self._whole = ""
@@ -83,17 +80,18 @@ class Feed:
         try:
             # A page reads when it is greeted: what is committed after the first look is told, what came before it is read.
             await self._has_looked.wait()
-            yield f"retry: 1000\nid: {self._boot}.{self._number}\nevent: hello\ndata: {{}}\n\n"
+            yield _message("reset", {})
             while is_welcome() and not (listener.is_over or self.is_closed):
                 told = listener.take()
                 if told is not None:
-                    yield self._message(*told)
+                    yield _message(*told)
                     continue
                 with suppress(TimeoutError):
                     async with asyncio.timeout(BEAT_SECONDS):
                         await listener.wake.wait()
                     continue
-                yield ": still here\n\n"
+                # No comment: a page is told of none, and so would not know that it still is connected.
+                yield "data: {}\n\n"
         finally:
             self._listeners.discard(listener)
 
@@ -105,9 +103,6 @@ class Feed:
             self._has_looked = asyncio.Event()
             self._looking = asyncio.create_task(self._look())
         return listener
-
-    def _message(self, name: str, moved: dict[str, int]) -> str:
-        return f"id: {self._boot}.{self._number}\nevent: {name}\ndata: {json.dumps(moved)}\n\n"
 
     async def _look(self) -> None:
         """Tell the listeners what moved, until there is none left."""
@@ -141,7 +136,6 @@ class Feed:
                 listener.wake.set()
             return
         if moved:
-            self._number += 1
             for listener in self._listeners:
                 listener.tell(moved)
 
@@ -180,6 +174,10 @@ class Feed:
         for listener in self._listeners:
             listener.is_over = True
             listener.wake.set()
+
+
+def _message(name: str, moved: dict[str, int]) -> str:
+    return f"data: {json.dumps({name: moved})}\n\n"
 
 
 def _call(loop: asyncio.AbstractEventLoop, what: Callable[[], object]) -> None:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
+from shlex import quote as shell_word
 from typing import Any
 from urllib.parse import quote
 
@@ -41,16 +42,16 @@ def assets() -> dict[str, bytes]:
     return found
 
 
-# A text in quotes, which stays as it is; or a sign with the blanks around it; or what says that a name stays what it is.
-_SIGNS = re.compile(rb"""('(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`)| *(=>|!==|&&|\|\||[-+](?! ?[-+])|[][*<>()=,?:;{}]) *|\bconst\b""")
-# Ends of lines that end nothing.
-_INSIDE = re.compile(rb"(?<=[{(,])\n|\n(?=[})?:])")
+# A text in quotes, which stays as it is; or a sign with the blanks around it.
+_SIGNS = re.compile(rb"""('(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`)| *(=>|!==|&&|\|\||[-+](?! ?[-+])|[][*<>()=,?:;{}]) *""")
+# Ends of lines that end nothing, and a comma after the last of several.
+_INSIDE = re.compile(rb",\n(?=[]})])|(?<=[{(,])\n|\n(?=[})?:])")
 
 
 def _slimmed(program: bytes) -> bytes:
     """Leave out what only those read who write it: comments on lines of their own, and blanks and ends of lines at signs."""
     lines = (line.strip() for line in program.splitlines())
-    kept = (_SIGNS.sub(lambda found: found[1] or found[2] or b"let", line) for line in lines if not line.startswith(b"//"))
+    kept = (_SIGNS.sub(lambda found: found[1] or found[2], line) for line in lines if not line.startswith(b"//"))
     return _INSIDE.sub(b"", b"".join(line + b"\n" for line in kept if line))
 
 
@@ -82,7 +83,7 @@ def _time(value: datetime | str, now: datetime, kind: str, words: str) -> Markup
     # Nothing in it is anybody's text: digits and words of ours.
     at = moment(value)
     told = at.isoformat(" ")[:19]
-    said = f"{span(now - at)}{words}"
+    said = f"{span(at - now if kind == 'left' else now - at)}{words}"
     return Markup(f'<time datetime="{told.replace(" ", "T")}Z" title="{told} UTC" data-{kind}>{said}</time>')
 
 
@@ -93,6 +94,11 @@ def ago(value: datetime | str, now: datetime) -> Markup:
 
 def age(value: datetime | str, now: datetime) -> Markup:
     return _time(value, now, "age", "")
+
+
+def left(value: datetime | str, now: datetime) -> Markup:
+    """Write how long it is until something; the page counts down, and looks again when the time is over."""
+    return _time(value, now, "left", "")
 
 
 @cache
@@ -164,7 +170,7 @@ def grouped(digest: str) -> str:
 
 
 _FUNCTIONS: tuple[Callable[..., Any], ...] = (
-    *(asset, exact, iso, ago, age, sign, hour, moment, passed, length, segment, slug, shown_lines, bars, as_json, grouped),
+    *(asset, exact, iso, ago, age, left, sign, hour, moment, passed, length, segment, slug, shown_lines, bars, as_json, grouped),
     *(dollars, counted, revealed),
 )
 
@@ -175,7 +181,7 @@ def environment() -> Environment:
     made = Environment(
         loader=PackageLoader("decklog.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    made.globals |= {function.__name__: function for function in _FUNCTIONS}
+    made.globals |= {function.__name__: function for function in _FUNCTIONS} | {"shell_word": shell_word}
     return made
 
 

@@ -1,5 +1,6 @@
 """What one running dashboard is made of: its log, its names, who is logged in, and what is told to open pages."""
 
+import shlex
 from dataclasses import field
 from time import monotonic
 from typing import Any
@@ -49,6 +50,11 @@ class Site:
     @property
     def is_read_only(self) -> bool:
         return bool(self.log.db.read_only)
+
+
+def command(*words: object) -> str:
+    """Write what to type at a terminal: whatever somebody called a run or searched for is one word of it, and no command."""
+    return shlex.join(("decklog", *(str(word) for word in words)))
 
 
 # The parts of a page that an open one asks for, as its requests name them.

@@ -157,6 +157,15 @@ def read(db: "Database", now: datetime) -> "tuple[list[BudgetStanding], list[Wai
     return known, waits, spending.moved(charged)
 
 
+def _word(id: str) -> str:
+    """Write an id as one word of a command: what was imported may be called anything, a command too."""
+    if id.isascii() and id.replace("_", "").replace("-", "").isalnum():
+        return id
+    from shlex import quote
+
+    return quote(id)
+
+
 def _item(row: "Row") -> WaitingItem:
     kind, id, what, more, since, run_id, task_id, by, deadline, default, digest, goal = row
     said, command = _SAID[WaitingKind(kind)]
@@ -165,7 +174,7 @@ def _item(row: "Row") -> WaitingItem:
         id=id,
         what=said.format(what=f"{what}: {more}" if more else what),
         since=from_text(since),
-        command=command.format(id=id, run_id=run_id),
+        command=command.format(id=_word(id), run_id=run_id and _word(run_id)),
         run_id=run_id,
         task_id=task_id,
         by=by,
@@ -184,7 +193,7 @@ def _spent(budgets: "Sequence[BudgetStanding]") -> "Iterator[WaitingItem]":
                 id=budget.id,
                 what=f"The budget of {budget.whose} is spent, and stops: {budget.said}",
                 since=budget.last_at,
-                command=f"decklog budgets get {budget.id}",
+                command=f"decklog budgets get {_word(budget.id)}",
                 run_id=budget.run_id,
             )
 
@@ -199,7 +208,7 @@ def quiet(run: "RunOverview") -> WaitingItem:
         id=run.id,
         what=f"{run.goal} has gone quiet: {why}",
         since=run.quiet_since,
-        command=f"decklog runs show {run.id}",
+        command=f"decklog runs show {_word(run.id)}",
         run_id=run.id,
         goal=run.goal,
     )

@@ -5,7 +5,7 @@ from typing import Any
 from decklog.app import Decklog
 from decklog.errors import DecklogError, Invalid, NotFound
 from decklog.web.answers import told
-from decklog.web.site import Asked, View
+from decklog.web.site import Asked, View, command
 
 PAGE = 50
 _DECIDED = 8
@@ -29,16 +29,16 @@ def item(asked: Asked, **answer: Any) -> View:
     kind, item_id = asked.path["kind"], asked.path["id"]
     page = asked.log.overview.waiting(limit=PAGE, after=asked.word("after"))
     opened = _item(asked, kind, item_id, page) | answer
-    command = f"decklog approvals show {item_id}" if kind == "approval" else f"decklog effects get {item_id}"
-    return _view(asked, page, opened, opened["title"], opened.get("command") or command, opened["record"])
+    said = command("approvals", "show", item_id) if kind == "approval" else command("effects", "get", item_id)
+    return _view(asked, page, opened, opened["title"], opened.get("command") or said, opened["record"])
 
 
-def _view(asked: Asked, page: Any, opened: dict[str, Any] | None, title: str, command: str, data: Any) -> View:
+def _view(asked: Asked, page: Any, opened: dict[str, Any] | None, title: str, said: str, data: Any) -> View:
     shown = {"items": page, "opened": opened, "decided": _decided(asked.log)}
     # Where the list is whole, it has everything that is counted in the bar.
     is_whole = page.next is None and asked.word("after") is None
     decisions = sum(one.is_decision for one in page) if is_whole else None
-    return View("inbox.html", title, command, data, shown, page.next, "inbox", decisions)
+    return View("inbox.html", title, said, data, shown, page.next, "inbox", decisions)
 
 
 def _decided(log: Decklog) -> Any:
@@ -63,7 +63,7 @@ def _item(asked: Asked, kind: str, item_id: str, page: Any) -> dict[str, Any]:
         "id": item_id,
         "problem": None,
         "typed": dict.fromkeys(TYPED, ""),
-        "wanted": asked.word("verdict"),
+        "wanted": wanted if (wanted := asked.word("verdict")) in VERDICTS.get(kind, ()) else None,
         "token": None,
     }
     if kind in VERBS and is_open:

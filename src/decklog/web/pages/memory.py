@@ -3,7 +3,7 @@
 from typing import Any
 from urllib.parse import urlencode
 
-from decklog.web.site import Asked, View
+from decklog.web.site import Asked, View, command
 
 PAGE, HITS = 50, 20
 
@@ -24,19 +24,18 @@ def read(asked: Asked) -> View:
     if lesson_id:
         lesson = log.memory.get(lesson_id)
         base |= {"lesson": lesson, "evidence": log.memory.evidence(lesson_id, limit=PAGE)}
-        return _view("Lesson", f"decklog memory get {lesson_id}", lesson, base, None)
+        return _view("Lesson", command("memory", "get", lesson_id), lesson, base, None)
     if query:
         hits = log.memory.peek(query[:400], topic=topic, limit=HITS)
-        return _view("Memory", f"decklog memory peek '{query}'", hits, base | {"hits": hits}, None)
+        return _view("Memory", command("memory", "peek", query), hits, base | {"hits": hits}, None)
     lessons = log.memory.find(topic=topic, limit=PAGE, after=asked.word("after"))
     base |= {"lessons": lessons, "topics": log.memory.topics()}
     if asked.word("health"):
         base["health"] = log.memory.health()
-    command = "decklog memory find" + (f" --topic {topic}" if topic else "")
-    return _view("Memory", command, lessons, base, lessons.next)
+    return _view("Memory", command("memory", "find", *(("--topic", topic) if topic else ())), lessons, base, lessons.next)
 
 
-def _view(title: str, command: str, data: Any, shown: dict[str, Any], following: str | None) -> View:
+def _view(title: str, said: str, data: Any, shown: dict[str, Any], following: str | None) -> View:
     given = {name: shown[name] for name in ("topic",) if shown[name]}
     shown = {"topics": [], **shown, "older": f"/memory?{urlencode({**given, 'after': following})}" if following else None}
-    return View("memory.html", title, command, data, shown, following, "more")
+    return View("memory.html", title, said, data, shown, following, "more")

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from decklog.web.site import Asked, View
+from decklog.web.site import Asked, View, command
 
 # The worst first; what has another word comes last.
 SEVERITIES = ("blocking", "significant", "question", "minor", "info")
@@ -16,8 +16,8 @@ def read(asked: Asked) -> View:
     passes = [_told(_PASS, one) for one in review.passes]
     findings = sorted((_told(_FINDING, one) for one in review.findings), key=lambda one: _rank(one["severity"]))
     shown = {"review": review, "passes": passes, "findings": findings}
-    command = f"decklog reviews get {review.id}"
-    return View("review.html", f"Review: {review.verdict.value}", command, review, shown, place="runs")
+    said = command("reviews", "get", review.id)
+    return View("review.html", f"Review: {review.verdict.value}", said, review, shown, place="runs")
 
 
 def _told(fields: dict[str, Any], kept: object) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from decklog.web.pages import run_moment, run_parts
 from decklog.web.pages.charts.strip import STEPS, strip_of
 from decklog.web.pages.rows import folded, row_of
 from decklog.web.pages.run_moment import RunMoment
-from decklog.web.site import Asked, View
+from decklog.web.site import Asked, View, command
 
 _FIRST = {"overview": "Overview", "journal": "Journal", "tasks": "Tasks", "reasoning": "Reasoning", "tools": "Tools"}
 TABS = {**_FIRST, **{name: title for name, (title, _) in run_parts.TABS.items()}}
@@ -20,8 +20,8 @@ TASKS, CARDS, LANES, _FIRST_TASKS = 50, 30, 40, 12
 COLUMNS = {"to_do": "To do", "doing": "Doing", "held": "Held", "over": "Over"}
 # An open page adds the new entries of these by itself.
 _FOLLOWED = ("overview", "journal")
-# Of more than so many new entries, the newest are shown.
-MOST_NEW, NEWEST = 1000, 200
+# Of more than so many new entries, the newest are shown: a page keeps no more rows, and would drop the others unseen.
+MOST_NEW, NEWEST = 300, 200
 # Mostly no more than these have come since a page last asked: they are read at once.
 _FEW_NEW = 5
 
@@ -40,10 +40,10 @@ def read(asked: Asked) -> View:
     shown |= {"run": head, "tab": tab, "tabs": TABS, "strip": strip_of(picture.pulse), "last_at": head.moment}
     shown["empty"] = _empty(head, picture)
     shown["as_of"] = "" if head.at is None else f"?at={head.at}"
-    command = f"decklog runs show {run_id}" if at is None else f"decklog runs snapshot {run_id} --at {at}"
+    said = command(*_COMMANDS[tab], run_id) if at is None else command("runs", "snapshot", run_id, "--at", at)
     title = f"{head.goal}{'' if tab == 'overview' else ' · ' + TABS[tab]}{'' if at is None else f' · as of {at}'}"
     data = {"run": head, **data}
-    return View("run.html", title, command, data, shown, shown.get("next"), "runs", decisions=picture.decisions)
+    return View("run.html", title, said, data, shown, shown.get("next"), "runs", decisions=picture.decisions)
 
 
 def _empty(head: RunMoment, picture: Any) -> list[str]:
@@ -75,8 +75,9 @@ def rows(asked: Asked) -> View:
         found = [entry for entry in reversed(last) if entry.seq > start]
     else:
         found = run_moment.entries(asked.log, run_id, after=start, until=newest)
-    shown = {"parts_of_rows": folded(found), "left_out": newest - NEWEST - after if is_far else 0, "run_id": run_id}
-    return View("rows.html", "Entries", f"decklog journal tail {run_id}", found, shown, decisions=0)
+    left_out = newest - NEWEST - after if is_far else 0
+    shown = {"parts_of_rows": folded(found), "left_out": left_out, "after": after, "run_id": run_id}
+    return View("rows.html", "Entries", command("journal", "tail", run_id), found, shown, decisions=0)
 
 
 def _overview(_: Asked, head: RunMoment, picture: Any) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -117,6 +118,21 @@ _SIZES: dict[str, dict[str, Any]] = {
     "tasks": {"tasks": TASKS},
     "reasoning": {"entries": PAGE},
     "tools": {"entries": PAGE},
+}
+# What says the same at a terminal, before the run's id.
+_COMMANDS: dict[str, tuple[str, ...]] = {
+    "overview": ("runs", "show"),
+    "journal": ("journal", "find"),
+    "tasks": ("overview", "board"),
+    "reasoning": ("journal", "find", "--kind", "reasoning"),
+    "tools": ("journal", "find", "--kind", "tool"),
+    "lanes": ("runs", "lanes"),
+    "checks": ("verdicts", "find"),
+    "spend": ("ledger", "find"),
+    "plan": ("plans", "get"),
+    "states": ("states", "find"),
+    "artifacts": ("artifacts", "find"),
+    "forks": ("runs", "find", "--parent-run-id"),
 }
 _TAB = {name: read_it for name, (_, read_it) in run_parts.TABS.items()} | {
     "overview": _overview,

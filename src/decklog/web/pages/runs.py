@@ -11,7 +11,7 @@ from decklog.characters import revealed
 from decklog.errors import Invalid
 from decklog.figures import dollars
 from decklog.web.rendering import age, bars, segment, sign
-from decklog.web.site import Asked, View
+from decklog.web.site import Asked, View, command
 
 PAGE = 50
 
@@ -63,10 +63,10 @@ def read(asked: Asked) -> View:
     if word is not None and word not in list(Status):
         raise Invalid(f"there is no status {word!r}; there are {', '.join(Status)}", field="status")
     table = log.overview.table(status=Status(word) if word else None, limit=PAGE, after=asked.word("after"))
-    command = "decklog overview runs" + (f" --status '{word}'" if word else "")
+    said = command("overview", "runs", *(("--status", word) if word else ()))
     page, lines = table.runs, lines_of(table.runs, log.clock.now(), table.pulse)
     shown = {"lines": lines, "word": word, "words": list(Status), "is_first": asked.word("after") is None}
-    return View("runs.html", "Runs", command, page, shown, next=page.next, place="runs", decisions=table.decisions)
+    return View("runs.html", "Runs", said, page, shown, next=page.next, place="runs", decisions=table.decisions)
 
 
 def lately(runs: Iterable[Any], now: datetime) -> list[str]:

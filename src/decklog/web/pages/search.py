@@ -11,7 +11,7 @@ from decklog.app import Decklog
 from decklog.dataclass import dataclass
 from decklog.errors import Invalid, NotFound, TimedOut
 from decklog.web.rendering import segment
-from decklog.web.site import PATIENCE_SECONDS, Asked, View
+from decklog.web.site import PATIENCE_SECONDS, Asked, View, command
 
 PAGE = 30
 _NARROWS = ("run", "kind", "agent", "since")
@@ -60,10 +60,10 @@ def read(asked: Asked) -> View:
             is_stopped = True
     shown = {"text": text, "typed": typed, "result": found, "is_first": asked.word("after") is None, "is_stopped": is_stopped}
     shown |= {"pieces": pieces, "leads_to": leads_to}
-    command = "decklog overview search " + (f"'{typed.words}'" if typed.words else "WORDS") + _options(typed)
+    said = command("overview", "search", typed.words or "WORDS", *_options(typed))
     title = f"Search: {text}" if text else "Search"
     data: Any = {"leads_to": place} if place else {"is_stopped": True} if is_stopped else found
-    return View("search.html", title, command, data, shown, found.next if found else None, "search", to=place)
+    return View("search.html", title, said, data, shown, found.next if found else None, "search", to=place)
 
 
 def _found(asked: Asked, typed: Words) -> SearchResult:
@@ -87,9 +87,8 @@ def _since(text: str | None, now: datetime) -> datetime | None:
         raise Invalid(f"since is {text!r}: write 2d, 3h or a day as 2026-11-15", field="q") from None
 
 
-def _options(typed: Words) -> str:
-    names = {"run": "--run", "kind": "--kind", "agent": "--agent", "since": "--since"}
-    return "".join(f" {names[name]} '{value}'" for name, value in typed.narrowed.items())
+def _options(typed: Words) -> list[str]:
+    return [word for name, value in typed.narrowed.items() for word in (f"--{name}", value)]
 
 
 def _quoted(value: str) -> str:

@@ -9,7 +9,7 @@ from decklog.characters import revealed
 from decklog.errors import Invalid
 from decklog.figures import dollars
 from decklog.web.pages.charts.columns import Chart, chart_of
-from decklog.web.site import Asked, View
+from decklog.web.site import Asked, View, command
 
 # Each with its words, and the key that leads to it.
 SPANS = {1: ("today", "d"), 7: ("7 days", "w"), 30: ("30 days", "m"), 90: ("90 days", "q"), 365: ("a year", None)}
@@ -39,8 +39,8 @@ def read(asked: Asked) -> View:
         "day_budget": _day_budget(money),
         "share": _share,
     }
-    command = f"decklog overview money --days {days} --by {by}"
-    return View("spend.html", "Spend", command, money, shown, None, "spend", money.decisions)
+    said = command("overview", "money", "--days", days, "--by", by)
+    return View("spend.html", "Spend", said, money, shown, None, "spend", money.decisions)
 
 
 def _share(part: int, whole: int) -> int:

@@ -5,7 +5,7 @@ from typing import Any
 from decklog import TaskState
 from decklog.errors import Invalid
 from decklog.web.pages.rows import folded
-from decklog.web.site import Asked, View
+from decklog.web.site import Asked, View, command
 
 PAGE, ENTRIES = 50, 40
 # What can be listed over all runs: what is pending or over is looked at in its run.
@@ -19,11 +19,9 @@ def read(asked: Asked) -> View:
         raise Invalid(f"state is one of {', '.join(STATES)}", field="state", hint="What is pending or over is listed in its run.")
     given: dict[str, Any] = {"state": TaskState(state), "worker": worker}
     page = asked.log.tasks.find(**given, limit=PAGE, after=asked.word("after"))
-    command = "decklog tasks find" + "".join(
-        f" --{name} '{value}'" for name, value in (("state", state), ("worker", worker)) if value
-    )
+    said = command("tasks", "find", "--state", state, *(("--worker", worker) if worker else ()))
     shown = {"tasks": page, "state": state, "states": STATES, "worker": worker, "is_first": asked.word("after") is None}
-    return View("tasks.html", "Tasks", command, page, shown, page.next, "more")
+    return View("tasks.html", "Tasks", said, page, shown, page.next, "more")
 
 
 def one(asked: Asked) -> View:
@@ -39,4 +37,4 @@ def one(asked: Asked) -> View:
         "more": entries.next,
     }
     title = f"{found['task']['title']} · Task"
-    return View("task.html", title, f"decklog tasks view {task_id}", found, shown, place="more")
+    return View("task.html", title, command("tasks", "view", task_id), found, shown, place="more")

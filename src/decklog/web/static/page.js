@@ -1,5 +1,6 @@
 // A convenience: each page is whole without it.
 const $ = (selector, root = document) => root.querySelector(selector)
+const set = (selector, values) => Object.assign($(selector) || {}, values)
 const $$ = (selector, root = document) => [...root.querySelectorAll(selector)]
 const policy = (window.trustedTypes || { createPolicy: (_, rules) => rules }).createPolicy('decklog', {
   // Only what this server made as a page, and only its own worker.
@@ -17,49 +18,68 @@ const alone = ({ port1, port2 }) => {
   return port1
 }
 const port = window.SharedWorker ? new SharedWorker(policy.createScriptURL(given.events), { name: 'decklog' }).port : alone(new MessageChannel())
-const waiting = {}
 const shared = asked => new Promise(done => {
-  (waiting[asked] ||= []).push(done)
-  port.postMessage(asked)
+  const { port1, port2 } = new MessageChannel()
+  port1.onmessage = ({ data }) => done(data)
+  port.postMessage(asked, [port2])
 })
-function answered({ asked, text }) {
-  for (const done of waiting[asked] || []) done(text)
-  delete waiting[asked]
-}
 // A page of ours; nothing where there is none, or where one has to log in first.
 const fetched = async url => {
   const text = await shared(` ${url}`)
   return text && parsed(text)
 }
 const whole = document.documentElement
-const toEnd = () => scrollTo(0, whole.scrollHeight)
+const toEnd = () => {
+  newer(0)
+  scrollTo(0, whole.scrollHeight)
+}
 
 const skew = Date.parse(given.now) - Date.now()
-function span(seconds) {
-  const s = Math.max(0, seconds), [size, unit] = s >= 172800 ? [86400, 'd'] : s >= 3600 ? [3600, 'h'] : s >= 60 ? [60, 'min'] : [1, 's']
+function span(ms) {
+  const s = Math.max(0, ms / 1000), [size, unit] = s >= 172800 ? [86400, 'd'] : s >= 3600 ? [3600, 'h'] : s >= 60 ? [60, 'min'] : [1, 's']
   return `${Math.floor(s / size)} ${unit}`
 }
 function tick() {
   const now = Date.now() + skew
   const isOld = live.lostSince && Date.now() - live.lostSince > 10000
   for (const time of $$('[data-ago], [data-age]')) {
-    const at = Date.parse(time.dateTime)
-    const said = isOld ? time.dateTime.slice(11, 19) + ' UTC' : span((now - at) / 1000) + ('ago' in time.dataset ? ' ago' : '')
+    const said = isOld ? time.dateTime.slice(11, 19) + ' UTC' : span(now - Date.parse(time.dateTime)) + ('ago' in time.dataset ? ' ago' : '')
     if (time.textContent !== said) time.textContent = said
+  }
+  for (const time of $$('[data-left]')) {
+    const left = Date.parse(time.dateTime) - now
+    time.textContent = span(left)
+    // What lapses is told by no entry: the page looks for itself, once.
+    if (left > 0) continue
+    delete time.dataset.left
+    if (time.closest('#item')) shut('#lapsed')
+    refresh()
   }
   say()
   grow()
-  if (isStale()) refresh()
+  // What could not be had is asked for again.
+  if (live.state === 'live') {
+    if (tail.wanted) follow()
+    if (live.wanted || isStale()) refresh()
+  }
+}
+function shut(why) {
+  const buttons = $$('[name=verdict]:enabled')
+  if (buttons[0]) $(why).hidden = false
+  for (const button of buttons) button.disabled = true
 }
 
 // Live: a worker tells which runs moved; the page asks for what it lacks
 
-const live = { state: 'connecting', lostSince: 0, lastAt: Date.parse(given.last) - skew || 0, next: 0 }
+const lastOf = body => Date.parse(body.dataset.last) - skew || 0
+const live = { state: 'connecting', lastAt: lastOf(document.body), next: 0 }
 function say() {
   const place = $('#live')
   const text = $('[data-live=none]') ? 'as of an entry, not live'
+    // What never moves says when it was read.
+    : !isLive() ? ''
     : live.held ? 'held still: . goes on'
-    : live.state === 'live' ? 'live' + (live.lastAt ? `, entry ${span((Date.now() - live.lastAt) / 1000)} ago` : '')
+    : live.state === 'live' ? 'live' + (live.lastAt ? `, entry ${span(Date.now() - live.lastAt)} ago` : '')
     : live.state === 'lost' ? 'reconnecting; a restarted server needs a new login'
     : ''
   if (text && place.textContent !== text) place.textContent = text
@@ -71,7 +91,7 @@ function heard({ state, moved, reset }) {
   live.state = state
   live.newest = moved?.[run] || live.newest
   if (moved) live.lastAt = Date.now()
-  if (reset || (moved && (!run || run in moved))) catchUp()
+  if (reset || moved && (!run || run in moved)) catchUp()
   // How long ago the last entry was, and how long the run is, is said once a second: for each it would be a frame more for each.
   if (!moved) say()
 }
@@ -89,8 +109,7 @@ const options = {
   callbacks: {
     // What a reader unfolded, chose or marked stays so.
     beforeAttributeUpdated: (name, node) => !(name === 'open' && node.tagName === 'DETAILS') && !(name === 'class' && 'row' in node.dataset),
-    beforeNodeMorphed: node => !['tail', 'item', 'slider'].includes(node.id),
-    beforeNodeRemoved: node => !node.classList?.contains('kept'),
+    beforeNodeMorphed: node => !['tail', 'item', 'slider', 'newer', 'older'].includes(node.id),
   },
 }
 // Which view it is that the page shows: what was asked for before the slider moved is of another.
@@ -112,8 +131,8 @@ const refresh = again(live, async () => {
   const begun = Date.now(), mine = view, item = $('#item'), part = isStale() ? (drawn.at = begun, 'strip') : 'live'
   // Of an inbox the item that is read is asked for, whichever comes first by now; and the rest, where it waits no more.
   const text = await shared(`${part} ${item?.dataset.at || location.pathname + location.search}`) || item && await shared('live /inbox')
-  if (live.held) live.wanted = true
-  else if (text && mine === view) put(parsed(text))
+  if (live.held || !text) live.wanted = true
+  else if (mine === view) put(parsed(text))
   // What is slow, since it is large or many tabs want it at once, is done less often: a tenth of the time at most. Where new
   // rows come by themselves, the rest can wait; and many tabs do not begin at the same moment.
   live.next = begun + Math.max($('#tail') ? 2000 + 1000 * Math.random() : 1000, 10 * (Date.now() - begun))
@@ -122,10 +141,7 @@ const refresh = again(live, async () => {
 function put(fresh) {
   if (!$('[data-live]', fresh)) return
   const item = $('#item')
-  if (item && $('#item', fresh)?.dataset.state !== item.dataset.state) {
-    $('#changed').hidden = false
-    for (const button of $$('[name=verdict]')) button.disabled = true
-  }
+  if (item && $('#item', fresh)?.dataset.state !== item.dataset.state) shut('#changed')
   const strip = $('.pulse', fresh), newest = noted(fresh)
   if (strip && !isSliding()) {
     $('.pulse').replaceWith(strip)
@@ -133,29 +149,28 @@ function put(fresh) {
   }
   for (const part of ['[data-live]', '#bar nav']) Idiomorph.morph($(part), $(part, fresh), options)
   document.title = fresh.title
-  buttons()
+  live.lastAt = lastOf(fresh.body) || live.lastAt
   tick()
 }
 
 const tail = {}
-const atEnd = () => innerHeight + scrollY >= whole.scrollHeight - 60
 const follow = again(tail, async () => {
   const list = $('#tail:not([data-still])')
   if (!list) return
-  const run = list.dataset.tail.split('/').map(encodeURIComponent).join('/')
   tail.wanted = false
-  const text = await shared(`live /runs/${run}/rows?after=${list.dataset.last}`)
+  const text = await shared(`live ${list.dataset.tail}?after=${list.dataset.last}`)
   // Whoever moved the slider meanwhile has another list, which lacks other rows.
-  if (text && !live.held && list.isConnected) add(list, parsed(`<ol>${text}</ol>`))
+  if (text && !live.held && list.isConnected) add(list, parsed(text))
   else tail.wanted = true
   return text
 })
 const aged = () => $$('.fresh').forEach(row => row.classList.remove('fresh'))
 function add(list, fresh) {
   const rows = [...$('ol', fresh).children]
-  const last = +list.dataset.last, newest = Math.max(last, ...$$('li[id^="e-"]', fresh).map(row => +row.id.slice(2)))
-  if (newest === last) return
-  const inside = list.closest('.newest'), stay = !inside && atEnd()
+  const newest = $$('[id^=e-]', fresh).at(-1)
+  if (!newest) return
+  // An overview shows the newest in a place of their own, which stays at its end by itself.
+  const stay = $('#newer') && innerHeight + scrollY >= whole.scrollHeight - 60
   // A tint that is taken away, with the next rows where they come soon, and no animation: each frame of one is drawn by every
   // window, and takes longer than the row.
   aged()
@@ -163,22 +178,19 @@ function add(list, fresh) {
   tail.aging = setTimeout(aged, 600)
   for (const row of rows) row.classList.add('fresh')
   list.append(...rows)
-  list.dataset.last = newest
-  while (list.children.length > 300) list.firstElementChild.remove()
+  list.dataset.last = newest.id.slice(2)
+  const shown = list.getElementsByTagName('time')
+  while (shown.length > 300) list.firstElementChild.remove()
+  // What went can be read on the page before this one.
+  const first = list.firstElementChild.id.slice(2)
+  set('#older', { hidden: first < 2, search: `before=${first}` })
   if (stay) toEnd()
-  else if (!inside && !atEnd()) newer(rows.length)
+  else newer(missed + rows.length)
 }
 let missed = 0
 function newer(count) {
-  missed += count
-  let button = $('.newer')
-  if (!button) {
-    button = document.createElement('button')
-    button.className = 'newer kept'
-    button.onclick = () => { missed = 0; button.remove(); toEnd() }
-    $('#tail').after(button)
-  }
-  button.textContent = `↓ ${missed} new`
+  missed = count
+  set('#newer', { hidden: !count, textContent: `↓ ${count} new` })
 }
 
 // The slider: a number that the page is as of
@@ -200,7 +212,6 @@ function grow() {
   if (isLive() && at.value === end && !at.matches(':focus')) slide.value = at.value = end = slide.max
 }
 if (slide) {
-  slide.hidden = false
   let wait, round = 0
   const show = async now => {
     const mine = ++round, url = new URL(location), query = url.searchParams
@@ -223,7 +234,6 @@ if (slide) {
     $('#command').textContent = $('#command', fresh).textContent
     noted(fresh)
     missed = 0
-    buttons()
     // What came while it was read was told to the view before.
     if (isLive()) catchUp()
   }
@@ -242,7 +252,6 @@ const step = by => {
 
 let chosen
 const here = () => chosen?.isConnected && chosen
-const go = url => { location = url }
 const open = selector => {
   const link = $(selector)
   link?.click()
@@ -277,15 +286,14 @@ function mark() {
   if (!here()?.id.startsWith('run-')) return
   here().classList.toggle('marked')
   const [a, b] = $$('.marked').map(row => row.id.slice(4))
-  if (b) go(`/compare?${new URLSearchParams({ a, b })}`)
+  if (b) location = `/compare?${new URLSearchParams({ a, b })}`
 }
 function jump(by) {
-  const now = +slide?.value, found = $$('.marks a').map(link => +new URL(link.href).searchParams.get('at'))
-  const next = by > 0 ? found.find(at => at > now) : found.findLast(at => at < now)
+  const now = +slide?.value, found = $$('.marks a').map(link => +link.href.split('=')[1]).filter(at => (at - now) * by > 0)
+  const next = found.at(by > 0 ? 0 : -1)
   if (next) step(next - now)
 }
-const goTo = { n: '/now', r: '/runs', i: '/inbox', s: '/spend', t: '/tasks' }
-let pressed = ''
+let pressed
 const keys = {
   o: () => here() && $('a', here()).click(),
   ' ': () => peek(true),
@@ -303,28 +311,24 @@ const keys = {
   d: () => choose('d', 'denied'),
   '[': () => step(-1),
   ']': () => step(1),
-  '.': () => { live.held = !live.held; say(); if (!live.held) catchUp() },
+  '.': () => { live.held = !live.held; say(); catchUp() },
   c: () => copy('command'),
-  '/': () => go('/search'),
-  t: () => theme(true),
+  '/': () => { location = '/search' },
+  t: () => theme(localStorage.theme ? '' : matchMedia('(prefers-color-scheme: dark)').matches ? 'light' : 'dark'),
   '?': () => $('#help').showModal(),
 }
 function choose(key, verdict) {
   const form = $('form.answer'), link = here() && $(`[data-key=${key}]`, here())
-  if (link) go(link.href)
+  if (link) link.click()
   else if (form) { $('#reason').focus(); form.dataset.wanted = verdict }
 }
+const isOn = $('#keys-on')
 addEventListener('keydown', event => {
   const { key, target } = event
-  const typing = target.closest('input, textarea, select, dialog')
-  if (key === 'Enter' && event.ctrlKey && target.form?.classList.contains('answer')) {
-    const wanted = target.form.dataset.wanted || new URLSearchParams(location.search).get('verdict')
-    const button = wanted && $(`[name=verdict][value="${CSS.escape(wanted)}"]:enabled`, target.form)
-    if (button) target.form.requestSubmit(button)
-  }
-  if (typing || event.ctrlKey || event.metaKey || event.altKey || localStorage.keys === 'off') return
-  if (pressed === 'g' && goTo[key]) go(goTo[key])
-  else if (/[1-9]/.test(key)) open(`.tabs a:nth-child(${key})`)
+  if (key === 'Enter' && event.ctrlKey) open(`.answer:focus-within[data-wanted] [value="${$('.answer')?.dataset.wanted}"]:enabled`)
+  if (target.closest('input, textarea, select, dialog') || event.ctrlKey || event.metaKey || event.altKey || !isOn.checked) return
+  if (pressed === 'g' && open(`#help a[href^="/${CSS.escape(key)}"]`)) return
+  if (/[1-9]/.test(key)) open(`.tabs a:nth-child(${key})`)
   else if (open(`[data-span="${CSS.escape(key)}"]`)) return
   else if (pressed !== 'g' && keys[key]) { event.preventDefault(); keys[key]() }
   pressed = key
@@ -332,24 +336,20 @@ addEventListener('keydown', event => {
 
 const copyText = text => navigator.clipboard?.writeText(text)
 const copy = id => copyText($(`#${id}`).textContent)
-function buttons() {
-  for (const button of $$('[data-copy]')) {
-    button.hidden = !navigator.clipboard
-    button.onclick = () => copy(button.dataset.copy)
-  }
+addEventListener('click', ({ target }) => {
+  if (target.dataset.copy) copy(target.dataset.copy)
+  if (target.id === 'newer') toEnd()
+})
+// The other than the system's, until it is pressed again.
+function theme(name) {
+  whole.dataset.theme = localStorage.theme = name
 }
-function theme(turn) {
-  const isDark = (localStorage.theme || matchMedia('(prefers-color-scheme: dark)').matches && 'dark') === 'dark'
-  if (turn) localStorage.theme = isDark ? 'light' : 'dark'
-  if (localStorage.theme) whole.dataset.theme = localStorage.theme
-}
-$('#keys-on').checked = localStorage.keys !== 'off'
-$('#keys-on').onchange = event => { localStorage.keys = event.target.checked ? 'on' : 'off' }
-buttons()
-theme()
+theme(localStorage.theme || '')
+isOn.checked = localStorage.keys !== 'off'
+isOn.onchange = () => { localStorage.keys = isOn.checked ? 'on' : 'off' }
 setInterval(tick, 1000)
 
-port.onmessage = ({ data }) => 'asked' in data ? answered(data) : heard(data)
+port.onmessage = ({ data }) => heard(data)
 addEventListener('pagehide', () => port.postMessage('bye'))
 // A tab that comes back from the history has said goodbye.
 addEventListener('pageshow', event => event.persisted && location.reload())
