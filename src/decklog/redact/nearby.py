@@ -32,7 +32,7 @@ _PASSWORDS = (
     r"|\bunlock|\bvpn\b|identifiant|zugangsdaten|credencial|credenzial|psk|<<<"
     r"|\bcommunity\b|pptpd|l2tpd|chap\b|wi-?fi|wlan|wireless|basic[_-]?auth|auth_|_auth\b|authenticat|\b[0-9a-f]{32}:"
     # An option that takes a user's name and more, and a line of the file that has all users.
-    rf"|[ \t]-{{1,2}}[a-z]+[ =][\w.@-]{{1,32}}:|:\d{{1,6}}:\d{{1,6}}:|{languages.WORDS}"
+    rf"|[ \t]-{{1,2}}[a-z]+[ =][\"']?[\w.@-]{{1,32}}:|ftp>|\bftp -|[ \t]/p[ :]|:\d{{1,6}}:\d{{1,6}}:|{languages.WORDS}"
 )
 # Words of those who get in and what they get in by: what stands beside them has to have a sign, which ids do not have.
 _PLACES = r"\b(?:smb|s?ftp|ldap|psql|mysql|sql|curl|ssh|user|root|admin|decrypt|impacket|winrm|smtp|imap|mail)"

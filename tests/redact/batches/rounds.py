@@ -26,6 +26,7 @@ ROUNDS = (
     "sixteenth",
     "seventeenth",
     "eighteenth",
+    "nineteenth",
 )
 _HERE = Path(__file__).parent / "own"
 _WORDS = (_HERE / "words.txt").read_text(encoding="utf-8").split()

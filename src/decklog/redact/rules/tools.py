@@ -9,7 +9,7 @@ _BARE = r"[^\s\"'-][^\s\"']*"
 _TOKEN = r"[\w.~+/=-]{12,}"
 _ASKING = (
     r"kinit|cryptsetup|(?:ch)?passwd|gpg|ssh-add|sudo|su|login|vncpasswd|faillock|restic|borg|openssl|htpasswd|vault"
-    r"|wrangler|keychain"
+    r"|wrangler|keychain|keepassxc-cli|bw|op|lpass|pass|gopass|smbpasswd|age|rage|zfs|veracrypt|fscrypt|p4|gh"
 )
 
 LOGINS: tuple[Rule, ...] = (
@@ -143,6 +143,10 @@ LOGINS: tuple[Rule, ...] = (
         keep=r"(?:codecov\w*|doctl|coveralls|travis|nuget|stripe|vercel|netlify|sentry-cli|hcloud|glab)"
         rf"\b(?:{_QUIET}|[ \t]+)-[tkg][ =][\"']?",
         random=True,
+    ),
+    # Of any program: what is random in letters of both cases and digits, and so long, is a key.
+    rule(
+        "option-key", "-t -k", r"[A-Za-z0-9_~+/-]{24,}={0,2}", keep=r"[ \t]-[tkTK][ =][\"']?", until=r"(?:[\s\"']|$)", glued=True
     ),
     rule("command-token", "setapikey", _TOKEN, keep=r"(?i:setapikey)[ \t]+[\"']?"),
 )
