@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from decklog.prepared import prepared
-from decklog.redact import assignments, expressions, lookalikes, nearby, phrases, statements, values
+from decklog.redact import assignments, expressions, lookalikes, made, nearby, phrases, statements, values
 from decklog.redact.patterns.first_bytes import beginning
 from decklog.redact.patterns.pattern import Pattern, Sign, Span
 from decklog.redact.patterns.presence import loosened
@@ -260,7 +260,10 @@ def is_real(rule: Rule, secret: str) -> bool:
     elif not is_jumble and (len(set(secret[-16:])) <= 3 or values.is_stand_in(secret)):
         return False
     if rule.name == "authorization" and (
-        secret[0] in "{+.&[<" or secret.startswith("realm=") or expressions.is_field_name(secret.replace("-", "_"))
+        secret[0] in "{+.&[<"
+        or secret.startswith("realm=")
+        or secret == "token="
+        or expressions.is_field_name(secret.replace("-", "_"))
     ):
         return False
     if rule.keep and (values.is_public(secret) or (rule.name == "directive-password" and _is_no_password(secret))):
@@ -270,6 +273,8 @@ def is_real(rule: Rule, secret: str) -> bool:
     if rule.name == "command-secret" and secret.isupper() and secret.isidentifier():
         # The name of a secret that is to be put or taken away.
         return False
+    if rule.name == "option-password":
+        return made.is_made(secret)
     if rule.name == "option-key":
         return values.is_mixed_key(secret) and not values.is_path(secret) and not values.is_place(secret)
     if rule.name in ("client-key", "directive-key"):

@@ -27,6 +27,7 @@ ROUNDS = (
     "seventeenth",
     "eighteenth",
     "nineteenth",
+    "twentieth",
 )
 _HERE = Path(__file__).parent / "own"
 _WORDS = (_HERE / "words.txt").read_text(encoding="utf-8").split()

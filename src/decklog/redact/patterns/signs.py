@@ -145,6 +145,7 @@ _GIVING_TEXT = """
     einmalcode einmal-code tigungscode verificatiecode weryfikacyjny wiederherstellungscode license licence
     clave senha kennwort adgangskode sifre jelszo nenosiri parola pasahitz pasvorto accounts geheimzahl
     lozinka zaporka salasana tunnussana contrasena chiave chararray community com2sec createuser raddb -secrets
+    identifiant
 """
 GIVING = (
     *_GIVING_TEXT.split(),
@@ -182,7 +183,9 @@ GIVING_WITH = (
             "palavra-",
         ),
     ),
-    (" -", (" -u ", " -t", " -l ", " -k", " -g")),
+    (" -", (" -u ", " -t", " -l ", " -k", " -g", " -p ")),
+    (" / ", ("smb", "ftp", "ldap", "sql", "curl", "ssh", "user", "root", "admin", "decrypt", "winrm", "smtp", "imap", "mail")),
+    ("user ", (" using ",)),
     ("key", ("setapikey", "keychain", " key ")),
     ("crypt", ("crypt'", 'crypt"')),
     ("ord", ("lausenord", "losenord", "wagwoord", "wachtwoord", "kodeord")),

@@ -46,8 +46,8 @@ COMMANDS: tuple[Rule, ...] = (
         "command-password",
         "exec dump impacket",
         r"[^\s\"'@]+",
-        keep=r"(?:impacket-\w+|(?:\w+exec|secretsdump)\.py)[ \t]+[\w.-]+/[\w.$-]+:",
-        until="@",
+        keep=r"(?:impacket-\w+|(?:\w+exec|secretsdump)\.py)[ \t]+[\"']?[\w.-]+/[\w.$-]+:[\"']?",
+        until=r"[\"']?@",
     ),
     rule(
         "command-password",

@@ -23,6 +23,13 @@ LOGINS: tuple[Rule, ...] = (
         odd=True,
         glued=True,
     ),
+    rule(
+        "command-password",
+        "isql",
+        r"[^\s\"'-][^\s\"']{3,}",
+        keep=r"\bisql[ \t]+(?:-\w+[ \t]+){0,4}[\w.]+[ \t]+[\w.@]+[ \t]+[\"']?",
+        odd=True,
+    ),
     rule("command-password", "bcp sqlcmd isql osql", _BARE, keep=rf"(?:bcp|sqlcmd|d?b?t?isql|osql)\b{_QUIET}-P[\"']?"),
     # A script that answers the question of another program.
     rule(
@@ -144,6 +151,15 @@ LOGINS: tuple[Rule, ...] = (
         rf"\b(?:{_QUIET}|[ \t]+)-[tkg][ =][\"']?",
         random=True,
     ),
+    # Of any program: what nobody would write but as a password.
+    rule(
+        "option-password",
+        "-p -k",
+        r"[A-Za-z0-9][^\s\"'/\\=:,;|&<>(){}]{6,40}",
+        keep=r"[ \t]-[pPK][ \t]+[\"']?",
+        until=r"(?:[\s\"')]|$)",
+        glued=True,
+    ),
     # Of any program: what is random in letters of both cases and digits, and so long, is a key.
     rule(
         "option-key", "-t -k", r"[A-Za-z0-9_~+/-]{24,}={0,2}", keep=r"[ \t]-[tkTK][ =][\"']?", until=r"(?:[\s\"']|$)", glued=True
@@ -184,7 +200,9 @@ STORES: tuple[Rule, ...] = (
         keep=r"(?:echo|printf)[ \t]+(?:-n[ \t]+)?(?:[\"']%s\s?[\"'][ \t]+)?[\"']?",
         until=r"[\"']? ?\| (?:npx |sudo )?(?:gcloud secrets|gh secret|gh auth|vercel env|docker secret|podman secret"
         r"|vault|wrangler|cryptsetup"
-        r"|gpg|openssl|kinit|smbpasswd|ssh-add|firebase|flyctl|heroku|pass insert|keepassxc-cli|rclone|cosign|restic"
+        r"|zfs|veracrypt|hdiutil|fscrypt|clevis|age|ykman"
+        r"|gpg|openssl (?:enc|passwd|pkcs|rsa|genrsa|ec|pkey|req|x509|aes|smime|cms)"
+        r"|kinit|smbpasswd|ssh-add|firebase|flyctl|heroku|pass insert|keepassxc-cli|rclone|cosign|restic"
         r"|borg|ansible-vault"
         r"|htpasswd|vncpasswd|az keyvault|aws secretsmanager|kubeseal|kubectl create secret|secret-tool|keyring"
         r"|security|oathtool)",

@@ -228,6 +228,14 @@ TELLINGS: tuple[Telling, ...] = (
     Telling(
         "told-password",
         _NAMED,
+        " \t?",
+        rf"(?:[ \t]+(?:for|of|on|to|at|in)[ \t][^\n:=\"'?]{{1,48}})?\?[ \t]+"
+        rf"(?:it'?s|it[ \t]+(?:is|was)|that's|try|use|should[ \t]be|yes,?|sure,?)[ \t:]+{_QUOTE}{_VALUE}",
+        checks.is_said,
+    ),
+    Telling(
+        "told-password",
+        _NAMED,
         "?",
         rf"\?[^\n]{{0,24}}\n[^\n]{{0,24}}?(?:\b(?:is|was|be|use|try)|'s)[ \t:]+{_QUOTE}{_VALUE}",
         checks.is_said,
