@@ -5,11 +5,11 @@ from decklog.redact.rules.rule import Rule, rule
 _TO = r"(?:\.|::|->)"
 # The calls that make a hash or a key of a password, and those that compare one.
 _NAMES = (
-    rf"(?:b?crypt(?:\.net\.bcrypt)?{_TO}(?:hash\w{{0,16}}|crypt|generate\w{{0,16}}|compare\w{{0,8}}|checkpw|verify\w{{0,8}}|create)"
-    rf"|(?:argon2\w{{0,4}}|scrypt|pbkdf2\w{{0,16}}|hasher){_TO}(?:hash\w{{0,16}}|make|check|encode|verify\w{{0,8}}|create)"
-    r"|hash::(?:make|check)|hashpw|checkpw|password_?(?:hash|verify)\w{0,8}|hash_?passw\w{0,8}|(?:generate|check)_password_hash"
+    rf"(?:b?crypt(?:\.net\.bcrypt)?{_TO}(?:hash\w*|crypt|generate\w*|compare\w*|checkpw|verify\w*|create)"
+    rf"|(?:argon2\w*|scrypt|pbkdf2\w*|hasher){_TO}(?:hash\w*|make|check|encode|verify\w*|create)"
+    r"|hash::(?:make|check)|hashpw|checkpw|password_?(?:hash|verify)\w*|hash_?passw\w*|(?:generate|check)_password_hash"
     r"|(?:make|check)_password|passwordencoder(?:\(\))?\.(?:encode|matches)|rfc2898derivebytes|pbekeyspec|scrypt(?:sync)?"
-    r"|pbkdf2(?:sync|_hmac|_sha\d{3})?|derive_?key\w{0,16}|password_?derivebytes)"
+    r"|pbkdf2(?:sync|_hmac|_sha\d{3})?|derive_?key\w*|password_?derivebytes)"
 )
 _OPTION = r"(?:[ \t]+(?:-(?:salt|m|S|R|s|-method|-salt|-rounds|-scheme)[ =][^\s\"'-]\S*|-{1,2}[\w-]+(?:=\S+)?))"
 _PLAIN = r"[^\s\"'$<>|-][^\s\"')|]{3,}"
@@ -19,8 +19,7 @@ HASHERS: tuple[Rule, ...] = (
         "password",
         "hash crypt passw checkpw rfc2898 pbkdf2 keyspec derive",
         r"[^\"'\n]{4,}",
-        start=rf"(?i:{_NAMES}\([ \t]*(?:[\w.$]{{1,32}},[ \t]*|[\"'][\w-]{{1,16}}[\"'],[ \t]*)?b?[\"'])",
-        keep=rf"(?i:{_NAMES}\([ \t]*(?:[\w.$]{{1,32}},[ \t]*|[\"'][\w-]{{1,16}}[\"'],[ \t]*)?b?[\"'])",
+        keep=rf"(?i:{_NAMES}\([ \t]*(?:[\w.$]+,[ \t]*|[\"'][\w-]{{1,16}}[\"'],[ \t]*)?b?[\"'])",
         until=r"[\"']",
         odd=True,
         glued=True,
@@ -29,6 +28,7 @@ HASHERS: tuple[Rule, ...] = (
         "command-password",
         "passwd",
         _PLAIN,
+        start=r"(?:openssl[ \t]+passwd|mkpasswd)[ \t]",
         keep=rf"(?:openssl[ \t]+passwd|mkpasswd){_OPTION}{{0,5}}[ \t]+[\"']?",
         odd=True,
     ),
@@ -36,6 +36,7 @@ HASHERS: tuple[Rule, ...] = (
         "command-password",
         "slappasswd doveadm hash-password",
         _PLAIN,
+        start=r"(?:slappasswd|doveadm[ \t]+pw|caddy[ \t]+hash-password)[ \t]",
         keep=rf"(?:slappasswd{_OPTION}{{0,4}}?[ \t]+-s[ \t]+|doveadm[ \t]+pw{_OPTION}{{0,4}}?[ \t]+-p[ \t]+"
         r"|caddy[ \t]+hash-password\b[^\n|;&]{0,60}?"
         r"(?:--plaintext|-p)[ =])[\"']?",

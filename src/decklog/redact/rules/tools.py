@@ -27,7 +27,7 @@ LOGINS: tuple[Rule, ...] = (
         "command-password",
         "isql",
         r"[^\s\"'-][^\s\"']{3,}",
-        keep=r"\bisql[ \t]+(?:-\w+[ \t]+){0,4}[\w.]+[ \t]+[\w.@]+[ \t]+[\"']?",
+        keep=r"\bisql[ \t]+(?:-\w+[ \t]+)*[\w.]+[ \t]+[\w.@]+[ \t]+[\"']?",
         odd=True,
     ),
     rule("command-password", "bcp sqlcmd isql osql", _BARE, keep=rf"(?:bcp|sqlcmd|d?b?t?isql|osql)\b{_QUIET}-P[\"']?"),
