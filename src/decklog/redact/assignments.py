@@ -46,7 +46,7 @@ _HEAD = Pattern(
     r"|:\s*[|>][+-]?\n[ \t]+"
     r"|[ \t]*[:=][ \t]*[bru]{0,2}(?:\"{3}|'{3})\n[ \t]*"
     rf"|[ \t]+(?:(?:as[ \t]+)?string|\[\]byte|text|varchar)[ \t]*:?=[ \t]*{_ANY_QUOTE}"
-    rf"|[ \t]*[:=]?=?[ \t]*%s\s?{_ANY_QUOTE}[ \t,]+{_ANY_QUOTE}"
+    rf"|[ \t]*[:=]?=?[ \t]*%s[\s;]?{_ANY_QUOTE}(?:[ \t,]+[A-Za-z][\w.]*){{0,4}}[ \t,]+{_ANY_QUOTE}"
     rf"|[ \t]*:?=[ \t]*(?:new[ \t]+)?[\w.\[\]]{{1,40}}\([ \t]*[bfru]{{0,2}}{_ANY_QUOTE}"
     rf"|{_ANY_QUOTE}?[\])*]{{0,2}}[ \t]*(?:<{{1,2}}-|:{{1,3}}=|\?=|=>|={{1,3}}|:\*{{0,2}}|\|\|=?|\?\?=?|//=)"
     rf"(?:\s*(?:string\(\d+\)[ \t]*|\(\n\s*|<<|!{{1,2}}(?:sub|base64|unsafe|binary|str)[ \t]+)?"
@@ -57,6 +57,8 @@ _HEAD = Pattern(
     rf"|(?:{_ANY_QUOTE}?[\])]{{1,2}})?[ \t]+or[ \t]+{_ANY_QUOTE}"
     rf"|{_ANY_QUOTE}[ \t]+value[ \t]*=[ \t]*{_ANY_QUOTE}"
     rf"|{_ANY_QUOTE}[ \t]*->[ \t]*{_ANY_QUOTE}"
+    # What a line gives, shown behind it: `credentials.secret_key_base # => "…"`.
+    rf"|{_ANY_QUOTE}?[\])]{{0,2}}[ \t]*(?:#|//|--|;)[ \t]*(?:=>|->)[ \t]*{_ANY_QUOTE}"
     rf"|{_ANY_QUOTE}\n\n"
     rf"|{_ANY_QUOTE}[ \t]*\n\s*:\s*{_ANY_QUOTE}"
     rf"|[({{][ \t]*{_ANY_QUOTE}"
@@ -72,6 +74,8 @@ _HEAD_PARTS = prepared(
     r"((?:(?:api|secret|access|private) (?=key))?[\w.$@-]*)(.*)"
 )
 # The ways of giving a value that are not a sign between the two.
+# What a manifest notes so that its pods begin anew: `checksum/secret: …`.
+_DIGEST_OF = prepared(r"(?i)(?:checksum|hash|digest|sha\d*|sum|fingerprint|revision|version)/$")
 _ROUNDABOUT = prepared(r"(?i)%s|value|default|string\(|[|>][+-]?\n|^\n\n$|^\|\|$|^\?\?$|^\s+or\s*$")
 _LONGEST_HEAD = 480
 _CALLED = prepared(r"=[ \t]*(?:new[ \t]+)?[\w.\[\]]+\(")
@@ -86,6 +90,7 @@ _SPILLED = prepared(r"[\"'`]([A-Za-z0-9][^\s\"'`,;)\]}]*)")
 _IN_ELEMENT = prepared(r"(?<=[\"'])>\s*<\w+>$")
 _TAG = prepared(r"(?:!!|&)\w+[ \t]+$")
 _ANCHOR = prepared(r"&\w+[ \t]+$")
+_SHOWN = prepared(r"(?:#|//|--|;)[ \t]*(?:=>|->)")
 _OPENED = prepared(r"(?i)(?:\(\s*|<<|!\w+[ \t]+)(?=[bfrun]{0,2}[\"'`]+$)")
 # What turns a text into bytes or hides it from a log is no call that fetches it.
 _CONVERTED = prepared(
@@ -125,7 +130,7 @@ def _parse_head(source: str) -> Head | None:
         return None
     quote = tie[-1] if tie and tie[-1] in "\"'`" else ""
     marks = len(tie) - len(tie.rstrip("\"'`"))
-    bare = _OPENED.sub("", tie).strip("\"'`[]()bfrunBFRUN@$*")
+    bare = _SHOWN.sub("=", _OPENED.sub("", tie)).strip("\"'`[]()bfrunBFRUN@$*")
     is_given = bool(_ROUNDABOUT.search(bare))
     is_set = bool(setter) or name.startswith("-")
     is_quoted = is_anchored or (tie[:1] in ('"', "'", "`") and not is_given)
@@ -333,7 +338,9 @@ def _is_no_assignment(text: str, start: int, place: int) -> bool:
         case "#" | "[" | "(":
             return _is_bound(text, start, place)
         case "/":
-            return text[start - 3 : start] == "://" or text[start - 2 : start] == "</" or "," in text[start:place]
+            if text[start - 3 : start] == "://" or text[start - 2 : start] == "</" or "," in text[start:place]:
+                return True
+            return bool(_DIGEST_OF.search(text, max(0, start - 24), start))
         case "{":
             return text[start - 2 : start] == "${" and text[place] in "?+" and "." not in text[start:place]
         case "-" if text[start : start + 3].lower() == "env":

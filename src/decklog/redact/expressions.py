@@ -11,7 +11,7 @@ DIGIT = prepared("[0-9]")
 NUMBERED_TERMS = prepared(
     r"(?i)sha(?:224|256|384|512|[123])(?:crypt)?|sha3-?\d{3}|argon2(?:id|[id])?|(?:b|s|yes)crypt\d{0,2}|blake[23][bs]?"
     r"|x?chacha20|pbkdf2|md5|base(?:16|32|58|64)|b(?:16|32|64)|utf(?:8|16)|ed25519|x(?:25519|448|509)|oauth[12]|auth0"
-    r"|ec2|k8s|i18n|l10n|log4j|pkcs(?:1|7|8|11|12)|p12|p-?(?:224|256|384|521)|aes(?:128|192|256)|rsa\d{4}|secp\d{3}[kr]1"
+    r"|ec2|1password|k8s|i18n|l10n|log4j|pkcs(?:1|7|8|11|12)|p12|p-?(?:224|256|384|521)|aes(?:128|192|256)|rsa\d{4}|secp\d{3}[kr]1"
     r"|[ehpr]s(?:256|384|512)|ml(?:kem|dsa)\d{2,4}|ipv[46]|http[123]|web3|2fa|mp[34]|u?i(?:nt)?(?:8|16|32|64)"
     r"|(?:s3|h2|u8|v\d{1,2})(?-i:(?![a-z]))"
 )

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from decklog.prepared import prepared
-from decklog.redact import assignments, expressions, lookalikes, nearby, phrases, statements, values
+from decklog.redact import assignments, expressions, lookalikes, made, nearby, phrases, statements, values
 from decklog.redact.patterns.first_bytes import beginning
 from decklog.redact.patterns.pattern import Pattern, Sign, Span
 from decklog.redact.patterns.presence import loosened
@@ -17,6 +17,7 @@ _MOST_KNOWN = 4_096
 _LONGEST_DOUBT = 64
 _LONGEST_ADDRESS = 1_024
 _LONGEST_NAME = 32
+_LONGEST_HOST = 240
 _UNDERSCORE = ord("_")
 _BRACKET = ord("(")
 _NEWLINE = ord("\n")
@@ -26,10 +27,11 @@ _REST_IN_QUOTES = {quote: prepared(rf"((?: [^\s\"'`]+){{1,9}}){quote}(?:[\s,;:.)
 # A shell's way to write a quote within quotes, as a view has it.
 _ESCAPED_QUOTE = prepared(r"'''[^'\s]+(?=')")
 # Numbers of anything but a person's choice.
-_ROUND = prepared(r"1024|2048|4096|8192|\d+00")
+_ROUND = prepared(r"1024|2048|4096|8192|\d+00|1234(?:5(?:6(?:7(?:8)?)?)?)?|(\d)\1+")
 # What a test presses after it typed a password.
 _TYPED_KEY = prepared(r"\{\w+\}$")
 _IN_REPOSITORY = prepared(r"/(?:commits?|tree|blob|blame|raw|compare|-)/$")
+_TO_HERE = prepared(r"https?://[^\s\"'`<>()\[\]]*")
 _SECOND_HOST = prepared(r"@[\w-]*[^\s\"'<>`@]*@(?=[\w-]+(?:\.[\w.-]+|:\d|/|$))")
 
 
@@ -87,7 +89,9 @@ class RuleSet:
                 if end > start and (is_phrase or self._is_secret(known, index, view.text, place[0], (start, end))):
                     end = whole
                     position = max(position, end)
-                    yield Found(start, end, self._rules[index].name)
+                    # Whoever has the address of a webhook may write there: it is a secret as a whole.
+                    is_address = self._rules[index].name.endswith("webhook")
+                    yield Found(_address_start(view.text, start) if is_address else start, end, self._rules[index].name)
                     break
                 if end - start > _LONGEST_DOUBT:
                     position = max(position, end)
@@ -213,6 +217,13 @@ def _to_quote(text: str, start: int, end: int) -> int:
     return closed.end(1) if closed else end
 
 
+def _address_start(text: str, place: int) -> int:
+    """Give where the address begins that a place is in, or the place itself."""
+    first = max(0, place - _LONGEST_HOST)
+    begin = text.rfind("http", first, place)
+    return begin if begin >= 0 and _TO_HERE.fullmatch(text, begin, place) else place
+
+
 def _past_escapes(view: View, end: int) -> int:
     """Give the end of a password in an address: an `@` that is written as an escape is part of it."""
     last = end
@@ -249,7 +260,10 @@ def is_real(rule: Rule, secret: str) -> bool:
     elif not is_jumble and (len(set(secret[-16:])) <= 3 or values.is_stand_in(secret)):
         return False
     if rule.name == "authorization" and (
-        secret[0] in "{+.&[<" or secret.startswith("realm=") or expressions.is_field_name(secret.replace("-", "_"))
+        secret[0] in "{+.&[<"
+        or secret.startswith("realm=")
+        or secret == "token="
+        or expressions.is_field_name(secret.replace("-", "_"))
     ):
         return False
     if rule.keep and (values.is_public(secret) or (rule.name == "directive-password" and _is_no_password(secret))):
@@ -259,6 +273,10 @@ def is_real(rule: Rule, secret: str) -> bool:
     if rule.name == "command-secret" and secret.isupper() and secret.isidentifier():
         # The name of a secret that is to be put or taken away.
         return False
+    if rule.name == "option-password":
+        return made.is_made(secret)
+    if rule.name == "option-key":
+        return values.is_mixed_key(secret) and not values.is_path(secret) and not values.is_place(secret)
     if rule.name in ("client-key", "directive-key"):
         return is_jumble or values.is_jumbled_key(secret)
     if rule.name == "api-key":
@@ -266,7 +284,7 @@ def is_real(rule: Rule, secret: str) -> bool:
     if rule.name == "basic-auth":
         return values.is_basic_pair(secret)
     if rule.odd:
-        return is_jumble or values.is_odd(secret)
+        return is_jumble or values.is_odd(secret) or lookalikes.is_word_phrase(secret)
     return not rule.random or is_jumble or values.looks_random(secret)
 
 

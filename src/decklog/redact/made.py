@@ -8,9 +8,11 @@ from decklog.redact.placeholders import BENIGN_WORDS
 # Each part can be read in one way only: what can be read in two takes twice as long with every part.
 _NAMED = prepared(r"(?:[A-Za-z]*(?:\d{1,8}[a-z]{0,3})?[-_.:/@+])*[A-Za-z]*(?:\d{1,8}[a-z]{0,3})?")
 _PIECES = prepared(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_INNER_SIGN = prepared(r"[A-Za-z0-9][!#$%^&*+~?@]+[A-Za-z0-9]")
+_INNER_SIGN = prepared(r"[A-Za-z0-9][-_.]?[!#$%^&*+~?@]+[-_.]?[A-Za-z0-9]")
 _JOINED = prepared(r"(?:[A-Za-z]{3,}[-_.]|[A-Z][a-z]{2,})[A-Z][a-z]{2,}\d{2,4}[!?#$%^*+~]")
-_LAST_SIGNS = "!#$%^*~"
+# What a program has from its surroundings: `process.env.E2E_PASSWORD!`.
+_CONSTANT = prepared(r"(?:[A-Za-z_]\w*\??\.)+[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+[!?]?")
+_LAST_SIGNS = "!#$%^&*~@"
 _COUNTED = prepared(r"[A-Z][a-z]{2,}\d{3}[a-z]{3,}[!?#]?")
 # Of a mail, a host or a package's version; and a number as programs write it.
 _ADDRESS = prepared(
@@ -24,7 +26,7 @@ def is_made(value: str) -> bool:
         return False
     if not (_is_signed(value) or _is_spelled(value) or _COUNTED.fullmatch(value) or _is_joined(value)):
         return False
-    if values.is_harmless(value) or values.is_public(value) or "[redacted" in value:
+    if values.is_harmless(value) or values.is_public(value) or "[redacted" in value or _CONSTANT.fullmatch(value):
         return False
     return value.rstrip("0123456789!?").lower() not in BENIGN_WORDS
 

@@ -102,6 +102,8 @@ _TOKEN_OWNERS_PLAIN = word_set(
 )
 
 
+# What a form says.
+_LABELS = word_set("label lbl hint placeholder i18n")
 # Whether there is one: `isSecret`, `has_password`.
 _ASKED = word_set("is has issecret ispassword haspassword")
 
@@ -130,7 +132,12 @@ def kind_of(name: str) -> str | None:
     parts = words(name[-96:])
     while len(parts) > 1 and (parts[-1].isdigit() or parts[-1] in _TRAILING):
         parts.pop()
-    if not parts or parts[0] in _ASKED:
+    if (
+        not parts
+        or parts[0] in _ASKED
+        or (len(parts) > 1 and parts[0] in _LABELS)
+        or (parts[0] == "existing" and "secret" in parts)
+    ):
         return None
     last = parts[-1].rstrip("0123456789")
     before = parts[-2] if len(parts) > 1 else ""
@@ -165,7 +172,7 @@ def _secret(last: str, before: str) -> str | None:
         return "secret"
     if last in ("credential", "credentials", "creds", "cred") or (last == "pepper" and before):
         return "credential"
-    return "secret" if last == "hash" and before == "secret" else None
+    return "secret" if (before, last) in (("secret", "hash"), ("key", "material")) else None
 
 
 def _token(last: str, before: str, parts: list[str]) -> str | None:

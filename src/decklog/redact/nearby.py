@@ -30,12 +30,13 @@ _FAMILY = Pattern(f"(?i){_WORDS}")
 _PASSWORDS = (
     r"pass(?:word|phrase|code|wd)|\bpass\b|pwd|\bpw|_pw\b|pgpass|\bcred(?:ential)?s?\b|\blog[ -]?(?:in|on)\b|\bsecrets?\b"
     r"|\bunlock|\bvpn\b|identifiant|zugangsdaten|credencial|credenzial|psk|<<<"
-    r"|\bcommunity\b|pptpd|l2tpd|chap\b|wi-?fi|wlan|wireless|basic[_-]?auth|auth_|_auth\b|authenticat|\b[0-9a-f]{32}:"
+    r"|\bcommunity\b|pptpd|l2tpd|chap\b|wi-?fi|wlan|wireless|basic[_-]?auth|auth_|[_-]auth\b|authenticat|\b[0-9a-f]{32}:"
     # An option that takes a user's name and more, and a line of the file that has all users.
-    rf"|[ \t]-{{1,2}}[a-z]+[ =][\w.@-]{{1,32}}:|:\d{{1,6}}:\d{{1,6}}:|{languages.WORDS}"
+    rf"|[ \t]-{{1,2}}[a-z]+[ =][\"']?[\w.@-]{{1,32}}:|ftp>|\bftp -|\buser [\w.]{{1,32}} using\b|[ \t]/p[ :]"
+    rf"|:\d{{1,6}}:\d{{1,6}}:|{languages.WORDS}"
 )
 # Words of those who get in and what they get in by: what stands beside them has to have a sign, which ids do not have.
-_PLACES = r"\b(?:smb|s?ftp|ldap|psql|mysql|sql|curl|ssh|user|root|admin|decrypt|impacket|winrm|smtp|imap|mail)"
+_PLACES = r"\b(?:smb|s?ftp|ldap|psql|mysql|i?sql|curl|ssh|user|root|admin|decrypt|impacket|winrm|smtp|imap|mail)"
 # Words for what a program makes: long, of all kinds of characters, and nothing else beside such a word.
 _KEYS = r"token|[ _-]key\b|\bkey (?:is|was)|secret|bearer|licen[cs]e"
 _ODD = (
@@ -88,6 +89,8 @@ _COUNTED_BY = prepared(
     r"(?i)\b(?:session|request|trace|build|commit|id|ref|rev|version|model|device|user|host|job|run|task|order|ticket|pod|node|on)"
     r"[ \t#:=]+$"
 )
+# A user's name before a password: `ana / …`.
+_PAIRED = prepared(r"(?:^|[\s(,\"'])[A-Za-z][\w.@+-]{1,31}[ \t]+/[ \t]+$")
 # An address has rules of its own.
 _IN_ADDRESS = prepared(r"://[^\s\"'<>]*$")
 _FIELD = prepared(r"([\w.-]+)[\"']?(=|:[ \t]*)[\"']?$")
@@ -254,7 +257,9 @@ def _in_line(view: View, places: tuple[int, int, int], known: dict[str, bool]) -
     is_strong = _STRONGEST.find(line, 0) is not None
     for word in _BARE.finditer(text, first, last):
         value = word[0].rstrip(".")
-        if not _is_known(known, value, is_made) or not (is_strong or not value.isalnum()):
+        if not _is_known(known, value, is_made):
+            continue
+        if not is_strong and value.isalnum() and not _PAIRED.search(text, max(first, word.start() - 48), word.start()):
             continue
         if not _is_owned(text, first, word.start()) and not (value.isalnum() and _COUNTED_BY.search(text, first, word.start())):
             yield Found(word.start(), word.start() + len(value), "told-password")

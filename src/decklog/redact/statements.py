@@ -24,7 +24,7 @@ _NAMED = Pattern(
 )
 SIGN = (
     rf"(?i){_STEM}[\w-]*(?:[\"'`]?[\])}}]{{1,2}}[ \t]*(?:[=:?|/.,)]|or\b)|[ \t]+[({{\[]|[({{\[][^\"'`\n]"
-    r"|,[ \t]*[\w\"']|[\"'`],[ \t]*\w|[\"'`][ \t]+(?:to\b|->)|\n[ \t]+[\"'`]|::\w+\(\w)"
+    r"|,[ \t]*[\w\"']|[\"'`],[ \t]*\w|[\"'`][ \t]+(?:to\b|->)|\n(?:[ \t]+|[ \t]*=>[ \t]*)[\"'`]|::\w+\(\w)"
 )
 _REACH = 280
 _MOST_LINES = 5
@@ -84,6 +84,7 @@ _ABOUT = word_set(
     """
 )
 _ASKED = prepared(r"(?i)(?:get|fetch|read|load|find|lookup|validate|check|verify|is|has|decode|parse|hash|use|with_?name)[_A-Z]?")
+_DIGEST_OF = prepared(r"(?i)[\w.-]*(?:checksum|hash|digest|sha\d*|fingerprint)/")
 _COPYING = prepared(r"(?:str[nl]?cpy|memcpy|strcpy_s|sn?printf|setattr)\([^\"'\n()]{0,40}$")
 _DEFINING = prepared(r"(?:^|[\s(])(?:def|fn|func|fun|function)[ \t]+$")
 _ASSIGNED_WITH = prepared(r",[ \t]*\w+[ \t]*:?=(?!=)")
@@ -137,6 +138,8 @@ def _name_at(text: str, start: int, end: int) -> _Name | None:
     quote = text[end : end + 1]
     is_quoted = quote in ("'", '"', "`") and text[first - 1 : first] == quote
     if quote in ("'", '"', "`") and not is_quoted:
+        return None
+    if _DIGEST_OF.match(written):
         return None
     name = written.lstrip(":/.$-") if is_quoted else written.rpartition("/")[2].rpartition("::")[2]
     is_atom = name[:1] == ":" and not is_quoted

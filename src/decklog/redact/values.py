@@ -26,7 +26,7 @@ _PLACEHOLDER = prepared(
     | ^%[a-z]/[\w./-]+$ | ^%24(?:%7b)?\w+(?:%7d)?$
     | ^[\#@]\{ | ^\$(?:[({]|\w+\{[^{}]*\}$) | ^\$\d?$ | ^%(?:~[a-z]{0,6})?[\d*]$ | \$\{[^{}]*\} | ^\{\{ | \{\{.*\}\} | \{%\s | <%=
     | [._-]<[a-z][a-z0-9 _-]*>$
-    | ^(?:enc\[|enc\(|vault:|arn:|op://|ssm:|env[:.]|secrets?[.:/]|file:|ref\+|keyring:|pass:|\$ansible|\$env:|\{env:)
+    | ^(?:enc\[|enc\(|vault:|arn:|op://|ssm:|ext:|env[:.]|secrets?[.:/]|file:|ref\+|keyring:|pass:|\$ansible|\$env:|\{env:)
     | ^!(?:ref|sub|vault|secret|env|env_var|getatt|join|importvalue|select|if|findinmap|reference|include|file|base64)\b
     | ^(?:[\w.:-]+/){1,6}secrets?/[\w./-]+$
     | ^@microsoft\.keyvault\( | ^\.[*+] | ^(?:string|text|digest|references|integer)(?::\w+)+$
@@ -96,6 +96,8 @@ _PUBLIC_BLOCK = prepared(r"-----BEGIN (?:[A-Z0-9]+ )*(?:PUBLIC KEY|CERTIFICATE|C
 # What opens a template and goes on as no name does, with nothing that closes it.
 _UNCLOSED = prepared(r"[$#@%]?[({<]{1,2}%?=?([A-Za-z0-9]{6,}|(?:\d[A-Za-z0-9]{5,})[)}>]{1,2}[A-Za-z0-9]+)")
 _PUBLIC_MARKS = ("phc_", "pk_live_", "pk_test_", "pk.eyJ", "AAAAB3NzaC1", "AAAAC3NzaC1", "ssh-rsa ", "ssh-ed25519 ")
+# What a mail server asks by.
+_PROMPTS = ("UGFzc3dvcmQ6", "VXNlcm5hbWU6")
 # What a cluster alone can open: its session key comes first, and that key's length before it.
 _SEALED = prepared(r"Ag[A-P][A-Za-z0-9+/]{140}|ENC\[AES256_GCM,")
 _HOLDERS = word_set(
@@ -173,7 +175,7 @@ def is_label(name: str, value: str) -> bool:
 
 def is_public(value: str) -> bool:
     """Tell whether a key says of itself that everybody may see it."""
-    return value.startswith(_PUBLIC_MARKS) or bool(_PUBLIC_BLOCK.match(value) or _SEALED.match(value))
+    return value.startswith(_PUBLIC_MARKS) or value in _PROMPTS or bool(_PUBLIC_BLOCK.match(value) or _SEALED.match(value))
 
 
 def is_mixed_key(value: str) -> bool:

@@ -13,6 +13,8 @@ _LONG_WORD = 24
 # A command in brackets, and the fields of an option that says where a secret is.
 _OF_COMMAND = prepared(r"\([A-Z][a-z]+-[A-Z]\w+|(?:id|type|name|src|source|target|env|file)=")
 _RESOURCE = prepared(r"[a-z]{2,}(?:-[a-z]{2,})+\d?")
+# Which of several things of one name is meant: `db-password-2`.
+_EDITION = prepared(r"(?<=[a-z]{2})-v?\d{1,2}$")
 _COUNTED = prepared(r"[a-z]+\d{1,4}")
 _PLAIN_NAMES = ("password", "passphrase", "pass", "pwd", "pw")
 _KEY_ID = prepared(r"(?:0x)?(?:[0-9A-Fa-f]{8}|[0-9A-Fa-f]{16}|[0-9A-F]{40})!?")
@@ -92,6 +94,8 @@ def _is_joined_phrase(head: Head, value: str) -> bool:
 
 def _is_word_phrase(head: Head, value: str) -> bool:
     """Tell whether plain words that are joined are what a password, a secret or a key is set to: names have other words."""
+    if head.is_set and head.tie == "" and head.kind == "password":
+        return "." not in value and lookalikes.is_word_phrase(value)
     if head.tie not in ("=", ":", "=>") or head.kind not in ("password", "secret", "api-key", "token"):
         return False
     # Without quotes a manifest names the secret that it means.
@@ -250,7 +254,7 @@ def _bare_is_secret(head: Head, value: str, after: str, starts_line: bool) -> bo
         return is_odd and len(value) >= 6
     if head.kind == "password":
         return _bare_password(head, value, after, starts_line)
-    if head.is_set and values.is_word(value) and not values.is_odd_word(value):
+    if head.is_set and values.is_word(_EDITION.sub("", value)) and not values.is_odd_word(value):
         # An option names the secret that is meant: `--secret=db-pass`.
         return False
     if head.is_set and values.is_odd_word(value):

@@ -6,6 +6,7 @@ from functools import cache
 
 from decklog.redact import RULES, redact
 from decklog.redact.finder import MarkedSet
+from decklog.redact.made import is_made
 from decklog.redact.rules.rule import Rule
 from decklog.redact.rules.table import PREFIXED
 from decklog.redact.values import is_odd, looks_random
@@ -22,8 +23,9 @@ _OTHERS = [rule for rule in RULES if rule.name not in _CHECKED]
 def _texts(rule: Rule) -> list[str]:
     dice = random.Random(rule.name)
     name = rule.before[0] if rule.before else ""
-    secrets = [sample(rule.pattern, dice) for _ in range(_EACH * 4 if rule.odd else _EACH)]
-    secrets = [secret for secret in secrets if not rule.odd or is_odd(secret)]
+    is_one = is_made if rule.name == "option-password" else is_odd if rule.odd else bool
+    drawn = _EACH if is_one is bool else _EACH * 4
+    secrets = [secret for secret in (sample(rule.pattern, dice) for _ in range(drawn)) if is_one(secret)]
     return [name + sample(rule.keep, dice) + secret + sample(rule.until, dice) for secret in secrets[:_EACH]]
 
 

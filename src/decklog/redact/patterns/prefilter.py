@@ -95,7 +95,7 @@ def _directs(low: str) -> bool:
         return True
     if "w" in low and ("pw " in low or "pwd " in low or "wpa" in low):
         return True
-    if "/" in low and ("/p:" in low or "/rp " in low):
+    if "/" in low and ("/p:" in low or "/rp " in low or " /p " in low):
         return True
     if ("<" in low and "<<<" in low) or ("q" in low and "rabbitmqctl " in low) or ("v" in low and "setenv " in low):
         return True
@@ -103,7 +103,9 @@ def _directs(low: str) -> bool:
         return True
     if "log" in low and ("login " in low or "sonar.login" in low):
         return True
-    if "*" in low and (" * " in low or "\t*\t" in low) and low.rstrip()[-1] == "*":
+    if "*" in low and (" *" in low or "\t*" in low) and low.rstrip()[-1] == "*":
+        return True
+    if "ftp" in low and ("ftp>" in low or "ftp -" in low):
         return True
     if "obscure " in low or "user-secrets" in low:
         return True

@@ -118,6 +118,24 @@ CALLS = (
         "symmetrickey(",
     ),
     *("aes.new(", "des.new(", "des3.new(", "fish.new(", "arc4.new("),
+    *(
+        ".hash",
+        "hash::",
+        "hashpw(",
+        "checkpw(",
+        "word_hash",
+        "wordhash",
+        "hash_pass",
+        "hashpass",
+        "encoder",
+        "_password(",
+        "crypt.",
+        "rfc2898",
+        "pbkdf2",
+        "derive",
+        "scrypt",
+        "keyspec",
+    ),
     "hmac",
 )
 # What comes before a password or a token with a number in it: in commands, devices' settings and calls, and where a person
@@ -127,6 +145,7 @@ _GIVING_TEXT = """
     einmalcode einmal-code tigungscode verificatiecode weryfikacyjny wiederherstellungscode license licence
     clave senha kennwort adgangskode sifre jelszo nenosiri parola pasahitz pasvorto accounts geheimzahl
     lozinka zaporka salasana tunnussana contrasena chiave chararray community com2sec createuser raddb -secrets
+    identifiant
 """
 GIVING = (
     *_GIVING_TEXT.split(),
@@ -164,7 +183,9 @@ GIVING_WITH = (
             "palavra-",
         ),
     ),
-    (" -", (" -u ", " -t", " -l ", " -k", " -g")),
+    (" -", (" -u ", " -t", " -l ", " -k", " -g", " -p ")),
+    (" / ", ("smb", "ftp", "ldap", "sql", "curl", "ssh", "user", "root", "admin", "decrypt", "winrm", "smtp", "imap", "mail")),
+    ("user ", (" using ",)),
     ("key", ("setapikey", "keychain", " key ")),
     ("crypt", ("crypt'", 'crypt"')),
     ("ord", ("lausenord", "losenord", "wagwoord", "wachtwoord", "kodeord")),

@@ -68,10 +68,20 @@ CALLS: tuple[Rule, ...] = (
     ),
     rule(
         "password",
-        "pass secret token",
+        "pass secret",
         r"[^\"'\n\s]{4,}",
-        keep=r"\{[a-z_]{0,24}?(?:password|passwd|passphrase|pass|secret|token)[ \t]*,[ \t]*(?:<<)?[\"']",
+        keep=r"\{[a-z_]{0,24}?(?:password|passwd|passphrase|pass|secret)[ \t]*,[ \t]*(?:<<)?[\"']",
         until=r"[\"'](?:>>)?[ \t]*\}",
+        glued=True,
+    ),
+    # What a lexer calls its tokens stands in such a pair too.
+    rule(
+        "token",
+        "token",
+        r"[^\"'\n\s]{6,}",
+        keep=r"\{[a-z_]{0,24}?token[ \t]*,[ \t]*(?:<<)?[\"']",
+        until=r"[\"'](?:>>)?[ \t]*\}",
+        random=True,
         glued=True,
     ),
     rule("encryption-key", "pgp_sym", r"[^'\n]{6,}", keep=r"(?i:pgp_sym_(?:en|de)crypt(?:_bytea)?\([^,\n']{1,80},[ \t]*')"),
@@ -96,7 +106,7 @@ CALLS: tuple[Rule, ...] = (
         "(",
         r"[^\"'\n]{4,}",
         before="basic basicauth basic_auth basic_authentication credential credentials authenticate login logon log_in signin "
-        "sign_in simple_bind simple_bind_s ldap_bind",
+        "sign_in simple_bind simple_bind_s ldap_bind create_superuser create_user add_user createuser",
         start=_ARGUMENTS,
         keep=r"\([\"'](?:[^\"'\n]*[\"'],[ \t]*[\"']){0,2}?[^\"'\n]*[\"'],[ \t]*(?:Some\(|String::from\(|&"
         r"|new[ \t]+\w+\(|@)?[\"']",
@@ -112,6 +122,18 @@ CALLS: tuple[Rule, ...] = (
         start=_ARGUMENTS,
         keep=r"\([\"'](?:[^\"'\n]*[\"'],[ \t]*[\"']){3}",
         until=r"[\"'][ \t]*\)",
+        odd=True,
+        glued=True,
+    ),
+    # A name, an address and a password.
+    rule(
+        "connection-password",
+        "(",
+        r"[^\"'\n]{4,}",
+        before="create_superuser create_user createuser",
+        start=_ARGUMENTS,
+        keep=r"\([\"'](?:[^\"'\n]*[\"'],[ \t]*[\"']){2}",
+        until=r"[\"'][ \t]*[),]",
         odd=True,
         glued=True,
     ),
@@ -155,7 +177,8 @@ CALLS: tuple[Rule, ...] = (
         "(",
         r"[\w.~+/=-]{20,}",
         before="client api sdk search twilio stripe pusher init initialize configure configuration mailgun sendgrid apikey "
-        "api_key octokit bot telegraf plaid nexmo vonage pinecone typesense openai anthropic segment analytics bugsnag token",
+        "api_key octokit bot telegraf plaid nexmo vonage pinecone typesense openai anthropic segment analytics bugsnag token "
+        "client.run bot.run client.start bot.start client.login bot.login bot.connect client.connect",
         start=_ARGUMENTS,
         keep=r"\([\"'](?:[^\"'\n]*[\"'],[ \t]*[\"']){0,2}",
         until=r"[\"']",

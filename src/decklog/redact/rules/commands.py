@@ -46,8 +46,8 @@ COMMANDS: tuple[Rule, ...] = (
         "command-password",
         "exec dump impacket",
         r"[^\s\"'@]+",
-        keep=r"(?:impacket-\w+|(?:\w+exec|secretsdump)\.py)[ \t]+[\w.-]+/[\w.$-]+:",
-        until="@",
+        keep=r"(?:impacket-\w+|(?:\w+exec|secretsdump)\.py)[ \t]+[\"']?[\w.-]+/[\w.$-]+:[\"']?",
+        until=r"[\"']?@",
     ),
     rule(
         "command-password",
@@ -55,13 +55,43 @@ COMMANDS: tuple[Rule, ...] = (
         r"[^\s\"'\\}]{4,}",
         keep=r"(?i:expect[^\n]{0,40}pass(?:word|phrase)[^\n]{0,40}send[ \t]+(?:--[ \t]+)?[\"{])",
     ),
+    rule("command-password", "identify", r"[^\s\"']{4,}", keep=r"(?i:nickserv[ \t:]+identify[ \t]+[\w\[\]|^`{}-]{1,32}[ \t]+)"),
     rule("command-password", "identify", r"[^\s\"']{4,}", keep=r"(?i:nickserv[ \t:]+identify[ \t]+)"),
+    # An option takes a user, a password and a host, as an address does without what it is an address of.
+    rule(
+        "command-password",
+        "-",
+        r"[^\s\"'@/]{4,}",
+        start=r"[ \t]-[A-Za-z-]+[ =][\"']?[A-Za-z][\w.+-]*:[^\s\"'@/]+@",
+        keep=r"[ \t]-{1,2}[A-Za-z][A-Za-z-]{0,16}[ =][\"']?[A-Za-z][\w.+-]{0,32}:",
+        until=r"@[A-Za-z0-9][\w-]*\.[A-Za-z]",
+        odd=True,
+        glued=True,
+    ),
+    rule(
+        "command-token",
+        "-token",
+        r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
+        keep=r"(?:set-(?:agent|server|api)-token|[ \t]-{1,2}token)[ \t]+(?:[a-z]+[ \t]+)?[\"']?",
+        glued=True,
+    ),
     rule(
         "command-password",
         "curl wget http xh hurl etcdctl",
         r"[^\s\"'\\]+",
         keep=rf"(?:curl|wget|https?|xh|hurl|etcdctl)[ \t](?:{_QUIET})?"
         r"(?:-[a-zA-Z]{0,5}u|--user|--proxy-user|-U|-a|--auth)[ =]?[\"']?[^\s:\"'/]+:",
+    ),
+    # A script for ftp: a user and a password, and what is done then.
+    rule(
+        "command-password",
+        "user",
+        r"[^\s\"']{4,}",
+        start=r"(?m:^|[\"'])user[ \t]+[\w.@-]+[ \t]+[^\s\"']+[ \t]*\n",
+        keep=r"(?m:^|[\"'])user[ \t]+[\w.@-]{1,40}[ \t]+",
+        until=r"[ \t]*\n[ \t]*(?:bin(?:ary)?|ascii|m?put|m?get|l?cd|ls|dir|quit|bye|prompt|passive|mkdir)\b",
+        odd=True,
+        glued=True,
     ),
     rule("command-password", "sshpass", r"[^\s\"'-][^\s\"']*", keep=r"sshpass\s+-p\s*[\"']?"),
     rule(

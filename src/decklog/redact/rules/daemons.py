@@ -53,7 +53,7 @@ DAEMONS: tuple[Rule, ...] = (
         "store-password",
         "auth",
         r"[^\s\"'\\]{4,}",
-        keep=r"(?i:\"auth\" \"(?:[\w.-]{1,40}\" \")?|> auth (?:[\w.-]{1,40} )?|\bAUTH\s+\$\d+\s+)",
+        keep=r"(?i:\"auth\" \"(?:[\w.-]{1,40}\" \")?|> auth (?:[\w.-]{1,40} ){0,2}?|\bAUTH\s+\$\d+\s+)",
         until=r"(?:\"|[ \t]*(?m:$))",
         odd=True,
         glued=True,

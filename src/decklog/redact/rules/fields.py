@@ -27,8 +27,8 @@ FIELDS: tuple[Rule, ...] = (
     rule(
         "directive-key",
         "password passwd secret token key",
-        r"[A-Za-z0-9][\w.~+/=-]{15,}",
-        start=rf"{_BEFORE_BLANK}[A-Za-z0-9][\w.~+/=-]{{7}}",
+        r"[A-Za-z0-9+/][\w.~+/=-]{15,}",
+        start=rf"{_BEFORE_BLANK}[A-Za-z0-9+/][\w.~+/=-]{{7}}",
         keep=_BEFORE_BLANK,
         until=r"(?:[\s\"']|$)",
     ),

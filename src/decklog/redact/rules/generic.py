@@ -266,6 +266,16 @@ PLACES: tuple[Rule, ...] = (
         r"\.(?:send_?keys|fill|type|set_?value|input|press_sequentially)\([ \t]*[\"'])",
         glued=True,
     ),
+    # What a test types into the field for a number that somebody knows by heart.
+    rule(
+        "pin",
+        "pin otp passcode",
+        r"\d{4,12}",
+        start=r"(?i:(?:pin|otp|passcode)[\w-]*[\"'\])])",
+        keep=r"(?i:\b(?:pin|otp|passcode)(?:[_-]?(?:code|input|field))?[\"'\])]{1,4}(?:\.(?:first|last)(?:\(\))?)?\s{0,12}"
+        r"(?:\.(?:send_?keys|fill|type|set_?value|input|press_?sequentially)\([ \t]*|,[ \t]*)[\"'])",
+        until=r"[\"']",
+    ),
     rule(
         "pin",
         "pin",

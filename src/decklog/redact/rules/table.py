@@ -1,6 +1,6 @@
 """The whole table of rules, in the order in which they are tried."""
 
-from decklog.redact.rules import calls, ciphers, commands, daemons, fields, generic, providers, services, shapes, tools
+from decklog.redact.rules import calls, ciphers, commands, daemons, fields, generic, hashers, providers, services, shapes, tools
 from decklog.redact.rules.rule import Rule
 
 _MARKED: tuple[Rule, ...] = (
@@ -31,6 +31,7 @@ TOOLS: tuple[Rule, ...] = (
     fields.FIELDS
     + daemons.DAEMONS
     + ciphers.CIPHERS
+    + hashers.HASHERS
     + tools.DEVICES
     + tuple(rule for rule in calls.CALLS if rule.glued)
     + tools.LOGINS

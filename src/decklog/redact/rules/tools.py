@@ -9,7 +9,7 @@ _BARE = r"[^\s\"'-][^\s\"']*"
 _TOKEN = r"[\w.~+/=-]{12,}"
 _ASKING = (
     r"kinit|cryptsetup|(?:ch)?passwd|gpg|ssh-add|sudo|su|login|vncpasswd|faillock|restic|borg|openssl|htpasswd|vault"
-    r"|wrangler|keychain"
+    r"|wrangler|keychain|keepassxc-cli|bw|op|lpass|pass|gopass|smbpasswd|age|rage|zfs|veracrypt|fscrypt|p4|gh"
 )
 
 LOGINS: tuple[Rule, ...] = (
@@ -22,6 +22,13 @@ LOGINS: tuple[Rule, ...] = (
         r"-(?:[pPw]|pw|pass)[ \t=]?[\"']?",
         odd=True,
         glued=True,
+    ),
+    rule(
+        "command-password",
+        "isql",
+        r"[^\s\"'-][^\s\"']{3,}",
+        keep=r"\bisql[ \t]+(?:-\w+[ \t]+)*[\w.]+[ \t]+[\w.@]+[ \t]+[\"']?",
+        odd=True,
     ),
     rule("command-password", "bcp sqlcmd isql osql", _BARE, keep=rf"(?:bcp|sqlcmd|d?b?t?isql|osql)\b{_QUIET}-P[\"']?"),
     # A script that answers the question of another program.
@@ -144,6 +151,19 @@ LOGINS: tuple[Rule, ...] = (
         rf"\b(?:{_QUIET}|[ \t]+)-[tkg][ =][\"']?",
         random=True,
     ),
+    # Of any program: what nobody would write but as a password.
+    rule(
+        "option-password",
+        "-p -k",
+        r"[A-Za-z0-9][^\s\"'/\\=:,;|&<>(){}]{6,40}",
+        keep=r"[ \t]-[pPK][ \t]+[\"']?",
+        until=r"(?:[\s\"')]|$)",
+        glued=True,
+    ),
+    # Of any program: what is random in letters of both cases and digits, and so long, is a key.
+    rule(
+        "option-key", "-t -k", r"[A-Za-z0-9_~+/-]{24,}={0,2}", keep=r"[ \t]-[tkTK][ =][\"']?", until=r"(?:[\s\"']|$)", glued=True
+    ),
     rule("command-token", "setapikey", _TOKEN, keep=r"(?i:setapikey)[ \t]+[\"']?"),
 )
 
@@ -180,7 +200,9 @@ STORES: tuple[Rule, ...] = (
         keep=r"(?:echo|printf)[ \t]+(?:-n[ \t]+)?(?:[\"']%s\s?[\"'][ \t]+)?[\"']?",
         until=r"[\"']? ?\| (?:npx |sudo )?(?:gcloud secrets|gh secret|gh auth|vercel env|docker secret|podman secret"
         r"|vault|wrangler|cryptsetup"
-        r"|gpg|openssl|kinit|smbpasswd|ssh-add|firebase|flyctl|heroku|pass insert|keepassxc-cli|rclone|cosign|restic"
+        r"|zfs|veracrypt|hdiutil|fscrypt|clevis|age|ykman"
+        r"|gpg|openssl (?:enc|passwd|pkcs|rsa|genrsa|ec|pkey|req|x509|aes|smime|cms)"
+        r"|kinit|smbpasswd|ssh-add|firebase|flyctl|heroku|pass insert|keepassxc-cli|rclone|cosign|restic"
         r"|borg|ansible-vault"
         r"|htpasswd|vncpasswd|az keyvault|aws secretsmanager|kubeseal|kubectl create secret|secret-tool|keyring"
         r"|security|oathtool)",

@@ -95,6 +95,11 @@ def is_key(text: str, start: int, value: str) -> bool:
     return values.is_jumbled_key(value) and not values.is_harmless(value)
 
 
+def is_hex_key(text: str, start: int, value: str) -> bool:
+    """Tell whether hex right behind the word for a key is one, rather than its digest."""
+    return not value.isdigit() and not value.isalpha() and not _DIGEST_OF.search(text, max(0, start - 24), start)
+
+
 def is_key_set(text: str, start: int, value: str) -> bool:
     """Tell whether somebody sets a key or a token to what follows: `set the secret to … in prod`."""
     return bool(_SET.search(text, max(0, start - 60), start)) and is_key(text, start, value)

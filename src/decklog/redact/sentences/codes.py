@@ -8,6 +8,8 @@ from decklog.redact.patterns.pattern import Span
 
 _SEED = prepared(r"(?i)[a-z2-7]{16,}=*")
 _HEX_SHARE = prepared(r"[0-9a-f]{32,66}")
+# By which the key of somebody who signs is known.
+_FINGERPRINT = prepared(r"[0-9A-F]{40}")
 # What lies between two codes of a list, on one line or on two.
 _BETWEEN = prepared(
     r"[\"'`]?(?:[ \t]*[,;/|]?[ \t]+(?:(?:and|or)[ \t]+)?|[,;]?[ \t]*\n[ \t]*)"
@@ -36,7 +38,7 @@ def is_share(_text: str, _start: int, value: str) -> bool:
     """Tell whether what is called a part of a master key is one."""
     if _HEX_SHARE.fullmatch(value):
         return not value.isdigit() and not value.isalpha()
-    return values.is_jumbled_key(value) and not values.is_harmless(value)
+    return values.is_jumbled_key(value) and not values.is_harmless(value) and not _FINGERPRINT.fullmatch(value)
 
 
 def is_licence(_text: str, _start: int, value: str) -> bool:

@@ -18,7 +18,7 @@ ANNOUNCING = (
     r"|(?:terraform|tofu|stack) output|configure get"
     r"|config:get|config get|-field|private[ _-]key|master[ _-]key|pre-?shared[ _-]key"
     r"|contrase\xf1a|mot de passe|senha|wachtwoord|kennwort|passwort"
-    r"|(?:db|user|root|admin|mail|smtp)_pass(?:word)?|(?:api|access|auth)_token|(?:api|client)_secret|secret_key|initial-password"
+    r"|(?:db|user|root|admin|mail|smtp|plain|login|app|account|service|ftp|wifi|temp|initial|old|new|web)_(?:pass(?:word|wd)?|pwd|pin)|(?:api|access|auth)_token|(?:api|client)_secret|secret_key|initial-password"
     r"|unseal|recovery code|codes? de (?:secours|r[\xe9e]cup)|wiederherstellungscode|c[\xf3o]digos de (?:recuper|respaldo)"
 )
 _LABELS = (":", "：", " is", " are", "=")

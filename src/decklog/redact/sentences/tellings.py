@@ -84,10 +84,10 @@ _CODES: tuple[Telling, ...] = (
     ),
     Telling(
         "encryption-key",
-        r"(?:fernet|aes(?:-?\d{3})?|hmac|cipher|encryption|private) key",
+        r"(?:fernet|aes(?:-?\d{3})?|hmac|cipher|encryption|decryption|signing|master|private) key",
         " \t:=",
-        r"(?:[ \t]+(?:for|of|on|to|into|in|from|at)[ \t][^\n:=\"']{1,48}?)?(?:[ \t]*[:=]|[ \t]+(?:is|was|to))[ \t]*[\"'`]?"
-        r"([\w+/=-]{32,90})",
+        r"(?:[ \t]+(?:for|of|on|to|into|in|from|at|we|i|you|they|that|which|used|behind|your|this|it)[ \t][^\n:=\"']{1,60}?)?"
+        r"(?:[ \t]*[:=]|[ \t]+(?:is|was|to)(?:[ \t]+(?:now|still|currently))?:?|[ \t]+->)?[ \t]*[\"'`]?([\w+/=-]{32,90})",
         codes.is_share,
     ),
     Telling(
@@ -178,6 +178,16 @@ TELLINGS: tuple[Telling, ...] = (
         r"(?:'s|[ \t]+(?:is|was|now|to|i chose:|\xe8|ist|est|es)(?:[ \t]+now)?)?[ \t]+(\d{4,8})(?:[^\w.:/-]|\.(?:\s|$)|$)",
         checks.is_pin_given,
     ),
+    Telling(
+        "told-password",
+        _NAMED,
+        ",",
+        rf",[ \t]+(?:(?:then|just|please|simply|so|always|you can|we|i|and)[ \t]+){{0,2}}"
+        rf"(?:it'?s|it[ \t]+(?:is|was)|that's|type|enter|use|try|give(?:[ \t]+it)?|answer(?:[ \t]+with)?"
+        rf"|say|put|send|paste|mine[ \t]+is|which[ \t]+is)"
+        rf"(?:[ \t]+(?:still|now))?[ \t:]+{_QUOTE}{_VALUE}",
+        checks.is_said,
+    ),
     Telling("told-password", _NAMED, ",", rf",[^\n:=\"']{{0,60}}:[ \t]*{_QUOTE}{_VALUE}", checks.is_told),
     Telling(
         "told-password",
@@ -218,6 +228,14 @@ TELLINGS: tuple[Telling, ...] = (
     Telling(
         "told-password",
         _NAMED,
+        " \t?",
+        rf"(?:[ \t]+(?:for|of|on|to|at|in)[ \t][^\n:=\"'?]{{1,48}})?\?[ \t]+"
+        rf"(?:it'?s|it[ \t]+(?:is|was)|that's|try|use|should[ \t]be|yes,?|sure,?)[ \t:]+{_QUOTE}{_VALUE}",
+        checks.is_said,
+    ),
+    Telling(
+        "told-password",
+        _NAMED,
         "?",
         rf"\?[^\n]{{0,24}}\n[^\n]{{0,24}}?(?:\b(?:is|was|be|use|try)|'s)[ \t:]+{_QUOTE}{_VALUE}",
         checks.is_said,
@@ -242,7 +260,7 @@ TELLINGS: tuple[Telling, ...] = (
         "told-password",
         "passphrase",
         " \t:=",
-        r"(?:[ \t]+(?:for|of|on|to|from|under)[ \t][^\n:=\"']{1,48}?)?(?:[ \t]*[:=]|[ \t]+(?:is|was))?[ \t]*"
+        r"(?:[ \t]+(?:for|of|on|to|from|under)[ \t][^\n:=\"']{1,48}?)?(?:[ \t]*(?:[:=]|->|=>)|[ \t]+(?:is|was))?[ \t]*"
         r"[\"']([a-z]{2,}(?: [a-z]{2,}){3,9})[\"']",
         checks.is_quoted_phrase,
     ),
@@ -310,14 +328,16 @@ TELLINGS: tuple[Telling, ...] = (
         "told-password",
         _NAMED,
         " \t:=",
-        rf"[ \t]*[:=][ \t]*{_QUOTE}([a-z][a-z0-9]*(?: [a-z0-9]+[!?]?){{2,9}}){_QUOTE}[ \t]*(?:\n|$)",
+        rf"(?:[ \t]+(?:for|of|on|to|at|from|under)[ \t][^\n:=\"'`]{{1,48}}?)?(?:[ \t]+(?:is|was))?[ \t]*[:=][ \t]*"
+        rf"{_QUOTE}([a-z][a-z0-9]*(?: [a-z0-9]+[!?]?){{2,9}}){_QUOTE}[ \t]*(?:\n|$)",
         checks.is_passphrase,
     ),
     Telling(
         "told-password",
         _LOGGING,
         " \t:=",
-        rf"(?:[ \t]*[:=]|[ \t]+(?:are|is))?[ \t]*(?:(?:with|as|using|via|by|to)[ \t]+)?(?:user[ \t]+)?"
+        rf"(?:(?:[ \t]+(?:for|of|on|to|at|in)[ \t][^\n:=\"'`]{{1,48}}?)?[ \t]*[:=]|[ \t]+(?:are|is))?[ \t]*"
+        rf"(?:(?:with|as|using|via|by|to)[ \t]+)?(?:user[ \t]+)?"
         rf"{_QUOTE}[\w.@+-]{{1,40}}{_QUOTE}(?:[ \t]*[/:]|[ \t]+and)[ \t]*{_QUOTE}{_VALUE}",
         checks.is_partner,
     ),
@@ -371,6 +391,13 @@ TELLINGS: tuple[Telling, ...] = (
         " \t",
         r"[ \t]+[\"'(*`]{0,3}([\w.~+/=-]{16,})",
         checks.is_mixed,
+    ),
+    Telling(
+        "token",
+        r"(?:api|access|secret|service|auth|signing|app)[ _-]?keys?|(?:api|access|auth|bearer|deploy|refresh)[ _-]tokens?",
+        " \t",
+        r"[ \t]+[\"'(*`]{0,3}([0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{48}|[0-9a-f]{64})(?:[^\w-]|$)",
+        checks.is_hex_key,
     ),
     Telling(
         "token",
