@@ -243,6 +243,35 @@ def _is_url_password(text: str, first: int, start: int, end: int) -> bool:
     return not values.is_documented_pair(user, text[start:end], text[end : end + 64])
 
 
+def _is_jumble(secret: str) -> bool:
+    return values.is_jumble(secret[-16:]) and not values.is_example(secret)
+
+
+def _is_jumbled_key(secret: str) -> bool:
+    return _is_jumble(secret) or values.is_jumbled_key(secret)
+
+
+def _is_option_key(secret: str) -> bool:
+    return values.is_mixed_key(secret) and not values.is_path(secret) and not values.is_place(secret)
+
+
+def _is_name(secret: str) -> bool:
+    """Tell whether this is the name of a secret that is to be put or taken away."""
+    return secret.isupper() and secret.isidentifier()
+
+
+# What tells the secrets of some rules from what stands in the same place.
+_OWN_CHECKS: dict[str, Callable[[str], bool]] = {
+    "passphrase": lookalikes.is_joined_phrase,
+    "option-password": made.is_made,
+    "option-key": _is_option_key,
+    "client-key": _is_jumbled_key,
+    "directive-key": _is_jumbled_key,
+    "api-key": lambda secret: _is_jumble(secret) or values.is_jumbled_key(secret[3:]),
+    "basic-auth": values.is_basic_pair,
+}
+
+
 def is_real(rule: Rule, secret: str) -> bool:
     """Tell a secret from something of the same shape that stands for one, or for nothing."""
     if rule.name == "private-key":
@@ -253,7 +282,7 @@ def is_real(rule: Rule, secret: str) -> bool:
         return False
     if rule.name == "typed-password":
         secret = _TYPED_KEY.sub("", secret)
-    is_jumble = values.is_jumble(secret[-16:]) and not values.is_example(secret)
+    is_jumble = _is_jumble(secret)
     if rule.keep:
         if not is_jumble and values.is_placeholder(secret) and not (rule.name == "url-password" and secret.isalpha()):
             return False
@@ -268,21 +297,10 @@ def is_real(rule: Rule, secret: str) -> bool:
         return False
     if rule.keep and (values.is_public(secret) or (rule.name == "directive-password" and _is_no_password(secret))):
         return False
-    if rule.name == "passphrase":
-        return lookalikes.is_joined_phrase(secret)
-    if rule.name == "command-secret" and secret.isupper() and secret.isidentifier():
-        # The name of a secret that is to be put or taken away.
+    if rule.name == "command-secret" and _is_name(secret):
         return False
-    if rule.name == "option-password":
-        return made.is_made(secret)
-    if rule.name == "option-key":
-        return values.is_mixed_key(secret) and not values.is_path(secret) and not values.is_place(secret)
-    if rule.name in ("client-key", "directive-key"):
-        return is_jumble or values.is_jumbled_key(secret)
-    if rule.name == "api-key":
-        return is_jumble or values.is_jumbled_key(secret[3:])
-    if rule.name == "basic-auth":
-        return values.is_basic_pair(secret)
+    if rule.name in _OWN_CHECKS:
+        return _OWN_CHECKS[rule.name](secret)
     if rule.odd:
         return is_jumble or values.is_odd(secret) or lookalikes.is_word_phrase(secret)
     return not rule.random or is_jumble or values.looks_random(secret)
