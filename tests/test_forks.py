@@ -21,6 +21,25 @@ LOOKS: dict[str, tuple[object, str, Callable[[], object]]] = {
 }
 
 
+def fork_beside(
+    act: Callable[[], object], is_inside: threading.Event, goes_on: threading.Event, holds: Callable[[], bool]
+) -> None:
+    """Fork while another thread is in the middle of something that ends soon; there is no child before, and in it all holds."""
+    acting, ending = threading.Thread(target=act), threading.Timer(0.2, goes_on.set)
+    acting.start()
+    assert is_inside.wait(20)
+    ending.start()
+    child = os.fork()
+    if child == 0:
+        try:
+            os._exit(0 if goes_on.is_set() and holds() else 1)
+        finally:
+            os._exit(2)
+    assert os.waitpid(child, 0)[1] == 0
+    for thread in (acting, ending):
+        thread.join(20)
+
+
 @pytest.mark.parametrize("name", LOOKS)
 def test_a_fork_waits_for_a_look_for_secrets_that_is_under_way(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """RE2 holds locks within it, and a child that found them held would wait for ever at its first look."""
@@ -34,18 +53,8 @@ def test_a_fork_waits_for_a_look_for_secrets_that_is_under_way(name: str, monkey
 
     redact.scan_by_rules(TEXT)  # loads what is patched
     monkeypatch.setattr(module, part, slowly)
-    looking = threading.Thread(target=look)
-    looking.start()
-    assert is_inside.wait(20)
-    ending = threading.Timer(0.2, goes_on.set)
-    ending.start()
-    child = os.fork()
-    if child == 0:
-        # What is patched goes on at once by now, and so does the look.
-        os._exit(0 if goes_on.is_set() and look() is not None else 1)
-    assert os.waitpid(child, 0)[1] == 0
-    for thread in (looking, ending):
-        thread.join(20)
+    # What is patched goes on at once in the child, and so does the look.
+    fork_beside(look, is_inside, goes_on, lambda: look() is not None)
     assert forks._inside == {}
 
 
@@ -72,20 +81,14 @@ def test_a_fork_waits_for_a_lock_that_another_thread_holds_and_holds_none_that_i
             with other:
                 pass
 
-    holding = threading.Thread(target=hold)
-    holding.start()
-    assert is_held.wait(20)
-    ending = threading.Timer(0.2, goes_on.set)
-    ending.start()
-    child = os.fork()
-    if child == 0:
-        is_free = threading.Thread(target=lambda: one.acquire(timeout=5) and other.acquire(timeout=5) and os._exit(0))
-        is_free.start()
-        is_free.join()
-        os._exit(1)
-    assert os.waitpid(child, 0)[1] == 0
-    for thread in (holding, ending):
-        thread.join(20)
+    def are_free() -> bool:
+        found: list[bool] = []
+        asking = threading.Thread(target=lambda: found.append(one.acquire(timeout=5) and other.acquire(timeout=5)))
+        asking.start()
+        asking.join()
+        return found == [True]
+
+    fork_beside(hold, is_held, goes_on, are_free)
 
 
 def test_ids_are_made_in_a_child_whose_parent_has_threads_that_make_them() -> None:
@@ -106,3 +109,11 @@ def test_ids_are_made_in_a_child_whose_parent_has_threads_that_make_them() -> No
     stop.set()
     for thread in threads:
         thread.join(20)
+
+
+def test_a_lock_that_nobody_has_any_more_is_forgotten() -> None:
+    before = len(forks._locks)
+    made = forks.lock()
+    assert len(forks._locks) == before + 1
+    del made
+    assert len(forks._locks) == before

@@ -7,10 +7,9 @@ import os
 from _thread import RLock, allocate_lock, get_ident
 from contextlib import contextmanager
 from functools import wraps
-from itertools import count
 from threading import Condition
 from time import monotonic, sleep
-from weakref import WeakSet, WeakValueDictionary
+from weakref import WeakSet, ref
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,9 +36,8 @@ def follow(database: "Forked") -> None:
     _open_databases.add(database)
 
 
-# Those that a fork takes first, so that no other thread holds one, by the order in which they were made; and those that it has.
-_locks: "WeakValueDictionary[int, RLock]" = WeakValueDictionary()
-_numbers = count()
+# Those that a fork takes first, so that no other thread holds one, in the order in which they were made; and those that it has.
+_locks: "list[ref[RLock]]" = []
 _taken: "list[RLock]" = []
 
 
@@ -49,7 +47,7 @@ def lock() -> RLock:
     Who holds it may take another that was made before it, and none that was made later.
     """
     made = RLock()
-    _locks[next(_numbers)] = made
+    _locks.append(ref(made, _locks.remove))
     return made
 
 
@@ -80,15 +78,17 @@ def apart(call: "Callable[[A], T]") -> "Callable[[A], T]":
 
 
 def _before() -> None:
-    # The databases first: who is in the middle of a transaction may have to make such a call before it ends.
-    for database in list(_open_databases):
-        database.before_fork()
-    _forking.acquire()
+    try:
+        # The databases first: who is in the middle of a transaction may have to make such a call before it ends.
+        for database in list(_open_databases):
+            database.before_fork()
+    finally:
+        _forking.acquire()
     me, end = get_ident(), monotonic() + _LONGEST_WAIT
     while _inside.keys() - {me} and monotonic() < end:
         sleep(0.0005)
-    for _, lock in sorted(_locks.items(), reverse=True):
-        if lock.acquire(timeout=max(0.0, end - monotonic())):
+    for made in reversed(list(_locks)):
+        if (lock := made()) is not None and lock.acquire(timeout=max(0.0, end - monotonic())):
             _taken.append(lock)
 
 
