@@ -55,6 +55,13 @@ class Ours:
             self.log.journal.append(RUN, BODY, agent="developer", key=self._key())
         return COUNT
 
+    def new_texts(self) -> int:
+        """Append what was never said before, so that nothing about it is known."""
+        for _ in range(COUNT):
+            key = self._key()
+            self.log.journal.append(RUN, f"{BODY} ({key})", agent="developer", key=key)
+        return COUNT
+
     def threads(self) -> int:
         def work() -> None:
             for _ in range(COUNT // 4):
@@ -147,14 +154,16 @@ def main() -> list[Row]:
         folder = Path(name)
         raw, ours = raw_connection(folder / "raw.db"), Ours(folder)
         raw_appends(raw), ours.one_thread()
-        floor, one, eight, flight = in_turns(
+        floor, one, new, eight, flight = in_turns(
             5,
             lambda: rate(lambda: raw_appends(raw)),
             lambda: rate(ours.one_thread),
+            lambda: rate(ours.new_texts),
             lambda: rate(ours.threads),
             lambda: rate(ours.in_flight),
         )
         rows.append(row("append, one thread, durable, keyed", one, "per s", floor=floor, target=">= 0.5"))
+        rows.append(row("the same, each with a new text", new, "per s", floor=floor))
         rows.append(row("8 threads, each waiting, beside one thread", eight, "per s", floor=one, target=">= 1.4"))
         rows.append(row("8 threads with 8 in flight, beside one thread", flight, "per s", floor=one, target=">= 3"))
         batch_floor, batch = in_turns(5, lambda: rate(lambda: raw_many(raw)), lambda: rate(ours.many))

@@ -86,8 +86,8 @@ class Values:
         # Nor are long texts, where so much room is given to remember them: who reads a file reads it again. Whoever gives it has
         # many of them, and is worth having the rules warm.
         self._remembered_characters = self._room = remembered_characters
-        # The last text that is seldom said twice, and what became of it: whoever compares before writing binds it once more.
-        self._last = ("", "", ("", False))
+        # Of each name the last text that is seldom said twice, and what became of it: who compares before writing binds it again.
+        self._last: dict[str, tuple[str, tuple[str, bool]]] = {}
         # What was looked through together and is clean: texts, and JSON values, held so that no other takes their place. A value
         # counts as clean once, and for no longer than its batch: whoever gave it may put something else into it.
         self._page: set[str] = set()
@@ -147,8 +147,9 @@ class Values:
                 return value, False
             if is_theirs(value):
                 return value, False
-        if value is self._last[1] and name == self._last[0]:
-            return self._last[2]
+        last = self._last.get(name)
+        if last is not None and last[0] is value:
+            return last[1]
         if not value.isascii():
             self._unicode(name, value)
         if "\x00" in value:
@@ -160,7 +161,7 @@ class Values:
         if changed and name == _KEY:
             clean = f"{clean}~{_fingerprint(value)}"
         if name in _SAID_ONCE and len(value) <= _LONGEST_KEPT:
-            self._last = (name, value, (clean, changed))
+            self._last[name] = value, (clean, changed)
         if changed:
             return clean, True
         if len(value) <= _NAME_LENGTH and name not in _SAID_ONCE:

@@ -86,9 +86,8 @@ class _Lines:
             data = line.encode()
             if len(data.translate(None, engine.ESCAPING)) != len(data):
                 continue
-            signs = {number for look in looks if look[0](data) for number in engine.signs_of(look, data)}
-            if signs:
-                self.shown.append(_Looked(line, plain(line), signs))
+            if signs := engine.signs_by(looks, data):
+                self.shown.append(_Looked(line, plain(line), set(signs)))
             else:
                 self.clean.append(line)
 

@@ -64,11 +64,14 @@ LONGEST_LOOK = 4_096
 @apart
 def scan(text: str) -> tuple[str, bool]:
     """Replace every secret in a text, and tell whether there was any."""
-    if _is_plainly_clean(text):
-        return text, False
-    view = looked_through(text)
-    signs = _signs(view)
-    if not signs and _is_clean_otherwise(text, view):
+    signs = _signs_of_line(text)
+    if signs is None:
+        view = looked_through(text)
+        signs = _signs(view)
+        is_clean = not signs and _is_clean_otherwise(text, view)
+    else:
+        view, is_clean = plain(text), not signs
+    if is_clean:
         return text, False
     redacted, changed = _as_written(text) if _WRITTEN_NUMBER in signs or not view.is_plain else (text, False)
     if changed:
@@ -85,16 +88,25 @@ def scan(text: str) -> tuple[str, bool]:
     return redacted, changed
 
 
-def _is_plainly_clean(text: str) -> bool:
-    """Tell at once of one line in plain letters, as most texts are, that it has no sign of any secret."""
+def _signs_of_line(text: str) -> Collection[int] | None:
+    """Give the numbers of what one line in plain letters, as most texts are, must be searched for; None for any other text."""
     if len(text) > LONGEST_LOOK or not text.isascii():
-        return False
+        return None
     if len(text) < prefilter.SHORTEST_TOKEN and prefilter.is_one_word(text):
-        return True
+        return ()
     data = text.encode()
     if len(data.translate(None, ESCAPING)) != len(data):
-        return False
-    return not (_WORDS.is_in(data) or (_may_have_runs(data) and _RUNS.is_in(data)))
+        return None
+    return signs_by(looks_at(data), data)
+
+
+def signs_by(looks: list[Look], data: bytes) -> list[int]:
+    """Give the numbers of what a line must be searched for, by these looks."""
+    signs = list[int]()
+    for look, numbers in looks:
+        if look(data):
+            signs += [number for number in numbers if number not in _OWN or _OWN[number].look(data)]
+    return signs
 
 
 def signs_in(data: bytes) -> list[int]:
@@ -112,11 +124,6 @@ def looks_at(data: bytes) -> list[Look]:
 def all_looks() -> list[Look]:
     """Give every look: each tells whether there is a sign, and the numbers of what is to be searched for then."""
     return [*_RUNS.looks, *_WORDS.looks]
-
-
-def signs_of(look: Look, data: bytes) -> list[int]:
-    """Give the numbers of what a line must be searched for in which a look has found the sign of its group."""
-    return [number for number in look[1] if number not in _OWN or _OWN[number].look(data)]
 
 
 def _may_have_runs(data: bytes) -> bool:

@@ -55,10 +55,3 @@ class Presence:
     def of(self, data: bytes) -> list[int]:
         """Give the numbers of those whose sign, or that of another in its group, is in a text."""
         return [number for look, numbers in self.looks if look(data) for number in numbers]
-
-    def is_in(self, data: bytes) -> bool:
-        """Tell whether any of the signs is in a text."""
-        for look, _ in self.looks:  # noqa: SIM110 - a generator costs as much as a look
-            if look(data):
-                return True
-        return False
