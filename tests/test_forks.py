@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from decklog import ManualClock, forks, redact
+from decklog import Decklog, ManualClock, forks, redact
+from decklog.app import STORES
 from decklog.ids import Ids
 from decklog.redact import batch, engine
 from tests.waiting import wait_until
@@ -68,6 +69,41 @@ def test_a_look_that_comes_while_a_fork_is_under_way_waits_for_its_end() -> None
     forks._forking.release()
     looking.join(20)
     assert done[0][1]
+
+
+class _Slow:
+    """Something with a part that takes long to make."""
+
+    def __init__(self) -> None:
+        self.is_inside, self.goes_on = threading.Event(), threading.Event()
+
+    @forks.once
+    def part(self) -> object:
+        self.is_inside.set()
+        self.goes_on.wait(20)
+        return object()
+
+
+def test_a_fork_waits_for_what_another_thread_makes_for_the_first_time() -> None:
+    slow = _Slow()
+    fork_beside(lambda: slow.part, slow.is_inside, slow.goes_on, lambda: slow.part is vars(slow)["part"])
+
+
+def test_what_is_made_once_is_made_by_one_thread() -> None:
+    slow, found = _Slow(), list[object]()
+    threads = [threading.Thread(target=lambda: found.append(slow.part)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    assert slow.is_inside.wait(20)
+    slow.goes_on.set()
+    for thread in threads:
+        thread.join(20)
+    assert found == [slow.part] * 4
+
+
+def test_every_store_is_made_so() -> None:
+    """What `functools` keeps has a lock of its own until Python 3.12."""
+    assert {type(vars(Decklog)[name]) for name in STORES} == {forks.once}
 
 
 def test_a_fork_waits_for_a_lock_that_another_thread_holds_and_holds_none_that_it_waits_for() -> None:

@@ -2,10 +2,11 @@
 
 import os
 from contextlib import contextmanager
-from functools import cache, cached_property
+from functools import cache
 
 from decklog.clock import Clock
 from decklog.errors import Invalid
+from decklog.forks import once
 from decklog.ids import Ids
 from decklog.operations import lease
 from decklog.records import Record
@@ -122,26 +123,26 @@ class Decklog:
     # The stores, in an order in which none refers to a later one. Where a verb needs another store, it says what it needs as a
     # Protocol and gets it here. Each is imported when it is first used: all of them cost five times as much as the one in use.
 
-    @cached_property
+    @once
     def journal(self) -> "Journal":
         """Appends entries and finds them again."""
         return self.parts.journal
 
-    @cached_property
+    @once
     def runs(self) -> "Runs":
         """Starts runs, follows what becomes of them, and remembers who worked in them."""
         from decklog.stores.runs.runs import Runs
 
         return Runs(self.parts, criteria=lambda: self.criteria, tasks=lambda: self.tasks)
 
-    @cached_property
+    @once
     def groups(self) -> "Groups":
         """Keeps the task groups of every run: who has them, how their reviews go, and whether they are merged."""
         from decklog.stores.work.groups import Groups
 
         return Groups(self.parts)
 
-    @cached_property
+    @once
     def tasks(self) -> "Tasks":
         """Plans tasks, gives them to workers one at a time, and keeps what came of each attempt."""
         from decklog.stores.work.tasks import Tasks
@@ -153,91 +154,91 @@ class Decklog:
             schedules=lambda: self.schedules,
         )
 
-    @cached_property
+    @once
     def templates(self) -> "Templates":
         """Keeps sets of tasks that are planned again and again, and makes tasks of them."""
         from decklog.stores.work.templates import Templates
 
         return Templates(self.parts, tasks=lambda: self.tasks)
 
-    @cached_property
+    @once
     def schedules(self) -> "Schedules":
         """Keeps what a run does again and again; its tasks appear when their time has come and somebody claims or looks."""
         from decklog.stores.work.schedules import Schedules
 
         return Schedules(self.parts, tasks=lambda: self.tasks, templates=lambda: self.templates)
 
-    @cached_property
+    @once
     def plans(self) -> "Plans":
         """Keeps one plan per run. Phases are rows of their own, so those who finish different ones never meet."""
         from decklog.stores.work.plans import Plans
 
         return Plans(self.parts)
 
-    @cached_property
+    @once
     def criteria(self) -> "Criteria":
         """Keeps the success criteria of every run. One is named by its exact text, or by its number within the run."""
         from decklog.stores.work.criteria import Criteria
 
         return Criteria(self.parts)
 
-    @cached_property
+    @once
     def approvals(self) -> "Approvals":
         """Asks people and gates, and keeps what they answered, bound to the exact thing they were asked about."""
         from decklog.stores.desk.approvals import Approvals
 
         return Approvals(self.parts, inbox=lambda: self.inbox)
 
-    @cached_property
+    @once
     def states(self) -> "States":
         """Keeps state documents and their versions, checkpoints of runs and snapshots of paused tasks."""
         from decklog.stores.content.states import States
 
         return States(self.parts)
 
-    @cached_property
+    @once
     def artifacts(self) -> "Artifacts":
         """Remembers files, and keeps the bytes of those that are given with them."""
         from decklog.stores.content.artifacts import Artifacts
 
         return Artifacts(self.parts)
 
-    @cached_property
+    @once
     def outputs(self) -> "Outputs":
         """Keeps every output of every skill of a run."""
         from decklog.stores.content.outputs import Outputs
 
         return Outputs(self.parts)
 
-    @cached_property
+    @once
     def prices(self) -> "Prices":
         """Keeps a log's own prices, which go before those that come with Decklog."""
         from decklog.stores.money.prices import Prices
 
         return Prices(self.parts)
 
-    @cached_property
+    @once
     def budgets(self) -> "Budgets":
         """Sets budgets and shows how they stand. Only the manager sets, raises or lifts one; agents can read them all."""
         from decklog.stores.money.budgets import Budgets
 
         return Budgets(self.parts)
 
-    @cached_property
+    @once
     def reservations(self) -> "Reservations":
         """Holds budget for calls under way, and gives back what they did not use."""
         from decklog.stores.money.reservations import Reservations
 
         return Reservations(self.parts)
 
-    @cached_property
+    @once
     def ledger(self) -> "Ledger":
         """Writes down what was spent, and adds it up."""
         from decklog.stores.money.ledger import Ledger
 
         return Ledger(self.parts)
 
-    @cached_property
+    @once
     def memory(self) -> "Memory":
         """Learns lessons, recalls the ones that fit a question, and hears which of them helped."""
         from decklog.meaning.model import kept_model
@@ -245,133 +246,133 @@ class Decklog:
 
         return Memory(self.parts, model=kept_model)
 
-    @cached_property
+    @once
     def patterns(self) -> "Patterns":
         """Counts errors under a signature that every occurrence shares, project by project."""
         from decklog.stores.memory.patterns import Patterns
 
         return Patterns(self.parts)
 
-    @cached_property
+    @once
     def strategies(self) -> "Strategies":
         """Collects insights, and which of them helped most."""
         from decklog.stores.memory.strategies import Strategies
 
         return Strategies(self.parts)
 
-    @cached_property
+    @once
     def learnings(self) -> "Learnings":
         """Notes what tasks taught, and what was made of it."""
         from decklog.stores.memory.learnings import Learnings
 
         return Learnings(self.parts)
 
-    @cached_property
+    @once
     def context(self) -> "Context":
         """Keeps packages, offers each agent what is for it, and remembers who read what."""
         from decklog.stores.flow.context import Context
 
         return Context(self.parts)
 
-    @cached_property
+    @once
     def inbox(self) -> "Inbox":
         """Takes messages in, hands them to agents at a break, and keeps what became of each."""
         from decklog.stores.desk.inbox import Inbox
 
         return Inbox(self.parts, tasks=lambda: self.tasks, trust=lambda: self.trust)
 
-    @cached_property
+    @once
     def feedback(self) -> "FeedbackStore":
         """Files feedback and moves it, one lawful step at a time, with a note for each step."""
         from decklog.stores.desk.feedback import FeedbackStore
 
         return FeedbackStore(self.parts, gate=lambda: self.reviews)
 
-    @cached_property
+    @once
     def trust(self) -> "Trust":
         """Binds the log to one manager. Going up needs a signature; going down needs none and happens at once."""
         from decklog.stores.desk.trust.trust import Trust
 
         return Trust(self.parts, approvals=lambda: self.approvals)
 
-    @cached_property
+    @once
     def proofs(self) -> "Proofs":
         """Keeps the manager's proofs. A log without a manager has none, and its decisions are unproven."""
         from decklog.stores.desk.trust.proofs import Proofs
 
         return Proofs(self.parts)
 
-    @cached_property
+    @once
     def self_edits(self) -> "SelfEdits":
         """Records self-edits and lists them. A record is never changed."""
         from decklog.stores.desk.self_edits import SelfEdits
 
         return SelfEdits(self.parts)
 
-    @cached_property
+    @once
     def workflow(self) -> "Workflow":
         """Keeps one workflow, as it was loaded or as it comes with the package, and routes by it."""
         from decklog.stores.flow.workflow import Workflow
 
         return Workflow(self.parts, groups=lambda: self.groups)
 
-    @cached_property
+    @once
     def ci(self) -> "Ci":
         """Keeps the history of CI runs; a run may be recorded when it starts and completed when it ends."""
         from decklog.stores.flow.ci import Ci
 
         return Ci(self.parts)
 
-    @cached_property
+    @once
     def verdicts(self) -> "Verdicts":
         """Keeps what checks said of trees, and says whether a tree has passed."""
         from decklog.stores.flow.verdicts import Verdicts
 
         return Verdicts(self.parts)
 
-    @cached_property
+    @once
     def reviews(self) -> "Reviews":
         """Keeps what the gate said of changes; `decklog review` has it say so."""
         from decklog.stores.flow.reviews import Reviews
 
         return Reviews(self.parts, approvals=lambda: self.approvals)
 
-    @cached_property
+    @once
     def mends(self) -> "Mends":
         """Keeps how far the fix of each piece of feedback is proven, and what it waits for; `decklog mend` takes it on."""
         from decklog.stores.flow.mends import Mends
 
         return Mends(self.parts)
 
-    @cached_property
+    @once
     def gates(self) -> "Gates":
         """Closes what many workers share, lets one at a time try again when its time has come, and opens it for all."""
         from decklog.stores.flow.gates import Gates
 
         return Gates(self.parts)
 
-    @cached_property
+    @once
     def effects(self) -> "Effects":
         """Keeps what tools set out to do and what came of it, so that nothing is done twice or lost silently."""
         from decklog.stores.effects.effects import Effects
 
         return Effects(self.parts)
 
-    @cached_property
+    @once
     def processes(self) -> "Processes":
         """Remembers background processes over restarts of whoever started them."""
         from decklog.stores.effects.processes import Processes
 
         return Processes(self.parts)
 
-    @cached_property
+    @once
     def notices(self) -> "Notices":
         """Keeps who is told of what, and whether they were."""
         from decklog.stores.desk.notices import Notices
 
         return Notices(self.parts)
 
-    @cached_property
+    @once
     def overview(self) -> "Overview":
         """Shows how runs and tasks stand, what waits for a person, and what it costs."""
         from decklog.stores.overview.overview import Overview
@@ -485,9 +486,7 @@ class Decklog:
 
 
 # A new kind of record is one more property of `Decklog`; whatever needs to know them all finds them here.
-STORES: dict[str, str] = {
-    name: (member.__doc__ or "") for name, member in vars(Decklog).items() if isinstance(member, cached_property)
-}
+STORES: dict[str, str] = {name: (member.__doc__ or "") for name, member in vars(Decklog).items() if isinstance(member, once)}
 
 
 @cache

@@ -14,7 +14,7 @@ from weakref import WeakSet, ref
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Protocol, TypeVar
+    from typing import Any, Protocol, TypeVar
 
     A = TypeVar("A")
     T = TypeVar("T")
@@ -49,6 +49,40 @@ def lock() -> RLock:
     made = RLock()
     _locks.append(ref(made, _locks.remove))
     return made
+
+
+# Held while something is made that is then kept. It is taken before all others, since what is made may take any of them.
+_making = RLock()
+
+
+if TYPE_CHECKING:
+    # To those who check types it is the same. Named so that it counts as one of this module's own.
+    from functools import cached_property as once
+
+    __all__ = ["once"]
+else:
+
+    class once:
+        """What is made when it is first asked for, by one thread, and kept with its owner, as by `functools.cached_property`.
+
+        Until Python 3.12 that has a lock of its own, and a child that was forked meanwhile would wait for it for ever.
+        """
+
+        def __init__(self, make: "Callable[[Any], Any]") -> None:
+            self._make = make
+            self.__doc__ = make.__doc__
+
+        def __set_name__(self, owner: type, name: str) -> None:
+            self._name = name
+
+        def __get__(self, owner: "Any", kind: type | None = None) -> "Any":
+            if owner is None:
+                return self
+            kept = vars(owner)
+            with _making:
+                if self._name not in kept:
+                    kept[self._name] = self._make(owner)
+            return kept[self._name]
 
 
 # The threads that are in the middle of a call which no fork may come into, and whether one is under way.
@@ -87,8 +121,8 @@ def _before() -> None:
     me, end = get_ident(), monotonic() + _LONGEST_WAIT
     while _inside.keys() - {me} and monotonic() < end:
         sleep(0.0005)
-    for made in reversed(list(_locks)):
-        if (lock := made()) is not None and lock.acquire(timeout=max(0.0, end - monotonic())):
+    for lock in (_making, *filter(None, (made() for made in reversed(list(_locks))))):
+        if lock.acquire(timeout=max(0.0, end - monotonic())):
             _taken.append(lock)
 
 

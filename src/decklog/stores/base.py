@@ -1,10 +1,10 @@
 """What every store can do: add a record, change it, and find it again. There is no other way to write."""
 
 from dataclasses import MISSING, fields
-from functools import cached_property
 
 from decklog.db.where import Where, page_size
 from decklog.errors import Conflict, Damaged, DecklogError, Invalid, NotFound
+from decklog.forks import once
 from decklog.records import Page, Record, default_of
 from decklog.stores.journal.attribution import proving
 from decklog.values import from_json, to_json
@@ -69,7 +69,7 @@ class Store:
         self._ids = parts.ids
         self._proofs = parts.proofs
 
-    @cached_property
+    @once
     def _writer(self) -> "Writer":
         return self._find_writer()
 

@@ -3,9 +3,20 @@
 import fcntl
 import os
 from _thread import allocate_lock, start_new_thread
+from time import monotonic, sleep
 
 from decklog.db.sqlite.file import unusable
 from decklog.errors import Busy
+
+# Who had to wait for the lock keeps it so long, if it comes back for it at once: what it knows of the file stays true meanwhile,
+# and to hand the lock on takes as long as a commit.
+TURN_SECONDS = 0.004
+# Who is away longer than this after a commit has something else to do.
+_SOON = 0.001
+# How often it is looked whether the lock is kept by one who does not come back.
+_LOOK = 0.001
+# How long one stays away after a whole turn, since the next one has to wake up first.
+_AWAY = 0.0002
 
 
 class FairLock:
@@ -13,6 +24,9 @@ class FairLock:
 
     SQLite's own busy handler sleeps and tries again, so under load a writer may starve; the kernel queues those who wait
     for a `flock` and wakes them in turn.
+
+    Where nobody waits, the lock is given back at each release. Where somebody may, it is handed on by time: after each commit, if
+    there is a pause, else after some milliseconds.
     """
 
     def __init__(self, path: str, timeout_seconds: float) -> None:
@@ -21,15 +35,24 @@ class FairLock:
         self._descriptor = self._open()
         # A wait that was given up goes on in its thread, and is taken up again by the next one: there is never more than one.
         self._waiting: _Waiting | None = None
+        # Whether others were at it when it was last taken: they may wait for it now.
+        self._has_rivals = False
+        self._turn = _Turn()
 
     def acquire(self) -> None:
+        if self._has_rivals and self._turn.goes_on():
+            return
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._has_rivals = False
         except BlockingIOError:
             self._wait()
+            self._has_rivals = True
+            self._turn.begin(self._descriptor)
 
     def release(self) -> None:
-        fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+        if not (self._has_rivals and self._turn.is_kept()):
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
 
     def _wait(self) -> None:
         # A blocking flock can't be given a time limit, and a holder may be frozen: wait in a thread of its own, so that
@@ -76,13 +99,69 @@ class FairLock:
             raise unusable(self.path, problem) from problem
 
     def close(self) -> None:
+        self._turn.end()
         os.close(self._descriptor)
 
     def close_in_child(self) -> None:
         """Let go of the descriptors that a fork has copied: while they are open, the parent's death would not free the lock."""
-        self.close()
+        os.close(self._descriptor)  # the turn stays the parent's
         if self._waiting is not None:
             self._waiting.close_in_child()
+
+
+class _Turn:
+    """The time in which the lock stays with whoever has waited for it, and is used again and again."""
+
+    def __init__(self) -> None:
+        self._descriptor = -1
+        self._ends_at = self._left_at = 0.0
+        self._is_quick = self._is_idle = self._is_watched = False
+        self._deciding = allocate_lock()
+
+    def begin(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._ends_at = monotonic() + TURN_SECONDS
+
+    def is_kept(self) -> bool:
+        """Leave the lock for a moment; False if it is to be given back."""
+        with self._deciding:
+            self._left_at = monotonic()
+            self._is_idle = self._is_quick and self._left_at < self._ends_at
+            if self._is_idle and not self._is_watched:
+                self._is_watched = True
+                start_new_thread(self._watch, ())
+            return self._is_idle
+
+    def goes_on(self) -> bool:
+        """Come back to the lock; False if it has to be taken anew."""
+        with self._deciding:
+            self._is_quick = monotonic() - self._left_at < _SOON
+            if self._is_idle:
+                self._is_idle = False
+                return True
+        if self._is_quick and self._left_at >= self._ends_at:
+            sleep(_AWAY)
+        return False
+
+    def end(self) -> None:
+        with self._deciding:
+            self._give_back()
+
+    def _watch(self) -> None:
+        """Give the lock back if it is not come back to; a thread of its own, for as long as the turn."""
+        while self._is_watched:
+            sleep(_LOOK)
+            with self._deciding:
+                now = monotonic()
+                if self._is_idle and now - self._left_at > _SOON:
+                    self._give_back()
+                self._is_watched = now < self._ends_at or self._is_idle
+
+    def _give_back(self) -> None:
+        self._ends_at = 0.0
+        if self._is_idle:
+            self._is_idle = False
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
 
 
 class _Waiting:

@@ -1,10 +1,11 @@
 """The journal: an append-only, hash-chained list of entries per stream. Everything else in a log is made from it."""
 
 from datetime import datetime
-from functools import cached_property, partial
+from functools import partial
 
 from decklog.db.where import Where, cursor_of, enum_of, moment_of, page_size
 from decklog.errors import Invalid, NotFound
+from decklog.forks import once
 from decklog.operations import follows, prepares_to_write, reads, reads_in_steps, within_lease, writes
 from decklog.records import Page, Record
 from decklog.stores.journal.entry import Confidence, Entry, EntryKind, ReasoningPhase
@@ -54,7 +55,7 @@ class Journal:
         self.record_classes = record_classes
         self._audits = audits
 
-    @cached_property
+    @once
     def _writer(self) -> "Writer":
         return self._find_writer()
 

@@ -1,12 +1,12 @@
 """Writing the journal: every entry of every stream passes through here."""
 
 from collections.abc import Sequence
-from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
 
 from decklog.clock import to_text
 from decklog.errors import Conflict, NotFound
+from decklog.forks import once
 from decklog.stores.journal import attribution, chain
 from decklog.stores.journal.blobs import INLINE_CHARACTERS, keep
 from decklog.stores.journal.entry import Entry
@@ -32,11 +32,11 @@ class Writer:
         self._db = db
         self._clock = clock
 
-    @cached_property
+    @once
     def _plain_insert(self) -> str:
         return self._db.insert_of("entries", COLUMNS)
 
-    @cached_property
+    @once
     def _insert_once(self) -> str:
         return f"{self._plain_insert} on conflict do nothing"
 
