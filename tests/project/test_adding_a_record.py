@@ -72,7 +72,7 @@ class Remarks(Store):
         return self._page(Remark, where, order=("created_at", "id"), limit=limit, after=after)
 '''
 PROPERTY = '''\
-    @cached_property
+    @once
     def remarks(self) -> "Any":
         """Keeps what was said about a run."""
         from decklog.stores.desk.remarks import Remarks
