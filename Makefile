@@ -26,17 +26,16 @@ export PYTHONDONTWRITEBYTECODE :=
 demo: $(READY)
 	@$(BIN)/decklog demo
 
-# Types are checked beside the tests, which need not wait for them: either fails the command.
+# Types are checked beside all else, which need not wait for them: either fails the command.
 test: $(STAMP)
-	@$(MAKE) --no-print-directory style
 	@$(MAKE) --no-print-directory --jobs 2 typed tested
 
 tested: compiled
 	@$(IN_MEMORY); $(BIN)/pytest -n 3 --dist worksteal
 
 # What pytest makes of new test files, made once: each process of the tests would make it for itself.
-# A file that can't be collected is shown by the tests.
-compiled: $(STAMP)
+# A file that can't be collected is shown by the tests. None begins before the style is right.
+compiled: style
 	@$(BIN)/pytest --collect-only -qq >/dev/null 2>&1 || true
 
 # Those tests whose size is a matter of number alone, at the size of the claims in the documents; and what `make test` tries on

@@ -18,6 +18,7 @@ from tests.ending import end_with_parent
 from tests.homes import Homes
 from tests.new_logs import BY_STEPS, Copying
 from tests.prepared import NO_MODELS
+from tests.reports import tell_less
 from tests.searches import FULL  # before any test module: their settings start from the profile that it loads
 
 _named = named
@@ -59,6 +60,9 @@ def pytest_configure(config: pytest.Config) -> None:
     _copying.begin()
     if hasattr(config, "workerinput"):
         end_with_parent()
+        # Whoever asks how long things take, or for a file of results, wants all of it.
+        if config.getoption("durations") is None and config.getoption("xmlpath") is None:
+            tell_less(config)
 
 
 @pytest.hookimpl(trylast=True)

@@ -83,6 +83,27 @@ def test_an_index_that_was_written_at_once_is_whole(log: Decklog) -> None:
     log.close()
 
 
+NEVER_WRITTEN = {
+    "a text that is not in it": "insert into texts (no, words) values (1, 'lost')",
+    "averages": "update small_data set block = x'0101' where id = 1",
+    "no averages": "delete from small_data where id = 1",
+    "a list of segments": f"update small_data set block = block || x'00' where id = {index_structure.ID}",
+    "no list of segments": f"delete from small_data where id = {index_structure.ID}",
+    "a page": "insert into small_data (id, block) values (137438953473, x'0000001503306869010202010574686572650102030407')",
+    "a page that is listed": "insert into small_idx (segid, term, pgno) values (1, x'', 2)",
+    "a row": "insert into small_docsize (id, sz, origin) values (1, x'01', 1)",
+}
+
+
+@pytest.mark.parametrize("what", NEVER_WRITTEN)
+def test_an_index_to_which_nothing_was_written_is_whole_and_what_was_put_into_it_is_found(log: Decklog, what: str) -> None:
+    index = Index(log.db.target, random.Random(9))
+    assert flaws(log) == []
+    index.connection.execute(NEVER_WRITTEN[what])
+    assert flaws(log) != []
+    log.close()
+
+
 BYTES: dict[str, Callable[[bytes], bytes]] = {
     "a digit": lambda block: block.replace(b"1", b"2", 1),
     "a word": lambda block: block[: len(block) // 2] + bytes([block[len(block) // 2] ^ 2]) + block[len(block) // 2 + 1 :],

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 ID = 10
 # Four bytes count changes of the settings; then comes the mark of an index whose rows can be deleted without their texts.
 _COOKIE, _MARK = 4, bytes.fromhex("ff000001")
+# The list of an index to which nothing was ever written, behind the count of changes: no level, no segment, nothing written.
+WITHOUT_SEGMENTS = _MARK + bytes(3)
 _OF_SEGMENT = 8
 _SEVEN, _MORE = 0x7F, 0x80
 
@@ -37,6 +39,11 @@ class Structure:
             self.merging += next(numbers)
             self.segments += [Segment([next(numbers) for _ in range(_OF_SEGMENT)]) for _ in range(next(numbers))]
         self.is_read_whole = next(numbers, None) is None
+
+
+def uncounted(id: int, block: bytes) -> bytes:
+    """Give a page as it is, and the list without its count of changes."""
+    return block[_COOKIE:] if id == ID else block
 
 
 def read(block: bytes) -> Structure | None:
