@@ -1,13 +1,13 @@
 """What every store can do: add a record, change it, and find it again. There is no other way to write."""
 
 from dataclasses import MISSING, fields
-from functools import cached_property
 
 from decklog.db.where import Where, page_size
 from decklog.errors import Conflict, Damaged, DecklogError, Invalid, NotFound
 from decklog.records import Page, Record, default_of
 from decklog.stores.journal.attribution import proving
 from decklog.values import from_json, to_json
+from decklog.wrapping import cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

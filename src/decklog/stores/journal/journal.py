@@ -1,7 +1,7 @@
 """The journal: an append-only, hash-chained list of entries per stream. Everything else in a log is made from it."""
 
 from datetime import datetime
-from functools import cached_property, partial
+from functools import partial
 
 from decklog.db.where import Where, cursor_of, enum_of, moment_of, page_size
 from decklog.errors import Invalid, NotFound
@@ -10,6 +10,7 @@ from decklog.records import Page, Record
 from decklog.stores.journal.entry import Confidence, Entry, EntryKind, ReasoningPhase
 from decklog.stores.journal.rows import SELECT, STREAM_SIZE, heads, load, load_all, newest_position, number_of
 from decklog.stores.journal.time_index import Times
+from decklog.wrapping import cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

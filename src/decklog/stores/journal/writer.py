@@ -1,7 +1,6 @@
 """Writing the journal: every entry of every stream passes through here."""
 
-from collections.abc import Sequence
-from functools import cached_property
+from _collections_abc import Sequence
 from itertools import groupby
 from operator import itemgetter
 
@@ -12,6 +11,7 @@ from decklog.stores.journal.blobs import INLINE_CHARACTERS, keep
 from decklog.stores.journal.entry import Entry
 from decklog.stores.journal.preparing import MANY, are_alike, change_columns, checked, columns_of, filled, rows_of
 from decklog.stores.journal.rows import COLUMNS, HEAD, RESERVED, SELECT, STREAM_SIZE, Rows, entry_at, load
+from decklog.wrapping import cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
