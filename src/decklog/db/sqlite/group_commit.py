@@ -4,7 +4,7 @@ There is no writer thread. Whoever comes first leads: it runs its own job and th
 the others. A lone caller pays for nothing but a lock it finds free.
 """
 
-from _collections import deque
+from collections import deque
 from _thread import allocate_lock, get_ident, start_new_thread
 
 from decklog.db.callers import own_context
