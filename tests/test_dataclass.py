@@ -158,3 +158,35 @@ def test_no_module_declares_by_pythons_own() -> None:
     modules = Path(decklog.__file__).parent.rglob("*.py")
     own = [path.stem for path in modules if _OWN.search(path.read_text())]
     assert own == ["dataclass"]
+
+
+def test_the_first_ones_are_filled_without_the_method_and_are_like_all_others() -> None:
+    calls: list[object] = []
+
+    @dataclass(frozen=True, kw_only=True)
+    class Filled:
+        one: int
+        two: str = "2"
+        three: list[int] = field(default_factory=list)
+
+        def __post_init__(self) -> None:
+            calls.append(self)
+
+    first = Filled(three=[3], one=1)
+    assert "__code__" not in dir(vars(Filled)["__init__"]), "its method is not written yet"
+    assert list(vars(first).items()) == [("one", 1), ("two", "2"), ("three", [3])]
+    assert Filled(one=1).three is not Filled(one=1).three
+    for wrong in ({}, {"one": 1, "four": 4}):
+        with pytest.raises(TypeError, match=r"__init__\(\)"):
+            Filled(**wrong)
+    assert "__code__" in dir(vars(Filled)["__init__"])
+    assert Filled(one=1, three=[3]) == first
+    assert len(calls) == 4
+
+
+def test_a_field_that_nobody_gives_is_left_to_the_method() -> None:
+    @dataclass(frozen=True)
+    class Own:
+        numbers: list[int] = field(init=False, default_factory=list)
+
+    assert vars(Own()) == {"numbers": []}

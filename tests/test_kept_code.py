@@ -116,3 +116,44 @@ def test_whoever_may_not_write_the_file_goes_on_without(tmp_path: Path) -> None:
     kept._passed.clear()  # as if every module had been found elsewhere
     kept.keep()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_body_imports_is_run_before_it_and_is_the_same_in_all_else(tmp_path: Path) -> None:
+    run(
+        tmp_path,
+        """
+inner, broken = source.with_name("inner.py"), source.with_name("broken.py")
+source.write_text("from re2.inner import NUMBER\\ntry:\\n    import re2.broken\\nexcept ImportError:\\n    FAILED = True\\n")
+inner.write_text("NUMBER = 3\\n")
+broken.write_text("raise ImportError('not here')\\n")
+
+def again():
+    for name in [name for name in sys.modules if name.startswith("re2.")]:
+        del sys.modules[name]
+    opened()
+    found = loaded()
+    assert found.NUMBER == 3 and found.FAILED and found.inner is sys.modules["re2.inner"] and "re2.broken" not in sys.modules
+    sought = [name for name in asked if name.startswith("re2.")]
+    asked.clear()
+    kept.keep()
+    return sought, {name: getattr(found.inner, name) for name in ("__file__", "__cached__", "__name__", "__package__")}
+
+asked, find = [], KeptCode.find_spec
+KeptCode.find_spec = lambda self, name, *rest: asked.append(name) or find(self, name, *rest)
+assert "re2.inner" in again()[0], "nothing is known yet"
+_, plain = again()
+sought, unsought = again()
+assert "re2.inner" not in sought and "re2.broken" in sought and unsought == plain
+inner.write_text("NUMBER = 1 + 1 + 1\\n")
+assert "re2.inner" in again()[0], "its source is another one"
+again()
+assert "re2.inner" not in again()[0]
+from threading import Event, Thread
+end = Event()
+thread = Thread(target=end.wait)
+thread.start()
+assert "re2.inner" in again()[0], "another thread might come upon half of it"
+end.set()
+thread.join()
+""",
+    )

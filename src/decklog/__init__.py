@@ -422,9 +422,8 @@ if not TYPE_CHECKING:
     def __getattr__(name: str) -> "Any":
         if name not in _HOMES:
             raise AttributeError(f"module 'decklog' has no attribute {name!r}")
-        from importlib import import_module
-
-        return getattr(import_module(f"decklog.{_HOMES[name]}"), name)
+        # Not importlib, which a short call has no other use for.
+        return getattr(__import__(f"decklog.{_HOMES[name]}", fromlist=[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -1,8 +1,6 @@
 """Opens a log and wires its stores. The only place that knows them all."""
 
 import os
-from contextlib import contextmanager
-from functools import cache
 
 from decklog.clock import Clock
 from decklog.errors import Invalid
@@ -11,6 +9,7 @@ from decklog.ids import Ids
 from decklog.operations import lease
 from decklog.records import Record
 from decklog.values import DEFAULT_LIMIT_BYTES, Values
+from decklog.wrapping import cache, contextmanager
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

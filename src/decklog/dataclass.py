@@ -5,7 +5,7 @@ imported: half of what importing the records takes, and of most of them a proces
 prints one, and of many it never asks for a field.
 """
 
-from dataclasses import FrozenInstanceError, fields, make_dataclass
+from dataclasses import MISSING, FrozenInstanceError, fields, make_dataclass
 from dataclasses import dataclass as _declare
 
 from decklog import forks
@@ -75,6 +75,52 @@ class _WrittenLater:
         return stand_in.__dict__[self.name]
 
 
+# So many of a class are made without its method, which takes as long to write as some hundreds take to make.
+_FIRST = 100
+
+
+class _MadeLater(_WrittenLater):
+    """Stands for the method that makes a frozen one: fills the first ones by the names of their fields."""
+
+    left = _FIRST
+    _places: "list[tuple[str, Any, Any]] | None" = None
+
+    def __get__(self, instance: object, owner: type) -> "Any":
+        if instance is None or self.left <= 0:
+            return super().__get__(instance, owner)
+        self.left -= 1
+        return lambda *values, **named: self._fill(instance, owner, values, named)
+
+    def _fill(self, instance: object, owner: type, values: "tuple[Any, ...]", named: "dict[str, Any]") -> None:
+        if self._places is None:
+            self._places = self._plain()
+        filled: dict[str, Any] = {}
+        for name, default, factory in self._places:
+            if name in named:
+                filled[name] = named[name]
+            elif default is not MISSING:
+                filled[name] = default
+            elif factory is not MISSING:
+                filled[name] = factory()
+        if values or not self._places or len(filled) != len(self._places) or not named.keys() <= filled.keys():
+            # Values by their places, one too few or one too many: the method knows what to do, or to say.
+            self.left = 0
+            super().__get__(instance, owner)(*values, **named)
+            return
+        # In the order of the fields, which some are shown in.
+        instance.__dict__.update(filled)
+        if (after := getattr(instance, "__post_init__", None)) is not None:
+            after()
+
+    def _plain(self) -> "list[tuple[str, Any, Any]]":
+        """Give each field with its default and what makes one; nothing where a field is not one of those that are given."""
+        found = fields(self.owner)
+        noted: dict[str, Any] = self.owner.__dict__["__dataclass_fields__"]
+        if len(found) != len(noted) or not all(field.init for field in found):
+            return []
+        return [(field.name, field.default, field.default_factory) for field in found]
+
+
 def _refuse_to_set(_self: object, name: str, _value: object) -> "NoReturn":
     raise FrozenInstanceError(f"cannot assign to field {name!r}")
 
@@ -95,7 +141,7 @@ def _declared(cls: type, *, frozen: bool, kw_only: bool) -> type:
         setattr(cls, name, _FoundLater(cls, name, kw_only))
     if _MATCHED not in cls.__dict__:
         setattr(cls, _MATCHED, _MatchedLater(cls))
-    later = {"__init__": _WrittenLater(cls, "__init__", init=True, frozen=frozen)}
+    later = {"__init__": (_MadeLater if frozen else _WrittenLater)(cls, "__init__", init=True, frozen=frozen)}
     if "__repr__" not in cls.__dict__:
         later["__repr__"] = _WrittenLater(cls, "__repr__", repr=True)
     if "__eq__" not in cls.__dict__:

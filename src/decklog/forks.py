@@ -5,11 +5,11 @@ Nor may a thread be in the middle of what holds locks of a library: the child wo
 
 import os
 from _thread import RLock, allocate_lock, get_ident
-from contextlib import contextmanager
-from functools import wraps
-from threading import Condition
+from _weakref import ref
+from _weakrefset import WeakSet
 from time import monotonic, sleep
-from weakref import WeakSet, ref
+
+from decklog.wrapping import contextmanager, wraps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -154,6 +154,8 @@ class ForkGate:
     """Lets a fork wait until no thread is in the middle of something: a child inherits every lock that is held, for ever."""
 
     def __init__(self) -> None:
+        from threading import Condition  # which most calls do without
+
         self._changed = Condition()
         self._inside = 0
         self._is_shut = False

@@ -1,9 +1,10 @@
 """Marks a store's methods as operations; every surface is derived from what is marked here."""
 
 from contextvars import ContextVar
-from functools import partial, wraps
+from functools import partial
 
 from decklog.errors import Denied, Invalid, LeaseLost
+from decklog.wrapping import wraps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

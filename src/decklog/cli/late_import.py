@@ -9,11 +9,18 @@ if TYPE_CHECKING:
 
 
 class _Later(ModuleType):
-    """Stands for a module until somebody asks for something in it."""
+    """Stands for a module until somebody asks for something in it that is not known."""
 
     def __getattr__(self, name: str) -> "Any":
+        if name == "__path__":
+            # Python asks whether it is a package before it takes a name from it, known or not.
+            raise AttributeError(name)
         if sys.modules.get(self.__name__) is self:
             del sys.modules[self.__name__]
+            for inner, module in _inside(self):
+                # The package notes those of its modules that are imported after it.
+                if sys.modules.get(inner) is module:
+                    del sys.modules[inner]
         # Not importlib: it is one of those that a call has no use for.
         return getattr(__import__(self.__name__), name)
 
@@ -21,11 +28,26 @@ class _Later(ModuleType):
 def import_later(name: str, **known: "Any") -> None:
     """Let a module be imported only when it is used, in this process; one that is there already stays.
 
-    What is known of it is given without importing it.
+    What is known of it is given without importing it, modules of a package too.
     """
     module = sys.modules.setdefault(name, _Later(name))
     if type(module) is _Later:
         vars(module).update(known)
+        sys.modules.update(_inside(module))
+
+
+def _inside(package: _Later) -> "list[tuple[str, ModuleType]]":
+    known = vars(package).items()
+    return [(f"{package.__name__}.{name}", value) for name, value in known if isinstance(value, ModuleType)]
+
+
+def known_of(compiled: str, *names: str) -> "dict[str, Any]":
+    """Give what the compiled half of a module says for it; nothing where a Python has no such half, or another one."""
+    try:
+        half = __import__(compiled)
+        return {name: getattr(half, name) for name in names}
+    except (ImportError, AttributeError):
+        return {}
 
 
 def import_compiled(name: str) -> None:

@@ -1,7 +1,7 @@
 """Shows results: one JSON envelope for programs, plain text for people."""
 
 import sys
-from collections.abc import Sequence
+from _collections_abc import Sequence
 
 from decklog.cli import terminal
 from decklog.cli.exits import print_json, shape

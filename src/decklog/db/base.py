@@ -1,10 +1,10 @@
 """What the stores know of a database: statements with named parameters, inside one transaction."""
 
 from abc import ABC, abstractmethod
-from contextlib import nullcontext
 
 from decklog.prepared import prepared
 from decklog.values import Values
+from decklog.wrapping import nullcontext
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

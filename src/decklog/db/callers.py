@@ -6,10 +6,10 @@ another, which may have been told that its own write is safe.
 
 import sys
 from _thread import get_ident
-from contextlib import contextmanager
 from contextvars import Context, ContextVar, copy_context
 
 from decklog.errors import Busy
+from decklog.wrapping import contextmanager
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,9 +2,9 @@
 
 import time
 from _thread import _local
-from contextlib import contextmanager
 
 from decklog.errors import TimedOut
+from decklog.wrapping import contextmanager
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

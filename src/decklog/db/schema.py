@@ -7,30 +7,32 @@ A step that has landed is never edited: a log that was made by another text of i
 """
 
 import os
-from functools import lru_cache
 
 from decklog.clock import from_text, to_text
 from decklog.db.checksums import CHECKSUMS
 from decklog.digests import sha256
 from decklog.errors import SchemaDiffers, SchemaTooOld
+from decklog.wrapping import cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from typing import Any, NamedTuple
+    from typing import Any
 
     # What a database has, by kind, table and name, each with the text that defines it.
     Objects = dict[tuple[str, str, str], str]
 
-    class Step(NamedTuple):
-        version: int
-        name: str
-        path: str
 
-else:
-    from collections import namedtuple
+class Step:
+    """One step: its number, its name, and where it lies."""
 
-    Step = namedtuple("Step", "version name path")
+    __slots__ = ("name", "path", "version")
+
+    def __init__(self, version: int, name: str, path: str) -> None:
+        self.version = version
+        self.name = name
+        self.path = path
+
 
 FOLDER = _SHIPPED = os.path.join(os.path.dirname(__file__), "migrations")
 
@@ -47,7 +49,7 @@ _SPELLINGS = {
 }
 
 
-@lru_cache
+@cache
 def steps(engine: str) -> "tuple[Step, ...]":  # noqa: ARG001 - both have the same steps, of other texts
     """List the steps of one engine in order."""
     # Which files a step has is asked when it is read: hardly any call that opens a log does.
@@ -80,7 +82,7 @@ def too_old(target: str, found: int, engine: str, *, hint: str) -> SchemaTooOld:
     )
 
 
-@lru_cache
+@cache
 def text_of(step: "Step", engine: str) -> str:
     """Read a step in the engine's own spelling."""
     texts = []
@@ -99,7 +101,7 @@ def checksum_of(step: "Step", engine: str) -> str:
     return known or digested(step, engine)
 
 
-@lru_cache
+@cache
 def digested(step: "Step", engine: str) -> str:
     """Digest the text of a step."""
     return sha256(text_of(step, engine).encode()).hexdigest()

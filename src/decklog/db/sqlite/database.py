@@ -3,7 +3,6 @@
 import os
 import time
 from _thread import allocate_lock, get_ident
-from contextlib import suppress
 from itertools import islice
 from operator import itemgetter
 
@@ -19,6 +18,7 @@ from decklog.db.sqlite.transactions import Transactions
 from decklog.db.statements import Statements, by_place
 from decklog.errors import Damaged, DecklogError, Invalid
 from decklog.values import Values
+from decklog.wrapping import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

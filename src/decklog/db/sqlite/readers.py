@@ -1,10 +1,11 @@
 """Reading connections to a SQLite file: one for each thread, gone with its thread, and none alive across a fork."""
 
 from _thread import _local, allocate_lock
-from contextlib import contextmanager
-from weakref import WeakSet
+from _weakrefset import WeakSet
 
 import apsw
+
+from decklog.wrapping import contextmanager
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

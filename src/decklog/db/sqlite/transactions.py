@@ -2,8 +2,6 @@
 
 import time
 from _thread import get_ident
-from contextlib import contextmanager
-from threading import main_thread
 
 import apsw
 
@@ -14,6 +12,7 @@ from decklog.db.sqlite.connections import Connections
 from decklog.db.sqlite.group_commit import GroupCommit, Ticket
 from decklog.db.undoing import Undoing
 from decklog.errors import Busy, Conflict, SchemaTooNew
+from decklog.wrapping import contextmanager
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -347,4 +346,8 @@ class Transactions:
 
 def _is_of_a_job(problem: BaseException) -> bool:
     """Say whether a job raised this by itself: only in the main thread can it be a signal that is meant for the thread."""
-    return isinstance(problem, Exception) or get_ident() != main_thread().ident
+    if isinstance(problem, Exception):
+        return True
+    from threading import main_thread
+
+    return get_ident() != main_thread().ident

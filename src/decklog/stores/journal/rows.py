@@ -1,6 +1,6 @@
 """Entries as rows of a database: where they lie, and how one is read."""
 
-from collections.abc import Sequence
+from _collections_abc import Sequence
 
 from decklog.stores.journal.blobs import kept_text
 from decklog.stores.journal.entry import Entry

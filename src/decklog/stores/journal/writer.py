@@ -1,6 +1,6 @@
 """Writing the journal: every entry of every stream passes through here."""
 
-from collections.abc import Sequence
+from _collections_abc import Sequence
 from itertools import groupby
 from operator import itemgetter
 

@@ -1,7 +1,5 @@
 """The overview: what goes on in a whole log, in statements whose number and cost do not grow with it."""
 
-from collections import Counter
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 from decklog.clock import to_text
@@ -23,6 +21,7 @@ from decklog.stores.overview.status import TASK_FACTS, Status, TaskFacts, of_tas
 from decklog.stores.overview.waiting import WaitingItem
 from decklog.stores.overview.wanted import RunsTable, Wanted, place_in, place_of
 from decklog.values import to_json
+from decklog.wrapping import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,7 +86,11 @@ class _Base:
     @property
     def by_run(self) -> "dict[str, int]":
         """Count what holds each run up."""
-        return Counter(item.run_id for item in self.items if item.run_id is not None and item.holds_up)
+        counts: dict[str, int] = {}
+        for item in self.items:
+            if item.run_id is not None and item.holds_up:
+                counts[item.run_id] = counts.get(item.run_id, 0) + 1
+        return counts
 
     @property
     def tasks(self) -> "set[str | None]":
@@ -425,6 +428,8 @@ class Overview(Store):
         return {task.id: of_task(task, needs_you=task.id in held_up, **times).value for task in facts}
 
     def _summary(self, size: int, can_move_marks: bool) -> "Summary":
+        from collections import Counter
+
         from decklog.stores.overview.summary import Summary, sentence
 
         base = self._base(can_move_marks)

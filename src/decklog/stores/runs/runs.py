@@ -1,6 +1,5 @@
 """Runs: one goal pursued in one repository, and the agents that work on it."""
 
-from contextlib import suppress
 from datetime import datetime
 
 from decklog.clock import to_text
@@ -10,6 +9,7 @@ from decklog.operations import reads, reads_in_steps, writes
 from decklog.records import Page
 from decklog.stores.base import Store
 from decklog.stores.runs.run import ENDED, Agent, Run, RunMode, RunStatus, check_run_id
+from decklog.wrapping import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,6 +1,5 @@
 """A claim in Python: a task that is yours for the length of a `with` block."""
 
-import threading
 import time
 
 from decklog.errors import DecklogError, LeaseLost, OutcomeUnknown
@@ -217,15 +216,19 @@ class _Keeper:
     """
 
     def __init__(self, claim: Claim) -> None:
+        from threading import Event, Lock  # most calls claim a task and leave it to whoever called
+
         self._claim = claim
         self._seconds = claim._lease_seconds
-        self._stopped = threading.Event()
-        self._deciding = threading.Lock()
+        self._stopped = Event()
+        self._deciding = Lock()
         self.lost: LeaseLost | None = None
 
     def start(self) -> None:
+        from threading import Thread
+
         name = f"lease of {self._claim.task.id}"
-        threading.Thread(target=self._run, name=name, daemon=True).start()
+        Thread(target=self._run, name=name, daemon=True).start()
 
     def stop(self) -> None:
         with self._deciding:

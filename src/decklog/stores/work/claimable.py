@@ -1,8 +1,7 @@
 """What can be claimed: which tasks are ready, and the statements that take one, end it and take it back."""
 
-from functools import cache
-
 from decklog.values import to_json
+from decklog.wrapping import cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,6 +1,5 @@
 """The task: one piece of work, what it needs, who has it, and what came of it."""
 
-from collections import Counter
 from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
@@ -153,6 +152,8 @@ class Task(Record):
     @classmethod
     def fitted(cls, images: "list[dict[str, Any]]", told: "Mapping[str, list[dict[str, Any]]]") -> "list[dict[str, Any]]":
         """Let each wait for just those that are not done: nobody will say so again of one that is."""
+        from collections import Counter
+
         open_ones = {image["id"] for image in images if image["state"] != TaskState.DONE}
         links = [link for link in told.get(Dependency.table, ()) if link["kind"] == LinkKind.BLOCKS]
         waits = Counter(link["task_id"] for link in links if link["depends_on"] in open_ones)
