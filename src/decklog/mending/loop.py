@@ -14,7 +14,7 @@ from decklog.conductor.git.changes import changes
 from decklog.conductor.git.repository import Repository, ref_part
 from decklog.dataclass import dataclass
 from decklog.errors import Busy, Conflict, DecklogError, NotFound, TimedOut, Unavailable
-from decklog.mending import dropping
+from decklog.mending import dropping, telling
 from decklog.mending.fix_plan import approve, plan
 from decklog.mending.fixing import fix
 from decklog.mending.gate_step import review
@@ -200,6 +200,7 @@ class Mending:
         with log.transaction():
             if ground.feedback.state is FeedbackState.FIX_PR_OPEN:
                 log.feedback.give_back(mend.feedback_id, f"another fix is in {given.branch}", by=given.by)
+            telling.ended(ground, f"another fix is in {given.branch}")
             return log.mends.move(mend, MendState.FIXING if back else None, **changes)
 
     def _class_of(self, ground: Ground, branch: str) -> FixClass:
