@@ -42,7 +42,9 @@ def test_an_agent_mends_what_was_said_and_the_fix_is_verified_on_the_merged_comm
     (edit,) = bench.log.self_edits.find(feedback_id=feedback)
     assert (edit.fix_class, edit.review_passes["feedback_binding"], edit.confidence) == ("tool", "pass", 92)
     assert "clamp_low" in bench.log.learnings.find()[0].observation
-    assert bench.log.runs.get(mend.run_id).status == "completed"
+    assert {one.status.value for one in bench.log.runs.find()} == {"completed"}, (
+        "nothing is left running, the agent's run neither"
+    )
     assert bench.log.effects.open(mend.run_id) == []
     assert bench.log.journal.verify().ok
 
@@ -109,8 +111,10 @@ def test_a_fix_without_a_proof_is_sent_back_and_then_waits_with_its_class(bench:
     assert "proof marker" in mend.reason
     assert "review.7" not in bench.asked
     assert bench.repository.refs("refs/heads/mend") == {}
+    tried = str(mend.fix_run_id)
     bench.commit("better", files(FAULT, "true", tmp_path / "c"))
     assert bench.mend(feedback, branch="better").state == "published"
+    assert bench.log.runs.get(tried).status == "cancelled"
 
 
 def test_what_the_gate_wants_changed_is_published_by_a_persons_yes_or_another_branch(bench: Bench, tmp_path: Path) -> None:
