@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
+import pytest
 from benchmarks.mending_faults import FAULTS, files
 
 from decklog import MendState, MendWait
+from decklog.errors import Conflict
+from decklog.mending.gate_step import asked_about
 from decklog.mending.loop import _STEPS
-from decklog.mending.mend_states import STAGES, WAYS_OUT
+from decklog.mending.mend_states import STAGES, WAYS_OUT, ways_out
 from decklog.review.publishing import ask_person
 from tests.conductor.repositories import everything, git
 from tests.db.processes import ROOT
@@ -39,7 +42,9 @@ def test_an_agent_mends_what_was_said_and_the_fix_is_verified_on_the_merged_comm
     (edit,) = bench.log.self_edits.find(feedback_id=feedback)
     assert (edit.fix_class, edit.review_passes["feedback_binding"], edit.confidence) == ("tool", "pass", 92)
     assert "clamp_low" in bench.log.learnings.find()[0].observation
-    assert bench.log.runs.get(mend.run_id).status == "completed"
+    assert {one.status.value for one in bench.log.runs.find()} == {"completed"}, (
+        "nothing is left running, the agent's run neither"
+    )
     assert bench.log.effects.open(mend.run_id) == []
     assert bench.log.journal.verify().ok
 
@@ -106,8 +111,35 @@ def test_a_fix_without_a_proof_is_sent_back_and_then_waits_with_its_class(bench:
     assert "proof marker" in mend.reason
     assert "review.7" not in bench.asked
     assert bench.repository.refs("refs/heads/mend") == {}
+    tried = str(mend.fix_run_id)
     bench.commit("better", files(FAULT, "true", tmp_path / "c"))
     assert bench.mend(feedback, branch="better").state == "published"
+    assert bench.log.runs.get(tried).status == "cancelled"
+
+
+def test_what_the_gate_wants_changed_is_published_by_a_persons_yes_or_another_branch(bench: Bench, tmp_path: Path) -> None:
+    low = {"findings": [], "score": 70, "reasoning": "It says little of why."}
+    bench.script = answering(review_6=low)
+    bench.commit("by-hand", files(FAULT, "true", tmp_path / "c"))
+    mend = bench.mend(bench.file(FAULT.said), branch="by-hand")
+    assert (mend.state, mend.waits_for, "says request-changes" in mend.reason) == ("proven", "gate", True)
+    said = bench.log.reviews.get(str(mend.review_id))
+    asked = ask_person(bench.log, said, by="dev-1")
+    assert asked_about(bench.log, mend) == asked
+    assert ways_out(mend, asked)[0] == f"decklog approvals decide {asked} granted --by NAME --rationale WHY"
+    assert bench.mend(mend.id).moves == mend.moves
+    bench.log.approvals.decide(asked, "denied", by="ana", rationale="Say why")  # type: ignore[arg-type]
+    with pytest.raises(Conflict, match="ana was asked about review"):
+        ask_person(bench.log, said, by="dev-1")
+    assert ways_out(mend, asked_about(bench.log, mend))[:2] == [
+        f"decklog review ask {mend.feedback_id}",
+        f"decklog mend {mend.feedback_id} --branch NAME",
+    ]
+    bench.commit("better", files(FAULT, "true", tmp_path / "c"), "Give the last item, since the list is counted from its end")
+    mend = bench.mend(mend.id, branch="better")
+    asked = ask_person(bench.log, bench.log.reviews.get(str(mend.review_id)), by="dev-1")
+    bench.log.approvals.decide(asked, "granted", by="ana", rationale="It does")  # type: ignore[arg-type]
+    assert bench.mend(mend.id).state == "published"
 
 
 def test_whatever_state_it_is_in_a_mend_can_be_dropped(bench: Bench, tmp_path: Path) -> None:

@@ -37,8 +37,15 @@ def test_a_sentence_is_filed_and_mended_by_a_branch_and_every_wait_names_its_way
     assert "is proven" in held
     assert f"decklog review ask {filed['id']}" in held
     approval = run("review", "ask", filed["id"]).strip()
+    answer = f"decklog approvals decide {approval} granted --by NAME --rationale WHY"
+    for told in (run("mend"), run("mend", filed["id"], code=7)):
+        assert answer in told
+        assert "review ask" not in told
+    assert answer in run("approvals", "show", approval)
+    assert approval in run("now", code=7)
     run("approvals", "decide", approval, "granted", "--by", "ana", "--rationale", "I have read it")
     assert "is published" in run("mend", "--all")
+    assert f"decklog mend {filed['id']}\n" in run("now", code=7)
     git(bench.folder, "merge", "-q", "--no-edit", f"mend/{filed['id']}")
     assert "is closed" in run("mend", filed["id"])
     assert "nothing is to be mended" in run("mend")

@@ -56,9 +56,10 @@ def test_whoever_gave_the_feedback_is_told_of_the_fix_where_it_was_said_until_it
         mend = bench.mend(feedback, branch="by-hand")
         asked = bench.log.inbox.get(str(mend.published["message"]))
         assert (asked.channel, asked.context_url, asked.state) == ("gh-comment", where, "pending")
-        assert asked.body.startswith(f"ana: the fix for {feedback} can be merged, branch mend/{feedback}.")
+        assert asked.body.startswith(f"ana: merge the fix for {feedback}, branch mend/{feedback}, and have it verified.")
         assert fault.said in asked.body
-        assert [one.id for one in bench.log.overview.waiting() if one.kind == "question"] == [asked.id]
+        [waiting] = [one for one in bench.log.overview.waiting() if one.kind == "question"]
+        assert (waiting.id, waiting.command) == (asked.id, f"decklog mend {feedback}")
         if fault is FAULT:
             bench.merge(f"mend/{feedback}")
             assert bench.mend(mend.id).state == "closed"
@@ -67,6 +68,19 @@ def test_whoever_gave_the_feedback_is_told_of_the_fix_where_it_was_said_until_it
             bench.mending.drop(mend.id, "nobody needs it", by="ana")
             assert bench.log.inbox.get(asked.id).answer == "given up: nobody needs it"
         assert [one.id for one in bench.log.overview.waiting() if one.kind == "question"] == []
+
+
+def test_a_fix_that_another_takes_the_place_of_asks_for_its_merge_no_more(bench: Bench, tmp_path: Path) -> None:
+    feedback = bench.file(FAULT.said)
+    bench.commit("first", files(FAULT, "true", tmp_path / "c"), "Give the last item")
+    earlier = bench.mend(feedback, branch="first").published["message"]
+    more = {"NOTES.md": "The last item is meant.\n"}
+    bench.commit("second", {**files(FAULT, "true", tmp_path / "c"), **more}, "Give the last item")
+    mend = bench.mend(feedback, branch="second")
+    assert mend.state == "published", mend.reason
+    assert bench.log.inbox.get(str(earlier)).answer == "another fix is in second"
+    [asked] = [one for one in bench.log.overview.waiting() if one.kind == "question"]
+    assert (asked.id, asked.command) == (mend.published["message"], f"decklog mend {feedback}")
 
 
 def test_a_patch_file_is_written_and_a_branch_of_somebody_elses_is_left_alone(bench: Bench, tmp_path: Path) -> None:

@@ -347,6 +347,27 @@ GOOD_SECOND: dict[str, Files] = {
         "tests/test_shop.py": SHOP_TESTS + _RAN,
     },
 }
+# Tests that go with what they tried, and without it; `labelled_removals` has more of them.
+_NO_INITIALS = {
+    "words.py": WORDS[: WORDS.index("\n\ndef initials")],
+    "tests/test_words.py": WORDS_TESTS[: WORDS_TESTS.index("\n\ndef test_initials")],
+}
+GOOD_REMOVALS: dict[str, Files] = {
+    "a function goes with its test": _NO_INITIALS,
+    "a module goes with its tests": {"words.py": None, "tests/test_words.py": None},
+    "a function goes with its tests, others of the file stay": {
+        "shop.py": SHOP[: SHOP.index("\n\ndef label")],
+        "tests/test_shop.py": SHOP_TESTS[: SHOP_TESTS.index("\n\ndef test_label")],
+    },
+}
+BAD_REMOVALS: dict[str, Files] = {
+    "a function goes with its test and that of another": {**_NO_INITIALS, "tests/test_shop.py": _tests(PRICE_TEST, "")},
+    "a function goes with its test, and an old test is fitted to a fault": {
+        **_NO_INITIALS,
+        "words.py": str(_NO_INITIALS["words.py"]).replace("most - 1", "most - 2"),
+        "tests/test_words.py": str(_NO_INITIALS["tests/test_words.py"]).replace("lem~", "le~"),
+    },
+}
 MESSAGES_SECOND: dict[str, str] = {
     "a refactoring with another comparison, and tests that do not see it": "Refactor shortening, and test short texts",
     "a fault that is called simplified away": "Fix initials of two spaces by a simplified split",

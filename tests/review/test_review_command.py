@@ -84,7 +84,7 @@ def test_what_the_gate_holds_ends_with_6_and_says_where_and_what_mends_it(person
     again = person.call("review", "ask")
     assert (again.out.strip(), f"decklog approvals decide {asked} granted" in again.err) == (asked, True)
     unknown = person.call("review", "ask", "nobody-said-it")
-    assert (unknown.code, "none that holds an answer to feedback nobody-said-it" in unknown.err) == (3, True)
+    assert (unknown.code, "none of an answer to feedback nobody-said-it" in unknown.err) == (3, True)
     decided = person.call("approvals", "decide", asked, "granted", "--by", "ana", "--rationale", "It is a demonstration")
     assert decided.code == 0, decided
 

@@ -1632,6 +1632,7 @@ class AsyncReviews:
         patch: str | None = ...,
         verdict: ReviewVerdict | None = ...,
         task_id: str | None = ...,
+        feedback_id: str | None = ...,
         limit: int = ...,
         after: str | None = ...,
     ) -> Page[Review]:

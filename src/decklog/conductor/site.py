@@ -61,7 +61,7 @@ class Site:
 
     @property
     def log_file(self) -> str | None:
-        return self.log.db.target if self.log.db.engine == "sqlite" else None
+        return self.log.db.file
 
     @cached_property
     def holder(self) -> str:

@@ -158,7 +158,7 @@ class Attempt:
             "budget_usd": None if money is None else f"{money / 1_000_000:.2f}",
             "place": self._place.tree,
         }
-        ground = (str(self._site.repository.objects), str(told), *agent.readable)
+        ground = (str(self._site.repository.objects), str(told), *agent.reads)
         argv = agent.arguments(values)
         if agent.stream == "acp":
             answers = answers_of(self._place.folder / "agent")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from decklog.conversation.intents import COMMANDS, Intent, Understood
 from decklog.errors import Conflict, Denied, Invalid, NotFound
-from decklog.figures import dollars
+from decklog.figures import counted, dollars
 
 if TYPE_CHECKING:
     from decklog.app import Decklog
@@ -59,7 +59,7 @@ class Handler:
 
     def _spend(self, _: dict[str, Any]) -> str:
         summary = self._log.overview.now(limit=1)
-        unknown = f", and {summary.unpriced_today} calls whose price nobody knows" if summary.unpriced_today else ""
+        unknown = f", and {counted(summary.unpriced_today, 'call')} whose price nobody knows" if summary.unpriced_today else ""
         budgets = "".join(f" {budget.whose}: {budget.said}." for budget in summary.budgets)
         return f"Spent today: {dollars(summary.spent_today)}{unknown}.{budgets}"
 

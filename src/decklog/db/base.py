@@ -45,6 +45,11 @@ class Database(ABC):
     # What transactions have found out, forgotten when they fail or when others may have changed it.
     memo: "dict[Any, Any]"
 
+    @property
+    def file(self) -> str | None:
+        """The file of the log, which commands are kept from; a server has none."""
+        return self.target if self.engine == "sqlite" else None
+
     @abstractmethod
     def write(self, job: "Callable[[], T]") -> "T":
         """Run a job in one transaction, all or nothing; inside another one it is a savepoint.

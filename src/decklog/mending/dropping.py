@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from decklog.mending import telling
+from decklog.mending.fixing import given_up
 from decklog.stores.desk.feedback import FeedbackState, FixClass
 from decklog.stores.flow.mends import MendState
 
@@ -21,6 +22,7 @@ def drop(ground: "Ground", reason: str, *, by: str = "mend", **changes: Any) -> 
         if feedback.state in (FeedbackState.TRIAGED, FeedbackState.IN_FIX, FeedbackState.FIX_PR_OPEN):
             log.feedback.reject(feedback.id, reason, by=by)
         telling.plan_is_over(ground, reason)
+        given_up(ground, f"dropped: {reason}")
         telling.ended(ground, f"given up: {reason}")
         dropped = log.mends.move(mend, MendState.DROPPED, reason=reason, **changes)
         log.runs.finish(mend.run_id, status="cancelled", summary=f"dropped: {reason}"[:500])  # type: ignore[arg-type]

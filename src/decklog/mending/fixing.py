@@ -62,6 +62,13 @@ def _by_person(ground: "Ground", branch: str) -> "Mend":
 # By an agent
 
 
+def given_up(ground: "Ground", reason: str) -> None:
+    """End the run of an agent whose work is no longer wanted; one that is over stays as it is."""
+    run_id = ground.mend.fix_run_id
+    if run_id is not None and ground.log.runs.get(run_id).ended_at is None:
+        ground.log.runs.finish(run_id, status="cancelled", summary=reason[:500])  # type: ignore[arg-type]
+
+
 def _by_agent(ground: "Ground") -> "Mend":
     site = _site(ground)
     ground = replace(ground, mend=_noted(ground, site))
@@ -72,7 +79,10 @@ def _by_agent(ground: "Ground") -> "Mend":
     log, mend = ground.log, ground.mend
     if stands.outcome == "landed":
         head = committed(ground, site.target_commit(), str(mend.plan["task"]))
-        return log.mends.move(mend, MendState.FIXED, head=head)
+        with log.transaction():
+            # What has landed there is in the fix: nobody goes on with that run.
+            log.runs.finish(site.run_id, summary=f"fixed as {head[:12]}")
+            return log.mends.move(mend, MendState.FIXED, head=head)
     told = "; ".join(piece.told() for piece in stands.pieces)
     waits = {"needs you": MendWait.APPROVAL, "open": MendWait.WEATHER}.get(stands.outcome, MendWait.FIX)
     asked = [one.id for one in log.approvals.find(site.run_id, state="open")]  # type: ignore[arg-type]

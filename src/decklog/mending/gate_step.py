@@ -3,13 +3,14 @@
 from typing import TYPE_CHECKING, Any
 
 from decklog.mending.proof_step import proof_of, sent_back
-from decklog.review.publishing import is_overridden, why_change_held
+from decklog.review.publishing import is_overridden, open_question, why_change_held
 from decklog.review.result import TOLD, is_weather
 from decklog.review.reviewing import review as reviewed
 from decklog.stores.flow.mends import MendState, MendWait
 from decklog.stores.flow.reviews import ReviewVerdict
 
 if TYPE_CHECKING:
+    from decklog.app import Decklog
     from decklog.mending.ground import Ground
     from decklog.stores.flow.mends import Mend
     from decklog.stores.flow.reviews import Review
@@ -25,7 +26,7 @@ def review(ground: "Ground", *, again: bool) -> "Mend":
         said = log.reviews.get(mend.review_id)
         if is_overridden(log, said) and why_change_held(log, change) is None:
             return log.mends.move(mend, MendState.CLEARED, review_id=said.id)
-        if not again or log.approvals.find(said.run_id, state="open", source="review"):  # type: ignore[arg-type]
+        if not again or asked_about(log, mend) is not None:
             return mend
     found = reviewed(
         log,
@@ -45,6 +46,13 @@ def review(ground: "Ground", *, again: bool) -> "Mend":
             return mend
         return log.mends.move(mend, waits_for=waits, reason=reason, review_id=found.id)
     return sent_back(ground, _findings(found), MendWait.GATE, reason, review_id=found.id)
+
+
+def asked_about(log: "Decklog", mend: "Mend") -> str | None:
+    """Give the open question to a person about what the gate holds of a mend; none is null."""
+    if mend.waits_for is not MendWait.GATE or mend.review_id is None:
+        return None
+    return open_question(log, log.reviews.get(mend.review_id))
 
 
 def _findings(review: "Review") -> list[dict[str, Any]]:

@@ -88,13 +88,7 @@ class Ground:
 
     def runner(self) -> Runner:
         """Give what runs checks."""
-        return Runner(
-            repository=self.repository,
-            person=self.repository.person(),
-            sandbox=self.settings.sandbox,
-            log_file=self.log.db.target if self.log.db.engine == "sqlite" else None,
-            folder=self.folder / "trials",
-        )
+        return Runner.beneath(self.folder / "trials", self.log, self.repository, self.settings.sandbox)
 
     def models(self) -> tuple[Models, Composer]:
         """Give whom to ask, and what composes a prompt from the files of the base."""

@@ -14,9 +14,9 @@ from decklog.conductor.git.changes import changes
 from decklog.conductor.git.repository import Repository, ref_part
 from decklog.dataclass import dataclass
 from decklog.errors import Busy, Conflict, DecklogError, NotFound, TimedOut, Unavailable
-from decklog.mending import dropping
+from decklog.mending import dropping, telling
 from decklog.mending.fix_plan import approve, plan
-from decklog.mending.fixing import fix
+from decklog.mending.fixing import fix, given_up
 from decklog.mending.gate_step import review
 from decklog.mending.ground import Ground, newest_base
 from decklog.mending.lessons_learned import learn
@@ -111,8 +111,13 @@ class Mending:
         for feedback in self.log.feedback.find(state=FeedbackState.PENDING, oldest_first=True, limit=_PAGE):
             self.begin(feedback.id)
         for mend in self.log.mends.find(repo=self._repo, open_only=True, oldest_first=True, limit=_PAGE):
-            if mend.waits_for in LOOKED_AT_AGAIN:
+            if mend.waits_for in LOOKED_AT_AGAIN or self._is_otherwise(mend):
                 yield mend
+
+    def _is_otherwise(self, mend: Mend) -> bool:
+        """Say whether a mend waits for a model, and the base has moved on since: its settings may name one now."""
+        is_stuck = mend.waits_for is MendWait.MODEL and mend.state is MendState.FILED
+        return is_stuck and newest_base(self.repository, self.cwd) != mend.base
 
     @property
     def _repo(self) -> str:
@@ -132,6 +137,7 @@ class Mending:
                 return mend
             self._ground(mend).clear()
             try:
+                mend = self._on_newest(mend)
                 mend = mend if given is None else self._told(mend, given)
                 while not mend.state.is_end:
                     before = mend
@@ -173,11 +179,14 @@ class Mending:
             return now
         return self.log.mends.move(now, waits_for=waits, reason=reason[:1000])
 
+    def _on_newest(self, mend: Mend) -> Mend:
+        """Begin with the newest base as long as nothing rests on an older one; it may say whom to ask."""
+        if mend.state is not MendState.FILED or (base := newest_base(self.repository, self.cwd)) == mend.base:
+            return mend
+        return self.log.mends.move(mend, base=base)
+
     def _told(self, mend: Mend, given: Given) -> Mend:
         """Take what a person says before going on: a fix of theirs starts anew from the fix, whatever was refused before."""
-        if mend.state is MendState.FILED and (base := newest_base(self.repository, self.cwd)) != mend.base:
-            # Nothing rests on the old one yet, and the new one may say whom to ask.
-            mend = self.log.mends.move(mend, base=base)
         ground = self._ground(mend)
         if given.branch is not None and mend.state is not MendState.VERIFIED:
             mend = self._with_branch(ground, given)
@@ -187,7 +196,9 @@ class Mending:
         if mend.waits_for is MendWait.FIX and mend.branch is None and mend.state in (MendState.FIXING, MendState.FIXED):
             # Whoever names it wants it tried again: another round, in a run of its own.
             again: dict[str, Any] = {"rounds": mend.rounds + 1, "fix_run_id": None, "head": None}
-            return self.log.mends.move(mend, MendState.FIXING, **again)
+            with self.log.transaction():
+                given_up(ground, "another round is begun")
+                return self.log.mends.move(mend, MendState.FIXING, **again)
         return mend
 
     def _with_branch(self, ground: Ground, given: Given) -> Mend:
@@ -197,9 +208,12 @@ class Mending:
             mend = by_person(ground, fix_class, by=given.by)
         back = mend.state in (MendState.FIXED, MendState.PROVEN, MendState.CLEARED, MendState.PUBLISHED)
         changes: dict[str, Any] = {"branch": given.branch, "head": None, "findings": [], "rounds": mend.rounds + 1}
+        changes["fix_run_id"] = None
         with log.transaction():
             if ground.feedback.state is FeedbackState.FIX_PR_OPEN:
                 log.feedback.give_back(mend.feedback_id, f"another fix is in {given.branch}", by=given.by)
+            telling.ended(ground, f"another fix is in {given.branch}")
+            given_up(ground, f"another fix is in {given.branch}")
             return log.mends.move(mend, MendState.FIXING if back else None, **changes)
 
     def _class_of(self, ground: Ground, branch: str) -> FixClass:

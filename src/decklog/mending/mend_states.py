@@ -54,24 +54,31 @@ STAGES: Mapping[MendState, Stage] = {
 }
 # Every state may come to need a person: for trouble that no other word tells.
 WAYS_OUT: Mapping[MendWait, tuple[str, ...]] = {
-    MendWait.MODEL: ("decklog mend {id} --class tool", "decklog mend {id} --branch NAME"),
+    MendWait.MODEL: ("decklog mend {id} --class tool", "decklog mend {id} --branch NAME", "decklog mend {id}"),
     MendWait.APPROVAL: ("decklog approvals decide {approval} granted --by NAME", "decklog mend {id} --branch NAME"),
     MendWait.FIX: ("decklog mend {id}", "decklog mend {id} --branch NAME"),
-    MendWait.GATE: ("decklog review ask {id}", "decklog mend {id}"),
-    MendWait.MERGE: ("decklog mend {id} --merged COMMIT",),
+    MendWait.GATE: ("decklog review ask {id}", "decklog mend {id} --branch NAME", "decklog mend {id}"),
+    MendWait.MERGE: ("{merge}decklog mend {id}", "decklog mend {id} --merged COMMIT"),
     MendWait.WEATHER: ("decklog mend {id}",),
     MendWait.PERSON: ("decklog mend {id}", "decklog mend {id} --branch NAME"),
 }
+# Where a person is asked about what the gate holds, the answer is what leads on.
+_ASKED = ("decklog approvals decide {approval} granted --by NAME --rationale WHY", "decklog mend {id} --branch NAME")
 # What may be over without anybody's word to the loop: `--all` and `--watch` look at these again by themselves.
 LOOKED_AT_AGAIN = (None, MendWait.APPROVAL, MendWait.GATE, MendWait.MERGE, MendWait.WEATHER)
 
 
-def ways_out(mend: Mend) -> list[str]:
-    """List the commands that lead on from where a mend is; giving it up is always one."""
+def ways_out(mend: Mend, asked: str | None = None) -> list[str]:
+    """List the commands that lead on from where a mend is; giving it up is always one.
+
+    `asked` is the open question to a person about what the gate holds.
+    """
     if mend.state.is_end:
         return []
-    asked = mend.plan.get("approval") if mend.state is MendState.PLANNED else mend.triage.get("approval")
+    known = mend.plan.get("approval") if mend.state is MendState.PLANNED else mend.triage.get("approval")
     # By what was said, which is what people have typed: a mend is found by it in its repository.
-    named = {"id": mend.feedback_id, "approval": asked or "ID"}
+    merge = f"git merge {mend.published['branch']} && " if mend.published.get("way") == "branch" else ""
+    named = {"id": mend.feedback_id, "approval": asked or known or "ID", "merge": merge}
     ways = WAYS_OUT[mend.waits_for] if mend.waits_for is not None else ("decklog mend {id}",)
+    ways = _ASKED if asked is not None else ways
     return [*(way.format(**named) for way in ways), f"decklog mend drop {mend.feedback_id} --reason WHY"]

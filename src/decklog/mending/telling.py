@@ -49,7 +49,7 @@ def published(ground: "Ground", address: str) -> str:
     """
     feedback, mend = ground.feedback, ground.mend
     said = " ".join(feedback.body.split())[:_LONGEST]
-    body = f"{feedback.from_handle}: the fix for {feedback.id} can be merged, {address}. You said: {said}"
+    body = f"{feedback.from_handle}: merge the fix for {feedback.id}, {address}, and have it verified. You said: {said}"
     known: dict[str, Any] = {"run_id": mend.run_id, "context_url": feedback.context_url}
     channel = MessageChannel(feedback.channel) if feedback.channel in list(MessageChannel) else MessageChannel.CLI
     message = ground.log.inbox.post(

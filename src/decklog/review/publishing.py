@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from decklog.conductor.git.repository import Repository
 from decklog.errors import Conflict, DecklogError, Invalid, NotFound
 from decklog.review.change import Change
-from decklog.review.reviewing import is_gate_meant, meant, settings_of
+from decklog.review.reviewing import GOAL, is_gate_meant, meant, settings_of
+from decklog.stores.desk.approval import ApprovalState
+from decklog.stores.flow.reviews import ReviewVerdict
 from decklog.tools.policy import Publication
 
 if TYPE_CHECKING:
@@ -18,6 +20,10 @@ if TYPE_CHECKING:
 _UNKNOWN = "\0"
 _EVERYTHING = ("--all", "--mirror", "--branches")
 _DELETES = ("--delete", "-d")
+_ANSWERED = {
+    True: "Publish it.",
+    False: "Change what it found and have that reviewed, or have it reviewed anew: decklog review --again",
+}
 _HEADS = ("-H", "--head", "--source-branch")
 
 
@@ -119,11 +125,35 @@ def is_overridden(log: "Decklog", review: "Review") -> bool:
 
 
 def ask_person(log: "Decklog", review: "Review", *, by: str) -> str:
-    """Ask a person to let a change pass that the gate holds; give the id of the question."""
-    if not review.verdict.holds:
+    """Ask a person to let a change pass that the gate holds; give the id of the question.
+
+    An answer to feedback is held by all but a pass: the loop that mends publishes nothing else.
+    """
+    if review.verdict is ReviewVerdict.PASS or not (review.verdict.holds or review.feedback_id):
         raise Conflict(f"review {review.id} says {review.verdict}, which holds nothing", hint="Publish it.", id=review.id)
-    question = f"Publish tree {review.tree[:12]} although the gate says {review.verdict}? A yes needs a reason (--rationale)."
-    asked = log.approvals.ask(
-        review.run_id, question, by=by, about=review.about, subject="publish", source="review", key=f"publish:{review.id}"
+    goal = log.runs.get(review.run_id).goal
+    what = f"{goal.removeprefix(GOAL)} (tree {review.tree[:12]})" if goal.startswith(GOAL) else f"tree {review.tree[:12]}"
+    question = (
+        f"Publish {what} although the gate says {review.verdict}? What it found: decklog reviews get {review.id}. "
+        "A yes needs a reason (--rationale)."
     )
+    asked = log.approvals.ask(
+        review.run_id, question, by=by, about=review.about, subject="publish", source="review", key=_key(review)
+    )
+    if asked.state is not ApprovalState.OPEN:
+        raise Conflict(
+            f"{asked.decided_by or 'nobody'} was asked about review {review.id}: {asked.state}",
+            hint=_ANSWERED[asked.state is ApprovalState.GRANTED],
+            id=asked.id,
+        )
     return asked.id
+
+
+def open_question(log: "Decklog", review: "Review") -> str | None:
+    """Give the question to a person about a review that nobody has answered; none is null."""
+    found = log.approvals.find(review.run_id, state=ApprovalState.OPEN, source="review")
+    return next((one.id for one in found if one.key == _key(review)), None)
+
+
+def _key(review: "Review") -> str:
+    return f"publish:{review.id}"

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from decklog.review.settings import ReviewSettings
 
 NAME = "decklog.toml"
+# How the goal of a review's own run begins; the first line of what is reviewed comes next.
+GOAL = "Review: "
 _LONGEST_TITLE = 100
 
 
@@ -71,14 +73,7 @@ def gate_of(
     def read(path: str) -> bytes | None:
         return repository.read(change.base, path)
 
-    runner = Runner(
-        repository=repository,
-        person=repository.person(),
-        sandbox=settings.sandbox,
-        log_file=log.db.target if log.db.engine == "sqlite" else None,
-        folder=folder / "checks",
-        wanted_end=wanted_end,
-    )
+    runner = Runner.beneath(folder / "checks", log, repository, settings.sandbox, wanted_end=wanted_end)
     made = make or maker(log, models, folder / "calls", read=read, sandbox=settings.sandbox, wanted_end=wanted_end)
     seam = Models(log, models, made, run_id=run_id, task_id=given.get("task_id"))
     ask = asker(seam, Composer(settings.prompt, read))
@@ -143,7 +138,7 @@ def _run_of(log: "Decklog", change: Change, settings: "ReviewSettings", feedback
     identity = hashlib.sha256(to_json(facts).encode()).hexdigest()
     ended = len(log.reviews.find(tree=change.tree, patch=change.patch, limit=200))
     title = (change.messages[-1].partition("\n")[0] if change.messages else "the files as they are")[:_LONGEST_TITLE]
-    return log.runs.start(f"Review: {title}", key=f"review:{identity}:{ended}", repo=str(change.repository.folder)).id
+    return log.runs.start(f"{GOAL}{title}", key=f"review:{identity}:{ended}", repo=str(change.repository.folder)).id
 
 
 def _clear(folder: Path) -> None:

@@ -117,6 +117,16 @@ def test_what_waits_comes_page_by_page(log: Decklog, run_id: str, clock: ManualC
         log.overview.waiting(after="[1]")
 
 
+def test_what_is_asked_of_a_run_that_is_over_waits_all_the_same(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    log.approvals.ask(run_id, "Go on?", by="ada", about="x")
+    log.runs.finish(run_id)
+    clock.advance(seconds=1)
+    assert list(log.overview.waiting()) == []
+    asked = log.approvals.ask(run_id, "Publish it all the same?", by="ada", about="y")
+    assert [item.id for item in log.overview.waiting()] == [asked.id]
+    assert log.overview.now().decisions == 1
+
+
 def test_a_question_that_lapsed_waits_no_more(log: Decklog, run_id: str, clock: ManualClock) -> None:
     log.approvals.ask(run_id, "Push?", by="ada", about="x", expires_in_minutes=1)
     assert len(log.overview.waiting()) == 1

@@ -1,5 +1,6 @@
 """An agent program described by data: how it is called, what it may touch, what its lines mean."""
 
+import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -21,6 +22,7 @@ KINDS = ("start", "text", "tool", "result", "usage", "note", "ask", "end", "erro
 WEATHER = ("quota", "login", "overload")
 CLASSES = (*WEATHER, "context", "refused", "budget")
 LONGEST_ARGUMENT = 100 * 1024
+_FILE = re.compile(r"[\w./-]+\.\w{1,4}")
 _WORDS = {"prompt": PROMPTS, "stream": STREAMS, "commits": COMMITS, "permissions": PERMISSIONS}
 
 
@@ -81,6 +83,18 @@ class Description:
             elif all(values.get(name) is not None for word in part for name in _names(word)):  # type: ignore[attr-defined]
                 words += [_filled(word, values) for word in part]  # type: ignore[attr-defined]
         return words
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """What it may read besides its folder: what is said to be readable, and the files that its command names."""
+        words = [part for part in self.command if isinstance(part, str) and part.startswith("/")]
+        return (*self.readable, *(word for word in words if os.path.isfile(word)))
+
+    @property
+    def files_beside(self) -> list[str]:
+        """The words of its command that look like files of the folder that it is started in."""
+        words = [part for part in self.command[1:] if isinstance(part, str) and not part.startswith(("-", "/", "~"))]
+        return [word for word in words if _FILE.fullmatch(word)]
 
 
 def _names(word: str) -> list[str]:

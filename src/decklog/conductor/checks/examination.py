@@ -10,6 +10,7 @@ from dataclasses import field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from decklog.conductor.checks.changed_tests import Removed, kept, python_files
 from decklog.conductor.checks.moved_tests import TestFile, hidden, moved
 from decklog.conductor.checks.report import census
 from decklog.conductor.checks.running import Runner, Said
@@ -137,15 +138,16 @@ class Examiner:
         paths = [one.path for one in changed if one.status != "D"]
         asked = self._questions(base, tip, changed)
         old_tests = [one for one in changed if one.status != "A" and self._tests.covers(one.path)]
-        red = [finding for check in self._configuration.gates for finding in self._graded(check, base, tip, paths)]
+        removed = Removed(self._repository, base, tip, self._tests)
+        red = [finding for check in self._configuration.gates for finding in self._graded(check, base, tip, paths, removed)]
         red = red or self._hidden(base, tip)
         if not red and old_tests:
-            asked += self._by_old_tests(base, tip, old_tests, paths)
+            asked += self._by_old_tests(base, tip, old_tests, paths, removed)
         if red:
             return Examination("red", red)
         return self._held(base, tip, asked) if asked else Examination("green")
 
-    def _graded(self, check: Check, base: str, tip: str, changed: Sequence[str]) -> list[dict[str, Any]]:
+    def _graded(self, check: Check, base: str, tip: str, changed: Sequence[str], removed: "Removed") -> list[dict[str, Any]]:
         verdict, said = self.verdict(check, tip, changed)
         if not self._is_good(verdict, said):
             return [_finding(check.name, verdict.outcome.value, said)]
@@ -157,7 +159,7 @@ class Examiner:
         lost = census(was.tests, said.tests)
         if lost:
             still_run = moved(lost, was.tests, said.tests, *self._test_files(base, tip))
-            lost = [name for name in lost if name not in still_run]
+            lost = removed.left([name for name in lost if name not in still_run])
         return (
             [{"check": check.name, "kind": "census", "text": "tests of the base were not run", "tests": lost[:MOST_SHOWN]}]
             if lost
@@ -166,10 +168,8 @@ class Examiner:
 
     def _test_files(self, base: str, tip: str) -> tuple[list[TestFile], list[TestFile]]:
         """Read the tests in Python that a change touches, as they were and as they are."""
-        paths = [one.path for one in changes(self._repository, base, tip)]
-        tests = [path for path in paths if path.endswith(".py") and self._tests.covers(path)]
-        old, new = ([(path, self._repository.read(commit, path)) for path in tests] for commit in (base, tip))
-        return _kept(old), _kept(new)
+        old, new = python_files(self._repository, base, tip, self._tests.covers)
+        return kept(old), kept(new)
 
     def _hidden(self, base: str, tip: str) -> list[dict[str, Any]]:
         """Find tests that a change hides behind others of the same name: a report has that name all the same."""
@@ -178,10 +178,19 @@ class Examiner:
         text = "tests are not run, since others further down have their names"
         return [{"check": "tests", "kind": "census", "text": text, "tests": found[:MOST_SHOWN]}] if found else []
 
-    def _by_old_tests(self, base: str, tip: str, old: Sequence[Change], paths: Sequence[str]) -> list[dict[str, Any]]:
-        """Grade the new code with the test files that it changed as they were; red there is for a person to judge."""
-        commit = self.with_files_of(base, tip, [one.path for one in old])
-        findings = [finding for check in self._configuration.gates for finding in self._graded(check, base, commit, paths)]
+    def _by_old_tests(
+        self, base: str, tip: str, old: Sequence[Change], paths: Sequence[str], removed: "Removed"
+    ) -> list[dict[str, Any]]:
+        """Grade the new code with the test files that it changed as they were; red there is for a person to judge.
+
+        Tests that went with the code that they tried are left out.
+        """
+        otherwise = removed.without([one.path for one in old])
+        commit = self.with_files_of(base, tip, [one.path for one in old if otherwise.get(one.path, b"") is not None])
+        for path, content in otherwise.items():
+            commit = commit if content is None else self.with_content(commit, path, content)
+        gates = self._configuration.gates
+        findings = [finding for check in gates for finding in self._graded(check, base, commit, paths, removed)]
         return [{**finding, "kind": "old-tests", "changed": [one.path for one in old]} for finding in findings]
 
     def with_files_of(self, base: str, tip: str, paths: Sequence[str]) -> str:
@@ -227,10 +236,6 @@ class Examiner:
         content = to_json(about).encode()
         is_granted = self._log.approvals.granted_for(self._run_id, hashlib.sha256(content).hexdigest()) is not None
         return Examination("green" if is_granted else "held", asked, content)
-
-
-def _kept(read: Sequence[tuple[str, bytes | None]]) -> list[TestFile]:
-    return [TestFile(path, content) for path, content in read if content is not None]
 
 
 @lru_cache(maxsize=16)

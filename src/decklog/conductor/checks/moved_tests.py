@@ -49,7 +49,7 @@ def hidden(files: Sequence[TestFile]) -> list[str]:
     found = []
     for file in files:
         for scope in _scopes(file):
-            names = [str(one.name) for one in scope.body if _is_test(one)]  # type: ignore[attr-defined]
+            names = [str(one.name) for one in scope.body if is_test(one)]  # type: ignore[attr-defined]
             found += sorted(f"{file.path}::{name}" for name in set(names) if names.count(name) > 1)
     return found
 
@@ -72,9 +72,9 @@ def _claims(files: Sequence[TestFile]) -> dict[tuple[str, str], set[str]]:
         scopes = _scopes(file)
         defined = _defined(scopes[0]) if scopes else {}
         for scope in scopes:
-            own = [one for one in scope.body if not _is_test(one)] if isinstance(scope, ast.ClassDef) else []
+            own = [one for one in scope.body if not is_test(one)] if isinstance(scope, ast.ClassDef) else []
             around = [*own, *scope.bases, *scope.decorator_list] if isinstance(scope, ast.ClassDef) else []
-            for node in filter(_is_test, scope.body):
+            for node in filter(is_test, scope.body):
                 found.setdefault((file.stem, node.name), set()).add(_claim(node, around, defined))  # type: ignore[attr-defined]
     return found
 
@@ -90,7 +90,7 @@ def _scopes(file: TestFile) -> list[_Scope]:
     return [module, *(node for node in ast.walk(module) if isinstance(node, ast.ClassDef))]
 
 
-def _is_test(node: ast.stmt) -> bool:
+def is_test(node: ast.stmt) -> bool:
     return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test")
 
 
@@ -108,12 +108,22 @@ def _claim(node: ast.stmt, around: Sequence[ast.AST], defined: Mapping[str, Sequ
 
 
 def _defined(module: _Scope) -> dict[str, list[ast.stmt]]:
-    """Give the statements of a module by the names that they define."""
+    """Give the statements of a module by the names that they define; what is imported at once is so name by name."""
     found: dict[str, list[ast.stmt]] = {}
-    for statement in module.body:
+    for statement in (one for whole in module.body for one in _parts(whole)):
         for name in _names(statement):
             found.setdefault(name, []).append(statement)
     return found
+
+
+def _parts(statement: ast.stmt) -> list[ast.stmt]:
+    match statement:
+        case ast.ImportFrom(module=module, names=names, level=level):
+            return [ast.ImportFrom(module, [one], level) for one in names]
+        case ast.Import(names=names):
+            return [ast.Import([one]) for one in names]
+        case _:
+            return [statement]
 
 
 def _names(statement: ast.stmt) -> set[str]:

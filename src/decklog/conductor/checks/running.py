@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from decklog.conductor import commands, kill_points
 from decklog.conductor.checks.checkouts import Checkout, Checkouts
@@ -18,6 +18,9 @@ from decklog.errors import DecklogError
 from decklog.stores.flow.verdicts import CheckOutcome
 from decklog.tools.sandbox.sandbox import Kind, Sandbox
 from decklog.tools.shell.output import read_output
+
+if TYPE_CHECKING:
+    from decklog.app import Decklog
 
 SHOWN = 4000
 GRACE_SECONDS = 5.0
@@ -60,6 +63,13 @@ class Runner:
     folder: Path
     wanted_end: Callable[[], str | None] = field(default=lambda: None)
     checkouts: Checkouts = field(default_factory=Checkouts)
+
+    @classmethod
+    def beneath(cls, folder: Path, log: "Decklog", repository: Repository, sandbox: Kind, **given: Any) -> "Runner":
+        """Give what runs checks outside of a run, in the name of whoever commits here; the log is kept from them."""
+        return cls(
+            repository=repository, person=repository.person(), sandbox=sandbox, log_file=log.db.file, folder=folder, **given
+        )
 
     def run(self, check: Check, commit: str, mark: str, changed: Sequence[str] = (), *, beside: Beside | None = None) -> Said:
         """Run a check on the files of a commit; what it wrote is removed afterwards."""

@@ -85,7 +85,7 @@ class AgentModel:
             sandbox=Sandbox(
                 kind=self.sandbox,
                 network=agent.network,
-                readable=_expanded((str(told), *agent.readable)),
+                readable=_expanded((str(told), *agent.reads)),
                 writable=_expanded(agent.writable),
             ),
             log_file=self.log_file,
@@ -106,6 +106,8 @@ class AgentModel:
         if ended["reason"] != "exited" or ended["exit_code"] != 0:
             said = _ENDINGS.get(str(ended["reason"]), "failed")
             how = f"it ended: {ended['reason']}, exit code {ended['exit_code']}"
+            if beside := self.description.files_beside:
+                how += f" (it is started in an empty folder: say where {beside[0]} is by its whole path)"
             return Reply(error_class=said, error=f"{how}: {' '.join(output.split())}", **common)
         return Reply(text=self._answer(events), **common)
 

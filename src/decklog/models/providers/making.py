@@ -51,5 +51,4 @@ def _program(log: "Decklog", settings: "ModelSettings", choice: "ModelChoice", f
 
     found = settings.agents.get(choice.agent) or describe(choice.agent, {"extends": choice.agent})
     agent = replace(found, model=choice.model) if choice.model else found
-    log_file = log.db.target if log.db.engine == "sqlite" else None
-    return AgentModel(description=agent, folder=folder, clock=log.clock, sandbox=sandbox, log_file=log_file)
+    return AgentModel(description=agent, folder=folder, clock=log.clock, sandbox=sandbox, log_file=log.db.file)

@@ -116,6 +116,11 @@ class Approval(Record):
         unanswered = self.decided_by is None and self.expires_at is not None
         return self.state is ApprovalState.EXPIRED or (unanswered and self.state in (ApprovalState.GRANTED, ApprovalState.DENIED))
 
+    @property
+    def needs_reason(self) -> bool:
+        """Whether only a yes with a reason counts: to publish what the gate holds."""
+        return (self.source, self.subject) == ("review", "publish")
+
     def seen_at(self, now: datetime) -> "Approval":
         """Give it as it counts at a time: a question whose time has run out has its default answer, recorded yet or not."""
         if self.state is not ApprovalState.OPEN or self.expires_at is None or self.expires_at > now:
@@ -181,8 +186,7 @@ def check_decider(asked: Approval, decider: str) -> None:
 
 def check_reason(asked: Approval, verdict: Verdict, rationale: str | None) -> None:
     """Refuse a yes without a reason where only one with a reason counts: to publish what the gate holds."""
-    is_publishing = (asked.source, asked.subject) == ("review", "publish")
-    if is_publishing and verdict is Verdict.GRANTED and asked.state is ApprovalState.OPEN and not (rationale or "").strip():
+    if asked.needs_reason and verdict is Verdict.GRANTED and asked.state is ApprovalState.OPEN and not (rationale or "").strip():
         raise Invalid(
             f"a yes to approval {asked.id} needs a reason: without one the gate lets nothing pass",
             hint=f"Say why: decklog approvals decide {asked.id} granted --by NAME --rationale WHY",

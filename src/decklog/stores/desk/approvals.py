@@ -325,7 +325,8 @@ class Approvals(Store):
         """
         found = self._with_things([approval_id]) or [(self._fetch(Approval, approval_id), None)]
         approval, content = found[0]
-        return {**approval.seen_at(self._now()).as_dict(), "about": shown(approval, content)}
+        known = approval.seen_at(self._now()).as_dict()
+        return {**known, "needs_reason": approval.needs_reason, "about": shown(approval, content)}
 
     @reads
     def abouts(self, approval_ids: list[str]) -> "dict[str, dict[str, Any]]":

@@ -208,11 +208,12 @@ class Reviews(Store):
         patch: str | None = None,
         verdict: ReviewVerdict | None = None,
         task_id: str | None = None,
+        feedback_id: str | None = None,
         limit: int = 20,
         after: str | None = None,
     ) -> Page[Review]:
         """List reviews, newest first."""
         where = Where(Review)
         said = verdict and enum_of(ReviewVerdict, verdict, "verdict")
-        where.equal(run_id=run_id, tree=tree, patch=patch, verdict=said, task_id=task_id)
+        where.equal(run_id=run_id, tree=tree, patch=patch, verdict=said, task_id=task_id, feedback_id=feedback_id)
         return self._page(Review, where, order=("created_at", "id"), limit=limit, after=after, descending=True)

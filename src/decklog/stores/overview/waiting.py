@@ -72,20 +72,23 @@ class WaitingItem:
 
 _GOES_ON = "r.status in ('planning', 'active', 'paused')"
 # One statement for all kinds, each by an index of its own: kind, id, what and more of it, since when, run, task, by whom, until
-# when, what counts then, the digest of the thing, and the goal of the run.
+# when, what counts then, the digest of the thing, the goal of the run, and the feedback whose fix is to be merged.
 _WAITING = f"""
 select * from (
   select 'approval', a.id, a.question, null, a.asked_at, a.run_id, a.task_id, a.asked_by, a.expires_at, a.default_verdict,
-         a.subject_digest, r.goal
+         a.subject_digest, r.goal, null
     from approvals a
     join runs r on r.id = a.run_id
-   where a.state = 'open' and (a.expires_at is null or a.expires_at > :now) and {_GOES_ON}
+   where a.state = 'open' and (a.expires_at is null or a.expires_at > :now)
+     -- What a run asked ends with it. What is asked of a run that is over, as whether its review may be overridden, does not.
+     and ({_GOES_ON} or a.asked_at > r.ended_at)
    order by a.asked_at, a.id
    limit {MOST}
 ) approvals
 union all
 select * from (
-  select 'effect', e.id, e.tool || ' in ' || e.step, e.note, e.intended_at, e.run_id, e.task_id, null, null, null, null, r.goal
+  select 'effect', e.id, e.tool || ' in ' || e.step, e.note, e.intended_at, e.run_id, e.task_id, null, null, null, null, r.goal,
+         null
     from effects e
     join runs r on r.id = e.run_id
    -- The first condition is that of the index.
@@ -95,7 +98,10 @@ select * from (
 ) effects
 union all
 select * from (
-  select 'question', m.id, m.body, null, m.received_at, m.run_id, m.task_id, m.from_handle, null, null, null, null
+  select 'question', m.id, m.body, null, m.received_at, m.run_id, m.task_id, m.from_handle, null, null, null, null,
+         -- A fix that is published asks for its merge; the key of its message has the id of its mend, which is so long.
+         (select d.feedback_id from mends d
+           where d.id = substr(m.key, 16, 31) and m.key = 'mend-published:' || d.id || ':' || d.head)
     from messages m
    -- What the manager asks is for agents to answer, and so is what names one of them.
    where m.state in ('pending', 'seen') and m.severity in ('question', 'critical') and m.is_authorised = 0 and m.agent is null
@@ -109,7 +115,7 @@ select * from (
 union all
 select * from (
   select 'criterion', c.run_id || '/' || c.number, c.criterion, c.stale_reason, c.updated_at, c.run_id, null, null, null, null,
-         null, r.goal
+         null, r.goal, null
     from criteria c
     join runs r on r.id = c.run_id
    where c.is_stale = 1 and c.required = 1 and {_GOES_ON}
@@ -124,9 +130,11 @@ _SAID = {
     WaitingKind.QUESTION: ("{what}", "decklog inbox answer {id} TEXT"),
     WaitingKind.CRITERION: ("Evidence went stale: {what}", "decklog criteria find {run_id} --is-stale"),
 }
+# A fix is answered by its merge, which this looks for.
+_MERGE = "decklog mend {feedback_id}"
 
 
-_TEXTS = 12
+_TEXTS = 13
 # What waits and how the budgets stand, at once: the texts of both first, then the numbers that only budgets have.
 _ALL = f"""
 select 'waits', w.*, {", ".join(f"cast(null as bigint) as {name}" for name in budgets.NUMBERS)}
@@ -167,14 +175,15 @@ def _word(id: str) -> str:
 
 
 def _item(row: "Row") -> WaitingItem:
-    kind, id, what, more, since, run_id, task_id, by, deadline, default, digest, goal = row
+    kind, id, what, more, since, run_id, task_id, by, deadline, default, digest, goal, feedback_id = row
     said, command = _SAID[WaitingKind(kind)]
+    words = {name: value and _word(value) for name, value in (("id", id), ("run_id", run_id), ("feedback_id", feedback_id))}
     return WaitingItem(
         kind=WaitingKind(kind),
         id=id,
         what=said.format(what=f"{what}: {more}" if more else what),
         since=from_text(since),
-        command=command.format(id=_word(id), run_id=run_id and _word(run_id)),
+        command=(command if feedback_id is None else _MERGE).format(**words),
         run_id=run_id,
         task_id=task_id,
         by=by,

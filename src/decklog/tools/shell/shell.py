@@ -71,8 +71,7 @@ def order_for(call: Call, command: Command, cwd: str, env: dict[str, str] | None
         call.notes["withheld"] = list(chosen.withheld)
     # What runs on after the toolbox is closed keeps a scratch directory of its own.
     scratch = call.commands.folder(call.mark) if terms.get("detached") else call.commands.scratch
-    log = call.log.db.target if call.log.db.engine == "sqlite" else None
-    site = Site(call.root.path, scratch, chosen.values, log)
+    site = Site(call.root.path, scratch, chosen.values, call.log.db.file)
     held = sandbox.hold(call.commands.sandbox.settled(), argv_of(command), site, os.path.join(site.root, place))
     call.notes["sandbox"] = held.report
     return launch.Order(

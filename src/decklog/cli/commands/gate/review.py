@@ -151,9 +151,9 @@ def _reviewed(log: "Decklog", name: str | None) -> "Review":
         try:
             return log.reviews.get(name)
         except NotFound:
-            found = log.reviews.holding(name)
+            found = next(iter(log.reviews.find(feedback_id=name, limit=1)), None)
     if found is None:
-        what = f"there is no review {name}, and none that holds an answer to feedback {name}" if name else "HEAD was not reviewed"
+        what = f"there is no review {name}, and none of an answer to feedback {name}" if name else "HEAD was not reviewed"
         raise NotFound(what, hint="See what was reviewed: decklog reviews find; to have it reviewed: decklog review", name=name)
     return found
 

@@ -90,8 +90,7 @@ def drop(call: Call, name: str, reason: str, by: str | None) -> int:
     """Give a mend up, whatever state it is in; its feedback is told why."""
     with call.open() as log:
         mending = _mending(call, log)
-        ended = mending.drop(mending.named(name).id, reason, by=by or getpass.getuser())
-    return _told(call, ended)
+        return _told(call, log, mending.drop(mending.named(name).id, reason, by=by or getpass.getuser()))
 
 
 def _mending(call: Call, log: "Decklog") -> "Mending":
@@ -115,7 +114,7 @@ def _one(call: Call, mending: "Mending", name: str, given: "dict[str, Any]") -> 
 
     fix_class = FixClass(given["fix_class"]) if given["fix_class"] else None
     said = Given(fix_class=fix_class, branch=given["branch"], merged=given["merged"], by=getpass.getuser())
-    return _told(call, mending.go_on(mending.named(name).id, said))
+    return _told(call, mending.log, mending.go_on(mending.named(name).id, said))
 
 
 def _all(call: Call, mending: "Mending", every: float | None) -> int:
@@ -129,7 +128,7 @@ def _all(call: Call, mending: "Mending", every: float | None) -> int:
             except Busy:
                 continue  # another process is at it
             if ended.moves != found.moves:
-                _told(call, ended)
+                _told(call, mending.log, ended)
         if every is None:
             return 0
         time.sleep(max(every, _SHORTEST_SECONDS))
@@ -158,9 +157,10 @@ def _standing(call: Call, log: "Decklog") -> int:
     begun = {one.feedback_id for one in found}
     pending = [one for one in log.feedback.find(state="pending", limit=200) if one.id not in begun]  # type: ignore[arg-type]
     if call.json:
-        return show([*map(_as_dict, found), *({"feedback_id": one.id, "state": "pending"} for one in pending)], as_json=True)
+        told = [_as_dict(log, one) for one in found]
+        return show([*told, *({"feedback_id": one.id, "state": "pending"} for one in pending)], as_json=True)
     for one in found:
-        _say_standing(one)
+        _say_standing(log, one)
     for feedback in pending:
         say(f"{feedback.id} is pending: {' '.join(feedback.body.split())[:80]}")
         say(f"    decklog mend {feedback.id}")
@@ -169,27 +169,32 @@ def _standing(call: Call, log: "Decklog") -> int:
     return 0
 
 
-def _as_dict(mend: "Mend") -> "dict[str, Any]":
+def _as_dict(log: "Decklog", mend: "Mend") -> "dict[str, Any]":
+    from decklog.mending.gate_step import asked_about
     from decklog.mending.mend_states import STAGES, ways_out
 
-    return {**mend.as_dict(), "proven": STAGES[mend.state].proven, "ways_out": ways_out(mend)}
+    return {**mend.as_dict(), "proven": STAGES[mend.state].proven, "ways_out": ways_out(mend, asked_about(log, mend))}
 
 
-def _say_standing(mend: "Mend") -> None:
+def _say_standing(log: "Decklog", mend: "Mend") -> None:
+    from decklog.mending.gate_step import asked_about
     from decklog.mending.mend_states import STAGES, ways_out
 
+    asked = asked_about(log, mend)
     reason = f": {mend.reason}" if mend.reason else ""
-    waits = f", waits for {mend.waits_for}" if mend.waits_for else ""
+    waits = f", waits for {'an answer' if asked else mend.waits_for}" if mend.waits_for else ""
     say(f"{mend.feedback_id} is {mend.state} ({STAGES[mend.state].proven}){waits}{reason}")
-    for way in ways_out(mend):
+    for way in ways_out(mend, asked):
         say(f"    {way}")
 
 
-def _told(call: Call, mend: "Mend") -> int:
+def _told(call: Call, log: "Decklog", mend: "Mend") -> int:
+    from decklog.mending.gate_step import asked_about
+
     if call.json:
-        show(_as_dict(mend), as_json=True)
+        show(_as_dict(log, mend), as_json=True)
     else:
-        _say_standing(mend)
+        _say_standing(log, mend)
     if mend.state.is_end or mend.waits_for is None:
         return 0
-    return 6 if mend.waits_for.value in _REFUSED else 7
+    return 6 if mend.waits_for.value in _REFUSED and asked_about(log, mend) is None else 7

@@ -1,0 +1,161 @@
+"""Code of Python that a change takes away: which names are gone for good, and not moved or called otherwise."""
+
+import ast
+import copy
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping
+from difflib import SequenceMatcher
+
+from decklog.dataclass import dataclass
+
+# Two definitions that have so much in common are one that is called otherwise.
+_ALIKE = 0.75
+_Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+Files = Mapping[str, bytes | None]
+
+
+@dataclass(frozen=True)
+class Gone:
+    """What a change takes away: names by the file that they stood in, methods, which are told by name alone, and whole files."""
+
+    names: frozenset[tuple[str, str]] = frozenset()
+    methods: frozenset[str] = frozenset()
+    files: frozenset[str] = frozenset()
+
+    def has(self, module: str, name: str) -> bool:
+        """Say whether a name of a module, as it is imported, is gone."""
+        return any(one == name and is_module(path, module) for path, one in self.names)
+
+    def has_module(self, module: str) -> bool:
+        """Say whether the file of a module is gone."""
+        return any(is_module(path, module) for path in self.files)
+
+
+def is_module(path: str, module: str) -> bool:
+    """Say whether a file is what a module is imported from, wherever the folder of its package lies."""
+    dotted = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    return dotted == module or dotted.endswith(f".{module}")
+
+
+def parsed(content: bytes | None) -> ast.Module | None:
+    """Read a file; none, and what is no Python, is null."""
+    if content is None:
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(content)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def gone(before: Files, after: Files, named: Callable[[Collection[str]], Collection[str]]) -> Gone:
+    """Find what the changed files of code no longer have. `named` gives those of some words that the code has still, anywhere."""
+    old, new = ({path: parsed(content) for path, content in files.items()} for files in (before, after))
+    if any(new[path] is None for path in after if after[path] is not None):
+        # Of a file that can't be read nobody knows what it has.
+        return Gone()
+    was, now = ({path: bound(tree) for path, tree in trees.items() if tree is not None} for trees in (old, new))
+    known = {place for place, _ in _definitions(old)}
+    added = [node for place, node in _definitions(new) if place not in known]
+    lost = {
+        (path, name): node
+        for path, names in was.items()
+        for name, node in names.items()
+        if name not in now.get(path, {}) and not _is_kept(name, node, added)
+    }
+    methods = {
+        node.name: node
+        for path, names in was.items()
+        for node in _methods(names, now.get(path, {}))
+        if not _is_kept(node.name, node, added)
+    }
+    files = frozenset(path for path, content in after.items() if content is None)
+    return Gone(frozenset(_settled(lost)), frozenset(set(methods) - set(named(set(methods)))), files)
+
+
+def bound(tree: ast.Module) -> dict[str, ast.AST]:
+    """Give the names that a module defines at its top, each with what defines it."""
+    found: dict[str, ast.AST] = {}
+    for node in tree.body:
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                found[name] = node
+            case ast.Import(names=names) | ast.ImportFrom(names=names):
+                found |= {(one.asname or one.name).partition(".")[0]: node for one in names}
+            case ast.Assign() | ast.AnnAssign():
+                stored = (one for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store))
+                found |= {one.id: node for one in stored}
+    return found
+
+
+def _settled(lost: Mapping[tuple[str, str], ast.AST]) -> Iterator[tuple[str, str]]:
+    """Give what is gone; a name that was only taken from elsewhere is so where it stood as well."""
+    own = {key for key, node in lost.items() if not isinstance(node, ast.Import | ast.ImportFrom)}
+    yield from own
+    for (path, name), node in lost.items():
+        if isinstance(node, ast.ImportFrom):
+            origin = next((one.name for one in node.names if (one.asname or one.name) == name), name)
+            module = _absolute(path, node)
+            if any(one == origin and is_module(where, module) for where, one in own):
+                yield path, name
+
+
+def _absolute(path: str, node: ast.ImportFrom) -> str:
+    if not node.level:
+        return node.module or ""
+    package = path.rpartition("/")[0].split("/")
+    kept = package[: len(package) - node.level + 1]
+    return ".".join([*kept, *([node.module] if node.module else [])])
+
+
+# Moved, or called otherwise
+
+
+def _definitions(trees: Mapping[str, ast.Module | None]) -> Iterator[tuple[str, _Definition]]:
+    """Give functions, classes and methods, each with its place: what it is called, within which others, in which file."""
+    for path, tree in trees.items():
+        if tree is not None:
+            yield from _within(path, tree)
+
+
+def _within(place: str, around: ast.AST) -> Iterator[tuple[str, _Definition]]:
+    for node in ast.iter_child_nodes(around):
+        inner = f"{place}:{node.name}" if isinstance(node, _Definition) else place
+        if isinstance(node, _Definition):
+            yield inner, node
+        yield from _within(inner, node)
+
+
+def _methods(was: Mapping[str, ast.AST], now: Mapping[str, ast.AST]) -> Iterator[_Definition]:
+    """Give the methods that classes had and have no more, of those that stay and of those that go."""
+    for name, node in was.items():
+        if isinstance(node, ast.ClassDef):
+            other = now.get(name)
+            kept = {one.name for one in other.body if isinstance(one, _Definition)} if isinstance(other, ast.ClassDef) else set()
+            yield from (one for one in node.body if isinstance(one, _Definition) and one.name not in kept)
+
+
+def _is_kept(name: str, node: ast.AST, added: Collection[_Definition]) -> bool:
+    """Say whether a definition that comes has the same name, or says nearly the same."""
+    if any(one.name == name for one in added):
+        return True
+    if not isinstance(node, _Definition):
+        return False
+    said = _said(node)
+    return any(SequenceMatcher(None, said, _said(one), autojunk=False).ratio() >= _ALIKE for one in added)
+
+
+def _said(node: _Definition) -> list[str]:
+    """Write a definition as a row of words, without what it is called, its document, and how it calls its own names."""
+    body = [one for one in node.body if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))]
+    plain = copy.deepcopy(ast.Module(body or [ast.Pass()], []))
+    own = {one.arg for one in ast.walk(node) if isinstance(one, ast.arg)}
+    own |= {one.id for one in ast.walk(plain) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+    order: dict[str, str] = {}
+    for one in ast.walk(plain):
+        if isinstance(one, ast.Name) and one.id in own:
+            one.id = order.setdefault(one.id, f"n{len(order)}")
+        elif isinstance(one, ast.arg):
+            one.arg = order.setdefault(one.arg, f"n{len(order)}")
+    return ast.unparse(plain).replace("(", " ( ").replace(")", " ) ").split()
