@@ -158,10 +158,8 @@ def test_a_reader_that_does_not_read_holds_no_memory_and_reads_anew() -> None:
         for number in range(3 * MOST_RUNS):
             listener.tell({f"run_{number}": 1})
             assert len(listener.moved) <= MOST_RUNS
-        told = listener.take()
-        assert told is not None
-        assert told[0] == "reset"
-        assert listener.take() is None
+        assert parsed(listener.take())[0] == "reset"
+        assert parsed(listener.take()) == ("", {})
 
     asyncio.run(run())
 
@@ -173,3 +171,44 @@ def test_a_log_that_can_not_be_read_just_now_makes_pages_ask_for_themselves(log:
         assert parsed(await anext(streams[0]))[0] == "reset"
 
     listening(log, 1, job)
+
+
+def test_who_has_no_news_gets_a_sign_of_life_now_and_then(log: Decklog, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("decklog.web.live.BEAT_SECONDS", 0.01)
+
+    async def job(_: Feed, streams: Streams) -> None:
+        for stream in streams:
+            assert [await anext(stream) for _ in range(3)] == ["data: {}\n\n"] * 3
+
+    listening(log, 2, job)
+
+
+def test_a_message_to_everybody_is_written_once_and_one_of_several_looks_has_all_of_them() -> None:
+    async def run() -> None:
+        text = "data: of this look\n\n"
+        quick, slow = Listener(), Listener()
+        for listener in (quick, slow):
+            listener.tell({"a": 1, "b": 1}, text)
+        assert quick.take() is text
+        slow.tell({"b": 2}, "data: of the next\n\n")
+        assert parsed(slow.take()) == ("moved", {"a": 1, "b": 2})
+        # What one has not read yet is not what another is told.
+        quick.tell({"c": 1}, text)
+        assert quick.moved == {"c": 1}
+
+    asyncio.run(run())
+
+
+def test_who_logs_out_while_nothing_comes_is_told_nothing_more(log: Decklog, run_id: str) -> None:
+    async def run() -> None:
+        feed, is_in = Feed(log), [True]
+        stream = feed.stream(lambda: is_in[0])
+        assert parsed(await anext(stream))[0] == "reset"
+        waiting = asyncio.ensure_future(anext(stream))
+        await asyncio.sleep(0)
+        is_in[0] = False
+        await asyncio.to_thread(log.journal.append, run_id, "not for them")
+        with pytest.raises(StopAsyncIteration):
+            await asyncio.wait_for(waiting, 30)
+
+    asyncio.run(run())

@@ -174,3 +174,27 @@ def test_an_open_page_asks_for_what_may_have_changed_and_rarely_for_its_strip(fi
     assert rows[1:] == [0, 0]
     # Whoever asks for another part asks for a page.
     assert "<footer>" in filled.get("/runs/commas/overview", x_part="other").text
+
+
+def test_runs_are_narrowed_by_their_goal_repository_branch_age_and_parent(filled: Browser) -> None:
+    def listed(query: str) -> set[str]:
+        return {run["id"] for run in filled.get(f"/runs.json?{query}").data["data"]}
+
+    assert listed("text=TRAILING") == {"commas"}
+    assert listed("repo=parser&branch=trailing-commas") >= {"commas"}
+    assert listed("parent=commas") == {"commas-again"}
+    assert listed("since=2999-01-01") == set()
+    assert listed("text=commas&status=done") == set()
+    page = filled.get("/runs?text=TRAILING&repo=parser")
+    # What is asked for stands in the form and can be taken away; the command asks for the same.
+    assert 'value="TRAILING"' in page.text
+    assert 'href="/runs?repo=parser"' in page.text
+    assert "decklog overview runs --text TRAILING --repo parser" in page.text
+    assert filled.get("/runs?since=soon").status == 400
+    assert "is as asked for above" in filled.get("/runs?text=nothing-like-it").text
+
+
+def test_a_search_counts_what_it_found_and_not_every_entry_that_tells_of_it(filled: Browser) -> None:
+    found = filled.get("/search.json?q=comma").data["data"]
+    assert found["found"] == len(found["hits"]) < found["looked_at"]
+    assert f"<h1>{found['found']} hits</h1>" in filled.get("/search?q=comma").text

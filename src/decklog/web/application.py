@@ -300,8 +300,7 @@ def _events(site: Site) -> Endpoint:
         session = request.state.session
         if session.streams >= live.MOST_OF_A_SESSION or site.feed.count >= live.MOST_STREAMS:
             return _envelope(answers.failure(Denied("too many streams are open")), 429)
-        cookies = request.headers.get("cookie")
-        stream = site.feed.stream(lambda: site.sessions.known(cookies) is session)
+        stream = site.feed.stream(lambda: site.sessions.has(session))
         headers = {"x-accel-buffering": "no", "cache-control": "no-store"}
         return StreamingResponse(_counted(session, stream), media_type="text/event-stream", headers=headers)
 

@@ -33,21 +33,30 @@ class Listener:
         self.has_missed = False
         self.is_over = False
         self.wake = asyncio.Event()
+        # What all are told of one look is written once.
+        self._text: str | None = None
 
-    def tell(self, moved: dict[str, int]) -> None:
-        self.moved |= moved
+    def tell(self, moved: dict[str, int], text: str | None = None) -> None:
+        """Have it told that runs moved; `text` is the message of just these."""
+        self._text = None if self.moved else text
+        self.moved = {**self.moved, **moved} if self.moved else moved
         if len(self.moved) > MOST_RUNS:
-            self.moved.clear()
+            self.moved = {}
             self.has_missed = True
         self.wake.set()
 
-    def take(self) -> tuple[str, dict[str, int]] | None:
-        """Give what is to be told next, and forget it; None when there is nothing."""
-        name, moved = ("reset" if self.has_missed else "moved"), self.moved
-        has_news = self.has_missed or bool(moved)
-        self.moved, self.has_missed = {}, False
+    def take(self) -> str:
+        """Give the message that is to be sent next, and forget it; a sign of life when there is no news."""
+        if self.has_missed:
+            text = _message("reset", {})
+        elif self.moved:
+            text = self._text or _message("moved", self.moved)
+        else:
+            # No comment: a page is told of none, and so would not know that it still is connected.
+            text = _BEAT
+        self.moved, self.has_missed, self._text = {}, False, None
         self.wake.clear()
-        return (name, moved) if has_news else None
+        return text
 
 
 class Feed:
@@ -65,6 +74,7 @@ class Feed:
         self._whole_at, self._is_partial = 0.0, False
         self._listeners: set[Listener] = set()
         self._looking: asyncio.Task[None] | None = None
+        self._beating: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._has_looked = asyncio.Event()
         self.is_closed = False
@@ -82,16 +92,10 @@ class Feed:
             await self._has_looked.wait()
             yield _message("reset", {})
             while is_welcome() and not (listener.is_over or self.is_closed):
-                told = listener.take()
-                if told is not None:
-                    yield _message(*told)
-                    continue
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(BEAT_SECONDS):
-                        await listener.wake.wait()
-                    continue
-                # No comment: a page is told of none, and so would not know that it still is connected.
-                yield "data: {}\n\n"
+                await listener.wake.wait()
+                if listener.is_over or not is_welcome():
+                    break
+                yield listener.take()
         finally:
             self._listeners.discard(listener)
 
@@ -102,7 +106,16 @@ class Feed:
         if self._looking is None or self._looking.done():
             self._has_looked = asyncio.Event()
             self._looking = asyncio.create_task(self._look())
+        if self._beating is None or self._beating.done():
+            self._beating = asyncio.create_task(self._beat())
         return listener
+
+    async def _beat(self) -> None:
+        """Have everybody sent a sign of life now and then: one clock serves all of them, however long a look takes."""
+        while self._listeners and not self.is_closed:
+            await asyncio.sleep(BEAT_SECONDS)
+            for listener in self._listeners:
+                listener.wake.set()
 
     async def _look(self) -> None:
         """Tell the listeners what moved, until there is none left."""
@@ -136,8 +149,9 @@ class Feed:
                 listener.wake.set()
             return
         if moved:
+            text = _message("moved", moved)
             for listener in self._listeners:
-                listener.tell(moved)
+                listener.tell(moved, text)
 
     @property
     def _is_due(self) -> bool:
@@ -174,6 +188,9 @@ class Feed:
         for listener in self._listeners:
             listener.is_over = True
             listener.wake.set()
+
+
+_BEAT = "data: {}\n\n"
 
 
 def _message(name: str, moved: dict[str, int]) -> str:

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from importlib.resources import files
 from shlex import quote as shell_word
@@ -108,6 +108,26 @@ def sign(word: str) -> Markup:
     return Markup('<span class="s {}">{}{}</span>').format(slug(word), drawn, word)
 
 
+# Which shape and shade the word has for where a task, a criterion, a phase or a check stands; any other is a ring.
+_STATES = {
+    **dict.fromkeys(("running", "in progress"), ("running", "running")),
+    **dict.fromkeys(("done", "completed", "met", "pass", "landed"), ("done", "done")),
+    **dict.fromkeys(("failed", "fail", "error", "block"), ("failed", "blocked")),
+    **dict.fromkeys(("waiting", "waits", "paused", "stale", "flaky", "unproven", "request-changes"), ("held", "paused")),
+    "blocked": ("held", "blocked"),
+    **dict.fromkeys(("abandoned", "skipped"), ("cancelled", "idle")),
+}
+
+
+# Most words are ours; a pass of the gate may be called anything.
+@lru_cache(maxsize=64)
+def state_sign(word: str) -> Markup:
+    """Write the word for where a part of a run stands, with its sign."""
+    shape, shade = _STATES.get(word, ("idle", "idle"))
+    drawn = Markup('<svg aria-hidden="true"><use href="#s-{}"/></svg>').format(shape)
+    return Markup('<span class="s state st-{}">{}{}</span>').format(shade, drawn, revealed(word))
+
+
 def hour(value: datetime | str, now: datetime) -> str:
     """Write when something is, with the day only where it is another one."""
     at = moment(value)
@@ -170,8 +190,27 @@ def grouped(digest: str) -> str:
 
 
 _FUNCTIONS: tuple[Callable[..., Any], ...] = (
-    *(asset, exact, iso, ago, age, left, sign, hour, moment, passed, length, segment, slug, shown_lines, bars, as_json, grouped),
-    *(dollars, counted, revealed),
+    *(
+        asset,
+        exact,
+        iso,
+        ago,
+        age,
+        left,
+        sign,
+        state_sign,
+        hour,
+        moment,
+        passed,
+        length,
+        segment,
+        slug,
+        shown_lines,
+        bars,
+        as_json,
+        grouped,
+    ),
+    *(state_sign, dollars, counted, revealed),
 )
 
 

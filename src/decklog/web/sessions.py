@@ -113,6 +113,10 @@ class Sessions:
                 return session
         return None
 
+    def has(self, session: Session) -> bool:
+        """Tell whether a session goes on."""
+        return self._sessions.get(session.id) is session and session.ends > self._seconds()
+
     def log_out(self, session: Session) -> None:
         with self._gate:
             self._sessions.pop(session.id, None)

@@ -132,7 +132,7 @@ def test_marks_are_moved_where_many_runs_together_are_far_behind(log: Decklog, m
 
 def test_runs_that_are_not_counted_are_said_to_be(log: Decklog, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(overview, "MOST_GOING_ON", 2)
-    monkeypatch.setattr(overview, "_NEWEST_GOING_ON", "select * from runs order by started_at desc, id desc limit 3")
+    monkeypatch.setattr(overview, "NEWEST_GOING_ON", "select * from runs order by started_at desc, id desc limit 3")
     for number in range(3):
         log.runs.start("a goal", run_id=f"r{number}")
     said = log.overview.now()

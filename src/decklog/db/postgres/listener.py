@@ -25,7 +25,7 @@ _MOST_STREAMS = 1_000
 # Who is told of every stream and hears so many commits in so short a time looks by itself for a while, and has nobody tell it:
 # to be told costs those who write more than to be looked at.
 _BURST, _BURST_SECONDS = 20, 0.2
-_SECONDS_BETWEEN_LOOKS_IN_A_BURST = 0.1
+_SECONDS_BETWEEN_LOOKS_IN_A_BURST = 0.2
 
 _SIGN = """
 insert into listeners (stream, log, until)

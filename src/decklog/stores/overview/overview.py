@@ -19,7 +19,7 @@ from decklog.stores.overview.run_facts import Moment, RunOverview, TooFarBehind,
 from decklog.stores.overview.spending import SpendKey
 from decklog.stores.overview.status import TASK_FACTS, Status, TaskFacts, of_task
 from decklog.stores.overview.waiting import WaitingItem
-from decklog.stores.overview.wanted import RunsTable, Wanted, place_in, place_of
+from decklog.stores.overview.wanted import MOST_GOING_ON, NEWEST_GOING_ON, RunsTable, Wanted, place_in, place_of
 from decklog.values import to_json
 from decklog.wrapping import suppress
 
@@ -58,20 +58,11 @@ if TYPE_CHECKING:
         def run_due(self) -> list[Any]: ...
 
 
-# So many runs that go on are looked at, the newest first; whoever has more of them reads them page by page.
-MOST_GOING_ON = 200
 MOST_DAYS = 400
 # What happened lately is told of the last hour, in so many steps.
 _HOUR, _STEPS = timedelta(hours=1), 24
 _ORDER = list(Status)
 _RAW = {Status.DONE: "completed", Status.FAILED: "failed", Status.CANCELLED: "cancelled"}
-_NEWEST_FIRST = f"order by started_at desc, id desc limit {MOST_GOING_ON + 1}"
-_GOING_ON = " union all ".join(
-    f"select * from (select * from runs where status = '{state}' {_NEWEST_FIRST}) {state}"
-    for state in ("active", "planning", "paused")
-)
-# Going on as far as one page shows, and one more that says whether there are others: a log may have very many that nobody ended.
-_NEWEST_GOING_ON = f"select * from ({_GOING_ON}) r {_NEWEST_FIRST}"
 
 
 @dataclass(frozen=True)
@@ -148,15 +139,25 @@ class Overview(Store):
         `text` is a part of the goal, in capitals or not; it is looked for in the newest 5,000 runs. Of the words for runs that
         go on, the newest 200 are looked at.
         """
-        size = page_size(limit)
+        size, wanted = page_size(limit), Wanted(repo, branch, text, parent_run_id, since, until)
         word = None if status is None else enum_of(Status, status, "status")
-        wanted = Wanted(repo, branch, text, parent_run_id, since, until)
         return self._looked(lambda can_move: self._listed(word, wanted, size, after, self._base(can_move)))
 
-    def table(self, *, status: Status | None = None, limit: int = 20, after: str | None = None) -> RunsTable:
+    def table(
+        self,
+        *,
+        status: Status | None = None,
+        repo: str | None = None,
+        branch: str | None = None,
+        text: str | None = None,
+        parent_run_id: str | None = None,
+        since: datetime | None = None,
+        limit: int = 20,
+        after: str | None = None,
+    ) -> RunsTable:
         """List runs as `runs` does, with the last hour of each and what waits for a person: at one moment."""
-        size = page_size(limit)
-        return self._looked(lambda can_move: self._table(status, size, after, self._base(can_move)))
+        size, wanted = page_size(limit), Wanted(repo, branch, text, parent_run_id, since)
+        return self._looked(lambda can_move: self._table(status, wanted, size, after, self._base(can_move)))
 
     @reads_in_steps
     def run(self, run_id: str) -> RunOverview:
@@ -360,8 +361,7 @@ class Overview(Store):
             raise Invalid(f"ask for the last hour of up to {MOST_GOING_ON} runs at once", field="run_ids")
         now = self._now()
         midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-        yesterday = now - timedelta(days=1)
-        times = {"moved_since": now - _HOUR, "failed_since": midnight, "ended_since": yesterday}
+        times = {"moved_since": now - _HOUR, "failed_since": midnight, "ended_since": now - timedelta(days=1)}
         found = recent.read(self._db, run_ids=run_ids, most=page_size(limit), **times)
         pulse = recent.steps(run_ids, found.times, now - _HOUR, _HOUR, _STEPS)
         return Recent(pulse=pulse, failed=found.failed, ended=found.ended)
@@ -434,7 +434,7 @@ class Overview(Store):
 
         base = self._base(can_move_marks)
         check_marks(base.charged, can_move_marks)
-        found = self._look(base, _NEWEST_GOING_ON, {})
+        found = self._look(base, NEWEST_GOING_ON, {})
         runs, is_cut = found[:MOST_GOING_ON], len(found) > MOST_GOING_ON
         runs.sort(key=lambda run: (_ORDER.index(run.status), -run.last_at.timestamp()))
         cost, unpriced = self._today(base)
@@ -469,22 +469,22 @@ class Overview(Store):
         place = None if after is None else place_in(after, 2)
         if word is not None and word not in _RAW:
             # The word is made of what goes on now, and no index has it.
-            found = [run for run in self._look(base, _NEWEST_GOING_ON, {}) if run.status is word and wanted.fits(run)]
+            found = [run for run in self._look(base, NEWEST_GOING_ON, {}) if run.status is word and wanted.fits(run)]
             found = [run for run in found if place is None or place_of(run) < tuple(place)]
         else:
             sql, given = wanted.sql(_RAW.get(word) if word else None, place, size + 1)
             found = self._look(base, sql, self._db.values.bind(given)[0])
         return Page(found[:size], next=to_json(place_of(found[size - 1])) if len(found) > size else None)
 
-    def _table(self, word: Status | None, size: int, after: str | None, base: _Base) -> RunsTable:
-        page, since = self._listed(word, Wanted(), size, after, base), base.moment.now - _HOUR
+    def _table(self, word: Status | None, wanted: Wanted, size: int, after: str | None, base: _Base) -> RunsTable:
+        page, since = self._listed(word, wanted, size, after, base), base.moment.now - _HOUR
         ids = [run.id for run in page if run.last_at >= since]
         times = recent.read(self._db, run_ids=ids, moved_since=since).times if ids else []
         return RunsTable(page, len(base.items), recent.steps(ids, times, since, _HOUR, _STEPS))
 
     def _all_waiting(self, can_move_marks: bool) -> "list[WaitingItem]":
         base = self._base(can_move_marks)
-        runs = look(self._db, _NEWEST_GOING_ON, {}, base.moment, base.by_run, with_money=False)
+        runs = look(self._db, NEWEST_GOING_ON, {}, base.moment, base.by_run, with_money=False)
         quiet = [waiting.quiet(run) for run in runs if run.status is Status.QUIET]
         return sorted([*base.items, *quiet], key=lambda item: item.place)
 

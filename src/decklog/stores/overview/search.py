@@ -66,12 +66,16 @@ class SearchHit:
 
 @dataclass(frozen=True, kw_only=True)
 class SearchResult:
-    """A page of hits; `facets` count kinds, streams and agents of the newest hits, `is_capped` when there are more than those."""
+    """A page of hits; `facets` count kinds, streams and agents of the newest hits, `is_capped` when there are more than those.
+
+    `looked_at` counts the entries that have the words, `found` what they tell of from here on, of the kind and agent asked for.
+    """
 
     hits: list[SearchHit]
     next: str | None
     facets: dict[str, dict[str, int]] = field(default_factory=dict)
     looked_at: int = 0
+    found: int = 0
     is_capped: bool = False
 
     def as_dict(self) -> "dict[str, Any]":
@@ -124,6 +128,7 @@ def searched(db: "Database", asked: "Asked", stream_size: int) -> SearchResult:
         next=None if more is None else str(more),
         facets={name: _counted(hits, column) for name, column in (("kind", "is"), ("stream", "stream"), ("agent", "agent"))},
         looked_at=min(len(rows), MOST_HITS),
+        found=len(wanted),
         is_capped=is_capped,
     )
 

@@ -17,6 +17,15 @@ if TYPE_CHECKING:
 # A part of a goal is looked for in so many runs, the newest first: no index has it.
 MOST_LOOKED_AT = 5000
 _NEWEST_FIRST = "order by started_at desc, id desc"
+# So many runs that go on are looked at, the newest first; whoever has more of them reads them page by page.
+MOST_GOING_ON = 200
+_FIRST_GOING_ON = f"{_NEWEST_FIRST} limit {MOST_GOING_ON + 1}"
+_GOING_ON = " union all ".join(
+    f"select * from (select * from runs where status = '{state}' {_FIRST_GOING_ON}) {state}"
+    for state in ("active", "planning", "paused")
+)
+# Going on as far as one page shows, and one more that says whether there are others: a log may have very many that nobody ended.
+NEWEST_GOING_ON = f"select * from ({_GOING_ON}) r {_FIRST_GOING_ON}"
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 from markupsafe import Markup
 
@@ -10,10 +11,14 @@ from decklog import Status
 from decklog.characters import revealed
 from decklog.errors import Invalid
 from decklog.figures import dollars
-from decklog.web.rendering import age, bars, segment, sign
+from decklog.web.pages.since import since_of
+from decklog.web.rendering import age, bars, length, segment, sign
 from decklog.web.site import Asked, View, command
 
 PAGE = 50
+# What a list is narrowed by beside the status, as the address has it.
+_NARROWS = ("text", "repo", "branch", "since", "parent")
+_OPTIONS = {"parent_run_id": "parent-run"}
 
 
 class Line(NamedTuple):
@@ -28,6 +33,8 @@ class Line(NamedTuple):
     tasks: str
     spent: str
     age: Markup
+    where: str
+    took: str
 
 
 def lines_of(runs: Iterable[Any], now: datetime, strips: Mapping[str, list[int]]) -> list[Line]:
@@ -43,6 +50,8 @@ def lines_of(runs: Iterable[Any], now: datetime, strips: Mapping[str, list[int]]
             tasks=f"{run.done} / {planned}" if (planned := run.planned) else "",
             spent=dollars(run.cost_microdollars) if run.calls else "",
             age=age(run.last_at, now),
+            where=revealed(f"{run.repo or ''} {run.branch or ''}".strip()),
+            took=length(run.started_at, run.ended_at or now),
         )
         for run in runs
     ]
@@ -62,11 +71,29 @@ def read(asked: Asked) -> View:
     log, word = asked.log, asked.word("status")
     if word is not None and word not in list(Status):
         raise Invalid(f"there is no status {word!r}; there are {', '.join(Status)}", field="status")
-    table = log.overview.table(status=Status(word) if word else None, limit=PAGE, after=asked.word("after"))
-    said = command("overview", "runs", *(("--status", word) if word else ()))
-    page, lines = table.runs, lines_of(table.runs, log.clock.now(), table.pulse)
-    shown = {"lines": lines, "word": word, "words": list(Status), "is_first": asked.word("after") is None}
+    narrowed = {name: value for name in _NARROWS if (value := asked.word(name))}
+    given: dict[str, Any] = {"parent_run_id" if name == "parent" else name: value for name, value in narrowed.items()}
+    now = log.clock.now()
+    given["since"] = since_of(narrowed.get("since"), now, "since")
+    table = log.overview.table(status=Status(word) if word else None, **given, limit=PAGE, after=asked.word("after"))
+    page, lines = table.runs, lines_of(table.runs, now, table.pulse)
+    shown: dict[str, Any] = {"lines": lines, "word": word, "words": list(Status), "is_first": asked.word("after") is None}
+    shown |= {"narrowed": narrowed, "address": lambda **changed: _address({"status": word, **narrowed, **changed})}
+    said = _command({"status": word, **given})
     return View("runs.html", "Runs", said, page, shown, next=page.next, place="runs", decisions=table.decisions)
+
+
+def _address(asked: Mapping[str, str | None]) -> str:
+    """Write where runs are listed that are as asked for."""
+    given = {name: value for name, value in asked.items() if value}
+    return f"/runs?{urlencode(given)}" if given else "/runs"
+
+
+def _command(asked: Mapping[str, Any]) -> str:
+    """Write what lists the same runs at a terminal."""
+    said = {name: f"{value:%Y-%m-%dT%H:%M:%SZ}" if isinstance(value, datetime) else value for name, value in asked.items()}
+    options = [word for name, value in said.items() if value for word in (f"--{_OPTIONS.get(name, name)}", value)]
+    return command("overview", "runs", *options)
 
 
 def lately(runs: Iterable[Any], now: datetime) -> list[str]:

@@ -2,20 +2,19 @@
 
 import re
 from dataclasses import field
-from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
 from decklog import SearchResult
 from decklog.app import Decklog
 from decklog.dataclass import dataclass
-from decklog.errors import Invalid, NotFound, TimedOut
+from decklog.errors import NotFound, TimedOut
+from decklog.web.pages.since import since_of
 from decklog.web.rendering import segment
 from decklog.web.site import PATIENCE_SECONDS, Asked, View, command
 
 PAGE = 30
 _NARROWS = ("run", "kind", "agent", "since")
-_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _LONGEST = 400
 
 
@@ -68,23 +67,12 @@ def read(asked: Asked) -> View:
 
 def _found(asked: Asked, typed: Words) -> SearchResult:
     narrowed = {"run_id" if name == "run" else name: value for name, value in typed.narrowed.items() if name != "since"}
-    since = _since(typed.narrowed.get("since"), asked.log.clock.now())
+    since = since_of(typed.narrowed.get("since"), asked.log.clock.now(), "q")
     going_on = not asked.site.whole_searches.is_time()
     with asked.log.db.within(PATIENCE_SECONDS):
         return asked.log.overview.search(
             typed.words, **narrowed, since=since, going_on=going_on, limit=PAGE, after=asked.word("after")
         )
-
-
-def _since(text: str | None, now: datetime) -> datetime | None:
-    """Read how far back: `2d`, `3h`, `2026-11-15`."""
-    if text is None:
-        return None
-    match = re.fullmatch(r"(\d{1,4})([mhdw])", text)
-    try:
-        return now - timedelta(**{_UNITS[match[2]]: int(match[1])}) if match else datetime.fromisoformat(f"{text}T00:00:00+00:00")
-    except ValueError:
-        raise Invalid(f"since is {text!r}: write 2d, 3h or a day as 2026-11-15", field="q") from None
 
 
 def _options(typed: Words) -> list[str]:

@@ -30,7 +30,6 @@ function listen(ms) {
 }
 
 function lose() {
-  clearTimeout(silence)
   source.close()
   state = 'lost'
   tell()

@@ -64,9 +64,10 @@ function tick() {
   }
 }
 function shut(why) {
-  const buttons = $$('[name=verdict]:enabled')
-  if (buttons[0]) $(why).hidden = false
-  for (const button of buttons) button.disabled = true
+  for (const button of $$('[name=verdict]:enabled')) {
+    button.disabled = true
+    $(why).hidden = false
+  }
 }
 
 // Live: a worker tells which runs moved; the page asks for what it lacks
@@ -336,10 +337,14 @@ addEventListener('keydown', event => {
 
 const copyText = text => navigator.clipboard?.writeText(text)
 const copy = id => copyText($(`#${id}`).textContent)
-addEventListener('click', ({ target }) => {
+onclick = ({ target }) => {
   if (target.dataset.copy) copy(target.dataset.copy)
   if (target.id === 'newer') toEnd()
-})
+}
+// What a time is where the reader is, which no server knows, beside what it is everywhere.
+onmouseover = ({ target }) => {
+  if (target.dateTime) target.title = target.title.split(', ')[0] + ', here ' + new Date(target.dateTime).toLocaleString()
+}
 // The other than the system's, until it is pressed again.
 function theme(name) {
   whole.dataset.theme = localStorage.theme = name

@@ -9,8 +9,9 @@ WIDTH, HEIGHT = 900, 120
 
 @dataclass(frozen=True)
 class Line:
-    """`area` is the path beneath the line; `ceiling` the height of the ceiling, where it is near enough to be seen."""
+    """`edge` is the line, `area` what is beneath it; `ceiling` the height of the ceiling, where it is near enough to be seen."""
 
+    edge: str
     area: str
     top: str
     ceiling: float | None
@@ -26,6 +27,6 @@ def line_of(
     is_near = ceiling is not None and value <= ceiling <= 4 * value
     top = ceiling if is_near and ceiling is not None else value
     steps = [(seq * WIDTH / max(1, last), HEIGHT - min(reached, top) * HEIGHT / top) for seq, reached in points]
-    path = f"M0 {HEIGHT}" + "".join(f"H{x:.1f}V{y:.1f}" for x, y in steps) + f"H{WIDTH}V{HEIGHT}z"
+    edge = f"M0 {HEIGHT}" + "".join(f"H{x:.1f}V{y:.1f}" for x, y in steps) + f"H{WIDTH}"
     line = round(HEIGHT - ceiling * HEIGHT / top, 1) if is_near and ceiling is not None else None
-    return Line(path, said(top), line, last)
+    return Line(edge, f"{edge}V{HEIGHT}z", said(top), line, last)

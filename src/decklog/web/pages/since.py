@@ -1,0 +1,19 @@
+"""How far back a list or a search goes: `2d`, `3h`, or a day."""
+
+import re
+from datetime import datetime, timedelta
+
+from decklog.errors import Invalid
+
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def since_of(text: str | None, now: datetime, field: str) -> datetime | None:
+    """Read how far back: `2d`, `3h`, `2026-11-15`; None where nothing is said."""
+    if text is None:
+        return None
+    match = re.fullmatch(r"(\d{1,4})([mhdw])", text)
+    try:
+        return now - timedelta(**{_UNITS[match[2]]: int(match[1])}) if match else datetime.fromisoformat(f"{text}T00:00:00+00:00")
+    except (ValueError, OverflowError):
+        raise Invalid(f"since is {text!r}: write 2d, 3h or a day as 2026-11-15", field=field) from None
