@@ -12,7 +12,8 @@ from decklog.redact.verdicts import Head, is_secret
 from decklog.redact.view import Found, View
 
 _QUOTED = {mark: Pattern(rf"[^{mark}\n]*") for mark in "\"'`"}
-_BARE = Pattern(r"<[^<>\n\"']*>[^\s\"'`]*|[^\s\"'`]*")
+# What stands in brackets is read whole, with its blanks: `[hidden by the mailer]`.
+_BARE = Pattern(r"(?:<[^<>\n\"']*>|\[[A-Za-z]+ [^\[\]\n\"']*\]|\([A-Za-z]+ [^()\n\"']*\))[^\s\"'`]*|[^\s\"'`]*")
 _LINE = Pattern(r"[^\n]*")
 _CDATA = Pattern(r"[^\n\]]*")
 _ELEMENT = Pattern(r"(?:[^<\n]|<[^/\n])*")
@@ -391,7 +392,8 @@ def _known_verdict(
 def _field_sign(head: Head, text: str, start: int, end: int) -> str:
     """Give the sign before a name that is a field of an address's query, or of a connection with something odd in its value."""
     before = text[start - 1 : start]
-    if before == "?" or (before == "&" and text[start - 2 : start - 1] != "&"):
+    # What a program asks stands before a colon: `user.token?user.token:null`.
+    if head.tie == "=" and (before == "?" or (before == "&" and text[start - 2 : start - 1] != "&")):
         return before
     if before == " " and text[start - 2 : start - 1] == ";":
         before = ";"

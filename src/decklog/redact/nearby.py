@@ -57,6 +57,7 @@ SIGN = (
     rf"(?i)(?:(?:{_WORDS})[^\x01]*{_QUOTED}|{_QUOTED}[^\x01]*(?:{_WORDS})"
     rf"|{_ANY}[^\n\x01]*\n?[^\n\x01]*(?:{_ODD})|(?:{_ODD})[^\n\x01]*{_ANY}|{_LEADING}[ \t]{{2,}}[^\n\x01]*(?:{_ODD}))"
 )
+_SHAPED = Pattern(SHAPE)
 _HEX_KEY = prepared(r"(?:0x)?(?:[0-9a-fA-F]{32}|[0-9a-fA-F]{48}|[0-9a-fA-F]{64}|[0-9a-fA-F]{128})")
 _TAKES_KEY = prepared(r"(?i)hmac|cipher|crypt|wallet|private|secret|aes")
 _OF_DIGEST = prepared(r"(?i)hash(?!ed_?mac)|digest\b|checksum|etag|fingerprint|commit|integrity|md5|public|address|\bid\b")
@@ -150,6 +151,9 @@ def _find_quoted(view: View, known: dict[str, bool]) -> Iterator[Found]:
             continue
         value = text[start:end]
         if owner and values.is_assembly_token(owner[1][::-1], value):
+            continue
+        # What the look before the rules passes over must not depend on what else the text has.
+        if _SHAPED.find(data[span[0] : span[1]], 0) is None:
             continue
         if _is_known(known, value, _is_unlike_others) and _is_beside(view, (first, start, end, last), value):
             yield Found(start, end, "secret")

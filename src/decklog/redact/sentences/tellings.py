@@ -87,7 +87,8 @@ _CODES: tuple[Telling, ...] = (
         r"(?:fernet|aes(?:-?\d{3})?|hmac|cipher|encryption|decryption|signing|master|private) key",
         " \t:=",
         r"(?:[ \t]+(?:for|of|on|to|into|in|from|at|we|i|you|they|that|which|used|behind|your|this|it)[ \t][^\n:=\"']{1,60}?)?"
-        r"(?:[ \t]*[:=]|[ \t]+(?:is|was|to)(?:[ \t]+(?:now|still|currently))?:?|[ \t]+->)?[ \t]*[\"'`]?([\w+/=-]{32,90})",
+        r"(?:[ \t]*[:=]|[ \t]+(?:is|was|to)(?:[ \t]+(?:now|still|currently))?:?|[ \t]+->|,?[ \t]+(?:it|this|that|which)"
+        r"(?:'s|[ \t]+(?:is|was))(?:[ \t]+(?:now|still))?:?)?[ \t]*[\"'`]?([\w+/=-]{32,90})",
         codes.is_share,
     ),
     Telling(
@@ -247,6 +248,14 @@ TELLINGS: tuple[Telling, ...] = (
         rf"(?:[ \t]+[a-z]+){{1,6}},[ \t]+(?:it[ \t]+is|it's|use|now)[ \t:]+{_QUOTE}{_VALUE}",
         checks.is_told_plainly,
     ),
+    Telling("told-password", _NAMED, " \t", rf"(?:[ \t]+[a-z']{{1,14}}){{1,6}}:[ \t]+{_QUOTE}{_VALUE}", checks.is_announced),
+    Telling(
+        "told-password",
+        _NAMED,
+        " \t",
+        r"[ \t]+[\"'`]?([a-z]{3,12}(?:[-_.][a-z]{3,12}){3,7})(?:[\s\"'`.,;)]|$)",
+        checks.is_words,
+    ),
     Telling("told-password", _NAMED, "'", rf"'s[ \t]+(?:now[ \t]+)?{_QUOTE}{_VALUE}", checks.is_told_plainly),
     Telling(
         "told-password",
@@ -336,9 +345,10 @@ TELLINGS: tuple[Telling, ...] = (
         "told-password",
         _LOGGING,
         " \t:=",
-        rf"(?:(?:[ \t]+(?:for|of|on|to|at|in)[ \t][^\n:=\"'`]{{1,48}}?)?[ \t]*[:=]|[ \t]+(?:are|is))?[ \t]*"
+        rf"(?:(?:[ \t]+(?:for|of|on|to|at|in)[ \t][^\n:=\"'`]{{1,48}}?)?[ \t]*[:=]|[ \t]+(?:are|is)"
+        rf"|[ \t]+(?:for|of|on|to|at|in|into)[ \t][^\n:=\"'`]{{1,48}}?[ \t](?:with|as|using|via))?[ \t]*"
         rf"(?:(?:with|as|using|via|by|to)[ \t]+)?(?:user[ \t]+)?"
-        rf"{_QUOTE}[\w.@+-]{{1,40}}{_QUOTE}(?:[ \t]*[/:]|[ \t]+and)[ \t]*{_QUOTE}{_VALUE}",
+        rf"{_QUOTE}[\w.@+-]{{1,40}}{_QUOTE}(?:[ \t]*[/:|]|[ \t]+and)[ \t]*{_QUOTE}{_VALUE}",
         checks.is_partner,
     ),
     Telling(
@@ -403,7 +413,7 @@ TELLINGS: tuple[Telling, ...] = (
         "token",
         _KEYS,
         " \t",
-        r"(?:,?[ \t]+[A-Za-z']+){0,10}(?:[ \t]*[:=]|[ \t]+(?:is|was)(?: now)?)[ \t]+[\"'`]?([\w.~+/=-]{16,})",
+        r"(?:,?[ \t]+[A-Za-z']+){0,10}(?:[ \t]*[:=]|(?:[ \t]+(?:is|was)|'s)(?: now| still)?)[ \t]+[\"'`]?([\w.~+/=-]{16,})",
         checks.is_key,
     ),
     Telling(
