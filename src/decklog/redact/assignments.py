@@ -29,7 +29,7 @@ _NAME_STEM = (
     r"|pat(?:\b|[_0-9]|(?-i:[A-Z]))"
     r"|mdp|mot[_-]?de[_-]?passe|palavra[_-]?passe|jelszo|lozinka|geslo|losenord|(?:otp|mfa|secret)[_-]?seed)"
 )
-_TYPE = r"(?:&'\w+[ \t]+)?(?:&?\[\w+;[ \t]*\w+\]|[\w.&\[\]<>]+)(?:[ \t]*\|[ \t]*[\w.\[\]]+)*"
+_TYPE = r"(?:&'\w+[ \t]+|\[[\w:]*\]const[ \t]+)?(?:&?\[\w+;[ \t]*\w+\]|[\w.&\[\]<>]+)(?:[ \t]*\|[ \t]*[\w.\[\]]+)*"
 _ANY_QUOTE = r"[\"'`]"
 # The last character of a match is the first of the value: where nothing follows, nothing need be asked.
 _HEAD = Pattern(
@@ -54,7 +54,7 @@ _HEAD = Pattern(
     rf"[bfrun@$]{{0,2}}{_ANY_QUOTE}{{1,3}}"
     r"|[ \t]*(?:(?:!!|&)\w+[ \t]+)?)"
     rf"|{_ANY_QUOTE}[ \t]*,[ \t]*(?:(?:value|default)[ \t]*[=:][ \t]*)?{_ANY_QUOTE}"
-    rf"|[ \t]+(?:(?:is|was|to)[ \t:]+)?{_ANY_QUOTE}"
+    rf"|\*?[ \t]+(?:(?:is|was|to)[ \t:]+)?{_ANY_QUOTE}"
     rf"|(?:{_ANY_QUOTE}?[\])]{{1,2}})?[ \t]+or[ \t]+{_ANY_QUOTE}"
     rf"|{_ANY_QUOTE}[ \t]+value[ \t]*=[ \t]*{_ANY_QUOTE}"
     rf"|{_ANY_QUOTE}[ \t]*->[ \t]*{_ANY_QUOTE}"

@@ -23,7 +23,7 @@ _CANDIDATE = Pattern(_QUOTED)
 _WORDS = (
     r"pass(?:w|phrase|code)|pwd|(?:\b|_)pw(?:\b|_)|secret|token(?:[^i]|$)|api[_-]?key|private[_-]?key|cred|auth|log_?[io]n"
     r"|sign_?in|bearer|jwt|hmac|cipher|crypt|wallet|mnemonic|[th]otp|ftp|smtp|imap|ldap|sequelize|connect|datasource|mysql"
-    r"|\bpdo\b|jdbc|keychain|engine\(|option key|key_?material|pragma|wireless|wi-?fi|wlan|psk"
+    r"|\bpdo\b|jdbc|account\(|database\(|keychain|engine\(|option key|key_?material|pragma|wireless|wi-?fi|wlan|psk"
 )
 _FAMILY = Pattern(f"(?i){_WORDS}")
 # Words for a password, beside which a word without quotes may be one.
@@ -41,7 +41,7 @@ _PLACES = r"\b(?:smb|s?ftp|ldap|psql|mysql|i?sql|curl|ssh|user|root|admin|decryp
 _KEYS = r"token|[ _-]key\b|\bkey (?:is|was)|secret|bearer|licen[cs]e"
 _ODD = (
     r"[0-9][\w.-]*[!#$%^&*+~?@]|[!#$%^&*+~?@][\w.-]*[0-9]|[0-9][A-Za-z0-9]*(?-i:[A-Z])|[a-z][A-Za-z]*[0-9]+(?-i:[A-Z])"
-    r"|(?-i:[A-Z][a-z]+)[0-9]{3}[a-z]|-(?-i:[A-Z][a-z]+)-?[0-9]{2}|(?-i:[A-Z]{2}[a-z]+|[a-z][A-Z]{2})[A-Za-z]*[0-9]"
+    r"|(?-i:[A-Z][a-z]+(?:_[a-z]+[0-9]{3}|[0-9]{3}[a-z]))|-(?-i:[A-Z][a-z]+)-?[0-9]{2}|(?-i:[A-Z]{2}[a-z]+|[a-z][A-Z]{2})[A-Za-z]*[0-9]"
 )
 _ANY = f"(?:{_PASSWORDS}|{_PLACES}|{_KEYS})"
 _STRONG = Pattern(f"(?i){_ANY}")
@@ -96,7 +96,7 @@ _PAIRED = prepared(r"(?:^|[\s(,\"'])[A-Za-z][\w.@+-]{1,31}[ \t]+/[ \t]+$")
 _IN_ADDRESS = prepared(r"://[^\s\"'<>]*$")
 _FIELD = prepared(r"([\w.-]+)[\"']?(=|:[ \t]*)[\"']?$")
 _ID = prepared(
-    r"(?i)(?:id|cursor|trace|span|etag|sha\d*|hash|digest|ref|build|version|commit|nonce|arn|number|model|host|serial)$"
+    r"(?i)(?:id|secure|sealed|encrypted|ciphertext|cursor|trace|span|etag|sha\d*|hash|digest|ref|build|version|commit|nonce|arn|number|model|host|serial)$"
 )
 # Encrypted in place, and the number by which a token is looked up.
 _NO_SECRET_BEHIND = prepared(r"\bENC\[[A-Z0-9_]{3,20},[^\]\s]{0,200}$|-accessor[ =]$")

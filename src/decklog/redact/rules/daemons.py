@@ -58,6 +58,18 @@ DAEMONS: tuple[Rule, ...] = (
         odd=True,
         glued=True,
     ),
+    # The scheme says that it is kept as it is.
+    rule("directive-password", "{", r"[^\s\"'<>:]{4,}", keep=r"\{(?i:noop|plain|cleartext|plaintext)\}", odd=True, glued=True),
+    # Brackets are quotes in some languages: `set password {…}`, `:password<…>`.
+    rule(
+        "password",
+        "pass secret token key",
+        r"[^\s{}<>\"'$\[]{4,}",
+        keep=r"(?i:(?::|\bset[ \t]+)[\w:-]{0,24}(?:password|passwd|passphrase|secret|token|api_?key)(?:<|[ \t]+\{))",
+        until=r"[>}]",
+        odd=True,
+        glued=True,
+    ),
     rule("directive-password", "insecure-password", r"\S{4,}", keep=r"\binsecure-password[ \t]+[\"']?"),
     rule(
         "directive-password",

@@ -85,7 +85,7 @@ FIELDS: tuple[Rule, ...] = (
         start=r"(?i:default(?:_?value)?[\"']?[ \t]*(?:=>?|:|\()[ \t]*[\"'])[^\"'\n]+[\"'][^\n]*[)\]}][ \t]*\n",
         keep=r"(?i:default(?:_?value)?[\"']?[ \t]*(?:=>?|:|\()[ \t]*[\"'])",
         until=r"[\"'][^\n]{0,80}?[)\]}][ \t]*\n(?:[ \t]*[@#\[][^\n]{0,80}\n){0,2}[^\n=\"'(]{0,60}?"
-        r"(?i:password|passwd|passphrase|pwd|secret|token|api_?key|_pass)\w*[ \t]*[:;=,{?)]",
+        r"(?i:password|passwd|passphrase|pwd|secret|token|api_?key|_pass)[ \t]*[:;=,{?)]",
         odd=True,
         glued=True,
     ),

@@ -76,7 +76,7 @@ _KEY_WORD = r"schl[üu]ssel|cl[ée] api|chiave(?: api)?|clave api|токен|к�
 _COPULA = (
     r"(?<![a-z])(?:ist|war|lautet|c'est|est|était|es|era|é|è|is|was|är|var|er|on|jest|to|este|je|van|là|это|е|є|adalah|ialah|yra|ir|da|estas|eshte"
     r"|için|está|ligt|står|ser[áà]|sarà|wird|bleibt|reste|është|olup)(?![a-z])"
-    r"|—|–|->|→|⇒|是|为|為|は|는|은|هي|هو|است|היא|הוא|है|คือ|είναι|არის|হল|হলো"
+    r"|—|–|->|→|⇒|(?:改|变|變|换|換|设|設)(?:成|为|為)了?|是|为|為|は|는|은|هي|هو|است|היא|הוא|है|คือ|είναι|არის|হল|হলো"
 )
 _TOLD = prepared(
     rf"(?i)(?:(?P<key>{_KEY_WORD})|{_WORD})(?P<tie>[^\n:：=\d\"]{{0,32}}[:：=]"

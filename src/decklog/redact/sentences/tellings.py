@@ -43,7 +43,7 @@ _BEING = (
     r"(?: (?:now|still|currently|always|just|simply|only|literally|again))*"
 )
 _WHOM = r"['\"][^'\"\n]{1,120}['\"]"
-_LOGGING = r"(?:log|sign)(?:ged|ging)?[ -]?[io]n(?:to)?|login|ssh in|credentials?|creds?|zugangsdaten|account|wi-?fi|wlan"
+_LOGGING = r"(?:log|sign)(?:ged|ging)?[ -]?[io]n(?:to)?|login|ssh in|get in|credentials?|creds?|zugangsdaten|account|wi-?fi|wlan"
 _QUOTED_WORDS = (
     rf"(?:[ \t]+(?:for|of|on|to|at|from|under|in|we|i|you)[ \t][^\n:=\"'`]{{1,48}}?|[ \t]*\([^)\n]{{1,40}}\))?"
     rf"(?:[ \t]*[:=]|[ \t]+(?:{_BEING}))[ \t:]*[\"'`?\xab]([^\"'`?\xbb\n]{{4,64}})[\"'`?\xbb]"
@@ -446,6 +446,13 @@ TELLINGS: tuple[Telling, ...] = (
         " \t:=",
         rf"[ \t:=]+(?:[\w.@-]{{1,20}},?[ \t]+(?:[/|][ \t]+)?){{0,5}}{_QUOTE}{_ODD_VALUE}",
         checks.is_unmistakable,
+    ),
+    Telling(
+        "told-password",
+        "credentials?|creds?",
+        " \t(",
+        rf"[ \t]*\([\w.@+-]{{1,40}}[/:]{_QUOTE}([^\s\"'`,<>()]{{4,64}})",
+        checks.is_partner,
     ),
     Telling("token", r"tokens?|api[ _-]?keys?|secrets?", " \t-", r"[ \t]*->[ \t]*[\"']?([\w.~+/=-]{16,})", checks.is_key),
     Telling(
