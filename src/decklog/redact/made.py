@@ -26,7 +26,7 @@ def is_made(value: str) -> bool:
     """Tell whether a person made a word, to get in by: no name, version or term is like it."""
     if not any(map(str.isdigit, value)) or not any(map(str.islower, value)) or _ADDRESS.fullmatch(value):
         return False
-    if not (_is_signed(value) or _is_spelled(value) or _COUNTED.fullmatch(value) or _is_joined(value) or _is_two(value)):
+    if not (_is_signed(value) or _is_spelled(value) or _COUNTED.fullmatch(value) or _is_joined(value) or is_two(value)):
         return False
     if values.is_harmless(value) or values.is_public(value) or "[redacted" in value or _CONSTANT.fullmatch(value):
         return False
@@ -62,7 +62,7 @@ def _is_joined(value: str) -> bool:
     return are_mixed and len(words) < len(parts) and BENIGN_WORDS.isdisjoint(map(str.lower, words))
 
 
-def _is_two(value: str) -> bool:
+def is_two(value: str) -> bool:
     """Tell whether two words are joined with a number, none of which names a thing in systems."""
     two = _TWO_WORDS.fullmatch(value)
     words = {word.lower() for word in two.groups() if word} if two else set()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from decklog.prepared import prepared
 from decklog.redact import values
-from decklog.redact.made import is_made, is_name
+from decklog.redact.made import is_made, is_name, is_two
 from decklog.redact.names import known_kind
 from decklog.redact.patterns.pattern import Pattern, Span
 from decklog.redact.placeholders import word_set
@@ -46,6 +46,7 @@ _ODD = (
 _ANY = f"(?:{_PASSWORDS}|{_PLACES}|{_KEYS})"
 _STRONG = Pattern(f"(?i){_ANY}")
 _STRONGEST = Pattern(f"(?i){_PASSWORDS}")
+_GETTING_IN = Pattern(f"(?i){_PLACES}")
 _KEYED = Pattern(f"(?i){_KEYS}")
 _HAS_ODD = Pattern(f"(?i){_ODD}")
 # What a text must have that is looked at, and what it must have beside: the first needs small tables, and most have none of it.
@@ -263,7 +264,9 @@ def _in_line(view: View, places: tuple[int, int, int], known: dict[str, bool]) -
         value = word[0].rstrip(".")
         if not _is_known(known, value, is_made):
             continue
-        if not is_strong and value.isalnum() and not _PAIRED.search(text, max(first, word.start() - 48), word.start()):
+        # Names of things look like two words and a number: a word for a key is not enough beside them.
+        is_plain = value.isalnum() or (is_two(value) and _GETTING_IN.find(line, 0) is None)
+        if not is_strong and is_plain and not _PAIRED.search(text, max(first, word.start() - 48), word.start()):
             continue
         if not _is_owned(text, first, word.start()) and not (value.isalnum() and _COUNTED_BY.search(text, first, word.start())):
             yield Found(word.start(), word.start() + len(value), "told-password")
