@@ -12,7 +12,8 @@ from decklog.redact.verdicts import Head, is_secret
 from decklog.redact.view import Found, View
 
 _QUOTED = {mark: Pattern(rf"[^{mark}\n]*") for mark in "\"'`"}
-_BARE = Pattern(r"<[^<>\n\"']*>[^\s\"'`]*|[^\s\"'`]*")
+# What stands in brackets is read whole, with its blanks: `[hidden by the mailer]`.
+_BARE = Pattern(r"(?:<[^<>\n\"']*>|\[[A-Za-z]+ [^\[\]\n\"']*\]|\([A-Za-z]+ [^()\n\"']*\))[^\s\"'`]*|[^\s\"'`]*")
 _LINE = Pattern(r"[^\n]*")
 _CDATA = Pattern(r"[^\n\]]*")
 _ELEMENT = Pattern(r"(?:[^<\n]|<[^/\n])*")
@@ -28,7 +29,7 @@ _NAME_STEM = (
     r"|pat(?:\b|[_0-9]|(?-i:[A-Z]))"
     r"|mdp|mot[_-]?de[_-]?passe|palavra[_-]?passe|jelszo|lozinka|geslo|losenord|(?:otp|mfa|secret)[_-]?seed)"
 )
-_TYPE = r"(?:&'\w+[ \t]+)?(?:&?\[\w+;[ \t]*\w+\]|[\w.&\[\]<>]+)(?:[ \t]*\|[ \t]*[\w.\[\]]+)*"
+_TYPE = r"(?:&'\w+[ \t]+|\[[\w:]*\]const[ \t]+)?(?:&?\[\w+;[ \t]*\w+\]|[\w.&\[\]<>]+)(?:[ \t]*\|[ \t]*[\w.\[\]]+)*"
 _ANY_QUOTE = r"[\"'`]"
 # The last character of a match is the first of the value: where nothing follows, nothing need be asked.
 _HEAD = Pattern(
@@ -53,7 +54,7 @@ _HEAD = Pattern(
     rf"[bfrun@$]{{0,2}}{_ANY_QUOTE}{{1,3}}"
     r"|[ \t]*(?:(?:!!|&)\w+[ \t]+)?)"
     rf"|{_ANY_QUOTE}[ \t]*,[ \t]*(?:(?:value|default)[ \t]*[=:][ \t]*)?{_ANY_QUOTE}"
-    rf"|[ \t]+(?:(?:is|was|to)[ \t:]+)?{_ANY_QUOTE}"
+    rf"|\*?[ \t]+(?:(?:is|was|to)[ \t:]+)?{_ANY_QUOTE}"
     rf"|(?:{_ANY_QUOTE}?[\])]{{1,2}})?[ \t]+or[ \t]+{_ANY_QUOTE}"
     rf"|{_ANY_QUOTE}[ \t]+value[ \t]*=[ \t]*{_ANY_QUOTE}"
     rf"|{_ANY_QUOTE}[ \t]*->[ \t]*{_ANY_QUOTE}"
@@ -391,7 +392,8 @@ def _known_verdict(
 def _field_sign(head: Head, text: str, start: int, end: int) -> str:
     """Give the sign before a name that is a field of an address's query, or of a connection with something odd in its value."""
     before = text[start - 1 : start]
-    if before == "?" or (before == "&" and text[start - 2 : start - 1] != "&"):
+    # What a program asks stands before a colon: `user.token?user.token:null`.
+    if head.tie == "=" and (before == "?" or (before == "&" and text[start - 2 : start - 1] != "&")):
         return before
     if before == " " and text[start - 2 : start - 1] == ";":
         before = ";"

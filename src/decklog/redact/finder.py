@@ -264,6 +264,7 @@ def _is_name(secret: str) -> bool:
 _OWN_CHECKS: dict[str, Callable[[str], bool]] = {
     "passphrase": lookalikes.is_joined_phrase,
     "option-password": made.is_made,
+    "userlist-password": lambda secret: values.looks_random(secret) or made.is_made(secret),
     "option-key": _is_option_key,
     "client-key": _is_jumbled_key,
     "directive-key": _is_jumbled_key,
@@ -289,7 +290,7 @@ def is_real(rule: Rule, secret: str) -> bool:
     elif not is_jumble and (len(set(secret[-16:])) <= 3 or values.is_stand_in(secret)):
         return False
     if rule.name == "authorization" and (
-        secret[0] in "{+.&[<"
+        secret[0] in "{+.&[<$"
         or secret.startswith("realm=")
         or secret == "token="
         or expressions.is_field_name(secret.replace("-", "_"))

@@ -12,7 +12,12 @@ _BRACED_BEFORE = prepared(r"\$\{[A-Za-z]+\}[A-Za-z]+\d\w*")
 _CLOSED_FIRST = prepared(r"[)\]}][A-Za-z0-9][\w()\[\]{}.!?-]*")
 _JOINS = prepared(r"[-_.]")
 _LEET = prepared(r"[A-Za-z]\d{1,2}[A-Za-z]")
-_IN_MASK = word_set("hidden secure secured object filtered omitted stripped truncated blank snip cut elided censored native")
+_IN_MASK = word_set(
+    """
+    hidden secure secured object filtered omitted stripped truncated blank blanked snip cut elided censored native unchanged kept
+    withheld sanitized scrubbed suppressed concealed obscured anonymized skipped unavailable
+    """
+)
 _ASKING_NAME = prepared(
     r"(?i)(?:\w*[._-])?(?:forgot(?:ten)?|reset|show|hide|enter|invalid|wrong|missing|incorrect|lost|remember|change|update|no|weak"
     r"|repeat|retype|your|choose|create|expired|toggle|recover)[._-]?(?:your|my|the|old|new)?[._-]?(?:pass|token|secret|(?:api)?[._-]?key)"
@@ -25,7 +30,7 @@ _ROOTS = word_set(
     """
 )
 # A name of a thing in systems has one of these among its words: `billing-api-signing-certs`.
-_THINGS = word_set(
+THINGS = word_set(
     """
     app apps api apis prod production staging dev develop service services server client config configs settings cluster cloud
     db database sql postgres mysql redis mongo kafka queue topic bucket backup node pod job worker agent proxy ingress gateway
@@ -124,7 +129,7 @@ def is_joined_phrase(value: str) -> bool:
 
 def is_word_phrase(value: str) -> bool:
     """Tell whether four words or more are joined by one sign, and none of them names a thing in systems, as those of names do."""
-    return is_joined_phrase(value) and _THINGS.isdisjoint(_JOINS.split(value))
+    return is_joined_phrase(value) and THINGS.isdisjoint(_JOINS.split(value))
 
 
 def is_leet(value: str) -> bool:

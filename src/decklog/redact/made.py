@@ -1,7 +1,7 @@
 """Values that people and programs make to get in by: no name, version, number or term is like them."""
 
 from decklog.prepared import prepared
-from decklog.redact import expressions, values
+from decklog.redact import expressions, lookalikes, values
 from decklog.redact.placeholders import BENIGN_WORDS
 
 # Words and numbers joined by signs: models, versions, files, resources.
@@ -14,6 +14,8 @@ _JOINED = prepared(r"(?:[A-Za-z]{3,}[-_.]|[A-Z][a-z]{2,})[A-Z][a-z]{2,}\d{2,4}[!
 _CONSTANT = prepared(r"(?:[A-Za-z_]\w*\??\.)+[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+[!?]?")
 _LAST_SIGNS = "!#$%^&*~@"
 _COUNTED = prepared(r"[A-Z][a-z]{2,}\d{3}[a-z]{3,}[!?#]?")
+# Two words that are joined, the first with a capital, and a number behind them: `Maple_otter407`, `Maple-otter-47X`.
+_TWO_WORDS = prepared(r"([A-Z][a-z]{2,})(?:-([a-z]{3,})-?\d{2,4}[A-Z]|_([a-z]{3,})(?!19\d\d|20\d\d)\d{3,4})[!?#]?")
 # Of a mail, a host or a package's version; and a number as programs write it.
 _ADDRESS = prepared(
     r"[\w.+-]+@(?:[\w-]+\.)+[A-Za-z]{2,}|[a-z]+\d?@[a-z][a-z0-9-]*|[\w.-]+@[\^~]?v?\d+(?:\.[\w-]+)*|0[xX]\w+|RFC\d+#\w+"
@@ -24,7 +26,7 @@ def is_made(value: str) -> bool:
     """Tell whether a person made a word, to get in by: no name, version or term is like it."""
     if not any(map(str.isdigit, value)) or not any(map(str.islower, value)) or _ADDRESS.fullmatch(value):
         return False
-    if not (_is_signed(value) or _is_spelled(value) or _COUNTED.fullmatch(value) or _is_joined(value)):
+    if not (_is_signed(value) or _is_spelled(value) or _COUNTED.fullmatch(value) or _is_joined(value) or is_two(value)):
         return False
     if values.is_harmless(value) or values.is_public(value) or "[redacted" in value or _CONSTANT.fullmatch(value):
         return False
@@ -60,6 +62,13 @@ def _is_joined(value: str) -> bool:
     return are_mixed and len(words) < len(parts) and BENIGN_WORDS.isdisjoint(map(str.lower, words))
 
 
+def is_two(value: str) -> bool:
+    """Tell whether two words are joined with a number, none of which names a thing in systems."""
+    two = _TWO_WORDS.fullmatch(value)
+    words = {word.lower() for word in two.groups() if word} if two else set()
+    return bool(words) and BENIGN_WORDS.isdisjoint(words) and lookalikes.THINGS.isdisjoint(words)
+
+
 def _is_type(value: str) -> bool:
     """Tell whether a value is words of a name with a short number among them: `R2BucketMount`."""
     pieces = _PIECES.findall(value)
@@ -71,4 +80,4 @@ def _is_type(value: str) -> bool:
 
 def is_name(value: str) -> bool:
     """Tell whether a value is words and numbers as a name, a version or a type has them."""
-    return bool(_NAMED.fullmatch(value)) or _is_type(value)
+    return (bool(_NAMED.fullmatch(value)) and value[-1] not in "-_+@") or _is_type(value)

@@ -170,6 +170,9 @@ def _secret(last: str, before: str) -> str | None:
         return None
     if last.endswith("secret") or (last == "seed" and before in ("otp", "totp", "mfa", "secret", "wallet")):
         return "secret"
+    if last == "credentials" and before in ("bind", "security"):
+        # Of a directory: what goes with the name that binds to it.
+        return "password"
     if last in ("credential", "credentials", "creds", "cred") or (last == "pepper" and before):
         return "credential"
     return "secret" if (before, last) in (("secret", "hash"), ("key", "material")) else None

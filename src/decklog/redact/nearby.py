@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from decklog.prepared import prepared
 from decklog.redact import values
-from decklog.redact.made import is_made, is_name
+from decklog.redact.made import is_made, is_name, is_two
 from decklog.redact.names import known_kind
 from decklog.redact.patterns.pattern import Pattern, Span
 from decklog.redact.placeholders import word_set
@@ -23,7 +23,7 @@ _CANDIDATE = Pattern(_QUOTED)
 _WORDS = (
     r"pass(?:w|phrase|code)|pwd|(?:\b|_)pw(?:\b|_)|secret|token(?:[^i]|$)|api[_-]?key|private[_-]?key|cred|auth|log_?[io]n"
     r"|sign_?in|bearer|jwt|hmac|cipher|crypt|wallet|mnemonic|[th]otp|ftp|smtp|imap|ldap|sequelize|connect|datasource|mysql"
-    r"|\bpdo\b|jdbc|keychain|engine\(|option key|key_?material|pragma|wireless|wi-?fi|wlan|psk"
+    r"|\bpdo\b|jdbc|account\(|database\(|keychain|engine\(|option key|key_?material|pragma|wireless|wi-?fi|wlan|psk"
 )
 _FAMILY = Pattern(f"(?i){_WORDS}")
 # Words for a password, beside which a word without quotes may be one.
@@ -41,11 +41,12 @@ _PLACES = r"\b(?:smb|s?ftp|ldap|psql|mysql|i?sql|curl|ssh|user|root|admin|decryp
 _KEYS = r"token|[ _-]key\b|\bkey (?:is|was)|secret|bearer|licen[cs]e"
 _ODD = (
     r"[0-9][\w.-]*[!#$%^&*+~?@]|[!#$%^&*+~?@][\w.-]*[0-9]|[0-9][A-Za-z0-9]*(?-i:[A-Z])|[a-z][A-Za-z]*[0-9]+(?-i:[A-Z])"
-    r"|(?-i:[A-Z][a-z]+)[0-9]{3}[a-z]|-(?-i:[A-Z][a-z]+)-?[0-9]{2}|(?-i:[A-Z]{2}[a-z]+|[a-z][A-Z]{2})[A-Za-z]*[0-9]"
+    r"|(?-i:[A-Z][a-z]+(?:_[a-z]+[0-9]{3}|[0-9]{3}[a-z]))|-(?-i:[A-Z][a-z]+)-?[0-9]{2}|(?-i:[A-Z]{2}[a-z]+|[a-z][A-Z]{2})[A-Za-z]*[0-9]"
 )
 _ANY = f"(?:{_PASSWORDS}|{_PLACES}|{_KEYS})"
 _STRONG = Pattern(f"(?i){_ANY}")
 _STRONGEST = Pattern(f"(?i){_PASSWORDS}")
+_GETTING_IN = Pattern(f"(?i){_PLACES}")
 _KEYED = Pattern(f"(?i){_KEYS}")
 _HAS_ODD = Pattern(f"(?i){_ODD}")
 # What a text must have that is looked at, and what it must have beside: the first needs small tables, and most have none of it.
@@ -57,6 +58,7 @@ SIGN = (
     rf"(?i)(?:(?:{_WORDS})[^\x01]*{_QUOTED}|{_QUOTED}[^\x01]*(?:{_WORDS})"
     rf"|{_ANY}[^\n\x01]*\n?[^\n\x01]*(?:{_ODD})|(?:{_ODD})[^\n\x01]*{_ANY}|{_LEADING}[ \t]{{2,}}[^\n\x01]*(?:{_ODD}))"
 )
+_SHAPED = Pattern(SHAPE)
 _HEX_KEY = prepared(r"(?:0x)?(?:[0-9a-fA-F]{32}|[0-9a-fA-F]{48}|[0-9a-fA-F]{64}|[0-9a-fA-F]{128})")
 _TAKES_KEY = prepared(r"(?i)hmac|cipher|crypt|wallet|private|secret|aes")
 _OF_DIGEST = prepared(r"(?i)hash(?!ed_?mac)|digest\b|checksum|etag|fingerprint|commit|integrity|md5|public|address|\bid\b")
@@ -95,7 +97,7 @@ _PAIRED = prepared(r"(?:^|[\s(,\"'])[A-Za-z][\w.@+-]{1,31}[ \t]+/[ \t]+$")
 _IN_ADDRESS = prepared(r"://[^\s\"'<>]*$")
 _FIELD = prepared(r"([\w.-]+)[\"']?(=|:[ \t]*)[\"']?$")
 _ID = prepared(
-    r"(?i)(?:id|cursor|trace|span|etag|sha\d*|hash|digest|ref|build|version|commit|nonce|arn|number|model|host|serial)$"
+    r"(?i)(?:id|secure|sealed|encrypted|ciphertext|cursor|trace|span|etag|sha\d*|hash|digest|ref|build|version|commit|nonce|arn|number|model|host|serial)$"
 )
 # Encrypted in place, and the number by which a token is looked up.
 _NO_SECRET_BEHIND = prepared(r"\bENC\[[A-Z0-9_]{3,20},[^\]\s]{0,200}$|-accessor[ =]$")
@@ -150,6 +152,9 @@ def _find_quoted(view: View, known: dict[str, bool]) -> Iterator[Found]:
             continue
         value = text[start:end]
         if owner and values.is_assembly_token(owner[1][::-1], value):
+            continue
+        # What the look before the rules passes over must not depend on what else the text has.
+        if _SHAPED.find(data[span[0] : span[1]], 0) is None:
             continue
         if _is_known(known, value, _is_unlike_others) and _is_beside(view, (first, start, end, last), value):
             yield Found(start, end, "secret")
@@ -259,7 +264,9 @@ def _in_line(view: View, places: tuple[int, int, int], known: dict[str, bool]) -
         value = word[0].rstrip(".")
         if not _is_known(known, value, is_made):
             continue
-        if not is_strong and value.isalnum() and not _PAIRED.search(text, max(first, word.start() - 48), word.start()):
+        # Names of things look like two words and a number: a word for a key is not enough beside them.
+        is_plain = value.isalnum() or (is_two(value) and _GETTING_IN.find(line, 0) is None)
+        if not is_strong and is_plain and not _PAIRED.search(text, max(first, word.start() - 48), word.start()):
             continue
         if not _is_owned(text, first, word.start()) and not (value.isalnum() and _COUNTED_BY.search(text, first, word.start())):
             yield Found(word.start(), word.start() + len(value), "told-password")

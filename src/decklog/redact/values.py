@@ -44,7 +44,7 @@ _PLACEHOLDER = prepared(
     | ^(?:fake|dummy|sample|mock(?:ed)?|stub(?:bed)?|bogus)(?:[-_ .][a-z]+)*(?:[-_ .]?\d{1,3})?$
     | (?:[-_ ](?:here|placeholder|goes[-_ ]here|example))$
     | \(\?[:=!P<] | \[\^ | \[a-z | \[0-9 | \\[wdsW][+*]? | \\b(?!\S{0,24}\d)   # a pattern
-    | ^@{1,2}[\w.-]+@{1,2}$
+    | ^@{1,2}[\w.-]+@{1,2}$ | ^@(?:keychain|env|file):
     | ^(?:required|nullable|bail|sometimes|string|(?:min|max|size|between):\d+)[|,] | ^(?:len|length)?[<>]=?\d+$  # rules for one
     | ^\#(?:[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})$
     | ^(?:x{3,}|\.{2,}|_{2,}|\?+|…+)$ | (?:\.{3}|…)$

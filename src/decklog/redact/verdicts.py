@@ -16,6 +16,8 @@ _RESOURCE = prepared(r"[a-z]{2,}(?:-[a-z]{2,})+\d?")
 # Which of several things of one name is meant: `db-password-2`.
 _EDITION = prepared(r"(?<=[a-z]{2})-v?\d{1,2}$")
 _COUNTED = prepared(r"[a-z]+\d{1,4}")
+_REDIRECTING = frozenset("<>|&;")
+_ALIAS = prepared(r"\*[a-z]+\d{0,3}")
 _PLAIN_NAMES = ("password", "passphrase", "pass", "pwd", "pw")
 _KEY_ID = prepared(r"(?:0x)?(?:[0-9A-Fa-f]{8}|[0-9A-Fa-f]{16}|[0-9A-F]{40})!?")
 _ERROR_CODE = prepared(r"[A-Z]{2,8}[-_]?\d{3,5}")
@@ -55,6 +57,9 @@ def is_secret(head: Head, value: str, after: str, *, starts_line: bool, is_field
     A name may start the line, or be the field of an address or of a connection.
     """
     following, after = after, after[:1]
+    if not head.quote and (_REDIRECTING.issuperset(value) or (head.tie == ":" and _ALIAS.fullmatch(value))):
+        # The value is read from a file, or stands elsewhere in the document.
+        return False
     if head.name.lower().endswith("signingkey") and _KEY_ID.fullmatch(value):
         # By which git knows the key to sign with.
         return False

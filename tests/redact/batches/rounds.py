@@ -28,6 +28,7 @@ ROUNDS = (
     "eighteenth",
     "nineteenth",
     "twentieth",
+    "twentyfirst",
 )
 _HERE = Path(__file__).parent / "own"
 _WORDS = (_HERE / "words.txt").read_text(encoding="utf-8").split()
@@ -119,6 +120,13 @@ _SHAPES: dict[str, Shape] = {
 # What people choose, and what they let a program choose for them.
 _CHOSEN = ("an10", "an16", "hyphens", "leet", "pw", "short", "signed", "sub", "wordy")
 _SHAPES["any"] = lambda dice: _SHAPES[dice.choice(_CHOSEN)](dice)
+# Words with a capital, joined by a sign or by nothing, and a number behind them.
+_SHAPES["titled"] = lambda dice: f"{dice.choice(_WORDS).title()}-{dice.choice(_WORDS)}-{dice.randint(10, 99)}{dice.choice('KXZ')}"
+_SHAPES["under"] = lambda dice: f"{dice.choice(_WORDS).title()}_{dice.choice(_WORDS)}{dice.randint(100, 999)}"
+_SHAPES["bang"] = lambda dice: f"{dice.choice(_WORDS).title()}{dice.choice(_WORDS).title()}{dice.randint(10, 99)}!"
+_SHAPES["hashed"] = lambda dice: f"{dice.choice(_WORDS)[:4].title()}#{dice.randint(1000, 9999)}{dice.choice(_WORDS)[:3]}"
+_KEPT = ("an16", "pw", "titled", "under", "bang", "hashed", "sub", "signed")
+_SHAPES["chosen"] = lambda dice: _SHAPES[dice.choice(_KEPT)](dice)
 
 
 def secrets(batch: str, seed: int) -> Iterator[Case]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog
-from decklog.redact import batch, encoded, engine, finder, json_values, may_hold_secret, redact, scan_by_rules
+from decklog.redact import batch, encoded, engine, finder, json_values, may_hold_secret, nearby, redact, scan_by_rules
 from decklog.redact.patterns.presence import Presence, loosened
 from decklog.redact.rules.table import PREFIXED, SHAPED
 from decklog.redact.view import looked_through
@@ -46,6 +46,31 @@ def test_a_sign_that_is_not_there_would_have_found_nothing_more() -> None:
         view = looked_through(text)
         signs = engine._signs(view)
         assert sorted(finder.find_all(view, signs)) == sorted(finder.find_all(view)), text
+
+
+def test_whatever_is_found_in_quotes_shows_by_its_shape_alone() -> None:
+    dice, kinds, found = random.Random(13), ("abcdefghk", "0123456789", "ABCDEF", "-_./:@+", "!#$%^&*~?", "()[]{}<>|,;"), 0
+    for _ in range(8_000 if FULL else 1_500):
+        drawn = [dice.choice(kinds) for _ in range(dice.randint(2, 7))]
+        value = "".join("".join(dice.choices(kind, k=dice.choice((1, 2, 3, 4, 6, 9)))) for kind in drawn)
+        view = looked_through(f'required username="a" password="{value}"')
+        found += bool(list(nearby.find(view)))
+        assert sorted(finder.find_all(view, engine._signs(view))) == sorted(finder.find_all(view)), value
+    assert found > 60
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'irb> ENV["DB_PASSWORD"]\n=> "{}"',
+        '@pytest.mark.parametrize("password", ["{}"])',
+        'client.authenticate("password", ("{}",))',
+        'settings["password"]\n    .or("{}")',
+    ],
+)
+def test_a_statement_that_goes_on_in_the_next_line_or_in_a_bracket_has_its_sign(text: str) -> None:
+    view = looked_through(text.format("saddle.Walnut" + "1976?"))
+    assert sorted(finder.find_all(view, engine._signs(view))) == sorted(finder.find_all(view))
 
 
 def test_in_a_line_the_own_sign_of_one_in_a_group_tells_whether_it_finds_anything() -> None:

@@ -138,7 +138,10 @@ def _tells_joined_words(low: str) -> bool:
     if max(low.count("-"), low.count("_"), low.count(".")) < 3:
         return False
     return (
-        " key" in low or "shared" in low or ("?" in low and ("phrase?" in low or "word?" in low or "code?" in low or "pw" in low))
+        " key" in low
+        or "shared" in low
+        or "unlock" in low
+        or ("?" in low and ("phrase?" in low or "word?" in low or "code?" in low or "pw" in low))
     )
 
 

@@ -106,7 +106,8 @@ CALLS: tuple[Rule, ...] = (
         "(",
         r"[^\"'\n]{4,}",
         before="basic basicauth basic_auth basic_authentication credential credentials authenticate login logon log_in signin "
-        "sign_in simple_bind simple_bind_s ldap_bind create_superuser create_user add_user createuser",
+        "sign_in simple_bind simple_bind_s ldap_bind create_superuser create_user add_user createuser createaccount "
+        "create_account",
         start=_ARGUMENTS,
         keep=r"\([\"'](?:[^\"'\n]*[\"'],[ \t]*[\"']){0,2}?[^\"'\n]*[\"'],[ \t]*(?:Some\(|String::from\(|&"
         r"|new[ \t]+\w+\(|@)?[\"']",

@@ -58,6 +58,18 @@ DAEMONS: tuple[Rule, ...] = (
         odd=True,
         glued=True,
     ),
+    # The scheme says that it is kept as it is.
+    rule("directive-password", "{", r"[^\s\"'<>:]{4,}", keep=r"\{(?i:noop|plain|cleartext|plaintext)\}", odd=True, glued=True),
+    # Brackets are quotes in some languages: `set password {…}`, `:password<…>`.
+    rule(
+        "password",
+        "pass secret token key",
+        r"[^\s{}<>\"'$\[]{4,}",
+        keep=r"(?i:(?::|\bset[ \t]+)[\w:-]{0,24}(?:password|passwd|passphrase|secret|token|api_?key)(?:<|[ \t]+\{))",
+        until=r"[>}]",
+        odd=True,
+        glued=True,
+    ),
     rule("directive-password", "insecure-password", r"\S{4,}", keep=r"\binsecure-password[ \t]+[\"']?"),
     rule(
         "directive-password",
@@ -106,9 +118,12 @@ DAEMONS: tuple[Rule, ...] = (
     ),
     rule(
         "seed-phrase",
-        "phrase mnemonic words",
+        "phrase mnemonic words wallet bip39 seed",
         r"(?:[a-z]{3,8} ){11,23}[a-z]{3,8}\b",
         keep=r"(?i:(?:mnemonic|(?:seed|recovery|backup|wallet)[ _-]?(?:phrase|words))(?: [\w-]{1,16}){1,6}[\"']?[ \t]*"
-        r"(?:[:=]|->|is)\s*[\"']?)",
+        r"(?:[:=]|->|is)\s*[\"']?"
+        # The call or the option that takes one.
+        r"|(?:mnemonic|phrase|seed|wallet|bip39)\w{0,24}(?:(?:\.|::|->)\w{1,24}){0,2}(?:\([^\n\"'`()]{0,40}|[ \t]+|=)[\"'`])",
+        glued=True,
     ),
 )

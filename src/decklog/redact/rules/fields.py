@@ -77,6 +77,18 @@ FIELDS: tuple[Rule, ...] = (
         odd=True,
         glued=True,
     ),
+    # What an attribute or an annotation gives to the field below it: `#[arg(default_value = "…")]` and `db_password: String`.
+    rule(
+        "listed-password",
+        "default",
+        r"[^\"'\n]{4,}",
+        start=r"(?i:default(?:_?value)?[\"']?[ \t]*(?:=>?|:|\()[ \t]*[\"'])[^\"'\n]+[\"'][^\n]*[)\]}][ \t]*\n",
+        keep=r"(?i:default(?:_?value)?[\"']?[ \t]*(?:=>?|:|\()[ \t]*[\"'])",
+        until=r"[\"'][^\n]{0,80}?[)\]}][ \t]*\n(?:[ \t]*[@#\[][^\n]{0,80}\n){0,2}[^\n=\"'(]{0,60}?"
+        r"(?i:password|passwd|passphrase|pwd|secret|token|api_?key|_pass)[ \t]*[:;=,{?)]",
+        odd=True,
+        glued=True,
+    ),
     rule(
         "ci-secret",
         "name= variable=",

@@ -234,12 +234,11 @@ PLACES: tuple[Rule, ...] = (
         glued=True,
     ),
     rule(
-        "listed-password",
+        "userlist-password",
         '"',
         r"[^\s\"]{8,}",
         keep=r"(?m:^)\"[\w.-]{1,64}\" \"",
         until=r"\"[ \t]*(?m:$)",
-        random=True,
         glued=True,
     ),
     rule(

@@ -98,7 +98,8 @@ LOGINS: tuple[Rule, ...] = (
         "command-password",
         "keychain security",
         _BARE,
-        keep=rf"security[ \t]+(?:[\w-]+-keychain[\w-]*|set-key-partition-list|import)\b(?:{_QUIET}|[ \t]+)-[pPk][ \t]+[\"']?",
+        keep=rf"security[ \t]+(?:(?:[\w-]+-keychain[\w-]*|set-key-partition-list)\b(?:{_QUIET}|[ \t]+)-[pPk]"
+        rf"|import\b(?:{_QUIET}|[ \t]+)-P)[ \t]+[\"']?",
     ),
     rule(
         "command-password",
@@ -170,11 +171,11 @@ LOGINS: tuple[Rule, ...] = (
 STORES: tuple[Rule, ...] = (
     rule(
         "command-secret",
-        "--",
+        "-",
         r"[^\s\"']+",
         keep=r"(?:ssm[ \t]+put-parameter|keyvault[ \t]+secret[ \t]+set|secret[ \t]+(?:set|add|create|update)"
         r"|variable[ \t]+(?:set|create))"
-        rf"\b{_GAP}--(?:value|secret-value|data)[ =][\"']?",
+        rf"\b{_GAP}--?(?:value|secret-value|data)[ =][\"']?",
         odd=True,
     ),
     rule(

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from decklog.prepared import prepared
-from decklog.redact import expressions, lookalikes, phrases, values
+from decklog.redact import expressions, lookalikes, made, phrases, values
 from decklog.redact.placeholders import BENIGN_WORDS, STOP_WORDS, word_set
 from decklog.redact.sentences import codes
 
@@ -29,6 +29,14 @@ _PURPOSES = word_set(
     """
 )
 _ASKED = word_set("user users answer answers question questions field column string hashed encrypted stored see read")
+# What else words about passwords come to: a reason, a rule, or whose password it is.
+_OF_OTHERS = word_set(
+    """
+    failed fails failure error errors invalid denied rejected refused mismatch incorrect wrong by from user users account file
+    path field length policy hash hashed digest algorithm type format id version name host server status response http level
+    rule rules since until see ticket issue test tests case manager screen page form class function module migration
+    """
+)
 _HEX_KEY = prepared(r"[0-9a-f]{32}|[0-9a-f]{48}|[0-9a-f]{64}")
 _HEX_FORMER = prepared(r"[0-9a-f]{32,64}")
 _DIGEST_OF = prepared(r"(?i)\b(?:hash|md5|sha\d*|\w*sum|digest|fingerprint)\b[\w ]{0,12}$")
@@ -160,6 +168,14 @@ def is_said(_text: str, _start: int, value: str) -> bool:
     if lookalikes.is_joined_phrase(value):
         return True
     return value[0].isupper() and lookalikes.is_counted(value)
+
+
+def is_announced(text: str, start: int, value: str) -> bool:
+    """Tell whether what some words about a password come to is one: `the password still works: …`, but no failure's reason."""
+    said = text[start : text.find(value, start)].lower().rstrip(" :\"'`*").split()
+    if not _OF_OTHERS.isdisjoint(said):
+        return False
+    return values.is_told(value) and (values.has_all_kinds(value) or made.is_made(value)) and not expressions.is_field_name(value)
 
 
 def is_given_alone(text: str, start: int, value: str) -> bool:

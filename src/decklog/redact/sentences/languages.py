@@ -76,7 +76,7 @@ _KEY_WORD = r"schl[üu]ssel|cl[ée] api|chiave(?: api)?|clave api|токен|к�
 _COPULA = (
     r"(?<![a-z])(?:ist|war|lautet|c'est|est|était|es|era|é|è|is|was|är|var|er|on|jest|to|este|je|van|là|это|е|є|adalah|ialah|yra|ir|da|estas|eshte"
     r"|için|está|ligt|står|ser[áà]|sarà|wird|bleibt|reste|është|olup)(?![a-z])"
-    r"|—|–|->|→|⇒|是|为|為|は|는|은|هي|هو|است|היא|הוא|है|คือ|είναι|არის|হল|হলো"
+    r"|—|–|->|→|⇒|(?:改|变|變|换|換|设|設)(?:成|为|為)了?|是|为|為|は|는|은|هي|هو|است|היא|הוא|है|คือ|είναι|არის|হল|হলো"
 )
 _TOLD = prepared(
     rf"(?i)(?:(?P<key>{_KEY_WORD})|{_WORD})(?P<tie>[^\n:：=\d\"]{{0,32}}[:：=]"
@@ -95,6 +95,8 @@ _OF_HOST = prepared(
 _ENDS = ".,;:)\"'»”」"
 # What a sentence ends with that has no blank before it.
 _SENTENCE_END = prepared("(?:です(?:よ|ね)?|でした|입니다|이에요|예요)[。.!]?$")
+# A sentence that goes on behind a sign, or at once, in an alphabet whose words have no blanks between them.
+_CUT = prepared("(?<=[!-~]{6})(?:[,;.:!?)]+(?=[^\x00-\x7f])|(?=[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2})).*")
 _PINS = prepared("(?i)验证|驗證|認証|確認|인증|подтв|暗証|пин|pin|geheimzahl|code secret|비번|비밀번호|密码|密碼")
 _IDEOGRAPHS = prepared("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _COUNTERS = prepared(r"[位个個字自자文年月日天次回分秒时時]|\d[-~～至到]\d")
@@ -112,7 +114,7 @@ def find(view: View, opened: list[Span]) -> Iterator[Found]:
             continue
         if _is_glued(view.text, match.start("value")):
             continue
-        value = _SENTENCE_END.sub("", match["value"]).strip("*_").rstrip(_ENDS)
+        value = _CUT.sub("", _SENTENCE_END.sub("", match["value"])).strip("*_").rstrip(_ENDS)
         start = match.start("value") + match["value"].find(value)
         if match["tie"] and match["tie"][-1] in ":：=" and (line := phrases.words_from(view.text, start)):
             if not any(char.isascii() and char.isalpha() for char in line):

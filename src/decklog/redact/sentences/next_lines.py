@@ -42,10 +42,10 @@ _COMMAND = prepared(
 _NOT_PRINTING = prepared(
     r"(?i)\b(?:grep -c|wc|ls|list|which|--version|sha\d*sum|md5sum|git (?:log|rev)|create secret|secret create|-o name|\.pub\b)"
 )
-_NEXT = prepared(
-    r"[ \t\n]{0,12}?(?:(?:=>|>|Out\[\d+\]:|\$\d+ =|\d+[.)]|[-*•])[ \t]+)?[\"'`]?([^\s\"']{4,200})[\"']?[ \t]*(?=\n|$)"
-)
-_NUMBERED = prepared(r"\d{1,3}[.)][ \t]")
+# What a list, a debugger or a shell of a language puts before what it shows.
+_SHOWING = r"(?:=>|>|Out\[\d+\]:|\$\d+ =(?: 0x[0-9a-f]+)?|(?:val )?\$?res\d+: [\w.\[\]]+ =|\[1\]|ans =|\d+[.)]|[-*•])[ \t]+"
+_NEXT = prepared(rf"[ \t\n]{{0,12}}?(?:{_SHOWING})?[\"'`]?([^\s\"']{{4,200}})[\"']?[ \t]*(?=\n|$)")
+_SHOWN = prepared(_SHOWING)
 _RULE = prepared(r"[ \t|+:=─━┼│┃┿├┤╪═-]+(?:\n|$)")
 _INSERT = prepared(r"(?i)\(([\w\s,`\"\[\].]{1,300})\)\s*values\s*\(([^\n]{1,600})")
 _ARGUMENT = prepared(r"[ \t]*N?'([^'\n]*)'|[^,'()]+(?:\([^()]*\))?")
@@ -87,7 +87,7 @@ def find(view: View, places: list[int]) -> Iterator[Found]:
             yield Found(given.start(1), given.end(1), "printed-secret")
             continue
         following = text[value : _line_end(text, value)].strip()
-        is_word = " " not in following or following[0] in "=O>-*•$" or (following[0].isdigit() and _NUMBERED.match(following))
+        is_word = " " not in following or _SHOWN.match(following)
         is_phrase = not is_word and text[place : place + 6].lower().startswith(_KEEPING) and phrases.is_odd_phrase(following)
         if not is_word and not is_phrase and not ("|" in following or "\t" in following or "  " in following or "│" in following):
             # Neither a word of its own nor the row of a table: most lines need no more than this look.

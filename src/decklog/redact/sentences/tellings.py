@@ -43,7 +43,7 @@ _BEING = (
     r"(?: (?:now|still|currently|always|just|simply|only|literally|again))*"
 )
 _WHOM = r"['\"][^'\"\n]{1,120}['\"]"
-_LOGGING = r"(?:log|sign)(?:ged|ging)?[ -]?[io]n(?:to)?|login|ssh in|credentials?|creds?|zugangsdaten|account|wi-?fi|wlan"
+_LOGGING = r"(?:log|sign)(?:ged|ging)?[ -]?[io]n(?:to)?|login|ssh in|get in|credentials?|creds?|zugangsdaten|account|wi-?fi|wlan"
 _QUOTED_WORDS = (
     rf"(?:[ \t]+(?:for|of|on|to|at|from|under|in|we|i|you)[ \t][^\n:=\"'`]{{1,48}}?|[ \t]*\([^)\n]{{1,40}}\))?"
     rf"(?:[ \t]*[:=]|[ \t]+(?:{_BEING}))[ \t:]*[\"'`?\xab]([^\"'`?\xbb\n]{{4,64}})[\"'`?\xbb]"
@@ -87,7 +87,8 @@ _CODES: tuple[Telling, ...] = (
         r"(?:fernet|aes(?:-?\d{3})?|hmac|cipher|encryption|decryption|signing|master|private) key",
         " \t:=",
         r"(?:[ \t]+(?:for|of|on|to|into|in|from|at|we|i|you|they|that|which|used|behind|your|this|it)[ \t][^\n:=\"']{1,60}?)?"
-        r"(?:[ \t]*[:=]|[ \t]+(?:is|was|to)(?:[ \t]+(?:now|still|currently))?:?|[ \t]+->)?[ \t]*[\"'`]?([\w+/=-]{32,90})",
+        r"(?:[ \t]*[:=]|[ \t]+(?:is|was|to)(?:[ \t]+(?:now|still|currently))?:?|[ \t]+->|,?[ \t]+(?:it|this|that|which)"
+        r"(?:'s|[ \t]+(?:is|was))(?:[ \t]+(?:now|still))?:?)?[ \t]*[\"'`]?([\w+/=-]{32,90})",
         codes.is_share,
     ),
     Telling(
@@ -247,6 +248,14 @@ TELLINGS: tuple[Telling, ...] = (
         rf"(?:[ \t]+[a-z]+){{1,6}},[ \t]+(?:it[ \t]+is|it's|use|now)[ \t:]+{_QUOTE}{_VALUE}",
         checks.is_told_plainly,
     ),
+    Telling("told-password", _NAMED, " \t", rf"(?:[ \t]+[a-z']{{1,14}}){{1,6}}:[ \t]+{_QUOTE}{_VALUE}", checks.is_announced),
+    Telling(
+        "told-password",
+        _NAMED,
+        " \t",
+        r"[ \t]+[\"'`]?([a-z]{3,12}(?:[-_.][a-z]{3,12}){3,7})(?:[\s\"'`.,;)]|$)",
+        checks.is_words,
+    ),
     Telling("told-password", _NAMED, "'", rf"'s[ \t]+(?:now[ \t]+)?{_QUOTE}{_VALUE}", checks.is_told_plainly),
     Telling(
         "told-password",
@@ -336,9 +345,10 @@ TELLINGS: tuple[Telling, ...] = (
         "told-password",
         _LOGGING,
         " \t:=",
-        rf"(?:(?:[ \t]+(?:for|of|on|to|at|in)[ \t][^\n:=\"'`]{{1,48}}?)?[ \t]*[:=]|[ \t]+(?:are|is))?[ \t]*"
+        rf"(?:(?:[ \t]+(?:for|of|on|to|at|in)[ \t][^\n:=\"'`]{{1,48}}?)?[ \t]*[:=]|[ \t]+(?:are|is)"
+        rf"|[ \t]+(?:for|of|on|to|at|in|into)[ \t][^\n:=\"'`]{{1,48}}?[ \t](?:with|as|using|via))?[ \t]*"
         rf"(?:(?:with|as|using|via|by|to)[ \t]+)?(?:user[ \t]+)?"
-        rf"{_QUOTE}[\w.@+-]{{1,40}}{_QUOTE}(?:[ \t]*[/:]|[ \t]+and)[ \t]*{_QUOTE}{_VALUE}",
+        rf"{_QUOTE}[\w.@+-]{{1,40}}{_QUOTE}(?:[ \t]*[/:|]|[ \t]+and)[ \t]*{_QUOTE}{_VALUE}",
         checks.is_partner,
     ),
     Telling(
@@ -403,7 +413,7 @@ TELLINGS: tuple[Telling, ...] = (
         "token",
         _KEYS,
         " \t",
-        r"(?:,?[ \t]+[A-Za-z']+){0,10}(?:[ \t]*[:=]|[ \t]+(?:is|was)(?: now)?)[ \t]+[\"'`]?([\w.~+/=-]{16,})",
+        r"(?:,?[ \t]+[A-Za-z']+){0,10}(?:[ \t]*[:=]|(?:[ \t]+(?:is|was)|'s)(?: now| still)?)[ \t]+[\"'`]?([\w.~+/=-]{16,})",
         checks.is_key,
     ),
     Telling(
@@ -436,6 +446,13 @@ TELLINGS: tuple[Telling, ...] = (
         " \t:=",
         rf"[ \t:=]+(?:[\w.@-]{{1,20}},?[ \t]+(?:[/|][ \t]+)?){{0,5}}{_QUOTE}{_ODD_VALUE}",
         checks.is_unmistakable,
+    ),
+    Telling(
+        "told-password",
+        "credentials?|creds?",
+        " \t(",
+        rf"[ \t]*\([\w.@+-]{{1,40}}[/:]{_QUOTE}([^\s\"'`,<>()]{{4,64}})",
+        checks.is_partner,
     ),
     Telling("token", r"tokens?|api[ _-]?keys?|secrets?", " \t-", r"[ \t]*->[ \t]*[\"']?([\w.~+/=-]{16,})", checks.is_key),
     Telling(

@@ -7,7 +7,7 @@ from decklog.prepared import prepared
 from decklog.redact.patterns.pattern import Pattern, Sign, Span
 from decklog.redact.sentences import codes, comments, languages, next_lines
 from decklog.redact.sentences.tellings import TELLINGS
-from decklog.redact.view import Found, View
+from decklog.redact.view import Found, View, plain
 
 _MOST_KNOWN = 4_096
 # Of two openings at one place the first is taken: the one with a bracket is the longer.
@@ -35,6 +35,10 @@ _rests: dict[int, Pattern] = {}
 _known: dict[bytes, tuple[int, ...]] = {}
 _together: dict[tuple[int, ...], Pattern] = {}
 _GROUP = prepared(r"(?<!\\)\((?!\?)")
+# The rest of a line of a sentence, and what a mail or a comment puts before the next one.
+_WRAPPED = prepared(r"[^\n:=\"`(){}\[\]<>;]{0,72}(\n)[ \t]*(?:[>#*|]+|//+|--)?[ \t]*(?=[a-z])")
+_ODD = prepared(r"[0-9!#$%^&*+~]")
+_LONGEST_LINE = 120
 
 
 def may_tell_below(data: bytes) -> bool:
@@ -51,6 +55,7 @@ def find(view: View) -> Iterator[Found]:
     if opened and (b"INSERT" in view.data or b"insert into" in view.data):
         yield from next_lines.find_inserted(view, [start for start, _ in opened])
     if "\n" in view.text:
+        yield from _find_wrapped(view, opened)
         yield from next_lines.find(view, [start for start, _ in opened])
         yield from (Found(*place, "code") for place in codes.find_listed(view.text, opened))
     yield from languages.find(view, opened)
@@ -92,6 +97,27 @@ def _find_told(view: View, opened: list[Span]) -> Iterator[Found]:
                 if found.kind == "code":
                     value = view.text[found.start : found.end]
                     yield from (Found(*place, "code") for place in codes.alike_behind(view.text, found.end, value))
+                break
+
+
+def _find_wrapped(view: View, opened: list[Span]) -> Iterator[Found]:
+    """Find what a sentence tells that goes on in the next line, with the marks of a mail or a comment between."""
+    text = view.text
+    for start, end in opened:
+        wrapped = _WRAPPED.match(text, end)
+        if not wrapped:
+            continue
+        last = text.find("\n", wrapped.end(), wrapped.end() + _LONGEST_LINE)
+        below = text[wrapped.end() : last if last >= 0 else wrapped.end() + _LONGEST_LINE]
+        if not _ODD.search(below):
+            continue
+        above = text[start : wrapped.start(1)].rstrip() + " "
+        sentence, length = plain(above + below), end - start
+        for index in _candidates(sentence.data[: length + 1], length):
+            found = _match(sentence, index, 0, length)
+            if found and found.start >= len(above):
+                offset = wrapped.end() - len(above)
+                yield Found(found.start + offset, found.end + offset, found.kind)
                 break
 
 
