@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 # So many events are written together.
 _BATCH = 500
+# Programs tell twice what they tell of a call, some lines apart.
+_MOST_TOLD = 4096
 # Agents read the same files again and again.
 _REMEMBERED = 8 * 1024**2
 _DATABASE = ".db"
@@ -129,9 +131,13 @@ class _Files:
             if not mark:
                 self._remember_folder(os.path.dirname(path))
             events = self._events(path, mark, marks)
+        told: set[tuple[str, str, str]] = set()
         for event in events:
             self._part.events[type(event).__name__.lower()] += 1
-            self._read.append(self._described(event))
+            described = self._described(event)
+            if _is_told(described, told):
+                continue
+            self._read.append(described)
             if len(self._read) >= _BATCH:
                 yield self._handed_on()
         self._part.marks.update(marks)
@@ -231,6 +237,20 @@ def _is_copied(line: dict[str, Any], seen: set[int], reading: Reading) -> bool:
         reading.is_fork = True
         return True
     seen.add(number)
+    return False
+
+
+def _is_told(described: "Event | Described | Beside", told: set[tuple[str, str, str]]) -> bool:
+    """Say whether an entry has the key of one just before, of which the log keeps the first; remember it otherwise."""
+    if not isinstance(described, tuple) or (key := described[-1].get("key")) is None:
+        return False
+    entry = described[-1]
+    if (identity := (entry["stream"], entry["subtype"], key)) in told:
+        # A prompt that is told again may still name its run.
+        return len(described) > 2
+    if len(told) >= _MOST_TOLD:
+        told.clear()
+    told.add(identity)
     return False
 
 

@@ -87,8 +87,8 @@ class Bulk(Ledger):
         A charge names its answer by the provider's own id, and has been spent: no budget refuses it. The names that are bound
         were looked through elsewhere.
         """
-        # What names answers and sessions is looked through together, and then only once.
-        unbound = [one for one in told if isinstance(one, dict) and "model" in one and one["answer_id"] not in bound]
+        # All of it is looked through together, and then only once.
+        unbound = [one for one in told if isinstance(one, dict) and ("model" not in one or one["answer_id"] not in bound)]
         if unbound:
             self._db.values.look_through(unbound)
             told = [self._named(one) if isinstance(one, dict) and "model" in one else one for one in told]
@@ -111,6 +111,7 @@ class Bulk(Ledger):
                     self._charge(given, enforce=False)
                 else:
                     batch.append(self._charged(given, charges))
+        self._db.values.let_go()
         return new + self._flush(batch, charges)
 
     def charge_all(self, told: "Sequence[dict[str, Any]]") -> list[bool]:
