@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from decklog.agents.events import Event
     from decklog.agents.reading import Sums
-    from decklog.agents.recorder import Beside, Described, Prepared
+    from decklog.agents.recorder import Beside, Described, Prepared, PreparedBeside
     from decklog.importers.engine.reading_ahead import Balance
 
 # So many events are written together.
@@ -51,7 +51,7 @@ class Asked:
 class Part:
     """Some events in their order, and how far their files are read with them."""
 
-    told: "list[Event | Described | Prepared | Beside]" = field(default_factory=list)
+    told: "list[Event | Described | Prepared | Beside | PreparedBeside]" = field(default_factory=list)
     marks: dict[str, dict[str, Any]] = field(default_factory=dict)
     files: int = 0
     unchanged: int = 0
@@ -164,7 +164,7 @@ class _Files:
         entry = entry_of(self._name, run_id, event)
         return event if entry is None else (event.session_id, event.agent_id, entry)
 
-    def _prepared(self, described: "Described | Beside") -> "Described | Prepared | Beside":
+    def _prepared(self, described: "Described | Beside") -> "Described | Prepared | Beside | PreparedBeside":
         """Check and redact what an event becomes."""
         given = described[-1]
         try:

@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     Described = tuple[str, str | None, dict[str, Any]]
     Prepared = tuple[str, str | None, tuple[Any, ...]]
     # An event that the log is asked about, with what is written of it then: an entry, or what its answer is known by.
-    Beside = tuple[Event, dict[str, Any] | tuple[Any, ...]]
+    Beside = tuple[Event, dict[str, Any]]
+    PreparedBeside = tuple[Event, tuple[Any, ...]]
 
 _STREAM, _AT, _SUBTYPE, _KEY, _PAYLOAD = map(COLUMNS.index, ("stream", "at", "subtype", "key", "payload"))
 _GOAL_CHARACTERS = 200
@@ -91,7 +92,7 @@ class Recorder:
         self._flush()
         return count
 
-    def record_read(self, told: "Sequence[Event | Described | Prepared | Beside]", values: "Values") -> None:
+    def record_read(self, told: "Sequence[Event | Described | Prepared | Beside | PreparedBeside]", values: "Values") -> None:
         """Write what was read of many events; `values` checks and redacts what is not prepared yet."""
         values.look_through(one[-1] for one in told if isinstance(one, tuple) and isinstance(one[-1], dict))
         for one in told:
