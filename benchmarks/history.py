@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from benchmarks.measure import Row, row, write
 
@@ -68,6 +69,9 @@ class Words:
     def name(self, start: str) -> str:
         return start + "".join(self.chance.choices("ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz123456789", k=22))
 
+    def number(self) -> str:
+        return str(UUID(int=self.chance.getrandbits(128), version=4))
+
     def _part(self, text: str, size: int) -> str:
         start = self.chance.randrange(len(text) - size)
         return text[start : start + size]
@@ -92,7 +96,7 @@ def claude(words: Words, session: str, turns: int) -> Iterator[dict[str, Any]]:
 
     for turn in range(turns):
         if turn % 10 == 0:
-            yield line("user", promptId=words.name("p"), message={"role": "user", "content": words.prose(250)})
+            yield line("user", promptId=words.number(), message={"role": "user", "content": words.prose(250)})
         usage = {"input_tokens": 9, "cache_read_input_tokens": 18_000 + turn, "output_tokens": 210}
         answer, request, call = words.name("msg_"), words.name("req_"), words.name("toolu_")
         said = [{"type": "text", "text": words.prose(300)}] if turn % 2 else []

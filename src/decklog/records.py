@@ -14,7 +14,7 @@ from decklog.values import from_json, to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
     from dataclasses import Field
     from typing import Any, Self, TypeVar
 
@@ -241,12 +241,7 @@ class Record:
             images = cls._images = {}  # type: ignore[attr-defined]
         plan = images.get(names)
         if plan is None:
-            places = sorted(range(len(names)), key=names.__getitem__)
-            spelled = {name: f"{_quote(name)}:" for name in map(names.__getitem__, places)}
-            shown = {start for name, start in spelled.items() if cls._column_defaults().get(name) is not None}
-            # As they are written: to a comparison 0 and 0.0 are the same, and a damaged page may hold either.
-            unsaid = {f"{_quote(name)}:{to_json(value)}" for name, value in cls.unsaid}
-            plan = images[names] = tuple(spelled.values()), itemgetter(*places), shown, unsaid
+            plan = images[names] = cls._image_plan(names)
         starts, in_order, shown, unsaid = plan
         # Spelled out for texts and numbers, which nearly all are: a call for each is most of what this takes.
         parts = [
@@ -257,6 +252,31 @@ class Record:
         if unsaid:
             parts = [part for part in parts if part not in unsaid]
         return "{" + ",".join(parts) + "}"
+
+    @classmethod
+    def image_around(cls, names: "tuple[str, ...]", row: "tuple[Any, ...]", own: "Collection[str]") -> str:
+        """Write a row as `image_of` does, but with `%s` for the JSON of some columns, in the order of their names.
+
+        Whoever writes many rows that differ in these alone fills them in.
+        """
+        starts, in_order, shown, unsaid = cls._image_plan(names)
+        left_open = {f"{_quote(name)}:" for name in own}
+        parts = [
+            f"{start}%s" if start in left_open else f"{start}{to_json(value)}".replace("%", "%%")
+            for start, value in zip(starts, in_order(row), strict=True)
+            if start in left_open or value is not None or start in shown
+        ]
+        return "{" + ",".join([part for part in parts if part not in unsaid]) + "}"
+
+    @classmethod
+    def _image_plan(cls, names: "tuple[str, ...]") -> "tuple[tuple[str, ...], Any, set[str], set[str]]":
+        """Give how columns begin in an image, how they come in its order, which are shown if null, and which parts are not."""
+        places = sorted(range(len(names)), key=names.__getitem__)
+        spelled = {name: f"{_quote(name)}:" for name in map(names.__getitem__, places)}
+        shown = {start for name, start in spelled.items() if cls._column_defaults().get(name) is not None}
+        # As they are written: to a comparison 0 and 0.0 are the same, and a damaged page may hold either.
+        unsaid = {f"{_quote(name)}:{to_json(value)}" for name, value in cls.unsaid}
+        return tuple(spelled.values()), itemgetter(*places), shown, unsaid
 
     @classmethod
     def holds_json(cls, name: str) -> bool:

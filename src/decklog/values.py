@@ -188,6 +188,8 @@ class Values:
         if not (self._remembered_characters or redact.is_warm() or len(texts) >= _MANY_TEXTS):
             return
         known = texts & self._clean
+        # Numbers that nobody chose are all different: to look at them makes the tables of the rules grow without end.
+        known.update([text for text in texts if len(text) >= SHORTEST_ID and is_theirs(text)])
         found = redact.clean_among(filter(self._is_storable, texts - known))
         for text in found:
             if _SHORT_TEXT < len(text) <= self._remembered_characters:

@@ -3,7 +3,7 @@
 import hashlib
 from functools import lru_cache
 
-from decklog.agents.events import Called, Compacted, Event, Noted, Returned, Said, Thought
+from decklog.agents.events import Answered, Called, Compacted, Event, Noted, Prompted, Returned, Said, Thought
 from decklog.agents.texts import as_name, storable
 from decklog.stores.journal.entry import EntryKind
 
@@ -59,6 +59,17 @@ def entry_of(program: str, run_id: str, event: Event) -> "dict[str, Any] | None"
         case _:
             return None
     return given(program, run_id, event, *told)
+
+
+def prompt_of(program: str, run_id: str, event: Prompted) -> "dict[str, Any]":
+    """Give the arguments of the entry that a prompt becomes, unless another has told of it."""
+    key = f"prompt:{event.prompt_id}" if event.prompt_id else key_of("prompt", event, event.text)
+    return given(program, run_id, event, EntryKind.INTERACTION, "prompt", event.text, key, {}, event.by)
+
+
+def answer_of(program: str, event: Answered) -> "dict[str, Any]":
+    """Give what an answer is known by when it is charged."""
+    return {"answer_id": f"{program}:{event.answer_id}"}
 
 
 def given(

@@ -7,8 +7,8 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from decklog.agents import claude
-from decklog.agents.entries import entry_of, run_of
-from decklog.agents.events import IMPORTED, Ended
+from decklog.agents.entries import answer_of, entry_of, prompt_of, run_of
+from decklog.agents.events import IMPORTED, Answered, Ended, Prompted
 from decklog.agents.lines import lines_of
 from decklog.agents.programs import program as known_program
 from decklog.agents.reading import Reading
@@ -23,11 +23,13 @@ if TYPE_CHECKING:
 
     from decklog.agents.events import Event
     from decklog.agents.reading import Sums
-    from decklog.agents.recorder import Described, Prepared
+    from decklog.agents.recorder import Beside, Described, Prepared, PreparedBeside
     from decklog.importers.engine.reading_ahead import Balance
 
 # So many events are written together.
 _BATCH = 500
+# Programs tell twice what they tell of a call, some lines apart.
+_MOST_TOLD = 4096
 # Agents read the same files again and again.
 _REMEMBERED = 8 * 1024**2
 _DATABASE = ".db"
@@ -49,7 +51,7 @@ class Asked:
 class Part:
     """Some events in their order, and how far their files are read with them."""
 
-    told: "list[Event | Described | Prepared]" = field(default_factory=list)
+    told: "list[Event | Described | Prepared | Beside | PreparedBeside]" = field(default_factory=list)
     marks: dict[str, dict[str, Any]] = field(default_factory=dict)
     files: int = 0
     unchanged: int = 0
@@ -104,7 +106,7 @@ class _Files:
         self._values = many_values(asked.limit_bytes)
         self._balance = balance
         self._part = Part()
-        self._read: list[Event | Described] = []
+        self._read: list[Event | Described | Beside] = []
         # Of what was read just now; whoever writes it remembers it later.
         self._marks: dict[str, dict[str, Any]] = {}
         # The lines that a fork begins with are those of the session it was made of, in the same folder.
@@ -129,9 +131,13 @@ class _Files:
             if not mark:
                 self._remember_folder(os.path.dirname(path))
             events = self._events(path, mark, marks)
+        told: set[tuple[str, str, str]] = set()
         for event in events:
             self._part.events[type(event).__name__.lower()] += 1
-            self._read.append(self._described(event))
+            described = self._described(event)
+            if _is_told(described, told):
+                continue
+            self._read.append(described)
             if len(self._read) >= _BATCH:
                 yield self._handed_on()
         self._part.marks.update(marks)
@@ -140,7 +146,7 @@ class _Files:
         part, read = self._part, self._read
         self._part, self._read = Part(files_done=part.files_done), []
         if self._balance.is_mine():
-            self._values.look_through(one[2] for one in read if isinstance(one, tuple))
+            self._values.look_through(one[-1] for one in read if isinstance(one, tuple))
             part.told = [self._prepared(one) if isinstance(one, tuple) else one for one in read]
         else:
             part.told = [*read]
@@ -149,15 +155,22 @@ class _Files:
     def _mark(self, path: str) -> dict[str, Any]:
         return self._marks.get(path) or self._spool.mark(path)
 
-    def _described(self, event: "Event") -> "Event | Described":
-        entry = entry_of(self._name, run_of(self._name, event), event)
+    def _described(self, event: "Event") -> "Event | Described | Beside":
+        if isinstance(event, Answered):
+            return event, answer_of(self._name, event)
+        run_id = run_of(self._name, event)
+        if isinstance(event, Prompted):
+            return event, prompt_of(self._name, run_id, event)
+        entry = entry_of(self._name, run_id, event)
         return event if entry is None else (event.session_id, event.agent_id, entry)
 
-    def _prepared(self, described: "Described") -> "Described | Prepared":
+    def _prepared(self, described: "Described | Beside") -> "Described | Prepared | Beside | PreparedBeside":
         """Check and redact what an event becomes."""
-        session_id, agent_id, entry = described
+        given = described[-1]
         try:
-            return session_id, agent_id, sealed(self._values, dict(entry))
+            if "stream" in given:
+                return *described[:-1], sealed(self._values, dict(given))
+            return *described[:-1], (self._values.text("answer_id", given["answer_id"])[0],)
         except DecklogError:
             # Whoever writes finds the same, and says so in its place.
             return described
@@ -224,6 +237,20 @@ def _is_copied(line: dict[str, Any], seen: set[int], reading: Reading) -> bool:
         reading.is_fork = True
         return True
     seen.add(number)
+    return False
+
+
+def _is_told(described: "Event | Described | Beside", told: set[tuple[str, str, str]]) -> bool:
+    """Say whether an entry has the key of one just before, of which the log keeps the first; remember it otherwise."""
+    if not isinstance(described, tuple) or (key := described[-1].get("key")) is None:
+        return False
+    entry = described[-1]
+    if (identity := (entry["stream"], entry["subtype"], key)) in told:
+        # A prompt that is told again may still name its run.
+        return len(described) > 2
+    if len(told) >= _MOST_TOLD:
+        told.clear()
+    told.add(identity)
     return False
 
 

@@ -3,7 +3,7 @@
 Whatever is told twice has the same key and is written once; whatever is told late is written where it belongs, with its own time.
 """
 
-from decklog.agents.entries import cut_of, entry_of, given, key_of, run_of, run_of_session
+from decklog.agents.entries import answer_of, cut_of, entry_of, given, key_of, prompt_of, run_of, run_of_session
 from decklog.agents.events import (
     IMPORTED,
     Answered,
@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     # An entry's arguments, and its columns ready to be written, with the session and the sub-agent that it is of.
     Described = tuple[str, str | None, dict[str, Any]]
     Prepared = tuple[str, str | None, tuple[Any, ...]]
+    # An event that the log is asked about, with what is written of it then: an entry, or what its answer is known by.
+    Beside = tuple[Event, dict[str, Any]]
+    PreparedBeside = tuple[Event, tuple[Any, ...]]
 
 _STREAM, _AT, _SUBTYPE, _KEY, _PAYLOAD = map(COLUMNS.index, ("stream", "at", "subtype", "key", "payload"))
 _GOAL_CHARACTERS = 200
@@ -67,6 +70,10 @@ class Recorder:
         self._known: set[str] = set()
         self._bulk = Bulk(log.parts)
         self._told: list[Told] = []
+        # Of what waits, the answers whose names were bound where they were read.
+        self._bound: set[str] = set()
+        # The runs that need no goal any more.
+        self._named: set[str] = set()
         # Of which runs an editor's connection tells too.
         self._retold: dict[str, bool] = {}
         # The turns of each run that were paid for as a whole, from when to when.
@@ -85,12 +92,14 @@ class Recorder:
         self._flush()
         return count
 
-    def record_read(self, told: "Sequence[Event | Described | Prepared]", values: "Values") -> None:
+    def record_read(self, told: "Sequence[Event | Described | Prepared | Beside | PreparedBeside]", values: "Values") -> None:
         """Write what was read of many events; `values` checks and redacts what is not prepared yet."""
-        values.look_through(one[2] for one in told if isinstance(one, tuple) and isinstance(one[2], dict))
+        values.look_through(one[-1] for one in told if isinstance(one, tuple) and isinstance(one[-1], dict))
         for one in told:
             if isinstance(one, Event):
                 self._write(one)
+            elif len(one) == 2:
+                self._write(one[0], prepared_beside(values, one[1]) if isinstance(one[1], dict) else one[1])
             else:
                 session_id, agent_id, given = one
                 self._take(session_id, agent_id, prepared(values, given) if isinstance(given, dict) else given)
@@ -103,8 +112,9 @@ class Recorder:
     def _flush(self) -> None:
         """Write what waits to be written together: before anything that the log is asked, or told in another way."""
         told, self._told = self._told, []
+        bound, self._bound = self._bound, set()
         if told:
-            self.written += self._log.db.write(lambda: self._bulk.take(told))
+            self.written += self._log.db.write(lambda: self._bulk.take(told, bound))
 
     def _take(self, session_id: str, agent_id: str | None, columns: "tuple[Any, ...]") -> None:
         """Write an entry that was prepared where its event was read."""
@@ -114,7 +124,7 @@ class Recorder:
         if (calls := self._calls.get(columns[_STREAM])) is not None and columns[_SUBTYPE] in ("call", "result"):
             _follow(calls, columns[_KEY], columns[_PAYLOAD])
 
-    def _write(self, event: Event) -> None:
+    def _write(self, event: Event, beside: "tuple[Any, ...] | None" = None) -> None:
         entry = entry_of(self._program, self.run_of(event), event)
         if entry is not None:
             self._ensure(event)
@@ -128,9 +138,9 @@ class Recorder:
             case Begun():
                 self._begin(event)
             case Prompted():
-                self._prompt(event)
+                self._prompt(event, beside)
             case Answered():
-                self._charge(event)
+                self._charge(event, beside)
             case Spawned():
                 self._spawn(event)
             case Joined():
@@ -212,16 +222,27 @@ class Recorder:
             self._flush()
             self._log.runs.update(run_id, status=status, metadata=metadata)
 
-    def _prompt(self, event: Prompted) -> None:
-        goal = _one_line(event.text)
+    def _prompt(self, event: Prompted, columns: "tuple[Any, ...] | None") -> None:
+        if self.run_of(event) not in self._named:
+            self._name(event, _one_line(event.text))
+        run_id = self._ensure(event)
+        if event.by == "person" and self._is_told_otherwise(run_id, event):
+            return
+        if columns is not None and self._task_id is None and columns[_STREAM] == run_id:
+            self._told.append(columns)
+        else:
+            given = prompt_of(self._program, run_id, event)
+            self._told.append(given if self._task_id is None else {**given, "task_id": self._task_id})
+
+    def _name(self, event: Prompted, goal: str | None) -> None:
+        """Have a run that has no goal yet be about what the agent is told first."""
         run_id = self._ensure(event, goal=goal)
-        run = self._log.runs.get(run_id)
-        if self._run_id is None and goal and (event.by == "person" or event.agent_id) and _is_unnamed(run):
+        is_named = not _is_unnamed(self._log.runs.get(run_id))
+        if not is_named and self._run_id is None and goal and (event.by == "person" or event.agent_id):
             self._flush()
-            self._log.runs.update(run_id, goal=goal)
-        key = f"prompt:{event.prompt_id}" if event.prompt_id else key_of("prompt", event, event.text)
-        if event.by != "person" or not self._is_told_otherwise(run_id, event):
-            self._entry(event, EntryKind.INTERACTION, "prompt", event.text, key, agent=event.by)
+            is_named = not _is_unnamed(self._log.runs.update(run_id, goal=goal))
+        if is_named:
+            self._named.add(run_id)
 
     def _spawn(self, event: Spawned) -> None:
         self._ensure(event, goal=_one_line(event.task) or event.role or None, role=event.role)
@@ -246,12 +267,14 @@ class Recorder:
 
     # What was said, called and spent
 
-    def _charge(self, event: Answered) -> None:
+    def _charge(self, event: Answered, named: "tuple[Any, ...] | None") -> None:
         run_id = self._ensure(event)
         if event.way is None and self._is_paid_by_turn(event):
             return
         # First: to know it, what waits is written.
         cost = self._cost(event, run_id)
+        if named is not None:
+            self._bound.add(named[0])
         self._told.append(
             {
                 "model": event.model,
@@ -265,7 +288,7 @@ class Recorder:
                 "agent": self._program,
                 "agent_id": event.agent_id or event.session_id,
                 "occurred_at": event.at,
-                "answer_id": f"{self._program}:{event.answer_id}",
+                "answer_id": answer_of(self._program, event)["answer_id"] if named is None else named[0],
                 "call_site": TURN if event.way else None,
             }
         )
@@ -357,6 +380,11 @@ class Recorder:
             elif "call" in facts:
                 calls[str(facts["call"])] = str(facts.get("tool") or "tool")
         return {call: tool for call, tool in reversed(calls.items()) if call not in ended}
+
+
+def prepared_beside(values: "Values", given: "dict[str, Any]") -> "tuple[Any, ...]":
+    """Check and redact what is written of an event that the log is asked about: an entry's columns, or an answer's name."""
+    return prepared(values, given) if "stream" in given else (values.text("answer_id", given["answer_id"])[0],)
 
 
 def _one_line(text: str | None) -> str | None:

@@ -3,6 +3,7 @@
 import itertools
 from copy import copy
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -306,3 +307,15 @@ def test_ids_are_never_taken_for_secrets(here: Decklog) -> None:
 def test_times_that_no_log_can_hold_are_refused(here: Decklog) -> None:
     arrived = Arrivals(here).take([span(1, start=10**26, end=10**26), chat(2)])
     assert (arrived.refused, len(here.ledger.find())) == (1, 1)
+
+
+def test_where_spans_come_from_is_told_once_and_stays_when_the_first_of_them_is_refused(tmp_path: Path) -> None:
+    resource = {"service.name": "finder"}
+    first = agent(resource=resource)
+    first.attributes["note"] = "long " * 2000
+    others = [tool(2, at=1, resource=resource), tool(3, at=2, resource=resource)]
+    with Decklog.open(tmp_path / "log.db", limit_bytes=4000) as log:
+        arrived = Arrivals(log).take([*others, first])
+        assert (arrived.spans, arrived.refused) == (3, 1)
+        assert [subtype for subtype, _ in said(log, RUN)].count("resource") == 1
+        assert Arrivals(log).take(others).new == 0

@@ -8,6 +8,7 @@ import pytest
 from decklog import BudgetScope, Conflict, Decklog, EntryKind
 from decklog.stores.journal.preparing import prepared
 from decklog.stores.money.bulk import Bulk
+from decklog.stores.money.records import Charge
 from decklog.values import Values
 
 AT = datetime(2026, 9, 1, 12, tzinfo=UTC)
@@ -123,3 +124,20 @@ def test_charges_that_a_budget_counts_are_counted_in_their_order(log: Decklog) -
     log.budgets.set(BudgetScope.RUN, scope_id="r", limit_microdollars=10)
     assert charge_all(log, spent("a"), spent("b")) == [True, True]
     assert [one.overdrew for one in log.ledger.find("r", limit=10)] == [True, False]
+
+
+def test_what_a_charge_became_is_written_as_any_record_is(log: Decklog) -> None:
+    costs: list[dict[str, Any]] = [{}, {"cost_microdollars": None}, {"key": "a 100%"}, {"occurred_at": None}]
+    told = [charge(f"m{number}", agent="50 %s", **given) for number, given in enumerate(costs)]
+    assert take(log, *told) == 4
+    names, rows = log.db.read(lambda: log.db.rows(f"select {', '.join(Charge.columns())} from charges order by id", {}))
+    sql = "select payload from entries where record_table = 'charges' order by pos"
+    _, images = log.db.read(lambda: log.db.rows(sql, {}))
+    assert [image for (image,) in images] == [Charge.image_of(names, row) for row in rows]
+
+
+def test_a_name_that_was_bound_elsewhere_is_not_looked_through_again(log: Decklog) -> None:
+    secret = "ghp_" + "k3Jd8sLq" * 4 + "Zx1v"
+    name = Values().text("answer_id", secret)[0]
+    assert log.db.write(lambda: Bulk(log.parts).take([charge(name), charge("m2"), charge(secret)], {name})) == 2
+    assert [each.answer_id for each in log.ledger.find("r", oldest_first=True)] == [name, "m2"]

@@ -3,11 +3,11 @@
 from dataclasses import field
 
 from decklog.adapters.otel import conventions as names
-from decklog.adapters.otel.incoming import ENTRY, RUN, Piece, pieces_of, run_of_trace
+from decklog.adapters.otel.incoming import ENTRY, RUN, SOURCE, Piece, pieces_of, run_of_trace
 from decklog.adapters.otel.otlp import Unreadable
 from decklog.clock import from_text
 from decklog.dataclass import dataclass
-from decklog.errors import Conflict, DecklogError, Invalid, NotFound, Unavailable
+from decklog.errors import Conflict, DecklogError, Invalid, Unavailable
 from decklog.importers.engine.landing import run_id_of
 from decklog.stores.intake import Intake
 from decklog.stores.money.bulk import Bulk
@@ -106,9 +106,11 @@ class Arrivals:
                 spans.append(one)
         self._placement.look(spans)
         pieces: list[Piece] = []
-        for span in spans:
+        # Where spans come from is told with the first of a run, and of these few the others say the same.
+        told: set[tuple[str, str]] = set()
+        for span in sorted(spans, key=lambda span: (span.start, span.span_id)):
             try:
-                pieces += pieces_of(span, *self._placement.of(span))
+                pieces += pieces_of(span, *self._placement.of(span), told)
             except Invalid as problem:
                 arrived.refuse(f"{span.trace_id}/{span.span_id}", problem.message)
         return pieces
@@ -133,10 +135,25 @@ class Arrivals:
             spans = list(dict.fromkeys(piece.span for piece in pieces))
             if len(spans) == 1:
                 arrived.refuse(spans[0], problem.message)
-                return 0
+                return self._write_source(pieces)
         first = set(spans[: len(spans) // 2])
         halves = [piece for piece in pieces if piece.span in first], [piece for piece in pieces if piece.span not in first]
         return sum(self._write(half, arrived) for half in halves)
+
+    def _write_source(self, pieces: "list[Piece]") -> int:
+        """Write where a span comes from that was refused: the others of its run leave that to it."""
+        source = [piece for piece in pieces if piece.told.get("subtype") == SOURCE]
+        if not source:
+            return 0
+        try:
+            with self._log.transaction():
+                return self._write_together(source)
+        except Unavailable:
+            raise
+        except DecklogError as problem:
+            if problem.retryable:
+                raise
+            return 0
 
     def _write_together(self, pieces: "list[Piece]") -> int:
         for piece in {piece.run_id: piece for piece in reversed(pieces)}.values():
@@ -149,9 +166,9 @@ class Arrivals:
 
     def _begin(self, run_id: str, origin: "dict[str, Any]", at: str) -> Run:
         """Begin a run with the first that is heard of it. One that was not made of these spans is left alone."""
-        try:
-            run = self._log.runs.get(run_id)
-        except NotFound:
+        # Not by the verb, which looks for what else may be meant by an id that it does not find.
+        run = self._intake.seek(Run, run_id)
+        if run is None:
             goal = f"Conversation {origin['conversation']}" if "conversation" in origin else f"Trace {origin['trace']}"
             return self._log.runs.start(
                 goal, run_id=run_id, started_at=from_text(at), metadata={_MARK: {**origin, "named": False}}

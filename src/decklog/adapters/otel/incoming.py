@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from decklog.adapters.otel.span import Span, SpanEvent
 
 ENTRY, CHARGE, RUN = "entry", "charge", "run"
+# What the entry is called that tells where spans come from.
+SOURCE = "resource"
 _LAST = "~"
 _LONGEST_NAME = 200
 _TEXTS = ("kind", "subtype", "agent", "agent_id", "group_id", "task_id", "phase", "confidence", "key")
@@ -61,14 +63,18 @@ def run_of_trace(trace_id: str) -> str:
     return f"trace-{trace_id}"
 
 
-def pieces_of(span: "Span", run_id: str, origin: "dict[str, Any]") -> "list[Piece]":
-    """Say what a span tells, of a run that it is placed in."""
+def pieces_of(span: "Span", run_id: str, origin: "dict[str, Any]", sources: "set[tuple[str, str]]") -> "list[Piece]":
+    """Say what a span tells, of a run that it is placed in, and where it comes from unless an earlier one of the run has."""
     own = _OwnSpan(span) if isinstance(span.attributes.get(names.RUN), str) else OtherSpan(span)
     name, began = f"{span.trace_id}/{span.span_id}", to_text(moment_of(span.start))
-    return [
+    is_known = (run_id, own.source) in sources
+    pieces = [
         Piece(name, run_id, origin, began, f"{order}|{number:04d}|{span.span_id}", what, {**told, _RUN_OF[what]: run_id})
-        for number, (order, what, told) in enumerate(own.pieces())
+        for number, (order, what, told) in own.pieces(tells_source=not is_known)
     ]
+    # Not before all of it could be read: one that is refused has told nothing.
+    sources.add((run_id, own.source))
+    return pieces
 
 
 _RUN_OF = {ENTRY: "stream", CHARGE: "run_id", RUN: "id"}
@@ -85,13 +91,21 @@ class OtherSpan:
         self.who = {"agent": _short(agent), "agent_id": _short(self.attributes.get(names.AGENT_ID) or "") or None}
         self.source = _digest(span.resource, span.scope)
 
-    def pieces(self) -> "Iterator[tuple[str, str, dict[str, Any]]]":
-        """Give each thing with its place in the order, which is its time."""
+    def pieces(self, *, tells_source: bool) -> "Iterator[tuple[int, tuple[str, str, dict[str, Any]]]]":
+        """Give each thing by its number, with its place in the order, which is its time."""
+        has_source = bool(self.span.resource or self.span.scope)
+        if has_source and tells_source:
+            yield 0, self._comes_from()
+        yield from enumerate(self._pieces(), int(has_source))
+
+    def _comes_from(self) -> "tuple[str, str, dict[str, Any]]":
+        span, begin = self.span, to_text(moment_of(self.span.start))
+        told = {"resource": as_json(span.resource), "scope": as_json(span.scope), "source": self.source, "within": None}
+        name = str(span.resource.get(names.SERVICE) or span.scope.get("name") or "a program")
+        return begin, ENTRY, self._entry(begin, EntryKind.EVENT, SOURCE, name, f"resource:{self.source}", told)
+
+    def _pieces(self) -> "Iterator[tuple[str, str, dict[str, Any]]]":
         span, begin, end = self.span, to_text(moment_of(self.span.start)), to_text(moment_of(self.span.end or self.span.start))
-        if span.resource or span.scope:
-            told = {"resource": as_json(span.resource), "scope": as_json(span.scope), "source": self.source, "within": None}
-            name = str(span.resource.get(names.SERVICE) or span.scope.get("name") or "a program")
-            yield begin, ENTRY, self._entry(begin, EntryKind.EVENT, "resource", name, f"resource:{self.source}", told)
         yield begin, ENTRY, self._begins(begin)
         for number, event in enumerate(span.events):
             at = to_text(moment_of(event.at))
@@ -199,12 +213,18 @@ class OtherSpan:
 class _OwnSpan:
     """A span that an export of ours has made: the entries that it was made of are in its attributes."""
 
+    # It comes from here.
+    source = ""
+
     def __init__(self, span: "Span") -> None:
         self.span = span
         self.attributes = span.attributes
 
-    def pieces(self) -> "Iterator[tuple[str, str, dict[str, Any]]]":
-        """Give each thing with its place in the order, which is the number that its entry had."""
+    def pieces(self, *, tells_source: bool) -> "Iterator[tuple[int, tuple[str, str, dict[str, Any]]]]":  # noqa: ARG002 - none to tell
+        """Give each thing by its number, with its place in the order, which is the number that its entry had."""
+        yield from enumerate(self._pieces())
+
+    def _pieces(self) -> "Iterator[tuple[str, str, dict[str, Any]]]":
         begin, end = to_text(moment_of(self.span.start)), to_text(moment_of(self.span.end or self.span.start))
         is_ours = False
         for name, at in ((names.BEGIN, begin), (names.ENTRY, begin), (names.END, end)):
@@ -225,7 +245,7 @@ class _OwnSpan:
         span = copy(self.span)
         # What is around it is the run, which is no step, and where it comes from is known.
         span.parent_id, span.resource, span.scope = "", {}, {}
-        yield from (piece for piece in OtherSpan(span).pieces() if piece[1] == ENTRY)
+        yield from (piece for _, piece in OtherSpan(span).pieces(tells_source=False) if piece[1] == ENTRY)
 
     def _entry(self, name: str, at: str) -> "tuple[str, str, dict[str, Any]]":
         told = _object(self.attributes[name], name)

@@ -5,11 +5,14 @@ where a budget stands is another question after each.
 """
 
 from itertools import zip_longest
+from json.encoder import encode_basestring as _quote
 from operator import itemgetter
 
 from decklog.clock import to_text
 from decklog.operations import is_late
 from decklog.stores.base import complete
+from decklog.stores.journal import chain
+from decklog.stores.journal.attribution import acting, proving
 from decklog.stores.journal.rows import RESERVED
 from decklog.stores.money.ledger import Ledger
 from decklog.stores.money.meter import Meter
@@ -18,8 +21,7 @@ from decklog.stores.money.records import TOKENS, Charge, check, complete_by_task
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
+    from collections.abc import Collection, Sequence
     from typing import Any
 
     from decklog.stores.base import Parts
@@ -41,8 +43,33 @@ _OWN = ("id", "occurred_at", *TOKENS, "cost_microdollars", "counted_at", "key", 
 _ID, _OCCURRED_AT, _INPUT, _CACHE_READ, _CACHE_CREATE, _OUTPUT, _COST, _COUNTED_AT, _KEY, _ANSWER = map(_FIELDS.index, _OWN)
 _SHARED = tuple(name for name in _FIELDS if name not in _OWN and name != "overdrew")
 _shared, _tokens = itemgetter(*_SHARED), itemgetter(*TOKENS)
+# In the order of their names, as an image has them; those behind may be nothing.
+_OWN_IN_ORDER = sorted(_OWN)
+_own_in_order = itemgetter(*map(_FIELDS.index, _OWN_IN_ORDER))
 _MOST_FRAMES = 256
 _DAY = 10
+
+
+class _Frame:
+    """What the charges of a session have in common: their row, whether it was redacted, and the entries that tell of them."""
+
+    def __init__(self, row: "list[Any]", redacted: bool) -> None:
+        self.row = row
+        self.redacted = redacted
+        # An entry's columns, but for its time, the charge that it tells of and that one's image.
+        self.entry: list[Any] = []
+        # What an image says around what is a charge's own, by what of that is nothing.
+        self._images: dict[tuple[bool, ...], str] = {}
+
+    def image(self, row: "tuple[Any, ...]") -> str:
+        """Write the row of one charge as its entry does."""
+        own = _own_in_order(row)
+        lacking = tuple([value is None for value in own])
+        around = self._images.get(lacking)
+        if around is None:
+            names = {name for name, is_nothing in zip(_OWN_IN_ORDER, lacking, strict=True) if not is_nothing}
+            around = self._images[lacking] = Charge.image_around(_FIELDS, row, names)
+        return around % tuple([_quote(value) if type(value) is str else value for value in own if value is not None])
 
 
 class Bulk(Ledger):
@@ -50,21 +77,24 @@ class Bulk(Ledger):
 
     def __init__(self, parts: "Parts") -> None:
         super().__init__(parts)
-        # The rows of charges without what is their own, by all else, and whether that was redacted.
-        self._frames: dict[tuple[Any, ...], tuple[list[Any], bool]] = {}
+        # The rows of charges without what is their own, by all else.
+        self._frames: dict[tuple[Any, ...], _Frame] = {}
         self._prices = PriceList(self._db, remember=True)
 
-    def take(self, told: "Sequence[Told]") -> int:
+    def take(self, told: "Sequence[Told]", bound: "Collection[str]" = ()) -> int:
         """Write what is new of some entries and charges in their order, in the caller's transaction; say how much that was.
 
-        A charge names its answer by the provider's own id, and has been spent: no budget refuses it.
+        A charge names its answer by the provider's own id, and has been spent: no budget refuses it. The names that are bound
+        were looked through elsewhere.
         """
-        # What names answers and sessions is looked through together, and then only once.
-        self._db.values.look_through([one for one in told if isinstance(one, dict) and "model" in one])
-        told = [self._named(one) if isinstance(one, dict) and "model" in one else one for one in told]
+        # All of it is looked through together, and then only once.
+        unbound = [one for one in told if isinstance(one, dict) and ("model" not in one or one["answer_id"] not in bound)]
+        if unbound:
+            self._db.values.look_through(unbound)
+            told = [self._named(one) if isinstance(one, dict) and "model" in one else one for one in told]
         self._enter(told)
         paid = self._paid([one["answer_id"] for one in told if isinstance(one, dict) and "model" in one])
-        new = 0
+        new, meter = 0, self._meter
         batch: list[Told] = []
         charges: list[tuple[Any, ...]] = []
         for one in told:
@@ -75,12 +105,13 @@ class Bulk(Ledger):
             elif one["answer_id"] not in paid:
                 paid.add(one["answer_id"])
                 given = self._placed(one)
-                if self._meter.budgets(given):
+                if meter.budgets(given):
                     new += self._flush(batch, charges) + 1
                     batch, charges = [], []
                     self._charge(given, enforce=False)
                 else:
                     batch.append(self._charged(given, charges))
+        self._db.values.let_go()
         return new + self._flush(batch, charges)
 
     def charge_all(self, told: "Sequence[dict[str, Any]]") -> list[bool]:
@@ -102,7 +133,7 @@ class Bulk(Ledger):
                 batch, charges = [], []
                 new.append(not self._charge(given, enforce=False).already)
             else:
-                batch.append(self._charged(given, charges))
+                batch.append(self._charged(given, charges, "key", "answer_id"))
                 new.append(True)
             known.add(place)
         self._flush(batch, charges)
@@ -161,30 +192,32 @@ class Bulk(Ledger):
         complete_by_task(self._db, given, named)
         return given
 
-    def _charged(self, given: "dict[str, Any]", charges: "list[tuple[Any, ...]]") -> "dict[str, Any]":
-        """Make the row of a charge that no budget counts, and the entry that tells of it."""
-        frame, redacted = self._frame(given)
-        row, now, occurred = [*frame], self._now(), given["occurred_at"]
-        occurred = occurred or now
-        tokens = _tokens(given)
-        cost = given["cost_microdollars"]
+    def _charged(self, given: "dict[str, Any]", charges: "list[tuple[Any, ...]]", *unbound: str) -> "tuple[Any, ...]":
+        """Make the row of a charge that no budget counts, and the entry that tells of it; name what is not bound yet."""
+        frame = self._frame(given)
+        row, now, redacted = [*frame.row], self._now(), frame.redacted
+        occurred, cost, tokens = given["occurred_at"] or now, given["cost_microdollars"], _tokens(given)
         row[_INPUT], row[_CACHE_READ], row[_CACHE_CREATE], row[_OUTPUT] = tokens
         row[_COST] = self._prices.cost(given["model"], occurred, tokens) if cost is None else cost
-        row[_ID], row[_OCCURRED_AT] = self._ids.new("charge"), self._bound_time(occurred)
+        row[_ID], row[_OCCURRED_AT], row[_ANSWER] = self._ids.new("charge"), to_text(occurred), given["answer_id"]
         today = to_text(now)
         if today[:_DAY] != row[_OCCURRED_AT][:_DAY]:
             row[_COUNTED_AT] = today
-        for place, name in ((_KEY, "key"), (_ANSWER, "answer_id")):
-            if given[name] is not None:
-                row[place], changed = self._db.values.one(name, given[name])
-                redacted = redacted or changed
+        row[_KEY] = given["key"]
+        for name in unbound:
+            row[_FIELDS.index(name)], changed = self._db.values.one(name, given[name])
+            redacted = redacted or changed
         charges.append(tuple(row))
-        return self._as_entry(Charge, _FIELDS, charges[-1], "added", None, redacted)
+        if redacted or acting.get() is not None or proving.get() is not None:
+            return tuple(self._as_entry(Charge, _FIELDS, charges[-1], "added", None, redacted).values())
+        if not frame.entry:
+            # What it says of this charge is put in its place in each, here too.
+            frame.entry = [*self._as_entry(Charge, _FIELDS, charges[-1], "added", None, False).values()]
+        entry = [*frame.entry]
+        entry[chain.AT], entry[chain.RECORD_ID], entry[chain.PAYLOAD] = today, row[_ID], frame.image(charges[-1])
+        return tuple(entry)
 
-    def _bound_time(self, moment: "datetime") -> str:
-        return str(self._db.values.one("occurred_at", moment)[0])
-
-    def _frame(self, given: "dict[str, Any]") -> "tuple[list[Any], bool]":
+    def _frame(self, given: "dict[str, Any]") -> _Frame:
         """Bind what the charges of a session have in common: its run, its agent, its model."""
         shared = _shared(given)
         found = self._frames.get(shared)
@@ -195,7 +228,7 @@ class Bulk(Ledger):
                 Charge, {**dict(zip(_SHARED, shared, strict=True)), **dict.fromkeys(_OWN), **dict.fromkeys(TOKENS, 0)}
             )
             bound, redacted = self._db.values.bind(whole)
-            found = list(bound.values()), redacted
+            found = _Frame(list(bound.values()), redacted)
             if not redacted:
                 # A secret must not linger in the process.
                 self._frames[shared] = found
