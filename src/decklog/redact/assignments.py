@@ -33,7 +33,8 @@ _TYPE = r"(?:&'\w+[ \t]+|\[[\w:]*\]const[ \t]+)?(?:&?\[\w+;[ \t]*\w+\]|[\w.&\[\]
 _ANY_QUOTE = r"[\"'`]"
 # The last character of a match is the first of the value: where nothing follows, nothing need be asked.
 _HEAD = Pattern(
-    rf"(?i)(?:-[\w.-]*?{_NAME_STEM}[\w-]*[ \t]+{_ANY_QUOTE}?\S"
+    # What is given a sign is no option, but a line that a change takes away: `-password = …`.
+    rf"(?i)(?:-[\w.-]*?{_NAME_STEM}[\w-]*[ \t]+{_ANY_QUOTE}?[^\s=:]"
     rf"|\b(?:ENV|ARG|setx|setenv|fastcgi_param|set -\w+|config(?:ure)? set(?: --[\w-]+)?)[ \t]+"
     rf"[\w./:-]*?{_NAME_STEM}\w*[ \t]+{_ANY_QUOTE}?\S"
     rf"|\bset[ \t]+[\w-]+[:/][\w./:-]*?{_NAME_STEM}\w*[ \t]+{_ANY_QUOTE}?\S"

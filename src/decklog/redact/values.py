@@ -107,6 +107,8 @@ _HOLDERS = word_set(
     app session cls obj spec os string crypto bcrypt users account response res payload model model_config field fields
     """
 )
+# What PHP calls the ways to hash a password.
+_KINDS_OF_HASH = prepared(r"PASSWORD_[A-Z0-9_]+")
 _COMMIT = prepared(r"[0-9a-f]{40}")
 # A letter by itself, which neither words nor abbreviations leave. Looking for whole words instead tries every way to cut a value.
 _LONE = prepared(r"(?<![a-z])[a-z](?![a-z])|(?<![A-Z])[A-Z](?![A-Za-z])")
@@ -199,7 +201,7 @@ def is_assembly_token(name: str, value: str) -> bool:
 
 def is_harmless(value: str) -> bool:
     """Tell whether a value is no secret whatever its name: a placeholder, a path, an address, a sentence."""
-    return is_placeholder(value) or is_path(value) or is_url(value) or is_prose(value)
+    return is_placeholder(value) or is_path(value) or is_url(value) or is_prose(value) or bool(_KINDS_OF_HASH.fullmatch(value))
 
 
 def is_passphrase(value: str) -> bool:

@@ -19,6 +19,8 @@ _NOISE = prepared(
 )
 # Those of the noise that are no letters of anything.
 _UNSEEN = ("\u00ad", "\u200b", "\u200c", "\u200d", "\u2060", "\ufeff")
+# What has its value behind it, in the next line if a backslash ends its own.
+_GOING_ON = ("=", "Bearer ", "bearer ")
 _LETTERS = {"n": "\n", "r": "\r", "t": "\t", "b": " ", "f": " "}
 _ENTITIES = {
     "&quot;": '"', "&apos;": "'", "&amp;": "&", "&lt;": "<", "&gt;": ">",
@@ -124,9 +126,9 @@ def _may_stand_for_others(text: str) -> bool:
 
 
 def _join_settings(kept: list[str], pieces: list[str]) -> None:
-    """Join the value of a setting that begins in the next line, without a blank before it: `TOKEN=\\` and the token."""
+    """Join the value of a setting or a header that begins in the next line: `TOKEN=\\` and the token."""
     for index in range(1, len(pieces), 2):
-        if pieces[index] == "\\\n" and pieces[index - 1].endswith("="):
+        if pieces[index] == "\\\n" and pieces[index - 1].endswith(_GOING_ON):
             kept[index] = ""
 
 
@@ -140,6 +142,6 @@ def looked_through(text: str) -> View:
     memo: dict[str, str] = {}
     kept = pieces[:]
     kept[1::2] = [memo[n] if n in memo else memo.setdefault(n, _undo(n)) for n in pieces[1::2]]
-    if "=\\\n" in text:
+    if "=\\\n" in text or "earer \\\n" in text:
         _join_settings(kept, pieces)
     return pieced(kept, pieces)

@@ -251,6 +251,8 @@ def _has_place(text: str, low: str) -> bool:
         return True
     if "key=" in low and ("?key=" in low or "&key=" in low):
         return True
+    if "otp" in low and any(map(low.__contains__, ('otp"', "otp'", "otp_code", "otp-code", "otpcode"))):
+        return True
     if "(" in text and any(map(low.__contains__, CALLS)):
         return True
     if (" -" in text or "| " in text) and any(map(low.__contains__, COMMANDS)):

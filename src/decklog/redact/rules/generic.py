@@ -284,6 +284,7 @@ PLACES: tuple[Rule, ...] = (
         until=r"(?:[^\w.:/-]|$)",
     ),
     rule("pin", "pin", r"\d{4,12}", keep=r"(?i:pin(?:[ _-]?code)?[\"']?[ \t]*(?:[:=]|is)[ \t]*[\"']?)", until=r"(?:[^\w.:/-]|$)"),
+    rule("code", "otp", r"\d{4,8}", keep=r"(?i:\b[th]?otp(?:[_-]?code)?[\"'][ \t]*:[ \t]*[\"']?)", until=r"(?:[^\w.:/-]|$)"),
     rule(
         "code",
         "your",

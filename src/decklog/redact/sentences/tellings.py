@@ -473,7 +473,7 @@ TELLINGS: tuple[Telling, ...] = (
     Telling("node-cookie", r"setcookie|cookie", " \t", r"[ \t]+[\"']?([A-Za-z0-9_]{8,64})(?:[\"'\s]|$)", checks.is_node_cookie),
     Telling(
         "node-cookie",
-        r"release_cookie|erlang[._ ]cookie",
+        r"release_cookie|erlang[._ ]?cookie",
         " \t:=",
         r"[ \t]*[:=][ \t]*[\"']?([A-Za-z0-9_]{8,64})(?:[\"'\s]|$)",
         checks.is_node_cookie,
