@@ -77,11 +77,7 @@ class _Base:
     @property
     def by_run(self) -> "dict[str, int]":
         """Count what holds each run up."""
-        counts: dict[str, int] = {}
-        for item in self.items:
-            if item.run_id is not None and item.holds_up:
-                counts[item.run_id] = counts.get(item.run_id, 0) + 1
-        return counts
+        return waiting.by_run(self.items)
 
     @property
     def tasks(self) -> "set[str | None]":
@@ -428,9 +424,7 @@ class Overview(Store):
         return {task.id: of_task(task, needs_you=task.id in held_up, **times).value for task in facts}
 
     def _summary(self, size: int, can_move_marks: bool) -> "Summary":
-        from collections import Counter
-
-        from decklog.stores.overview.summary import Summary, sentence
+        from decklog.stores.overview.summary import Summary, by_status, sentence
 
         base = self._base(can_move_marks)
         check_marks(base.charged, can_move_marks)
@@ -438,7 +432,7 @@ class Overview(Store):
         runs, is_cut = found[:MOST_GOING_ON], len(found) > MOST_GOING_ON
         runs.sort(key=lambda run: (_ORDER.index(run.status), -run.last_at.timestamp()))
         cost, unpriced = self._today(base)
-        counts = dict(Counter(run.status.value for run in runs))
+        counts = by_status(runs)
         agents = sum(run.workers for run in runs)
         is_new = not runs and self._db.one("select 1 from runs limit 1", {}) is None
         return Summary(

@@ -9,7 +9,7 @@ from decklog.stores.overview.status import Status
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
     from decklog.stores.overview.budgets import BudgetStanding
@@ -62,6 +62,14 @@ def sentence(
     if cost := _cost(today, budgets):
         parts.append(cost)
     return " ".join(parts)
+
+
+def by_status(runs: "Iterable[RunOverview]") -> "dict[str, int]":
+    """Count runs by how they stand."""
+    counts: dict[str, int] = {}
+    for run in runs:
+        counts[run.status.value] = counts.get(run.status.value, 0) + 1
+    return counts
 
 
 def _work(counts: "Mapping[str, int]", agents: int) -> str:

@@ -9,7 +9,7 @@ from decklog.stores.overview import budgets, spending
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
     from decklog.db.base import Database, Row
@@ -205,6 +205,15 @@ def _spent(budgets: "Sequence[BudgetStanding]") -> "Iterator[WaitingItem]":
                 command=f"decklog budgets get {_word(budget.id)}",
                 run_id=budget.run_id,
             )
+
+
+def by_run(items: "Iterable[WaitingItem]") -> "dict[str, int]":
+    """Count what holds each run up."""
+    counts: dict[str, int] = {}
+    for item in items:
+        if item.run_id is not None and item.holds_up:
+            counts[item.run_id] = counts.get(item.run_id, 0) + 1
+    return counts
 
 
 def quiet(run: "RunOverview") -> WaitingItem:
