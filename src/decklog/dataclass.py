@@ -86,7 +86,8 @@ class _MadeLater(_WrittenLater):
     _places: "list[tuple[str, Any, Any]] | None" = None
 
     def __get__(self, instance: object, owner: type) -> "Any":
-        if instance is None or self.left <= 0:
+        # Who describes the class, as Python 3.13 does, asks for the method as if the class itself were one of them.
+        if not isinstance(instance, self.owner) or self.left <= 0:
             return super().__get__(instance, owner)
         self.left -= 1
         return lambda *values, **named: self._fill(instance, owner, values, named)
