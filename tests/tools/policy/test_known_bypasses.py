@@ -38,7 +38,9 @@ DENIED = {
         "python3.12 -c \"import shutil as s; s.rmtree('/')\"",
     ],
 }
-ASKED = ["git push", "git push origin", "git push origin HEAD", "python", "bash"]
+# Modules of Python's own, some of which other versions than this one have.
+OF_ANY_VERSION = ["python3 -m smtpd", "python3 -m telnetlib host", "python3 -m annotationlib", "python3 -m compression.zstd x"]
+ASKED = ["git push", "git push origin", "git push origin HEAD", "python", "bash", *OF_ANY_VERSION]
 NO_DANGER = [
     "rm -rf /srv/scratch",
     "cat sudoers.md",

@@ -17,6 +17,12 @@ _GOES_ON = {"c", "cont", "continue", "q", "quit"}
 # Clojure runs what the project's settings name so.
 _ALIAS = re.compile(r"-[MXT]:[\w:.-]+")
 _FILE = re.compile(r"[\w./-]+\.(?:rb|exs|php|js)")
+# Python's own modules, of all its versions: the one that is started may be another than the one that judges.
+_OF_OTHER_VERSIONS = """
+aifc annotationlib asynchat asyncore audioop cgi cgitb chunk compression crypt distutils imghdr imp lib2to3 mailcap msilib nis
+nntplib ossaudiodev pipes smtpd sndhdr spwd sunau telnetlib uu xdrlib
+"""
+_PYTHONS_OWN = sys.stdlib_module_names | frozenset(_OF_OTHER_VERSIONS.split())
 _KNOWN_SCRIPTS = {"manage.py", "artisan", "setup.py"}
 
 
@@ -175,7 +181,7 @@ def _check_module(judge: Judge, use: Use, module: str, rest: list[Word]) -> None
             judge.path("run", word, use.scope, use.call.text)
         if any(option == "-c" and word.text not in _GOES_ON for option, word in arguments.values):
             judge.report("inline-code", use.call.text)
-    elif name.split(".")[0] in sys.stdlib_module_names and name not in names["safe_modules"]:
+    elif name.split(".")[0] in _PYTHONS_OWN and name not in names["safe_modules"]:
         judge.report("python-module", use.call.text)
 
 
