@@ -99,6 +99,17 @@ def test_who_does_something_else_between_its_writes_keeps_nothing(site: Site, mo
     assert site.is_free()
 
 
+def test_where_no_thread_can_be_had_the_lock_is_given_back(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.wait_as_one_who_comes_back()
+
+    def refuse(*_: object) -> int:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(fair_lock, "start_new_thread", refuse)
+    site.ours.release()
+    assert site.is_free()
+
+
 def test_a_turn_ends(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fair_lock, "TURN_SECONDS", 0.05)
     site.wait_as_one_who_comes_back()

@@ -126,10 +126,7 @@ class _Turn:
         """Leave the lock for a moment; False if it is to be given back."""
         with self._deciding:
             self._left_at = monotonic()
-            self._is_idle = self._is_quick and self._left_at < self._ends_at
-            if self._is_idle and not self._is_watched:
-                self._is_watched = True
-                start_new_thread(self._watch, ())
+            self._is_idle = self._is_quick and self._left_at < self._ends_at and (self._is_watched or self._begin_watch())
             return self._is_idle
 
     def goes_on(self) -> bool:
@@ -146,6 +143,15 @@ class _Turn:
     def end(self) -> None:
         with self._deciding:
             self._give_back()
+
+    def _begin_watch(self) -> bool:
+        """Have the lock watched; False where no thread can be had, as at the end of a program: then nobody would give it back."""
+        try:
+            start_new_thread(self._watch, ())
+        except RuntimeError:
+            return False
+        self._is_watched = True
+        return True
 
     def _watch(self) -> None:
         """Give the lock back if it is not come back to; a thread of its own, for as long as the turn."""
