@@ -12,6 +12,8 @@ GIVEN = {
     "-db_password = {}\n+db_password = os.environ['DB_PASSWORD']": VALUE,
     "\x1b[31m-password := {}\x1b[m": VALUE,
     "deploy -password {}": VALUE,
+    "deploy --password :{}": VALUE,
+    "DB_PASSWORD={}": "PASSWORD" + "_2024",
     '{{"msg": "otp sent", "otp_code": "{}"}}': "855" + "059",
     '{{"totp": {}}}': "855" + "059",
     "rabbitmq:\n  erlangCookie: {}": "PJIHLAOUHD" + "YYWGSZSZSY",

@@ -108,7 +108,7 @@ _HOLDERS = word_set(
     """
 )
 # What PHP calls the ways to hash a password.
-_KINDS_OF_HASH = prepared(r"PASSWORD_[A-Z0-9_]+")
+_KINDS_OF_HASH = prepared(r"PASSWORD_(?:DEFAULT|(?:BCRYPT|ARGON2ID?)(?:_[A-Z_]+)?|ARGON2_[A-Z_]+)")
 _COMMIT = prepared(r"[0-9a-f]{40}")
 # A letter by itself, which neither words nor abbreviations leave. Looking for whole words instead tries every way to cut a value.
 _LONE = prepared(r"(?<![a-z])[a-z](?![a-z])|(?<![A-Z])[A-Z](?![A-Za-z])")
