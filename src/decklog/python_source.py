@@ -1,10 +1,10 @@
-"""Python as it is written in a change, read without running it."""
+"""Python as it is written, read without running it."""
 
 import ast
 import warnings
 
 
-def parsed(source: bytes) -> ast.Module | None:
+def parsed(source: bytes | str) -> ast.Module | None:
     """Read a module; None when no Python reads it."""
     try:
         with warnings.catch_warnings():

@@ -2,11 +2,11 @@
 
 import ast
 import copy
-import warnings
 from collections.abc import Mapping, Sequence
 
 from decklog.conductor.checks.report import PASSED
 from decklog.dataclass import dataclass
+from decklog.python_source import parsed
 
 _Scope = ast.Module | ast.ClassDef
 
@@ -81,11 +81,8 @@ def _claims(files: Sequence[TestFile]) -> dict[tuple[str, str], set[str]]:
 
 def _scopes(file: TestFile) -> list[_Scope]:
     """Give what tests stand in: the module, then its classes; nothing of what is no Python."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            module = ast.parse(file.content)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    module = parsed(file.content)
+    if module is None:
         return []
     return [module, *(node for node in ast.walk(module) if isinstance(node, ast.ClassDef))]
 

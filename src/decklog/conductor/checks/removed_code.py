@@ -2,11 +2,11 @@
 
 import ast
 import copy
-import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from difflib import SequenceMatcher
 
 from decklog.dataclass import dataclass
+from decklog.python_source import parsed
 
 # Two definitions that have so much in common are one that is called otherwise.
 _ALIKE = 0.75
@@ -37,21 +37,16 @@ def is_module(path: str, module: str) -> bool:
     return dotted == module or dotted.endswith(f".{module}")
 
 
-def parsed(content: bytes | None) -> ast.Module | None:
-    """Read a file; none, and what is no Python, is null."""
-    if content is None:
-        return None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(content)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
+def _trees(files: Files) -> dict[str, ast.Module | None]:
+    """Read files; one that is not there, or is no Python, is null."""
+    return {path: None if content is None else parsed(content) for path, content in files.items()}
 
 
 def gone(before: Files, after: Files, named: Callable[[Collection[str]], Collection[str]]) -> Gone:
     """Find what the changed files of code no longer have. `named` gives those of some words that the code has still, anywhere."""
-    old, new = ({path: parsed(content) for path, content in files.items()} for files in (before, after))
+    old, new = (
+        {path: None if content is None else parsed(content) for path, content in files.items()} for files in (before, after)
+    )
     if any(new[path] is None for path in after if after[path] is not None):
         # Of a file that can't be read nobody knows what it has.
         return Gone()

@@ -4,10 +4,10 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
+from decklog.python_source import parsed
 from decklog.review.change import AddedLine
 from decklog.review.result import Finding, Severity
 from decklog.review.rules.languages import COMMENTS, is_comment, suffix_of
-from decklog.review.rules.python_source import parsed
 
 _MARKER = re.compile(r"(?:<{7}|>{7}|\|{7})(?: |$)|={7}$")
 _DEBUGGERS = (

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Container, Iterator, Sequence
 
 from decklog.conductor.settings.configuration import TESTS
+from decklog.python_source import parsed
 from decklog.review.change import AddedLine, Change
 from decklog.review.passes.line_dangers import line_dangers
 from decklog.review.passes.secrets import secrets
@@ -11,7 +12,6 @@ from decklog.review.result import Finding, PassResult, Severity, passed
 from decklog.review.rules.joined_texts import RULES as JOINED
 from decklog.review.rules.outside import outside
 from decklog.review.rules.python_dangers import dangers
-from decklog.review.rules.python_source import parsed
 from decklog.review.rules.python_weaknesses import weaknesses
 from decklog.review.rules.rule import Found, of_rules
 from decklog.review.rules.source import Source, sources

@@ -6,13 +6,13 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 from decklog.conductor.checks.examination import Examiner
 from decklog.conductor.git import changes
+from decklog.python_source import parsed
 from decklog.review.change import Change
 from decklog.review.passes.leftovers import leftovers
 from decklog.review.result import Finding, PassResult, Severity, passed
 from decklog.review.rules.commented_code import commented_code
 from decklog.review.rules.debugging import debugging
 from decklog.review.rules.disabled_tests import WEAKENED, disabled_tests, is_explained, removed_tests
-from decklog.review.rules.python_source import parsed
 from decklog.review.rules.python_swallowing import swallowing
 from decklog.review.rules.python_tests import tests_of_python
 from decklog.review.rules.python_unfinished import UNUSED_FUNCTION, unfinished_python

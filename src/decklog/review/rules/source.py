@@ -10,10 +10,10 @@ from itertools import accumulate
 
 from decklog.conductor.git.changes import Line, lines_of
 from decklog.dataclass import dataclass
+from decklog.python_source import parsed
 from decklog.review.change import Change
 from decklog.review.rules.blanking import Blanked, blanked
 from decklog.review.rules.languages import suffix_of
-from decklog.review.rules.python_source import parsed
 from decklog.tools.files.gitignore import Patterns
 
 # What people read: code in it is shown, and run by nobody.

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from decklog.dataclass import dataclass
+from decklog.python_source import parsed
 from decklog.review.rules.languages import suffix_of
-from decklog.review.rules.python_source import parsed
 from decklog.review.rules.rule import JVM, SCRIPTS, C
 from decklog.review.rules.source import Source
 from decklog.review.structure.calls import Called, calls

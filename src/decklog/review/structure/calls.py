@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterator
 
 from decklog.dataclass import dataclass
+from decklog.python_source import parsed
 from decklog.review.rules.blanking import blanked
-from decklog.review.rules.python_source import parsed
 from decklog.review.structure.signatures import Declared, closing, split
 
 _DECLARING = re.compile(r"\b(?:fn|func|fun|function|def|sub)\s*\*?\s*$")

@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection, Iterator
 
 from decklog.dataclass import dataclass
+from decklog.python_source import parsed
 from decklog.review.rules.languages import suffix_of
-from decklog.review.rules.python_source import parsed
 from decklog.review.rules.rule import SCRIPTS
 
 _FROM = re.compile(

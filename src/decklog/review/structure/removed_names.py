@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from decklog.dataclass import dataclass
+from decklog.python_source import parsed
 from decklog.review.rules.blanking import blanked
 from decklog.review.rules.languages import suffix_of
-from decklog.review.rules.python_source import parsed
 from decklog.review.rules.rule import JVM, SCRIPTS, SETTINGS, SHELLS, C
 from decklog.review.rules.source import Source
 from decklog.review.structure.callers import family_of

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from decklog.dataclass import dataclass
+from decklog.python_source import parsed
 from decklog.review.rules.blanking import blanked
-from decklog.review.rules.python_source import parsed
 from decklog.review.rules.rule import SCRIPTS, C
 
 _MANY = 10_000

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 
 from decklog.dataclass import dataclass
+from decklog.python_source import parsed
 from decklog.review.rules.blanking import blanked
 from decklog.review.rules.languages import suffix_of
-from decklog.review.rules.python_source import parsed
 from decklog.review.rules.rule import JVM, RECIPES, SCRIPTS, SETTINGS, SHELLS, C
 from decklog.review.rules.source import Source
 

@@ -1,8 +1,8 @@
 """Judging of inline Python by its syntax tree: computing, printing and reading may run unasked."""
 
 import ast
-import warnings
 
+from decklog.python_source import parsed
 from decklog.tools.policy.programs.hosts import host_of, is_local
 from decklog.tools.policy.programs.snippets import check_known_attacks, check_strings
 from decklog.tools.policy.programs.use import Judge
@@ -44,12 +44,7 @@ def _parsed(code: str) -> ast.Module | None:
     """Parse code, None if it can't be."""
     if UNKNOWN in code or len(code) > _LONGEST:
         return None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
+    return parsed(code)
 
 
 class _Visitor:
