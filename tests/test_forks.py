@@ -16,8 +16,8 @@ from tests.waiting import wait_until
 TEXT = "export " + "PASS" + "WORD=" + "tulip-Harbour-41x"
 
 LOOKS: dict[str, tuple[object, str, Callable[[], object]]] = {
-    "a text": (engine, "_signs_of_line", lambda: redact.scan_by_rules(TEXT)),
-    "a value": (engine, "_signs", lambda: redact.scan_value({"said": [TEXT]})),
+    "a text": (engine, "signs_of_line", lambda: redact.scan_by_rules(TEXT)),
+    "a value": (engine, "signs_of", lambda: redact.scan_value({"said": [TEXT]})),
     "many texts": (batch, "_clean_of", lambda: redact.clean_among([TEXT])),
 }
 

@@ -33,17 +33,12 @@ class _Looked(NamedTuple):
 def clean_among(texts: Iterable[str]) -> set[str]:
     """Give those of many texts, of whatever length, in which nothing is to be replaced."""
     wanted = set(texts)
+    if engine.TOGETHER.ask(len(wanted)) is not None:
+        return _clean_together(wanted)
     lines = _Lines()
     lines.look_at(wanted)
     others = wanted.difference(lines.clean, (one.text for one in lines.shown))
     return {*lines.clean, *_clean_of([*lines.shown, *_with_all_looks(others)])}
-
-
-def clean_lines(texts: Iterable[str]) -> list[str]:
-    """Give those of many texts of one line in plain letters that show no sign, looking at many of them at once."""
-    lines = _Lines()
-    lines.look_at(texts)
-    return lines.clean
 
 
 class _Lines:
@@ -92,6 +87,21 @@ class _Lines:
                 self.clean.append(line)
 
 
+def _clean_together(texts: Iterable[str]) -> set[str]:
+    """Give the clean ones, where each text is looked at once for all signs."""
+    clean, left = set[str](), list[_Looked]()
+    for text in texts:
+        signs = engine.signs_of_line(text)
+        if signs is None:
+            view = looked_through(text)
+            left.append(_Looked(text, view, set(engine.signs_of(view))))
+        elif signs:
+            left.append(_Looked(text, plain(text), set(signs)))
+        else:
+            clean.add(text)
+    return clean.union(_clean_of(left))
+
+
 def _with_all_looks(texts: Iterable[str]) -> list[_Looked]:
     found = [_Looked(text, looked_through(text), set()) for text in texts]
     for look, numbers in engine.all_looks():
@@ -102,11 +112,6 @@ def _with_all_looks(texts: Iterable[str]) -> list[_Looked]:
         if TOLD_NUMBER not in one.signs and "\n" in one.view.text and told.may_tell_below(one.view.data):
             one.signs.add(TOLD_NUMBER)
     return found
-
-
-def clean_ones(texts: Iterable[str]) -> list[str]:
-    """Give those of many texts in which nothing is to be replaced."""
-    return _clean_of(_with_all_looks(texts))
 
 
 def _clean_of(left: list[_Looked]) -> list[str]:

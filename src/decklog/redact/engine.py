@@ -19,6 +19,7 @@ from decklog.redact.patterns import prefilter
 from decklog.redact.patterns.pattern import Pattern, Sign
 from decklog.redact.patterns.presence import Look, Presence, loosened
 from decklog.redact.patterns.spared import not_spared
+from decklog.redact.patterns.together import Together
 from decklog.redact.rules.table import RULES
 from decklog.redact.sentences import told
 from decklog.redact.view import Found, View, looked_through, plain, to_bytes
@@ -59,15 +60,22 @@ _WORDS_ACROSS = _presence(_IN_WORDS[:2])
 _OWN = {number: Sign(f"(?m){loosened(_EACH[number])}") for number in (ASSIGNMENTS_NUMBER, TOLD_NUMBER)}
 # Longer texts are searched for everything: what a look costs matters where there is little else to do.
 LONGEST_LOOK = 4_096
+_ABOVE_NUMBER = len(_EACH)
+# Of what is found beside a name only the shape: the way between both may be long, and takes longest to follow.
+TOGETHER = Together({**_EACH, NEARBY_NUMBER: nearby.SHAPE, _ABOVE_NUMBER: told.SIGN_ABOVE})
+_BESIDE_NAMES = _presence(((NEARBY_NUMBER,),))
+_GROUPS: dict[int, tuple[int, ...]] = {number: group for group in (*_IN_RUNS, *_IN_WORDS) for number in group}
+_GROUPS[_ABOVE_NUMBER] = ()
+_ACROSS = frozenset(number for group in (*_IN_RUNS, *_IN_WORDS[:2]) for number in group)
 
 
 @apart
 def scan(text: str) -> tuple[str, bool]:
     """Replace every secret in a text, and tell whether there was any."""
-    signs = _signs_of_line(text)
+    signs = signs_of_line(text)
     if signs is None:
         view = looked_through(text)
-        signs = _signs(view)
+        signs = signs_of(view)
         is_clean = not signs and _is_clean_otherwise(text, view)
     else:
         view, is_clean = plain(text), not signs
@@ -76,7 +84,7 @@ def scan(text: str) -> tuple[str, bool]:
     redacted, changed = _as_written(text) if _WRITTEN_NUMBER in signs or not view.is_plain else (text, False)
     if changed:
         view = looked_through(redacted)
-        signs = _signs(view)
+        signs = signs_of(view)
     for _ in range(_MOST_ROUNDS):
         redacted, touches = _scan_once(redacted, view, signs)
         changed = changed or touches is not None
@@ -84,11 +92,11 @@ def scan(text: str) -> tuple[str, bool]:
         if touches is None or not (touches or len(redacted) < _SHORT):
             break
         view = looked_through(redacted)
-        signs = _signs(view)
+        signs = signs_of(view)
     return redacted, changed
 
 
-def _signs_of_line(text: str) -> Collection[int] | None:
+def signs_of_line(text: str) -> Collection[int] | None:
     """Give the numbers of what one line in plain letters, as most texts are, must be searched for; None for any other text."""
     if len(text) > LONGEST_LOOK or not text.isascii():
         return None
@@ -97,7 +105,35 @@ def _signs_of_line(text: str) -> Collection[int] | None:
     data = text.encode()
     if len(data.translate(None, ESCAPING)) != len(data):
         return None
-    return signs_by(looks_at(data), data)
+    signs = _signs_together(data)
+    if signs is None:
+        return signs_by(looks_at(data), data)
+    return _in_line(signs)
+
+
+def _signs_together(data: bytes) -> list[int] | None:
+    """Give the numbers of the signs that bytes in plain letters have, where all are looked for together."""
+    look = TOGETHER.ask()
+    if look is None:
+        return None
+    signs = look(data)
+    if NEARBY_NUMBER in signs and not _BESIDE_NAMES.of(data):
+        signs.remove(NEARBY_NUMBER)
+    return signs
+
+
+def _in_line(signs: list[int]) -> list[int]:
+    return [number for number in _with_groups(signs) if number not in _OWN or number in signs]
+
+
+def _in_lines(signs: list[int]) -> list[int]:
+    found = _with_groups(signs)
+    return [*found, TOLD_NUMBER] if _ABOVE_NUMBER in signs and TOLD_NUMBER not in found else found
+
+
+def _with_groups(signs: list[int]) -> list[int]:
+    """Give the numbers of these signs, and of those that go by any of their group."""
+    return sorted({number for sign in signs for number in _GROUPS[sign]}) if signs else signs
 
 
 def signs_by(looks: list[Look], data: bytes) -> list[int]:
@@ -110,7 +146,7 @@ def signs_by(looks: list[Look], data: bytes) -> list[int]:
 
 
 def signs_in(data: bytes) -> list[int]:
-    """Give the numbers of what bytes in plain letters must be searched for."""
+    """Give the numbers of what bytes in plain letters must be searched for, by one group of signs after the other."""
     if _may_have_runs(data):
         return [*_RUNS.of(data), *_WORDS.of(data)]
     return _WORDS.of(data)
@@ -134,29 +170,33 @@ def _may_have_runs(data: bytes) -> bool:
 def is_clean(text: str) -> bool:
     """Tell whether a text has no sign of any secret, nor has a line of it."""
     view = looked_through(text)
-    return not _signs(view) and _is_clean_otherwise(text, view)
+    return not signs_of(view) and _is_clean_otherwise(text, view)
 
 
-def _signs(view: View) -> Collection[int]:
+def signs_of(view: View) -> Collection[int]:
     """Give the numbers of what a text must be searched for."""
+    has_lines = "\n" in view.text
+    signs = _signs_together(view.data)
+    if signs is not None:
+        return _in_lines(signs) if has_lines else _with_groups(signs)
     if len(view.data) > LONGEST_LOOK:
         return _EVERY
-    signs = signs_in(view.data)
-    if "\n" in view.text and TOLD_NUMBER not in signs and told.may_tell_below(view.data):
-        return [*signs, TOLD_NUMBER]
-    return signs
+    return _with_told_below(signs_in(view.data), view.data) if has_lines else signs_in(view.data)
 
 
 def _signs_across(together: View) -> Collection[int]:
     """Give the numbers of what joined lines must be searched for."""
+    signs = _signs_together(together.data)
+    if signs is not None:
+        return [number for number in _in_lines(signs) if number in _ACROSS]
     if len(together.data) > LONGEST_LOOK:
         return _EVERY
-    signs = _WORDS_ACROSS.of(together.data)
-    if _may_have_runs(together.data):
-        signs = [*_RUNS.of(together.data), *signs]
-    if TOLD_NUMBER not in signs and told.may_tell_below(together.data):
-        return [*signs, TOLD_NUMBER]
-    return signs
+    runs = _RUNS.of(together.data) if _may_have_runs(together.data) else []
+    return _with_told_below([*runs, *_WORDS_ACROSS.of(together.data)], together.data)
+
+
+def _with_told_below(signs: list[int], data: bytes) -> list[int]:
+    return [*signs, TOLD_NUMBER] if TOLD_NUMBER not in signs and told.may_tell_below(data) else signs
 
 
 def _is_clean_otherwise(text: str, view: View) -> bool:

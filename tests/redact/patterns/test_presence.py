@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from functools import cache
 from re import _parser  # type: ignore[attr-defined]
 from string import ascii_letters, digits
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,9 +16,17 @@ from decklog.redact.patterns.presence import Presence, loosened
 from decklog.redact.rules.table import PREFIXED, SHAPED
 from decklog.redact.view import looked_through
 from tests.redact.batches import rounds, strangers
+from tests.redact.patterns.test_together import made_together
 from tests.searches import FULL
 
 BATCHES = ("third", "fourth", "fifth", "sixth")
+
+
+@pytest.fixture(params=["one group after the other", "together"], autouse=True)
+def _looks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look by RE2, as where nothing else is installed, and by Hyperscan."""
+    look = made_together().look if request.param == "together" else None
+    monkeypatch.setattr(engine, "TOGETHER", SimpleNamespace(look=look, ask=lambda _texts=1: look))
 
 
 @cache
@@ -44,7 +53,7 @@ def test_a_text_without_any_sign_has_nothing_that_could_be_found() -> None:
 def test_a_sign_that_is_not_there_would_have_found_nothing_more() -> None:
     for text in texts():
         view = looked_through(text)
-        signs = engine._signs(view)
+        signs = engine.signs_of(view)
         assert sorted(finder.find_all(view, signs)) == sorted(finder.find_all(view)), text
 
 
@@ -55,7 +64,7 @@ def test_whatever_is_found_in_quotes_shows_by_its_shape_alone() -> None:
         value = "".join("".join(dice.choices(kind, k=dice.choice((1, 2, 3, 4, 6, 9)))) for kind in drawn)
         view = looked_through(f'required username="a" password="{value}"')
         found += bool(list(nearby.find(view)))
-        assert sorted(finder.find_all(view, engine._signs(view))) == sorted(finder.find_all(view)), value
+        assert sorted(finder.find_all(view, engine.signs_of(view))) == sorted(finder.find_all(view)), value
     assert found > 60
 
 
@@ -70,7 +79,7 @@ def test_whatever_is_found_in_quotes_shows_by_its_shape_alone() -> None:
 )
 def test_a_statement_that_goes_on_in_the_next_line_or_in_a_bracket_has_its_sign(text: str) -> None:
     view = looked_through(text.format("saddle.Walnut" + "1976?"))
-    assert sorted(finder.find_all(view, engine._signs(view))) == sorted(finder.find_all(view))
+    assert sorted(finder.find_all(view, engine.signs_of(view))) == sorted(finder.find_all(view))
 
 
 def test_in_a_line_the_own_sign_of_one_in_a_group_tells_whether_it_finds_anything() -> None:
@@ -141,12 +150,12 @@ def test_a_text_larger_than_the_tables_of_the_matcher_is_searched_to_its_end() -
     assert token not in redact(f"{noise}\n{token}\n")
 
 
-def test_lines_looked_at_together_are_those_that_are_clean_by_themselves() -> None:
+def test_texts_looked_at_together_are_those_that_are_clean_by_themselves() -> None:
     known = texts()
-    clean = set(batch.clean_lines(known))
+    clean = batch.clean_among(known)
     assert len(clean) > 80
-    assert [text for text in clean if scan_by_rules(text)[1]] == []
-    assert set(batch.clean_lines(sorted(clean))) == clean
+    assert clean == {text for text in known if not scan_by_rules(text)[1]}
+    assert batch.clean_among(sorted(clean)) == clean
 
 
 def test_each_group_that_is_present_is_named() -> None:

@@ -13,7 +13,9 @@ _MOST_KNOWN = 4_096
 # Of two openings at one place the first is taken: the one with a bracket is the longer.
 _BY_LENGTH = sorted(dict.fromkeys(telling.opening for telling in TELLINGS), key=lambda opening: "\\(" not in opening)
 _OPENINGS = Pattern(rf"(?i)(?:{languages.WORDS})|\b(?:{'|'.join(_BY_LENGTH)}|{next_lines.ANNOUNCING})")
-_MAY_OPEN = Sign(_OPENINGS.source)
+# A line may tell what the next one is, which needs less of a sign.
+SIGN_ABOVE = _OPENINGS.source
+_MAY_OPEN = Sign(SIGN_ABOVE)
 
 
 def _tied() -> Iterator[str]:
@@ -42,7 +44,7 @@ _LONGEST_LINE = 120
 
 
 def may_tell_below(data: bytes) -> bool:
-    """Tell whether a line may tell what the next one is, which needs less of a sign."""
+    """Tell whether a line may tell what the next one is."""
     return bool(_MAY_OPEN.look(data))
 
 

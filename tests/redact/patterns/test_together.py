@@ -1,0 +1,155 @@
+"""All signs in one look: the same as by RE2, made once, and kept where that is possible."""
+
+import os
+import random
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from decklog.redact import engine
+from decklog.redact.patterns import together
+from decklog.redact.patterns.pattern import Sign
+from decklog.redact.patterns.presence import loosened
+from decklog.redact.patterns.together import Together, respelled
+from tests.redact.batches import strangers
+
+SIGNS = {3: r"(?i)tok(?:en|\xe9n)[\s=]\S", 8: r"^[^\s\"]{2,}$", 5: r"a{9}"}
+
+
+@cache
+def made_together() -> Together:
+    """Give the look for all signs, made unless somebody has."""
+    made = Together(engine.TOGETHER.signs)
+    if made.ask() is None:
+        made.make()
+    return made
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Give the folder where tables are kept."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    monkeypatch.setattr(together, "_FOLDER", str(tmp_path))
+    monkeypatch.setattr(together, "_KEPT", str(tmp_path / "together"))
+    yield tmp_path
+    for thread in threading.enumerate():
+        if thread.name == "decklog-signs":
+            thread.join(60)
+
+
+def shown_by_re2(signs: dict[int, str], data: bytes) -> set[int]:
+    return {number for number, sign in signs.items() if Sign(f"(?m){loosened(sign)}").look(data)}
+
+
+def test_the_same_signs_are_seen_as_by_re2() -> None:
+    looks = {number: Sign(f"(?m){loosened(sign)}").look for number, sign in engine.TOGETHER.signs.items()}
+    dice, look = random.Random(5), made_together().look
+    assert look is not None
+    found = [text.encode("latin-1", "replace") for batch in ("third", "sixth") for text in list(strangers.harmless(batch))[::7]]
+    found += [case.text.encode("latin-1", "replace") for case in list(strangers.secrets("fifth", strangers.SEED))[::3]]
+    found += [b"\x0b\x85\xa0".join(dice.sample(found, 3)) for _ in range(200)]
+    found += [one.upper() for one in found[::5]]
+    seen = set[int]()
+    for data in found:
+        shown = set(look(data))
+        assert shown == {number for number, sign in looks.items() if sign(data)}, data
+        seen |= shown
+    assert len(seen) >= len(looks) - 1
+
+
+@pytest.mark.parametrize("data", [b"TOK\xc9N\x0bx", b"tok\xc9n x", b"Token=\x0b", b"a\x0bb", b"x\nab\n", b'x"', b"aaaa", b"aaa"])
+def test_blanks_capitals_and_counts_are_those_of_re2(data: bytes, kept: Path) -> None:
+    made = Together(SIGNS)
+    made.make()
+    assert made.look is not None
+    assert set(made.look(data)) == shown_by_re2(SIGNS, data)
+
+
+def test_a_blank_is_spelled_out_in_a_class_and_beside_one() -> None:
+    assert respelled(r"[^x\s]\s[\]\s\\s]\S\\s") == r"[^x\t\n\f\r ][\t\n\f\r ][\]\t\n\f\r \\s][^\t\n\f\r ]\\s"
+    with pytest.raises(ValueError, match="no blank"):
+        respelled(r"[a\S]")
+
+
+def test_tables_are_kept_and_taken_up_by_the_next_program(kept: Path) -> None:
+    first = Together(SIGNS)
+    assert first.ask() is None
+    first.make()
+    (file,) = kept.iterdir()
+    second = Together(SIGNS)
+    look = second.ask()
+    assert look is not None
+    assert look(b'"token=x') == [3]
+    other = Together({**SIGNS, 7: "z"})
+    assert other.ask() is None, "the tables of other signs"
+    damaged = bytearray(file.read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    file.write_bytes(damaged)
+    assert Together(SIGNS).ask() is None, "tables that are not whole"
+    other.make()
+    assert len(list(kept.iterdir())) == 1, "those of rules that have changed since"
+
+
+def test_they_are_made_beside_the_program_once_there_was_enough_to_look_at(kept: Path) -> None:
+    made = Together(SIGNS)
+    made.ask()
+    made.ask(together._MANY - 1)
+    assert not any(kept.iterdir())
+    made.ask()
+    for thread in threading.enumerate():
+        if thread.name == "decklog-signs":
+            thread.join(60)
+    assert made.look is not None
+    assert len(list(kept.iterdir())) == 1
+
+
+def test_where_they_cannot_be_kept_more_is_to_be_gained_before_they_are_made(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    made = Together(SIGNS)
+    made.ask()
+    made.ask(together._MANY_FOR_ONE - 1)
+    assert made.look is None
+    made.make()
+    assert not any(kept.iterdir())
+    assert made.look is not None
+
+
+def test_without_hyperscan_nothing_is_asked_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "hyperscan", None)
+    made = Together(SIGNS)
+    assert made.ask() is None
+    assert made.ask(10 * together._MANY_FOR_ONE) is None
+
+
+def test_many_threads_look_at_the_same_time() -> None:
+    look = made_together().look
+    assert look is not None
+    text = ("Wrote the module and its tests. " * 4_000 + "\npassword: x").encode()
+    expected, found = look(text), list[bool]()
+
+    def work() -> None:
+        found.extend(look(text) == expected for _ in range(40))
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [True] * 240
+
+
+def test_a_program_that_ends_while_they_are_made_ends_well(tmp_path: Path) -> None:
+    script = (
+        "import os, sys\nfrom decklog.redact.patterns import together\n"
+        f"together._FOLDER = {str(tmp_path)!r}\ntogether._KEPT = {str(tmp_path / 'kept')!r}\n"
+        "made = together.Together({1: '(?i)token[ =]', 2: 'x{3,40}y'})\nmade.ask()\nmade.ask(together._MANY)\n"
+        "child = os.fork()\nif child == 0:\n    made.ask(together._MANY)\n    os._exit(0)\nassert os.waitpid(child, 0)[1] == 0\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    subprocess.run([sys.executable, "-c", script], check=True, env=environment, timeout=60)
+    assert len(list(tmp_path.iterdir())) == 1
