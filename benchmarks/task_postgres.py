@@ -6,7 +6,7 @@ from pathlib import Path
 
 import psycopg
 
-from benchmarks.children import alone
+from benchmarks import peer_procrastinate
 from benchmarks.measure import Row, row
 from benchmarks.task_crowd import PROCESSES, Crowd, crowd, judged
 from benchmarks.transfer import server
@@ -15,17 +15,21 @@ SETTINGS = ("server_version", "fsync", "synchronous_commit", "full_page_writes")
 
 
 class Rounds:
-    """What each side came to, by its number of workers."""
+    """What each side came to, by its number of workers: processes, and for the peer also jobs in hand of one process."""
 
     def __init__(self) -> None:
         self.peer: dict[int, list[float]] = {1: [], PROCESSES: []}
+        self.peer_alone: list[float] = []
         self.ours = {1: Crowd(), PROCESSES: Crowd()}
         self.fused = {1: Crowd(), PROCESSES: Crowd()}
 
     def one(self, url: str, count: int, workers: int) -> None:
         """Let the peer drain as many jobs as we have tasks, each in a database of its own that is gone afterwards."""
         with Scratch(url) as fresh:
-            self.peer[workers] += alone("benchmarks.peer_procrastinate", fresh, str(count), str(workers))
+            self.peer[workers].append(peer_procrastinate.rate(fresh, count, processes=workers, concurrency=1))
+        if workers > 1:
+            with Scratch(url) as fresh:
+                self.peer_alone.append(peer_procrastinate.rate(fresh, count, processes=1, concurrency=workers))
         for way, found in (("ours", self.ours), ("fused", self.fused)):
             with Scratch(url) as fresh:
                 crowd(way, fresh, count, found[workers], processes=workers)
@@ -34,11 +38,16 @@ class Rounds:
         rows = []
         for workers, label in ((1, "1 process"), (PROCESSES, f"{PROCESSES} processes")):
             name = f"PostgreSQL, {label}"
-            beside = f"beside procrastinate, concurrency {workers}"
             peer = statistics.median(self.peer[workers])
             ours, fused = self.ours[workers], self.fused[workers]
-            rows.append(row(f"{name}, claim and finish, {beside}", ours.rate, "per s", floor=peer, target=">= 1"))
-            rows.append(row(f"{name}, finish and claim fused, {beside}", fused.rate, "per s", floor=peer, target=">= 1"))
+            beside = f"beside procrastinate, {label}"
+            rows.append(row(f"{name}, claim and finish, {beside}", ours.rate, "per s", floor=peer, target=">= 1.2"))
+            rows.append(row(f"{name}, finish and claim fused, {beside}", fused.rate, "per s", floor=peer, target=">= 1.2"))
+        name, peer = f"PostgreSQL, {PROCESSES} processes", statistics.median(self.peer_alone)
+        beside = f"beside procrastinate, one process with concurrency {PROCESSES}"
+        ours, fused = self.ours[PROCESSES], self.fused[PROCESSES]
+        rows.append(row(f"{name}, claim and finish, {beside}", ours.rate, "per s", floor=peer))
+        rows.append(row(f"{name}, finish and claim fused, {beside}", fused.rate, "per s", floor=peer))
         return [*rows, *judged(f"PostgreSQL, {PROCESSES} processes", self.ours[PROCESSES])]
 
 
