@@ -28,6 +28,7 @@ _REST_IN_QUOTES = {quote: prepared(rf"((?: [^\s\"'`]+){{1,9}}){quote}(?:[\s,;:.)
 _ESCAPED_QUOTE = prepared(r"'''[^'\s]+(?=')")
 # Numbers of anything but a person's choice.
 _ROUND = prepared(r"1024|2048|4096|8192|\d+00|1234(?:5(?:6(?:7(?:8)?)?)?)?|(\d)\1+")
+_CROSSES = prepared(r"[xX]{3,}")
 # What a test presses after it typed a password.
 _TYPED_KEY = prepared(r"\{\w+\}$")
 _IN_REPOSITORY = prepared(r"/(?:commits?|tree|blob|blame|raw|compare|-)/$")
@@ -95,6 +96,8 @@ class RuleSet:
                     break
                 if end - start > _LONGEST_DOUBT:
                     position = max(position, end)
+            else:
+                position = _next_word(data, place, position)
 
     def _called(self, text: str, place: int) -> Sequence[int]:
         """Give the rules for calls of the name before a bracket."""
@@ -180,6 +183,12 @@ class MarkedSet(RuleSet):
 
     def _candidates(self, data: bytes, place: Span) -> Sequence[int]:
         return self._by_mark.get(data[place[0] : place[0] + 2].lower(), ())
+
+
+def _next_word(data: bytes, place: Span, position: int) -> int:
+    """Give where to go on behind a beginning that led to nothing: another rule's may be a word within it, such as an option."""
+    blank = data.find(b" ", place[0] + 1, place[1])
+    return blank if position == place[1] and 0 < blank < place[1] - 1 else position
 
 
 def _named_before(rule: Rule) -> str:
@@ -285,7 +294,8 @@ def is_real(rule: Rule, secret: str) -> bool:
         secret = _TYPED_KEY.sub("", secret)
     is_jumble = _is_jumble(secret)
     if rule.keep:
-        if not is_jumble and values.is_placeholder(secret) and not (rule.name == "url-password" and secret.isalpha()):
+        is_word = rule.name == "url-password" and secret.isalpha() and not _CROSSES.fullmatch(secret)
+        if not is_jumble and values.is_placeholder(secret) and not is_word:
             return False
     elif not is_jumble and (len(set(secret[-16:])) <= 3 or values.is_stand_in(secret)):
         return False

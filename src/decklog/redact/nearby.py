@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from decklog.prepared import prepared
 from decklog.redact import values
-from decklog.redact.made import is_made, is_name, is_two
+from decklog.redact.made import is_made, is_name, is_signed_once, is_two
 from decklog.redact.names import known_kind
 from decklog.redact.patterns.pattern import Pattern, Span
 from decklog.redact.placeholders import word_set
@@ -65,8 +65,6 @@ _OF_DIGEST = prepared(r"(?i)hash(?!ed_?mac)|digest\b|checksum|etag|fingerprint|c
 # The name that a text is given to at once: if it is none of a secret's, the rules for names have said so already.
 # It is read backwards: from the front every word before it would have to be tried.
 _OWNER = prepared(r"[\w@]{0,2}[ \t]*(?:=:|>=|[=:])(?:[ \t]*[\w.\[\]]{1,24}[ \t]*:)?[ \t]*[\"'\])]{0,2}([\w.$-]+)")
-# What says of itself that it is a digest.
-_DIGEST = prepared(r"(?i)sha(?:1|224|256|384|512)[:-][A-Za-z0-9+/]{27,}=*")
 # Small letters and digits by turns, as programs make them up.
 _MADE_ID = prepared(rb"(?<![A-Za-z0-9])(?=[a-z]*(?:[0-9]+[a-z]+){3})[a-z0-9]{16,}(?![A-Za-z0-9])")
 _SEQUENCE = ("0123456", "123456789", "abcdef", "ABCDEF")
@@ -109,6 +107,14 @@ _CALLED_WITH = prepared(r"[ \t]*[@\[][A-Za-z][\w.]*\(")
 # How a test's runner begins the lines about what did not hold.
 _ASSERTED = "E   "
 _OPENS = ("[", "@", " ", "\t")
+
+
+# Who said it and when, and that it is what was asked for.
+_REPLY = prepared(
+    r"(?:\[[^\]\n]{4,20}\][ \t]+)?<?@?[\w. -]{1,24}[>:][ \t]+(?:[a-z]{2,8},? ){0,2}?"
+    r"(?i:it'?s|it is|that'?s|try|use|new one|here)\b[ \t:]+"
+)
+_LONGEST_ANSWER = 100
 
 
 class _Words:
@@ -171,7 +177,7 @@ def _is_known(known: dict[str, bool], value: str, judge: Callable[[str], bool]) 
 
 def _is_unlike_others(value: str) -> bool:
     """Tell whether a text in quotes is neither words nor a name, a number or an address of anything."""
-    if any(map(value.__contains__, _SEQUENCE)) or "[redacted:" in value or "=" in value.rstrip("=") or _DIGEST.fullmatch(value):
+    if any(map(value.__contains__, _SEQUENCE)) or "[redacted:" in value or "=" in value.rstrip("=") or values.is_digest(value):
         return False
     if _HEX_KEY.fullmatch(value):
         return True
@@ -251,6 +257,15 @@ def _line_above(text: str, first: int) -> int:
         above = text.rfind("\n", max(0, first - _LONGEST_LINE), leads.start())
         return max(text.rfind("\n", max(0, first - _LONGEST_LINE), max(0, above)) + 1, first - _LONGEST_LINE)
     if first < 2 or text[first - 1] != "\n" or not (text[first - 2] in ":{[(?" or _VALUE_BELOW.match(text, first - 1)):
+        return _line_replied_to(text, first)
+    if text[first - 2] == "?" and len(text[first : first + _LONGEST_ANSWER].partition("\n")[0]) == _LONGEST_ANSWER:
+        return first
+    return max(text.rfind("\n", max(0, first - _LONGEST_LINE), first - 1) + 1, first - _LONGEST_LINE)
+
+
+def _line_replied_to(text: str, first: int) -> int:
+    """Give where the line before begins, if this one replies to it in a chat: `[10:03] ana: its …`."""
+    if first < 2 or text[first - 1] != "\n" or not _REPLY.match(text, first):
         return first
     return max(text.rfind("\n", max(0, first - _LONGEST_LINE), first - 1) + 1, first - _LONGEST_LINE)
 
@@ -263,6 +278,8 @@ def _in_line(view: View, places: tuple[int, int, int], known: dict[str, bool]) -
     for word in _BARE.finditer(text, first, last):
         value = word[0].rstrip(".")
         if not _is_known(known, value, is_made):
+            if is_strong and is_signed_once(value) and _is_given(text, (before, first, last), word.start(), len(value)):
+                yield Found(word.start(), word.start() + len(value), "told-password")
             continue
         # Names of things look like two words and a number: a word for a key is not enough beside them.
         is_plain = value.isalnum() or (is_two(value) and _GETTING_IN.find(line, 0) is None)
@@ -277,6 +294,15 @@ def _in_line(view: View, places: tuple[int, int, int], known: dict[str, bool]) -
         is_other = _NO_SECRET_BEHIND.search(text, max(first, word.start() - 240), word.start())
         if not is_other and (owner is None or _may_own(owner[1])) and _is_key(word[0]):
             yield Found(word.start(), word.end(), "token")
+
+
+def _is_given(text: str, places: tuple[int, int, int], start: int, length: int) -> bool:
+    """Tell whether a word stands behind a user's name, or is all that answers the question in the line above."""
+    before, first, last = places
+    if _PAIRED.search(text, max(first, start - 48), start):
+        return True
+    is_reply = before < first and (text[first - 2] == "?" or bool(_REPLY.match(text, first)))
+    return is_reply and not text[start + length : last].strip(" \t.!,)")
 
 
 def _is_key(value: str) -> bool:
