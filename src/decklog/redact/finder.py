@@ -273,7 +273,9 @@ def _is_name(secret: str) -> bool:
 _OWN_CHECKS: dict[str, Callable[[str], bool]] = {
     "passphrase": lookalikes.is_joined_phrase,
     "option-password": made.is_made,
-    "userlist-password": lambda secret: values.looks_random(secret) or made.is_made(secret),
+    "userlist-password": lambda secret: (
+        (values.looks_random(secret) or made.is_made(secret)) and not values.is_service_id(secret)
+    ),
     "option-key": _is_option_key,
     "client-key": _is_jumbled_key,
     "directive-key": _is_jumbled_key,

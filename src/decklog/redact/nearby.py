@@ -157,7 +157,7 @@ def _find_quoted(view: View, known: dict[str, bool]) -> Iterator[Found]:
         if (owner and not _may_own(owner[1][::-1])) or not words.may_be_in(first, last):
             continue
         value = text[start:end]
-        if owner and values.is_assembly_token(owner[1][::-1], value):
+        if owner and (values.is_assembly_token(owner[1][::-1], value) or _is_of_public_key(text, owner[1], start)):
             continue
         # What the look before the rules passes over must not depend on what else the text has.
         if _SHAPED.find(data[span[0] : span[1]], 0) is None:
@@ -165,6 +165,11 @@ def _find_quoted(view: View, known: dict[str, bool]) -> Iterator[Found]:
         if _is_known(known, value, _is_unlike_others) and _is_beside(view, (first, start, end, last), value):
             yield Found(start, end, "secret")
             position = end + 1
+
+
+def _is_of_public_key(text: str, owner: str, start: int) -> bool:
+    """Tell whether a text is one of the numbers of a public key: `"kty": "EC", "x": "…", "y": "…"`."""
+    return owner in ("x", "y", "n", "e") and '"kty"' in text[max(0, start - _BEFORE) : start + _BEHIND]
 
 
 def _is_known(known: dict[str, bool], value: str, judge: Callable[[str], bool]) -> bool:
@@ -181,6 +186,8 @@ def _is_unlike_others(value: str) -> bool:
         return False
     if _HEX_KEY.fullmatch(value):
         return True
+    if values.is_service_id(value):
+        return False
     return is_made(value) or (is_plainly_one("password", value) and not is_name(value))
 
 
@@ -306,6 +313,8 @@ def _is_given(text: str, places: tuple[int, int, int], start: int, length: int) 
 
 
 def _is_key(value: str) -> bool:
+    if values.is_service_id(value):
+        return False
     return values.is_mixed_key(value) and not values.is_path(value) and not values.is_public(value)
 
 

@@ -82,6 +82,7 @@ _ABOUT = word_set(
     name type id url uri host hostname description desc user username login email path format pattern regex example message label
     title version region kind ref key file field column help placeholder scope issuer audience alg algorithm digest sha checksum
     commit image repo project account client expires created updated at date time port mode status code class style href src
+    kty crv kid use x y n e integrity resolved etag signature fingerprint
     """
 )
 _ASKED = prepared(r"(?i)(?:get|fetch|read|load|find|lookup|validate|check|verify|is|has|decode|parse|hash|use|with_?name)[_A-Z]?")

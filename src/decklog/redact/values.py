@@ -77,6 +77,11 @@ _KINDS = str.maketrans(
 )
 _UUID = prepared(r"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _DIGEST = prepared(r"(?i)sha(?:1|224|256|384|512)[:-][A-Za-z0-9+/]{27,}=*")
+# Customers, payments and events of a shop; messages, calls and runs of a model.
+_SERVICE_ID = prepared(
+    r"(?:cus|sub|in|ii|il|pi|ch|evt|req|price|prod|plan|acct|pm|seti|cs|txn|po|si|card|src|dp|msg|toolu|srvtoolu|call|resp|run|thread"
+    r"|asst|step|file|batch|chatcmpl|cmpl|ftjob|job|task|wf|usr|user|org|team|proj|conv|trace|span|evalrun)[_-](?:test_|live_)?[A-Za-z0-9]{8,}"
+)
 _POINTER = prepared(r"0x[0-9a-f]{5,16}")
 _ASSEMBLY = prepared(r"[0-9a-f]{16}")
 _CAPPED = prepared(r"[A-Z][a-z]+\d{1,4}")
@@ -271,6 +276,11 @@ def is_typed_phrase(value: str) -> bool:
     """Tell whether some words in small letters are no message of a program about passwords."""
     tokens = value[:300].split()
     return len(tokens) >= 4 and not _TALK.intersection(tokens) and not _ANSWERS.intersection(tokens)
+
+
+def is_service_id(value: str) -> bool:
+    """Tell whether a value is what a service numbers its things by, with what they are before it: `cus_…`, `toolu_…`."""
+    return bool(_SERVICE_ID.match(value))
 
 
 def is_digest(value: str) -> bool:

@@ -38,9 +38,6 @@ COMMANDS: tuple[Rule, ...] = (
     rule("command-password", "connect", r"[^\s\"';]{4,}", keep=r"(?i:connect to \S+ user \S+ using[ \t]+[\"']?)", odd=True),
     rule("command-password", ".logon", r"[^\s\"';,]{4,}", keep=r"(?i:\.logon[ \t]+[\w.-]+/[\w.$-]+,)", glued=True),
     rule("command-password", "-passwd", r"[^\s\"'/-][^\s\"']{3,}", keep=r"dscl[ \t]+\S+[ \t]+-passwd[ \t]+/\S+[ \t]+[\"']?"),
-    rule(
-        "command-password", "radtest", r"[^\s\"'-][^\s\"']{3,}", keep=r"radtest[ \t]+(?:-\w[ \t]+\S+[ \t]+)*[\w.@-]+[ \t]+[\"']?"
-    ),
     # Of any program: what it reads from a here-string is a key if it is random and so long.
     rule("option-key", "<<<", r"[A-Za-z0-9_~+/-]{24,}={0,2}", keep=r"<<<[ \t]*[\"']?", until=r"(?:[\s\"']|$)", glued=True),
     rule("command-password", "addauth", r"[^\s\"']{4,}", keep=r"addauth[ \t]+digest[ \t]+[\"']?[\w.@-]{1,64}:"),

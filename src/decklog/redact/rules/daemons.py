@@ -138,7 +138,8 @@ DAEMONS: tuple[Rule, ...] = (
         "directive-password",
         "snmp-server",
         r"[^\s\"']{4,}",
-        keep=r"snmp-server[ \t]+host[ \t]+(?:\w+[ \t]+)?[\d.]{7,15}[ \t]+(?:(?:traps|informs)[ \t]+)?version[ \t]+(?:1|2c)[ \t]+[\"']?",
+        keep=r"snmp-server[ \t]+host[ \t]+(?:\w+[ \t]+)?[\d.]{7,15}[ \t]+"
+        r"(?:(?:traps|informs)[ \t]+)?version[ \t]+(?:1|2c)[ \t]+[\"']?",
     ),
     # An address, a user and a password: the file of what mounts it.
     rule(
@@ -165,7 +166,8 @@ DAEMONS: tuple[Rule, ...] = (
         "api-key",
         "username wandb",
         r"[0-9a-f]{32}(?:[0-9a-f]{8})?",
-        keep=r"(?:\{\s{0,8}\"username\"[ \t]*:[ \t]*\"[\w.@-]{1,64}\",\s{0,8}\"key\"[ \t]*:[ \t]*\"|\bwandb\.login\([^()\n]{0,60}?\bkey=[\"'])",
+        keep=r"(?:\{\s{0,8}\"username\"[ \t]*:[ \t]*\"[\w.@-]{1,64}\",\s{0,8}"
+        r"\"key\"[ \t]*:[ \t]*\"|\bwandb\.login\([^()\n]{0,60}?\bkey=[\"'])",
         until=r"[\"']",
         glued=True,
     ),

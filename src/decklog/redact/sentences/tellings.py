@@ -86,7 +86,8 @@ _CODES: tuple[Telling, ...] = (
         "encryption-key",
         r"(?:fernet|aes(?:-?\d{3})?|hmac|cipher|encryption|decryption|signing|master|private) key",
         " \t:=",
-        r"(?:[ \t]*\((?:hex|base64|b64|raw|base58|wif)[^)\n]{0,24}\)|[ \t]+(?:for|of|on|to|into|in|from|at|we|i|you|they|that|which|used|behind|your|this|it)[ \t][^\n:=\"']{1,60}?)?"
+        r"(?:[ \t]*\((?:hex|base64|b64|raw|base58|wif)[^)\n]{0,24}\)"
+        r"|[ \t]+(?:for|of|on|to|into|in|from|at|we|i|you|they|that|which|used|behind|your|this|it)[ \t][^\n:=\"']{1,60}?)?"
         r"(?:[ \t]*[:=]|[ \t]+(?:is|was|to)(?:[ \t]+(?:now|still|currently))?:?|[ \t]+->|,?[ \t]+(?:it|this|that|which)"
         r"(?:'s|[ \t]+(?:is|was))(?:[ \t]+(?:now|still))?:?)?[ \t]*[\"'`]?([\w+/=-]{32,90})",
         codes.is_share,
