@@ -13,6 +13,7 @@ _JOINED = prepared(r"(?:[A-Za-z]{3,}[-_.]|[A-Z][a-z]{2,})[A-Z][a-z]{2,}\d{2,4}[!
 # What a program has from its surroundings: `process.env.E2E_PASSWORD!`.
 _CONSTANT = prepared(r"(?:[A-Za-z_]\w*\??\.)+[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+[!?]?")
 _SIGNED_ONCE = prepared(r"[A-Za-z]{3,}(?:[!@#$%&*]\d{2,6}[!?]?|\d{2,6}[!@#$%&*]+)")
+_SIGNED_LAST = prepared(r"[A-Za-z]{3,}\d{3,6}[#$%&*]|[A-Z][a-z]{2,}[$%&]\d{3,6}")
 # What a pattern has between its brackets.
 _RANGES = prepared(r"[aA]-[zZ]|0-9")
 _LAST_SIGNS = "!#$%^&*~@"
@@ -41,6 +42,11 @@ def is_made(value: str) -> bool:
 def is_signed_once(value: str) -> bool:
     """Tell whether a word has a number and one sign, as a password of a pair or an answer has: `Ember@8562`, `Canyon1668!`."""
     return bool(_SIGNED_ONCE.fullmatch(value)) and not values.is_placeholder(value)
+
+
+def is_signed_last(value: str) -> bool:
+    """Tell whether a word and a number have a sign behind or between them that ends no sentence: `Velvet733#`, `Maple$804`."""
+    return bool(_SIGNED_LAST.fullmatch(value)) and value.rstrip("0123456789#$%&*").lower() not in BENIGN_WORDS
 
 
 def _is_signed(value: str) -> bool:

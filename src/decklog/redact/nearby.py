@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from decklog.prepared import prepared
 from decklog.redact import values
-from decklog.redact.made import is_made, is_name, is_signed_once, is_two
+from decklog.redact.made import is_made, is_name, is_signed_last, is_signed_once, is_two
 from decklog.redact.names import known_kind
 from decklog.redact.patterns.pattern import Pattern, Span
 from decklog.redact.placeholders import word_set
@@ -157,7 +157,7 @@ def _find_quoted(view: View, known: dict[str, bool]) -> Iterator[Found]:
         if (owner and not _may_own(owner[1][::-1])) or not words.may_be_in(first, last):
             continue
         value = text[start:end]
-        if owner and (values.is_assembly_token(owner[1][::-1], value) or _is_of_public_key(text, owner[1], start)):
+        if owner and _is_of_other(text, owner[1][::-1], value, start):
             continue
         # What the look before the rules passes over must not depend on what else the text has.
         if _SHAPED.find(data[span[0] : span[1]], 0) is None:
@@ -165,6 +165,13 @@ def _find_quoted(view: View, known: dict[str, bool]) -> Iterator[Found]:
         if _is_known(known, value, _is_unlike_others) and _is_beside(view, (first, start, end, last), value):
             yield Found(start, end, "secret")
             position = end + 1
+
+
+def _is_of_other(text: str, owner: str, value: str, start: int) -> bool:
+    """Tell whether what a text is given to says that it is a digest, an entry's key or one of the numbers of a public key."""
+    if values.is_assembly_token(owner, value) or _is_of_public_key(text, owner, start):
+        return True
+    return values.is_entry_key(value) and known_kind(owner) == "key"
 
 
 def _is_of_public_key(text: str, owner: str, start: int) -> bool:
@@ -285,7 +292,8 @@ def _in_line(view: View, places: tuple[int, int, int], known: dict[str, bool]) -
     for word in _BARE.finditer(text, first, last):
         value = word[0].rstrip(".")
         if not _is_known(known, value, is_made):
-            if is_strong and is_signed_once(value) and _is_given(text, (before, first, last), word.start(), len(value)):
+            is_given = is_signed_once(value) and _is_given(text, (before, first, last), word.start(), len(value))
+            if is_strong and (is_given or (is_signed_last(value) and not _is_owned(text, first, word.start()))):
                 yield Found(word.start(), word.start() + len(value), "told-password")
             continue
         # Names of things look like two words and a number: a word for a key is not enough beside them.

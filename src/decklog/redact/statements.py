@@ -354,6 +354,8 @@ def is_plainly_one(kind: str, value: str) -> bool:
         return False
     if not values.is_jumble(value) and (values.is_harmless(value) or expressions.is_field_name(value)):
         return False
+    if kind == "key" and values.is_entry_key(value):
+        return False
     if values.is_place(value) or values.is_numbered_id(value) or values.is_digest(value) or value.lower().endswith(_NAME_ENDS):
         return False
     if values.looks_random(value):

@@ -50,6 +50,7 @@ _PLACEHOLDER = prepared(
     | ^(?:\*{1,2}|\$)(?:\.[a-z_]{2,}|\[\*\])+$                       # *.token, $.user.password: where a field stands
     | ^0x[0-9a-f]{5,16}$                                             # where it lies in the memory
     | ^kv/[\w./-]+(?::[\w-]+)?$ | ^@(?:-|(?:~|\.{1,2})?/[\w./-]+)$      # where it is kept or read from
+    | ^[a-z][\w.-]*:v?\d+(?:\.\d+){1,3}$                              # a package and its version
     | ^\{cipher\} | ^\$(?:argon2\w*|2[abxy]|[156y]|scrypt|pbkdf2[\w-]*)\$[%*]?$
     | ^(?:x{3,}|\.{2,}|_{2,}|\?+|…+)$ | (?:\.{3}|…)$
     | ^[a-z]{2,}(?:[-_.][a-z]+)*(?:[-_.](?:x{3,}|y{3,}|z{3,}))+$
@@ -82,6 +83,7 @@ _SERVICE_ID = prepared(
     r"(?:cus|sub|in|ii|il|pi|ch|evt|req|price|prod|plan|acct|pm|seti|cs|txn|po|si|card|src|dp|msg|toolu|srvtoolu|call|resp|run|thread"
     r"|asst|step|file|batch|chatcmpl|cmpl|ftjob|job|task|wf|usr|user|org|team|proj|conv|trace|span|evalrun)[_-](?:test_|live_)?[A-Za-z0-9]{8,}"
 )
+_SHORTEST_KEY = 10
 _POINTER = prepared(r"0x[0-9a-f]{5,16}")
 _ASSEMBLY = prepared(r"[0-9a-f]{16}")
 _CAPPED = prepared(r"[A-Z][a-z]+\d{1,4}")
@@ -281,6 +283,11 @@ def is_typed_phrase(value: str) -> bool:
 def is_service_id(value: str) -> bool:
     """Tell whether a value is what a service numbers its things by, with what they are before it: `cus_…`, `toolu_…`."""
     return bool(_SERVICE_ID.match(value))
+
+
+def is_entry_key(value: str) -> bool:
+    """Tell whether a value is so short and plain that it is the key of an element in a page or of an entry in a table."""
+    return len(value) < _SHORTEST_KEY and value.islower()
 
 
 def is_digest(value: str) -> bool:

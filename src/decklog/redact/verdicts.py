@@ -230,6 +230,8 @@ def _quoted_is_secret(head: Head, value: str) -> bool:
     if head.kind in _DOUBTFUL:
         if head.is_setting and values.has_told_word(value):
             return True
+        if head.kind == "key" and values.is_entry_key(value):
+            return False
         is_random = values.looks_random(value) or (len(value) >= _LONG_KEY and expressions.has_many_signs(value))
         return is_random and not values.is_place(value)
     if len(value) < 4 or (" " in value and head.kind != "secret"):

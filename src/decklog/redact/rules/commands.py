@@ -38,6 +38,37 @@ COMMANDS: tuple[Rule, ...] = (
     rule("command-password", "connect", r"[^\s\"';]{4,}", keep=r"(?i:connect to \S+ user \S+ using[ \t]+[\"']?)", odd=True),
     rule("command-password", ".logon", r"[^\s\"';,]{4,}", keep=r"(?i:\.logon[ \t]+[\w.-]+/[\w.$-]+,)", glued=True),
     rule("command-password", "-passwd", r"[^\s\"'/-][^\s\"']{3,}", keep=r"dscl[ \t]+\S+[ \t]+-passwd[ \t]+/\S+[ \t]+[\"']?"),
+    rule(
+        "command-password",
+        "<<<",
+        r"[^\s\"']{4,}",
+        keep=r"(?:stdin[-_]pass(?:word|wd)?|pass(?:word|wd)?[-_](?:on[-_])?stdin)\b[^\n|;&]{0,80}?<<<[ \t]*[\"']?",
+        odd=True,
+        glued=True,
+    ),
+    rule(
+        "command-password",
+        "reset- racadm",
+        r"[^\s\"'-][^\s\"']{3,}",
+        keep=r"(?:reset-admin-password|racadm[ \t]+set[ \t]+\S+\.Password)[ \t]+[\"']?",
+        odd=True,
+    ),
+    # The password of a reader and that of the owner.
+    rule("command-password", "--encrypt", r"[^\s\"'-][^\s\"']{3,}", keep=r"qpdf\b[^\n|;&]{0,80}?--encrypt[ \t]+[\"']?"),
+    rule(
+        "command-password",
+        "--encrypt",
+        r"[^\s\"'\[][^\s\"']{3,}",
+        keep=r"--encrypt[ \t]+\S+[ \t]+[\"']?",
+        until=r"[\"']?[ \t]+(?:40|128|256)\b",
+        glued=True,
+    ),
+    rule(
+        "command-secret",
+        "secret-set-value",
+        r"[A-Za-z0-9+/]{8,}={0,2}",
+        keep=r"secret-set-value\b[^\n|;&]{0,100}?--base64[ =][\"']?",
+    ),
     # Of any program: what it reads from a here-string is a key if it is random and so long.
     rule("option-key", "<<<", r"[A-Za-z0-9_~+/-]{24,}={0,2}", keep=r"<<<[ \t]*[\"']?", until=r"(?:[\s\"']|$)", glued=True),
     rule("command-password", "addauth", r"[^\s\"']{4,}", keep=r"addauth[ \t]+digest[ \t]+[\"']?[\w.@-]{1,64}:"),
