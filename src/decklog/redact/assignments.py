@@ -80,6 +80,7 @@ _HEAD_PARTS = prepared(
 _DIGEST_OF = prepared(r"(?i)(?:checksum|hash|digest|sha\d*|sum|fingerprint|revision|version)/$")
 _ROUNDABOUT = prepared(r"(?i)%s|value|default|string\(|[|>][+-]?\n|^\n\n$|^\|\|$|^\?\?$|^\s+or\s*$")
 _LONGEST_HEAD = 480
+_LONGEST_CAMEL = 16
 _CALLED = prepared(r"=[ \t]*(?:new[ \t]+)?[\w.\[\]]+\(")
 _COOKIES = prepared(r"[ \t]?(?:-b|--cookie)[ \t=]*[\"'`]?")
 _FORMAT = prepared(r"(?i)[^a-z](?:f|fr|rf)[\"']{1,3}$")
@@ -236,9 +237,16 @@ def _head_at(text: str, start: int, place: int) -> Head | None:
     head = read_head(text[start:place])
     if head is None or _is_no_assignment(text, start, place):
         return None
+    if head.tie in ("=", "==") and head.is_tight and _ends_base64(text, start, head.name):
+        return None
     if head.name in ("key", "Key") and (head.tie != "=" or head.is_quoted):
         return head._replace(name="signing_key") if sections.is_of_signing(text, start) else None
     return head
+
+
+def _ends_base64(text: str, start: int, name: str) -> bool:
+    """Tell whether a name is only how something in base64 ends, and the signs behind it are its padding: `…+bQz5HyPw==,x`."""
+    return (len(name) > _LONGEST_CAMEL or text[start - 1 : start] in ("+", "/")) and values.is_jumble(name[-64:])
 
 
 def _is_set_in_line(head: Head, line: str) -> bool:

@@ -28,6 +28,7 @@ _REST_IN_QUOTES = {quote: prepared(rf"((?: [^\s\"'`]+){{1,9}}){quote}(?:[\s,;:.)
 _ESCAPED_QUOTE = prepared(r"'''[^'\s]+(?=')")
 # Numbers of anything but a person's choice.
 _ROUND = prepared(r"1024|2048|4096|8192|\d+00|1234(?:5(?:6(?:7(?:8)?)?)?)?|(\d)\1+")
+_CROSSES = prepared(r"[xX]{3,}")
 # What a test presses after it typed a password.
 _TYPED_KEY = prepared(r"\{\w+\}$")
 _IN_REPOSITORY = prepared(r"/(?:commits?|tree|blob|blame|raw|compare|-)/$")
@@ -95,6 +96,8 @@ class RuleSet:
                     break
                 if end - start > _LONGEST_DOUBT:
                     position = max(position, end)
+            else:
+                position = _next_word(data, place, position)
 
     def _called(self, text: str, place: int) -> Sequence[int]:
         """Give the rules for calls of the name before a bracket."""
@@ -182,6 +185,12 @@ class MarkedSet(RuleSet):
         return self._by_mark.get(data[place[0] : place[0] + 2].lower(), ())
 
 
+def _next_word(data: bytes, place: Span, position: int) -> int:
+    """Give where to go on behind a beginning that led to nothing: another rule's may be a word within it, such as an option."""
+    blank = data.find(b" ", place[0] + 1, place[1])
+    return blank if position == place[1] and 0 < blank < place[1] - 1 else position
+
+
 def _named_before(rule: Rule) -> str:
     """Give the names of which one stands before a bracket: without any, what follows is the argument of another call."""
     return f"(?i:{'|'.join(rule.before)})" if rule.before else ""
@@ -264,7 +273,9 @@ def _is_name(secret: str) -> bool:
 _OWN_CHECKS: dict[str, Callable[[str], bool]] = {
     "passphrase": lookalikes.is_joined_phrase,
     "option-password": made.is_made,
-    "userlist-password": lambda secret: values.looks_random(secret) or made.is_made(secret),
+    "userlist-password": lambda secret: (
+        (values.looks_random(secret) or made.is_made(secret)) and not values.is_service_id(secret)
+    ),
     "option-key": _is_option_key,
     "client-key": _is_jumbled_key,
     "directive-key": _is_jumbled_key,
@@ -285,7 +296,8 @@ def is_real(rule: Rule, secret: str) -> bool:
         secret = _TYPED_KEY.sub("", secret)
     is_jumble = _is_jumble(secret)
     if rule.keep:
-        if not is_jumble and values.is_placeholder(secret) and not (rule.name == "url-password" and secret.isalpha()):
+        is_word = rule.name == "url-password" and secret.isalpha() and not _CROSSES.fullmatch(secret)
+        if not is_jumble and values.is_placeholder(secret) and not is_word:
             return False
     elif not is_jumble and (len(set(secret[-16:])) <= 3 or values.is_stand_in(secret)):
         return False

@@ -125,7 +125,7 @@ def goes_on(text: str, place: int, *, is_long: bool) -> bool:
 def _run_at(text: str, place: int) -> tuple[str, str]:
     """Give the characters of a token at a place and the one behind them; none if they are a name, a call or a date."""
     match = _RUN.match(text, place)
-    if not match or _starts_token(match.group()[:16].lower()):
+    if not match or _starts_token(match.group()[:16].lower()) or values.is_service_id(match.group()):
         return "", ""
     run, after = match.group(), text[match.end() : match.end() + 1]
     if _assigns(run) or _NAME_ENDS.match(text, match.end()):

@@ -12,6 +12,10 @@ _INNER_SIGN = prepared(r"[A-Za-z0-9][-_.]?[!#$%^&*+~?@]+[-_.]?[A-Za-z0-9]")
 _JOINED = prepared(r"(?:[A-Za-z]{3,}[-_.]|[A-Z][a-z]{2,})[A-Z][a-z]{2,}\d{2,4}[!?#$%^*+~]")
 # What a program has from its surroundings: `process.env.E2E_PASSWORD!`.
 _CONSTANT = prepared(r"(?:[A-Za-z_]\w*\??\.)+[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+[!?]?")
+_SIGNED_ONCE = prepared(r"[A-Za-z]{3,}(?:[!@#$%&*]\d{2,6}[!?]?|\d{2,6}[!@#$%&*]+)")
+_SIGNED_LAST = prepared(r"[A-Za-z]{3,}\d{3,6}[#$%&*]|[A-Z][a-z]{2,}[$%&]\d{3,6}")
+# What a pattern has between its brackets.
+_RANGES = prepared(r"[aA]-[zZ]|0-9")
 _LAST_SIGNS = "!#$%^&*~@"
 _COUNTED = prepared(r"[A-Z][a-z]{2,}\d{3}[a-z]{3,}[!?#]?")
 # Two words that are joined, the first with a capital, and a number behind them: `Maple_otter407`, `Maple-otter-47X`.
@@ -28,9 +32,21 @@ def is_made(value: str) -> bool:
         return False
     if not (_is_signed(value) or _is_spelled(value) or _COUNTED.fullmatch(value) or _is_joined(value) or is_two(value)):
         return False
+    if "-" in value and _RANGES.search(value):
+        return False
     if values.is_harmless(value) or values.is_public(value) or "[redacted" in value or _CONSTANT.fullmatch(value):
         return False
     return value.rstrip("0123456789!?").lower() not in BENIGN_WORDS
+
+
+def is_signed_once(value: str) -> bool:
+    """Tell whether a word has a number and one sign, as a password of a pair or an answer has: `Ember@8562`, `Canyon1668!`."""
+    return bool(_SIGNED_ONCE.fullmatch(value)) and not values.is_placeholder(value)
+
+
+def is_signed_last(value: str) -> bool:
+    """Tell whether a word and a number have a sign behind or between them that ends no sentence: `Velvet733#`, `Maple$804`."""
+    return bool(_SIGNED_LAST.fullmatch(value)) and value.rstrip("0123456789#$%&*").lower() not in BENIGN_WORDS
 
 
 def _is_signed(value: str) -> bool:

@@ -86,8 +86,8 @@ _PUBLIC = word_set(
 _CODE_OWNERS = word_set(
     "unlock access door gate alarm safe entry pin recovery backup rescue activation puk pairing invite otp mfa"
 )
-# What a chart or a manifest is told the name of.
-_SECRETS_BY_NAME = word_set("existing pull")
+# What a chart or a manifest is told the name of, and what a list of known ones has the digest of.
+_SECRETS_BY_NAME = word_set("existing pull hashed")
 _PAT_OWNERS = word_set(
     """
     github gh gitlab gl azure devops ado personal git bitbucket docker hub snowflake databricks

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from decklog.prepared import prepared
 from decklog.redact import values
-from decklog.redact.made import is_made, is_name, is_two
+from decklog.redact.made import is_made, is_name, is_signed_last, is_signed_once, is_two
 from decklog.redact.names import known_kind
 from decklog.redact.patterns.pattern import Pattern, Span
 from decklog.redact.placeholders import word_set
@@ -65,8 +65,6 @@ _OF_DIGEST = prepared(r"(?i)hash(?!ed_?mac)|digest\b|checksum|etag|fingerprint|c
 # The name that a text is given to at once: if it is none of a secret's, the rules for names have said so already.
 # It is read backwards: from the front every word before it would have to be tried.
 _OWNER = prepared(r"[\w@]{0,2}[ \t]*(?:=:|>=|[=:])(?:[ \t]*[\w.\[\]]{1,24}[ \t]*:)?[ \t]*[\"'\])]{0,2}([\w.$-]+)")
-# What says of itself that it is a digest.
-_DIGEST = prepared(r"(?i)sha(?:1|224|256|384|512)[:-][A-Za-z0-9+/]{27,}=*")
 # Small letters and digits by turns, as programs make them up.
 _MADE_ID = prepared(rb"(?<![A-Za-z0-9])(?=[a-z]*(?:[0-9]+[a-z]+){3})[a-z0-9]{16,}(?![A-Za-z0-9])")
 _SEQUENCE = ("0123456", "123456789", "abcdef", "ABCDEF")
@@ -111,6 +109,14 @@ _ASSERTED = "E   "
 _OPENS = ("[", "@", " ", "\t")
 
 
+# Who said it and when, and that it is what was asked for.
+_REPLY = prepared(
+    r"(?:\[[^\]\n]{4,20}\][ \t]+)?<?@?[\w. -]{1,24}[>:][ \t]+(?:[a-z]{2,8},? ){0,2}?"
+    r"(?i:it'?s|it is|that'?s|try|use|new one|here)\b[ \t:]+"
+)
+_LONGEST_ANSWER = 100
+
+
 class _Words:
     """The places of some words in a text, asked for from the front to the back."""
 
@@ -151,7 +157,7 @@ def _find_quoted(view: View, known: dict[str, bool]) -> Iterator[Found]:
         if (owner and not _may_own(owner[1][::-1])) or not words.may_be_in(first, last):
             continue
         value = text[start:end]
-        if owner and values.is_assembly_token(owner[1][::-1], value):
+        if owner and _is_of_other(text, owner[1][::-1], value, start):
             continue
         # What the look before the rules passes over must not depend on what else the text has.
         if _SHAPED.find(data[span[0] : span[1]], 0) is None:
@@ -159,6 +165,18 @@ def _find_quoted(view: View, known: dict[str, bool]) -> Iterator[Found]:
         if _is_known(known, value, _is_unlike_others) and _is_beside(view, (first, start, end, last), value):
             yield Found(start, end, "secret")
             position = end + 1
+
+
+def _is_of_other(text: str, owner: str, value: str, start: int) -> bool:
+    """Tell whether what a text is given to says that it is a digest, an entry's key or one of the numbers of a public key."""
+    if values.is_assembly_token(owner, value) or _is_of_public_key(text, owner, start):
+        return True
+    return values.is_entry_key(value) and known_kind(owner) == "key"
+
+
+def _is_of_public_key(text: str, owner: str, start: int) -> bool:
+    """Tell whether a text is one of the numbers of a public key: `"kty": "EC", "x": "…", "y": "…"`."""
+    return owner in ("x", "y", "n", "e") and '"kty"' in text[max(0, start - _BEFORE) : start + _BEHIND]
 
 
 def _is_known(known: dict[str, bool], value: str, judge: Callable[[str], bool]) -> bool:
@@ -171,10 +189,12 @@ def _is_known(known: dict[str, bool], value: str, judge: Callable[[str], bool]) 
 
 def _is_unlike_others(value: str) -> bool:
     """Tell whether a text in quotes is neither words nor a name, a number or an address of anything."""
-    if any(map(value.__contains__, _SEQUENCE)) or "[redacted:" in value or "=" in value.rstrip("=") or _DIGEST.fullmatch(value):
+    if any(map(value.__contains__, _SEQUENCE)) or "[redacted:" in value or "=" in value.rstrip("=") or values.is_digest(value):
         return False
     if _HEX_KEY.fullmatch(value):
         return True
+    if values.is_service_id(value):
+        return False
     return is_made(value) or (is_plainly_one("password", value) and not is_name(value))
 
 
@@ -251,6 +271,15 @@ def _line_above(text: str, first: int) -> int:
         above = text.rfind("\n", max(0, first - _LONGEST_LINE), leads.start())
         return max(text.rfind("\n", max(0, first - _LONGEST_LINE), max(0, above)) + 1, first - _LONGEST_LINE)
     if first < 2 or text[first - 1] != "\n" or not (text[first - 2] in ":{[(?" or _VALUE_BELOW.match(text, first - 1)):
+        return _line_replied_to(text, first)
+    if text[first - 2] == "?" and len(text[first : first + _LONGEST_ANSWER].partition("\n")[0]) == _LONGEST_ANSWER:
+        return first
+    return max(text.rfind("\n", max(0, first - _LONGEST_LINE), first - 1) + 1, first - _LONGEST_LINE)
+
+
+def _line_replied_to(text: str, first: int) -> int:
+    """Give where the line before begins, if this one replies to it in a chat: `[10:03] ana: its …`."""
+    if first < 2 or text[first - 1] != "\n" or not _REPLY.match(text, first):
         return first
     return max(text.rfind("\n", max(0, first - _LONGEST_LINE), first - 1) + 1, first - _LONGEST_LINE)
 
@@ -263,6 +292,9 @@ def _in_line(view: View, places: tuple[int, int, int], known: dict[str, bool]) -
     for word in _BARE.finditer(text, first, last):
         value = word[0].rstrip(".")
         if not _is_known(known, value, is_made):
+            is_given = is_signed_once(value) and _is_given(text, (before, first, last), word.start(), len(value))
+            if is_strong and (is_given or (is_signed_last(value) and not _is_owned(text, first, word.start()))):
+                yield Found(word.start(), word.start() + len(value), "told-password")
             continue
         # Names of things look like two words and a number: a word for a key is not enough beside them.
         is_plain = value.isalnum() or (is_two(value) and _GETTING_IN.find(line, 0) is None)
@@ -279,7 +311,18 @@ def _in_line(view: View, places: tuple[int, int, int], known: dict[str, bool]) -
             yield Found(word.start(), word.end(), "token")
 
 
+def _is_given(text: str, places: tuple[int, int, int], start: int, length: int) -> bool:
+    """Tell whether a word stands behind a user's name, or is all that answers the question in the line above."""
+    before, first, last = places
+    if _PAIRED.search(text, max(first, start - 48), start):
+        return True
+    is_reply = before < first and (text[first - 2] == "?" or bool(_REPLY.match(text, first)))
+    return is_reply and not text[start + length : last].strip(" \t.!,)")
+
+
 def _is_key(value: str) -> bool:
+    if values.is_service_id(value):
+        return False
     return values.is_mixed_key(value) and not values.is_path(value) and not values.is_public(value)
 
 

@@ -82,6 +82,7 @@ _ABOUT = word_set(
     name type id url uri host hostname description desc user username login email path format pattern regex example message label
     title version region kind ref key file field column help placeholder scope issuer audience alg algorithm digest sha checksum
     commit image repo project account client expires created updated at date time port mode status code class style href src
+    kty crv kid use x y n e integrity resolved etag signature fingerprint
     """
 )
 _ASKED = prepared(r"(?i)(?:get|fetch|read|load|find|lookup|validate|check|verify|is|has|decode|parse|hash|use|with_?name)[_A-Z]?")
@@ -353,7 +354,9 @@ def is_plainly_one(kind: str, value: str) -> bool:
         return False
     if not values.is_jumble(value) and (values.is_harmless(value) or expressions.is_field_name(value)):
         return False
-    if values.is_place(value) or values.is_numbered_id(value) or value.lower().endswith(_NAME_ENDS):
+    if kind == "key" and values.is_entry_key(value):
+        return False
+    if values.is_place(value) or values.is_numbered_id(value) or values.is_digest(value) or value.lower().endswith(_NAME_ENDS):
         return False
     if values.looks_random(value):
         return True

@@ -18,7 +18,7 @@ from decklog.redact.expressions import (
 from decklog.redact.lookalikes import is_foreign_label
 from decklog.redact.placeholders import BENIGN_WORDS, STOP_WORDS, is_chord, word_set
 
-_MASK = frozenset("*xX.•-_#?0…●•· ")
+_MASK = frozenset("!*xX.•-_#?0…●•· ")
 _PLACEHOLDER = prepared(
     r"""(?ix)
     ^[\^~<>=v]*\d+(?:\.\d+)+(?:[-+][\w.]+)?$
@@ -47,6 +47,11 @@ _PLACEHOLDER = prepared(
     | ^@{1,2}[\w.-]+@{1,2}$ | ^@(?:keychain|env|file):
     | ^(?:required|nullable|bail|sometimes|string|(?:min|max|size|between):\d+)[|,] | ^(?:len|length)?[<>]=?\d+$  # rules for one
     | ^\#(?:[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})$
+    | ^(?:\*{1,2}|\$)(?:\.[a-z_]{2,}|\[\*\])+$                       # *.token, $.user.password: where a field stands
+    | ^0x[0-9a-f]{5,16}$                                             # where it lies in the memory
+    | ^kv/[\w./-]+(?::[\w-]+)?$ | ^@(?:-|(?:~|\.{1,2})?/[\w./-]+)$      # where it is kept or read from
+    | ^[a-z][\w.-]*:v?\d+(?:\.\d+){1,3}$                              # a package and its version
+    | ^\{cipher\} | ^\$(?:argon2\w*|2[abxy]|[156y]|scrypt|pbkdf2[\w-]*)\$[%*]?$
     | ^(?:x{3,}|\.{2,}|_{2,}|\?+|…+)$ | (?:\.{3}|…)$
     | ^[a-z]{2,}(?:[-_.][a-z]+)*(?:[-_.](?:x{3,}|y{3,}|z{3,}))+$
     | ^[\w.-]{0,12}(?:\*{3,}|\.{3}|…)\w{0,6}$                       # hf_***, sk-...a1b2
@@ -72,11 +77,20 @@ _KINDS = str.maketrans(
     | dict.fromkeys("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "u")
 )
 _UUID = prepared(r"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_DIGEST = prepared(r"(?i)sha(?:1|224|256|384|512)[:-][A-Za-z0-9+/]{27,}=*")
+# Customers, payments and events of a shop; messages, calls and runs of a model.
+_SERVICE_ID = prepared(
+    r"(?:cus|sub|in|ii|il|pi|ch|evt|req|price|prod|plan|acct|pm|seti|cs|txn|po|si|card|src|dp|msg|toolu|srvtoolu|call|resp|run|thread"
+    r"|asst|step|file|batch|chatcmpl|cmpl|ftjob|job|task|wf|usr|user|org|team|proj|conv|trace|span|evalrun)[_-](?:test_|live_)?[A-Za-z0-9]{8,}"
+)
+_SHORTEST_KEY = 10
+_POINTER = prepared(r"0x[0-9a-f]{5,16}")
 _ASSEMBLY = prepared(r"[0-9a-f]{16}")
 _CAPPED = prepared(r"[A-Z][a-z]+\d{1,4}")
 # Versions, dates, times, sizes, addresses, tickets and the like.
 _NUMBERED_THING = prepared(
-    r"(?i)v?\d+(?:[.:x/-]\d+)+\w{0,6}$|\d+(?:st|nd|rd|th|s|ms|m|h|d|x|k|kb|mb|gb|px|pt|em|rem|bit|-bit|am|pm|%)$|0x[0-9a-f]+$|[a-z]{2,10}-\d+$"
+    r"(?i)v?\d+(?:[.:x/-]\d+)+\w{0,6}$|\d+(?:st|nd|rd|th|s|ms|m|h|d|x|k|kb|mb|gb|px|pt|em|rem|bit|-bit|am|pm|%)$|0x[0-9a-f]+$|(?-i:[a-z]{2,10}|[A-Z]{2,10})-\d+$"
+    r"|(?-i:[A-Z][a-z]{1,9}-(?:\d{1,3}|19\d\d|20[0-4]\d|2[12]\d\d|\d{5,}))$"
     r"|argon2\w*$|x86_64$|(?:amd|arm)64$|[\w.-]+\.(?:(?-i:[a-z]{2,5})|md\d?|mp\d|h5|7z|bz2)$|[a-z]+(?:-[a-z]+)*-\d$|\d+[+-]?$|(?-i:[a-z][a-z0-9_.+-]*@[a-z0-9][a-z0-9.-]*$)"
 )
 _TALK = (STOP_WORDS - word_set("the a an in on at with by and or my our to of for from is it")) | word_set(
@@ -266,6 +280,21 @@ def is_typed_phrase(value: str) -> bool:
     return len(tokens) >= 4 and not _TALK.intersection(tokens) and not _ANSWERS.intersection(tokens)
 
 
+def is_service_id(value: str) -> bool:
+    """Tell whether a value is what a service numbers its things by, with what they are before it: `cus_…`, `toolu_…`."""
+    return bool(_SERVICE_ID.match(value))
+
+
+def is_entry_key(value: str) -> bool:
+    """Tell whether a value is so short and plain that it is the key of an element in a page or of an entry in a table."""
+    return len(value) < _SHORTEST_KEY and value.islower()
+
+
+def is_digest(value: str) -> bool:
+    """Tell whether a value says of itself that it is a digest: `sha512-…`."""
+    return bool(_DIGEST.fullmatch(value))
+
+
 def is_numbered_id(value: str) -> bool:
     """Tell whether a value is a UUID or the name of a commit."""
     return bool(_UUID.fullmatch(value) or _COMMIT.fullmatch(value))
@@ -379,7 +408,7 @@ def _is_jumbled(segment: str) -> bool:
 
 def is_jumble(value: str) -> bool:
     """Tell whether a value is plainly random, so that nothing else need be asked about it."""
-    return len(value) >= 8 and value.isalnum() and value.isascii() and _is_jumbled(value[:64])
+    return len(value) >= 8 and value.isalnum() and value.isascii() and _is_jumbled(value[:64]) and not _POINTER.fullmatch(value)
 
 
 _STAND_IN = prepared(

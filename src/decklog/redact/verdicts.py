@@ -17,6 +17,7 @@ _RESOURCE = prepared(r"[a-z]{2,}(?:-[a-z]{2,})+\d?")
 _EDITION = prepared(r"(?<=[a-z]{2})-v?\d{1,2}$")
 _COUNTED = prepared(r"[a-z]+\d{1,4}")
 _REDIRECTING = frozenset("<>|&;")
+_NEXT_OPTION = prepared(r"--[a-z][a-z-]+(?:=\S*)?")
 _ALIAS = prepared(r"\*[a-z]+\d{0,3}")
 _PLAIN_NAMES = ("password", "passphrase", "pass", "pwd", "pw")
 _KEY_ID = prepared(r"(?:0x)?(?:[0-9A-Fa-f]{8}|[0-9A-Fa-f]{16}|[0-9A-F]{40})!?")
@@ -59,6 +60,9 @@ def is_secret(head: Head, value: str, after: str, *, starts_line: bool, is_field
     following, after = after, after[:1]
     if not head.quote and (_REDIRECTING.issuperset(value) or (head.tie == ":" and _ALIAS.fullmatch(value))):
         # The value is read from a file, or stands elsewhere in the document.
+        return False
+    if head.is_set and head.tie == "" and _NEXT_OPTION.fullmatch(value):
+        # The one before it takes nothing: `--ask-password --user=ana`.
         return False
     if head.name.lower().endswith("signingkey") and _KEY_ID.fullmatch(value):
         # By which git knows the key to sign with.
@@ -104,7 +108,7 @@ def _is_word_phrase(head: Head, value: str) -> bool:
     if head.tie not in ("=", ":", "=>") or head.kind not in ("password", "secret", "api-key", "token"):
         return False
     # Without quotes a manifest names the secret that it means.
-    is_given = bool(head.quote) or head.kind == "password" or head.is_setting
+    is_given = bool(head.quote) or head.kind == "password" or head.is_setting or head.name.isupper()
     return is_given and ("." not in value or bool(head.quote)) and lookalikes.is_word_phrase(value)
 
 
@@ -226,6 +230,8 @@ def _quoted_is_secret(head: Head, value: str) -> bool:
     if head.kind in _DOUBTFUL:
         if head.is_setting and values.has_told_word(value):
             return True
+        if head.kind == "key" and values.is_entry_key(value):
+            return False
         is_random = values.looks_random(value) or (len(value) >= _LONG_KEY and expressions.has_many_signs(value))
         return is_random and not values.is_place(value)
     if len(value) < 4 or (" " in value and head.kind != "secret"):

@@ -29,6 +29,7 @@ ROUNDS = (
     "nineteenth",
     "twentieth",
     "twentyfirst",
+    "twentysecond",
 )
 _HERE = Path(__file__).parent / "own"
 _WORDS = (_HERE / "words.txt").read_text(encoding="utf-8").split()
@@ -125,6 +126,10 @@ _SHAPES["titled"] = lambda dice: f"{dice.choice(_WORDS).title()}-{dice.choice(_W
 _SHAPES["under"] = lambda dice: f"{dice.choice(_WORDS).title()}_{dice.choice(_WORDS)}{dice.randint(100, 999)}"
 _SHAPES["bang"] = lambda dice: f"{dice.choice(_WORDS).title()}{dice.choice(_WORDS).title()}{dice.randint(10, 99)}!"
 _SHAPES["hashed"] = lambda dice: f"{dice.choice(_WORDS)[:4].title()}#{dice.randint(1000, 9999)}{dice.choice(_WORDS)[:3]}"
+# One word, one sign and a number.
+_SHAPES["once"] = lambda dice: f"{dice.choice(_WORDS).title()}{dice.choice('@#$')}{dice.randint(1000, 9999)}"
+_SHAPES["ended"] = lambda dice: f"{dice.choice(_WORDS).title()}{dice.randint(1000, 9999)}{dice.choice('#$')}"
+_SHAPES["dashed"] = lambda dice: f"{dice.choice(_WORDS)[:9].title()}-{dice.randint(3000, 9999)}"
 _KEPT = ("an16", "pw", "titled", "under", "bang", "hashed", "sub", "signed")
 _SHAPES["chosen"] = lambda dice: _SHAPES[dice.choice(_KEPT)](dice)
 

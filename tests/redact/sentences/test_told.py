@@ -249,3 +249,9 @@ def test_a_label_of_a_translation_is_left_alone_and_a_value_of_the_environment_i
     labels = {"secret": "Geheimnis", "token": "Jeton"}
     assert scan_value(labels) == (labels, False)
     assert redact('SECRET="Geheimnis"') == 'SECRET="[redacted:secret]"'
+
+
+@pytest.mark.parametrize("line", ["AWS keys are {} and {}", "the pair is `{}` with `{}`", "use {} und {} dafür"])
+def test_the_second_of_two_keys_that_a_sentence_tells_is_found_too(line: str) -> None:
+    secret = "KUCHWEBpkcST/6TiSauTO" + "WQTxKsSQQ8RBoFxvNMI"
+    assert secret[:8] not in redact(line.format("AKIA" + "Q7RT5WXYZ2" + "ABCDEF", secret))

@@ -50,6 +50,15 @@ CALLS: tuple[Rule, ...] = (
         keep=r"\b(?:AES|DES3?|Blowfish|ChaCha20|ARC4)\.new\([ \t]*b?[\"']",
         until=r"[\"']",
     ),
+    # An option of a call, and what it is set to.
+    rule(
+        "password",
+        "password passwd passphrase secret token",
+        r"[^\"'\s]{6,}",
+        keep=r"\b[A-Z][A-Z0-9_]*_(?:PASSWORD|PASSWD|PASSPHRASE|SECRET|TOKEN|KEYPASSWD)[ \t]*,[ \t]*[\"']",
+        until=r"[\"'][ \t]*\)",
+        odd=True,
+    ),
     rule("network-password", "wifi.begin(", r"[^\"\n]{8,63}", keep=r"WiFi\.begin\([ \t]*\"[^\"\n]{1,32}\",[ \t]*\"", until=r"\""),
     rule(
         "connection-password",

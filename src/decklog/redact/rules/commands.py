@@ -26,7 +26,58 @@ COMMANDS: tuple[Rule, ...] = (
         keep=r"user-secrets[ \t]+set[ \t]+[\"']?[\w.:-]*"
         r"(?i:key|secret|token|password|pwd|connectionstring)[\w.:-]*[\"']?[ \t]+[\"']?",
     ),
+    # Each of the two has a rule of its own: what one has taken the other cannot begin with.
     rule("command-password", "snmp", r"[^\s\"'-][^\s\"']*", keep=rf"snmp\w+\b{_QUIET}-[AXc][ \t]+[\"']?"),
+    rule(
+        "command-password",
+        "-x",
+        r"[^\s\"'-][^\s\"']{7,}",
+        keep=r"[ \t]-x[ \t]+(?:DES|AES(?:-?\d{3}C?)?)[ \t]+-X[ \t]+[\"']?",
+        glued=True,
+    ),
+    rule("command-password", "connect", r"[^\s\"';]{4,}", keep=r"(?i:connect to \S+ user \S+ using[ \t]+[\"']?)", odd=True),
+    rule("command-password", ".logon", r"[^\s\"';,]{4,}", keep=r"(?i:\.logon[ \t]+[\w.-]+/[\w.$-]+,)", glued=True),
+    rule("command-password", "-passwd", r"[^\s\"'/-][^\s\"']{3,}", keep=r"dscl[ \t]+\S+[ \t]+-passwd[ \t]+/\S+[ \t]+[\"']?"),
+    rule(
+        "command-password",
+        "<<<",
+        r"[^\s\"']{4,}",
+        keep=r"(?:stdin[-_]pass(?:word|wd)?|pass(?:word|wd)?[-_](?:on[-_])?stdin)\b[^\n|;&]{0,80}?<<<[ \t]*[\"']?",
+        odd=True,
+        glued=True,
+    ),
+    rule(
+        "command-password",
+        "reset- racadm",
+        r"[^\s\"'-][^\s\"']{3,}",
+        keep=r"(?:reset-admin-password|racadm[ \t]+set[ \t]+\S+\.Password)[ \t]+[\"']?",
+        odd=True,
+    ),
+    # The password of a reader and that of the owner.
+    rule("command-password", "--encrypt", r"[^\s\"'-][^\s\"']{3,}", keep=r"qpdf\b[^\n|;&]{0,80}?--encrypt[ \t]+[\"']?"),
+    rule(
+        "command-password",
+        "--encrypt",
+        r"[^\s\"'\[][^\s\"']{3,}",
+        keep=r"--encrypt[ \t]+\S+[ \t]+[\"']?",
+        until=r"[\"']?[ \t]+(?:40|128|256)\b",
+        glued=True,
+    ),
+    rule(
+        "command-secret",
+        "secret-set-value",
+        r"[A-Za-z0-9+/]{8,}={0,2}",
+        keep=r"secret-set-value\b[^\n|;&]{0,100}?--base64[ =][\"']?",
+    ),
+    # Of any program: what it reads from a here-string is a key if it is random and so long.
+    rule("option-key", "<<<", r"[A-Za-z0-9_~+/-]{24,}={0,2}", keep=r"<<<[ \t]*[\"']?", until=r"(?:[\s\"']|$)", glued=True),
+    rule("command-password", "addauth", r"[^\s\"']{4,}", keep=r"addauth[ \t]+digest[ \t]+[\"']?[\w.@-]{1,64}:"),
+    rule(
+        "command-password",
+        "attach",
+        r"[^\"'\n]+",
+        keep=r"(?i:attach[ \t]+(?:database[ \t]+)?[^\n;]{1,120}?[ \t]as[ \t]+\w+[ \t]+key[ \t]+[\"'])",
+    ),
     rule(
         "command-password",
         "kinit cryptsetup passwd gpg ssh-add sudo su",

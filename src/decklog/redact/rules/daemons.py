@@ -116,6 +116,69 @@ DAEMONS: tuple[Rule, ...] = (
         until=r"[\"']",
         glued=True,
     ),
+    # Host, database, user and password of the queries that a mail server makes.
+    rule(
+        "directive-password",
+        "sql_servers",
+        r"[^\s/:\"']{4,}",
+        keep=r"\b(?:mysql|pgsql)_servers[ \t]*=[ \t]*(?:<[;|][ \t]*)?[^\s/]{1,120}/[^\s/]{1,64}/[^\s/]{1,64}/",
+    ),
+    # Behind the module's own password those of its clients, one after the other.
+    rule(
+        "listed-password",
+        "password=",
+        r"[^\s\"\[][^\s\"]{3,}",
+        start=r"\bpassword=\"[^\"\n]+\"[ \t]*\\?\s+user_",
+        keep=r"\bpassword=\"[^\"\n]+\"(?:[ \t]*\\?\s+user_[\w.-]+=\"[^\"\n]+\")*?[ \t]*\\?\s+user_[\w.-]+=\"",
+        until=r"\"",
+        glued=True,
+    ),
+    rule("directive-password", "set-key", r"[^\s\"']{8,}", keep=r"\bset-key[ \t]+(?:ascii|hex)[ \t]+[\"']?"),
+    rule(
+        "directive-password",
+        "snmp-server",
+        r"[^\s\"']{4,}",
+        keep=r"snmp-server[ \t]+host[ \t]+(?:\w+[ \t]+)?[\d.]{7,15}[ \t]+"
+        r"(?:(?:traps|informs)[ \t]+)?version[ \t]+(?:1|2c)[ \t]+[\"']?",
+    ),
+    # An address, a user and a password: the file of what mounts it.
+    rule(
+        "listed-password",
+        "http",
+        r"[^\s\"']{6,}",
+        start=r"(?m:^)https?://[^\s\"']+[ \t]+[\w.@-]+[ \t]+[\"']?[^\s\"']{6,}[\"']?[ \t]*(?m:$)",
+        keep=r"(?m:^)https?://[^\s\"']+[ \t]+[\w.@-]+[ \t]+[\"']?",
+        until=r"[\"']?[ \t]*(?m:$)",
+        odd=True,
+        glued=True,
+    ),
+    rule(
+        "url-token",
+        "conda",
+        r"[A-Za-z0-9-]{20,}",
+        keep=r"(?i:conda[\w.-]{0,60}(?::\d{2,5})?/t/)",
+        until="/",
+        random=True,
+        glued=True,
+    ),
+    # A key that looks like a commit, beside the user it belongs to or in the call that takes it.
+    rule(
+        "api-key",
+        "username wandb",
+        r"[0-9a-f]{32}(?:[0-9a-f]{8})?",
+        keep=r"(?:\{\s{0,8}\"username\"[ \t]*:[ \t]*\"[\w.@-]{1,64}\",\s{0,8}"
+        r"\"key\"[ \t]*:[ \t]*\"|\bwandb\.login\([^()\n]{0,60}?\bkey=[\"'])",
+        until=r"[\"']",
+        glued=True,
+    ),
+    # A token that is written as ids are: only its name tells it from the accessor beside it.
+    rule(
+        "token",
+        "secretid secret_id secret-id",
+        r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
+        keep=r"(?i:\bsecret[_-]?id[\"']?(?:[ \t]*[:=]|[ \t]{2,}|[ \t]*\|)[ \t]*[\"']?)",
+        glued=True,
+    ),
     rule(
         "seed-phrase",
         "phrase mnemonic words wallet bip39 seed",

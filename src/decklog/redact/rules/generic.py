@@ -99,7 +99,7 @@ PLACES: tuple[Rule, ...] = (
         "authorization",
         "authorization",
         r"[^\s\"'<>,;`()\]}][^\s\"'<>,;`)\]}]{3,}",
-        keep=r"(?i:authorization[\"'\])]{0,3}\s*[:=,]\s*[a-z]{0,2}[\"'`]?"
+        keep=r"(?i:authorization[\"'\])]{0,3}(?:\s*[:=,]\s*[a-z]{0,2}[\"'`]?|[ \t]+[\"'])"
         r"(?:Bearer|Basic|Token|Digest|ApiKey|Api-Key|Key|SSWS|JWT|OAuth|Splunk|NTLM|Negotiate|GenieKey|Bot"
         r"|PVEAPIToken)[ =](?:token=)?[\"']?)",
     ),
@@ -147,7 +147,7 @@ PLACES: tuple[Rule, ...] = (
         "aws-secret-key",
         "akia asia",
         r"[A-Za-z0-9/+]{40}",
-        keep=r"(?:AKIA|ASIA)[A-Z0-9]{16}[\"']?\s{0,4}[,:;|/\s]\s{0,4}[\"']?",
+        keep=r"(?:AKIA|ASIA)[A-Z0-9]{16}[\"'`]?\s{0,4}(?:[,:;|/+&\s]|(?i:and|und|et|y|e|with)[ \t])\s{0,4}[\"'`]?",
         until=r"(?:[^A-Za-z0-9/+=]|$)",
         random=True,
     ),

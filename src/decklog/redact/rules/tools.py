@@ -9,7 +9,7 @@ _BARE = r"[^\s\"'-][^\s\"']*"
 _TOKEN = r"[\w.~+/=-]{12,}"
 _ASKING = (
     r"kinit|cryptsetup|(?:ch)?passwd|gpg|ssh-add|sudo|su|login|vncpasswd|faillock|restic|borg|openssl|htpasswd|vault"
-    r"|wrangler|keychain|keepassxc-cli|bw|op|lpass|pass|gopass|smbpasswd|age|rage|zfs|veracrypt|fscrypt|p4|gh"
+    r"|wrangler|keychain|keepassxc-cli|bw|op|lpass|pass|gopass|smbpasswd|age|rage|zfs|veracrypt|fscrypt|p4|gh|openconnect|openvpn|pdbedit|adcli|realm|sshfs"
 )
 
 LOGINS: tuple[Rule, ...] = (

@@ -291,6 +291,11 @@ def is_chosen(_text: str, _start: int, value: str) -> bool:
     return values.is_told(value) or lookalikes.is_unmistakable(value) or lookalikes.is_word_phrase(value)
 
 
+def is_chosen_plainly(_text: str, _start: int, value: str) -> bool:
+    """Tell whether a word behind a user's name was made to get in by."""
+    return made.is_made(value) or made.is_signed_once(value)
+
+
 def is_drawn(text: str, start: int, value: str) -> bool:
     """Tell whether the cell beside "Password" in a table of drawn lines is one."""
     return text[text.find(value, start) - 2] in "│┃║" and is_chosen(text, start, value)

@@ -116,6 +116,9 @@ def find(view: View, opened: list[Span]) -> Iterator[Found]:
             continue
         value = _CUT.sub("", _SENTENCE_END.sub("", match["value"])).strip("*_").rstrip(_ENDS)
         start = match.start("value") + match["value"].find(value)
+        if value.startswith("//"):
+            # The colon before it is an address's.
+            continue
         if match["tie"] and match["tie"][-1] in ":：=" and (line := phrases.words_from(view.text, start)):
             if not any(char.isascii() and char.isalpha() for char in line):
                 # A number among words of another alphabet is counted.
@@ -149,6 +152,8 @@ def _loosely_told(view: View, place: int) -> Iterator[Found]:
 
 def _is_told(whole: str, value: str, *, is_tied: bool) -> bool:
     """Tell whether what comes after the word for a password is one, rather than the rest of the sentence."""
+    if value.startswith("//"):
+        return False
     if value.isdigit():
         return is_tied and len(value) < 9 and bool(_PINS.match(whole))
     if _IDEOGRAPHS.search(value):

@@ -86,7 +86,8 @@ _CODES: tuple[Telling, ...] = (
         "encryption-key",
         r"(?:fernet|aes(?:-?\d{3})?|hmac|cipher|encryption|decryption|signing|master|private) key",
         " \t:=",
-        r"(?:[ \t]+(?:for|of|on|to|into|in|from|at|we|i|you|they|that|which|used|behind|your|this|it)[ \t][^\n:=\"']{1,60}?)?"
+        r"(?:[ \t]*\((?:hex|base64|b64|raw|base58|wif)[^)\n]{0,24}\)"
+        r"|[ \t]+(?:for|of|on|to|into|in|from|at|we|i|you|they|that|which|used|behind|your|this|it)[ \t][^\n:=\"']{1,60}?)?"
         r"(?:[ \t]*[:=]|[ \t]+(?:is|was|to)(?:[ \t]+(?:now|still|currently))?:?|[ \t]+->|,?[ \t]+(?:it|this|that|which)"
         r"(?:'s|[ \t]+(?:is|was))(?:[ \t]+(?:now|still))?:?)?[ \t]*[\"'`]?([\w+/=-]{32,90})",
         codes.is_share,
@@ -130,7 +131,8 @@ _LOOSE: tuple[Telling, ...] = (
         "told-password",
         _NAMED,
         " \t",
-        r"[ \t]+(?:for|of)[ \t]+[\"'`]?[\w.-]{1,40}[\"'`]?@[\"'`]?[\w.%-]{1,60}[\"'`]?(?:[ \t]*[:=]|[ \t]+is)[ \t]*"
+        r"[ \t]+(?:for|of)[ \t]+(?:[\"'`]?[\w.-]{1,40}[\"'`]?@[\"'`]?[\w.%-]{1,60}[\"'`]?|[^\n:=\"'`(]{1,48}\([^()\n]{1,100}\))"
+        r"(?:[ \t]*[:=]|[ \t]+is)[ \t]*"
         r"([^\s\"'`]{6,64})",
         checks.is_asked_for,
     ),
@@ -345,7 +347,7 @@ TELLINGS: tuple[Telling, ...] = (
         "told-password",
         _LOGGING,
         " \t:=",
-        rf"(?:(?:[ \t]+(?:for|of|on|to|at|in)[ \t][^\n:=\"'`]{{1,48}}?)?[ \t]*[:=]|[ \t]+(?:are|is)"
+        rf"(?:(?:[ \t]+(?:for|of|on|to|at|in)[ \t][^\n:=\"'`]{{1,48}}?)?(?:[ \t]*[:=]|[ \t]+(?:are|is|were|was))"
         rf"|[ \t]+(?:for|of|on|to|at|in|into)[ \t][^\n:=\"'`]{{1,48}}?[ \t](?:with|as|using|via))?[ \t]*"
         rf"(?:(?:with|as|using|via|by|to)[ \t]+)?(?:user[ \t]+)?"
         rf"{_QUOTE}[\w.@+-]{{1,40}}{_QUOTE}(?:[ \t]*[/:|]|[ \t]+and)[ \t]*{_QUOTE}{_VALUE}",
@@ -358,6 +360,13 @@ TELLINGS: tuple[Telling, ...] = (
         rf"[ \t]+as[ \t]+{_QUOTE}[\w.@+-]{{2,40}}{_QUOTE},?[ \t]+(?:with|using)[ \t]+"
         rf"(?:(?:the[ \t]+)?pass\w*[ \t]+)?{_QUOTE}{_VALUE}",
         checks.is_partner,
+    ),
+    Telling(
+        "told-password",
+        rf"(?:use|using|try)[ \t]+{_QUOTE}[a-z][\w.-]{{1,24}}:",
+        "",
+        rf"{_QUOTE}([^\s\"'`,<>/:]{{6,64}})",
+        checks.is_chosen_plainly,
     ),
     Telling(
         "told-password",

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 
 from decklog.prepared import prepared
 from decklog.redact.patterns.pattern import Pattern, Sign, Span
-from decklog.redact.sentences import codes, comments, languages, next_lines
+from decklog.redact.sentences import accounts, codes, comments, languages, next_lines
 from decklog.redact.sentences.tellings import TELLINGS
 from decklog.redact.view import Found, View, plain
 
 _MOST_KNOWN = 4_096
 # Of two openings at one place the first is taken: the one with a bracket is the longer.
 _BY_LENGTH = sorted(dict.fromkeys(telling.opening for telling in TELLINGS), key=lambda opening: "\\(" not in opening)
-_OPENINGS = Pattern(rf"(?i)(?:{languages.WORDS})|\b(?:{'|'.join(_BY_LENGTH)}|{next_lines.ANNOUNCING})")
+_OPENINGS = Pattern(rf"(?i)(?:{languages.WORDS})|\b(?:{'|'.join(_BY_LENGTH)}|{next_lines.ANNOUNCING}|{accounts.HEADING})")
 # A line may tell what the next one is, which needs less of a sign.
 SIGN_ABOVE = _OPENINGS.source
 _MAY_OPEN = Sign(SIGN_ABOVE)
@@ -59,6 +59,7 @@ def find(view: View) -> Iterator[Found]:
     if "\n" in view.text:
         yield from _find_wrapped(view, opened)
         yield from next_lines.find(view, [start for start, _ in opened])
+        yield from accounts.find(view, [start for start, _ in opened])
         yield from (Found(*place, "code") for place in codes.find_listed(view.text, opened))
     yield from languages.find(view, opened)
 

@@ -1,0 +1,53 @@
+"""Passwords of users that are listed under a heading, each beside the user's name: `chpasswd:`, `basic:`, `passwords:`."""
+
+from collections.abc import Iterator
+
+from decklog.prepared import prepared
+from decklog.redact import made, values
+from decklog.redact.placeholders import word_set
+from decklog.redact.view import Found, View
+
+# What heads a list of users, besides the words for a password.
+HEADING = r"chpasswd:|basic(?:[_-]?auth)?:"
+_HEAD = prepared(
+    r"(?i)([ \t]*)(?:- )?[\"']?[\w.-]{0,24}(?:chpasswd|basic(?:[_-]?auth)?|passwords|htpasswd|credentials)[\"']?:[ \t]*\n"
+)
+_USER = prepared(r"([ \t]+)(?:- )?[\"']?([\w.@-]{1,40})[\"']?:[ \t]{0,8}[\"']?([^\s\"'#]{6,64})[\"']?,?[ \t]*(?:\n|$)")
+_LINE = prepared(r"([ \t]*)[^\n]*(?:\n|$)")
+_MOST_LINES = 40
+# Fields of such a section that are no user.
+_FIELDS = word_set(
+    """
+    realm type name file path url uri host hostname port header scheme method issuer audience scope id client_id secret_name
+    secretname image version key_id kid alg algorithm hash digest sha256 checksum salt ref username user email login expire
+    """
+)
+
+
+def find(view: View, places: list[int]) -> Iterator[Found]:
+    """Find the passwords below the headings at some places."""
+    text, position = view.text, 0
+    for place in places:
+        if place < position:
+            continue
+        line = text.rfind("\n", max(0, place - 64), place) + 1
+        if heading := _HEAD.match(text, line):
+            position = heading.end()
+            yield from _listed(text, position, len(heading[1]))
+
+
+def _listed(text: str, place: int, indent: int) -> Iterator[Found]:
+    for _ in range(_MOST_LINES):
+        line = _LINE.match(text, place)
+        if not line or line.end() == place or (len(line[1]) <= indent and line[0].strip()):
+            return
+        user = _USER.match(text, place)
+        if user and user[2].lower() not in _FIELDS and _is_password(user[3]):
+            yield Found(*user.span(3), "listed-password")
+        place = line.end()
+
+
+def _is_password(value: str) -> bool:
+    if values.is_harmless(value) or "[redacted" in value:
+        return False
+    return made.is_made(value) or made.is_signed_once(value) or values.is_jumble(value)
