@@ -5,6 +5,7 @@ that it serves, with the standard library alone; it ends as soon as nobody can g
 """
 
 import ctypes
+import gc
 import json
 import os
 import select
@@ -14,7 +15,7 @@ import struct
 import sys
 
 from decklog.tools.shell import process_tree
-from decklog.tools.shell.supervisor import supervise
+from decklog.tools.shell.supervisor import HANDLES, supervise
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,11 +25,16 @@ HEAD = struct.Struct(">I")
 # A place for the mark in the environment that this process is started with: the kernel shows every fork's own copy of it.
 LONGEST_MARK = 1024
 ROOM = "-" * LONGEST_MARK
-_MOST_HANDLES = 3
+_MOST_HANDLES = 4
+_getenv = ctypes.CDLL(None).getenv
+_getenv.restype = ctypes.c_void_p
 
 
 def main() -> None:
     """Take orders from standard input, which is a socket, until its other end is closed."""
+    # What is there now is there for good: no fork need look through it, and copy it by that.
+    gc.freeze()
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
     signal.signal(signal.SIGCHLD, _reap)
     with socket.socket(fileno=os.dup(0)) as channel:
         # No handle that comes with an order may get this number: it is a supervisor's standard input.
@@ -44,7 +50,7 @@ def main() -> None:
 
 def _order(channel: socket.socket) -> "tuple[dict[str, Any], list[int]] | None":
     """Read the next order with the handles that come with it; None when there is none, or only half of one."""
-    head, handles, _, _ = socket.recv_fds(channel, HEAD.size, _MOST_HANDLES, socket.MSG_CMSG_CLOEXEC)
+    head, handles, _, _ = socket.recv_fds(channel, HEAD.size, _MOST_HANDLES)
     content = head if len(head) < HEAD.size else _exactly(channel, *HEAD.unpack(head))
     return (json.loads(content), handles) if content.endswith(b"\n") else None
 
@@ -63,9 +69,13 @@ def _become_supervisor(spec: "dict[str, Any]", handles: list[int]) -> None:
         trouble = os.open(f"{spec['folder']}/supervisor.err", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         os.dup2(trouble, 2)
         os.close(trouble)
-        spec["status_fd"], spec["cwd_fd"] = handles[:2]
-        if len(handles) > 2:
-            os.dup2(handles[2], 0)
+        given = iter(handles)
+        for name in HANDLES:
+            spec[name] = next(given) if name != "rules_fd" or spec["landlock"] is not None else None
+        for tied in given:
+            os.dup2(tied, 0)
+            # It came without the mark that keeps handles from the command: Python's own function drops the flag for it.
+            os.close(tied)
         _carry(spec["mark"])
         # From here on it is found by its mark. Whoever gave the order up before has looked for it in vain.
         if _is_heard(spec["status_fd"]):
@@ -79,9 +89,7 @@ def _become_supervisor(spec: "dict[str, Any]", handles: list[int]) -> None:
 
 def _carry(mark: str) -> None:
     """Show a mark in the environment of this process, as if it had been started with it."""
-    library = ctypes.CDLL(None)
-    library.getenv.restype = ctypes.c_void_p
-    ctypes.memmove(library.getenv(process_tree.MARK.encode()), mark.encode().ljust(LONGEST_MARK, b"\0"), LONGEST_MARK)
+    ctypes.memmove(_getenv(process_tree.MARK.encode()), mark.encode().ljust(LONGEST_MARK, b"\0"), LONGEST_MARK)
 
 
 def _is_heard(status: int) -> bool:

@@ -38,15 +38,22 @@ class Stat:
 def stat_of(pid: int) -> Stat | None:
     """Look a process up; None when there is none with this number."""
     try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            return Stat(pid, file.read())
+        return Stat(pid, _told(f"/proc/{pid}/stat"))
     except (FileNotFoundError, ProcessLookupError):
         return None
 
 
+def _told(path: str) -> str:
+    """Read what the kernel tells in a few words; a file object takes five times as many calls for it."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(handle, 4096).decode("utf-8", "replace")
+    finally:
+        os.close(handle)
+
+
 def _boot_id() -> str:
-    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-        return file.read().strip()
+    return _told("/proc/sys/kernel/random/boot_id").strip()
 
 
 def _pid_space() -> str:
