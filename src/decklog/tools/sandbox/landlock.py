@@ -44,6 +44,11 @@ class _Beneath(ctypes.Structure):
     _fields_ = (("rights", ctypes.c_uint64), ("parent", ctypes.c_int32))
 
 
+# What is called after a fork is made before it: to look a function up, or to make a type, copies pages in every child.
+_prctl, _capset = _libc.prctl, _libc.capset
+_OF_THIS_PROCESS, _NO_CAPABILITIES = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION, 0), (ctypes.c_uint32 * 6)()
+
+
 class Ground:
     """What a process may still touch: directories and files to read and run, others to write too, and the network.
 
@@ -125,18 +130,21 @@ def make_rules(ground: Ground) -> "tuple[int, list[tuple[int, int] | None]]":
         raise
 
 
-def number_of(path: str) -> "tuple[int, int] | None":
-    """Give the number of a file and of the device it lies on, by which rules know it; None where there is none."""
-    try:
-        found = os.stat(path)
-    except FileNotFoundError:
-        return None
-    return found.st_dev, found.st_ino
+def numbers_of(paths: "Sequence[str]") -> "list[tuple[int, int] | None]":
+    """Give the number of each file and of the device it lies on, by which rules know it; None where there is none."""
+    numbers: list[tuple[int, int] | None] = []
+    for path in paths:
+        try:
+            found = os.stat(path)
+            numbers.append((found.st_dev, found.st_ino))
+        except FileNotFoundError:
+            numbers.append(None)
+    return numbers
 
 
 def restrict(rules: int, *, network: bool) -> None:
     """Give up everything but what the rules allow, for this process and all that it starts, for ever."""
-    if _libc.prctl(NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
+    if _prctl(NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "no_new_privs can't be set")
     _call(RESTRICT_SELF, rules, 0)
     _drop_capabilities()
@@ -146,13 +154,12 @@ def restrict(rules: int, *, network: bool) -> None:
 
 def _drop_capabilities() -> None:
     """Give up what makes root more than a user, also for programs started later: some of it sees past Landlock."""
-    _libc.prctl(CLEAR_AMBIENT[0], CLEAR_AMBIENT[1], 0, 0, 0)
+    _prctl(CLEAR_AMBIENT[0], CLEAR_AMBIENT[1], 0, 0, 0)
     number = 0
     # A user without capabilities is refused at the first; the kernel refuses the first that it does not know.
-    while _libc.prctl(DROP_BOUND, number, 0, 0, 0) == 0:
+    while _prctl(DROP_BOUND, number, 0, 0, 0) == 0:
         number += 1
-    header, none = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION, 0), (ctypes.c_uint32 * 6)()
-    if _libc.capset(ctypes.byref(header), ctypes.byref(none)) != 0:
+    if _capset(ctypes.byref(_OF_THIS_PROCESS), ctypes.byref(_NO_CAPABILITIES)) != 0:
         raise OSError(ctypes.get_errno(), "capabilities can't be dropped")
 
 

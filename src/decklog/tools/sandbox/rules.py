@@ -27,7 +27,7 @@ class Rules:
 
     def still_hold(self) -> bool:
         """Say whether every path leads where it led when they were made."""
-        return self._numbers == [landlock.number_of(path) for path in self._paths]
+        return self._numbers == landlock.numbers_of(self._paths)
 
     def __del__(self, close: Callable[[int], None] = os.close) -> None:
         if hasattr(self, "handle"):

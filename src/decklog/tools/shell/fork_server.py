@@ -40,19 +40,20 @@ def main() -> None:
         # No handle that comes with an order may get this number: it is a supervisor's standard input.
         os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
         while (order := _order(channel)) is not None:
-            spec, handles = order
+            line, handles = order
             if os.fork() == 0:
                 channel.close()
-                _become_supervisor(spec, handles)
+                # What is read here leaves no trace in the pages that the next fork gets.
+                _become_supervisor(json.loads(line), handles)
             for handle in handles:
                 os.close(handle)
 
 
-def _order(channel: socket.socket) -> "tuple[dict[str, Any], list[int]] | None":
+def _order(channel: socket.socket) -> tuple[bytes, list[int]] | None:
     """Read the next order with the handles that come with it; None when there is none, or only half of one."""
     head, handles, _, _ = socket.recv_fds(channel, HEAD.size, _MOST_HANDLES)
     content = head if len(head) < HEAD.size else _exactly(channel, *HEAD.unpack(head))
-    return (json.loads(content), handles) if content.endswith(b"\n") else None
+    return (content, handles) if content.endswith(b"\n") else None
 
 
 def _exactly(channel: socket.socket, size: int) -> bytes:
