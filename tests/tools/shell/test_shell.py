@@ -229,6 +229,11 @@ def test_no_folder_is_left_behind(box: Toolbox, tmp_path: Path) -> None:
     assert os.listdir(tmp_path / "state") == []
 
 
+def test_a_signal_without_a_name_is_told_by_its_number(box: Toolbox) -> None:
+    names = [box.run(f"kill -{number} $$").signal for number in (6, 15, 40)]
+    assert names == ["SIGABRT", "SIGTERM", "SIG40"]
+
+
 def test_commands_are_forked_by_a_process_that_may_be_killed_and_ends_with_the_toolbox(box: Toolbox) -> None:
     shell._SERVER.rest(0)
     box.run("true")

@@ -6,25 +6,28 @@ that it serves, with the standard library alone; it ends as soon as nobody can g
 
 import ctypes
 import gc
-import json
 import os
 import select
-import signal
-import socket
 import struct
 import sys
 
-from decklog.tools.shell import process_tree
+from decklog.tools.shell import plain_json, process_tree
 from decklog.tools.shell.supervisor import HANDLES, supervise
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal
+    import socket
     from typing import Any
+else:
+    import _signal as signal
+    import _socket as socket
 
 HEAD = struct.Struct(">I")
 # A place for the mark in the environment that this process is started with: the kernel shows every fork's own copy of it.
 LONGEST_MARK = 1024
 ROOM = "-" * LONGEST_MARK
+_HANDLE = struct.Struct("i")
 _MOST_HANDLES = 4
 _getenv = ctypes.CDLL(None).getenv
 _getenv.restype = ctypes.c_void_p
@@ -36,27 +39,29 @@ def main() -> None:
     gc.freeze()
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     signal.signal(signal.SIGCHLD, _reap)
-    with socket.socket(fileno=os.dup(0)) as channel:
-        # No handle that comes with an order may get this number: it is a supervisor's standard input.
-        os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
-        while (order := _order(channel)) is not None:
-            line, handles = order
-            if os.fork() == 0:
-                channel.close()
-                # What is read here leaves no trace in the pages that the next fork gets.
-                _become_supervisor(json.loads(line), handles)
-            for handle in handles:
-                os.close(handle)
+    channel = socket.socket(fileno=os.dup(0))
+    # No handle that comes with an order may get this number: it is a supervisor's standard input.
+    os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
+    while (order := _order(channel)) is not None:
+        line, handles = order
+        if os.fork() == 0:
+            channel.close()
+            # What is read here leaves no trace in the pages that the next fork gets.
+            _become_supervisor(plain_json.loads(line.decode()), handles)
+        for handle in handles:
+            os.close(handle)
 
 
-def _order(channel: socket.socket) -> tuple[bytes, list[int]] | None:
+def _order(channel: "socket.socket") -> tuple[bytes, list[int]] | None:
     """Read the next order with the handles that come with it; None when there is none, or only half of one."""
-    head, handles, _, _ = socket.recv_fds(channel, HEAD.size, _MOST_HANDLES)
+    room = socket.CMSG_LEN(_MOST_HANDLES * _HANDLE.size)
+    head, extras, _, _ = channel.recvmsg(HEAD.size, room, socket.MSG_CMSG_CLOEXEC)
+    handles = [handle for _, _, packed in extras for (handle,) in _HANDLE.iter_unpack(packed)]
     content = head if len(head) < HEAD.size else _exactly(channel, *HEAD.unpack(head))
     return (content, handles) if content.endswith(b"\n") else None
 
 
-def _exactly(channel: socket.socket, size: int) -> bytes:
+def _exactly(channel: "socket.socket", size: int) -> bytes:
     content = b""
     while len(content) < size and (piece := channel.recv(size - len(content))):
         content += piece
@@ -75,7 +80,6 @@ def _become_supervisor(spec: "dict[str, Any]", handles: list[int]) -> None:
             spec[name] = next(given) if name != "rules_fd" or spec["landlock"] is not None else None
         for tied in given:
             os.dup2(tied, 0)
-            # It came without the mark that keeps handles from the command: Python's own function drops the flag for it.
             os.close(tied)
         _carry(spec["mark"])
         # From here on it is found by its mark. Whoever gave the order up before has looked for it in vain.

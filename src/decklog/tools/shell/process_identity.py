@@ -3,12 +3,16 @@
 The supervisor of a command imports this, so it stays with what costs nothing to import.
 """
 
-import json
 import os
+
+from decklog.tools.shell import plain_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal
     from typing import Any
+else:
+    import _signal as signal
 
 
 class Stat:
@@ -96,12 +100,12 @@ class Identity:
     @classmethod
     def from_text(cls, text: str) -> "Identity":
         """Read what `as_text` wrote."""
-        facts: dict[str, Any] = json.loads(text)
+        facts: dict[str, Any] = plain_json.loads(text)
         return cls(**facts)
 
     def as_text(self) -> str:
         """Write the identity down for a record."""
-        return json.dumps({name: getattr(self, name) for name in self.__slots__}, sort_keys=True)
+        return plain_json.dumps({name: getattr(self, name) for name in self.__slots__})
 
     @property
     def is_visible(self) -> bool:
@@ -120,8 +124,6 @@ class Identity:
 
     def send(self, number: int) -> bool:
         """Send a signal to this very process; say whether it was there to get it."""
-        import signal
-
         try:
             handle = os.pidfd_open(self.pid)
         except OSError:

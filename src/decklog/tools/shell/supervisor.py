@@ -6,22 +6,24 @@ interpreter with the standard library alone, because it must start fast and must
 """
 
 import ctypes
-import json
 import os
 import select
-import signal
 import sys
 import time
 
 from decklog.disk import sync
-from decklog.tools.shell import process_tree
+from decklog.tools.shell import plain_json, process_tree
 from decklog.tools.shell.becoming import become
 from decklog.tools.shell.process_identity import Identity
 from decklog.tools.shell.spool import STREAMS, Spool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal
     from typing import Any
+else:
+    # What is imported by that name makes an enumeration of every signal; this is what it has them from.
+    import _signal as signal
 
 SET_CHILD_SUBREAPER = 36
 POLL_SECONDS = 0.5
@@ -48,7 +50,7 @@ def main() -> None:
     if not line.endswith(b"\n"):
         # Whoever started us died before it said what to do: nothing was done, and nothing will be.
         return
-    spec = json.loads(line)
+    spec = plain_json.loads(line.decode())
     if os.fork():
         # The starter waits for this process alone; the supervisor itself belongs to nobody.
         os._exit(0)
@@ -59,6 +61,12 @@ def supervise(spec: "dict[str, Any]") -> None:
     """Keep a command from its start to its end."""
     os.setsid()
     Supervisor(spec).run()
+
+
+def _name_of(number: int) -> str:
+    """Name a signal as `signal.Signals` does; those of the real-time range have numbers only."""
+    names = sorted(name for name, value in vars(signal).items() if value == number and name.startswith("SIG") and name[3] != "_")
+    return names[0] if names else f"SIG{number}"
 
 
 def _pass(*_: object) -> None:
@@ -152,7 +160,7 @@ class Supervisor:
         for stream, read in (("stdout", out[0]), ("stderr", err[0])):
             os.set_blocking(read, False)
             self._hear(read, stream)
-        return json.loads(problem) if problem else None
+        return plain_json.loads(problem.decode()) if problem else None
 
     # Watching
 
@@ -200,7 +208,7 @@ class Supervisor:
         """Read how to stop from the file that whoever asks leaves in the folder."""
         try:
             with open(os.path.join(self.folder, "stop.json"), encoding="utf-8") as file:
-                return tuple((int(number), float(seconds)) for number, seconds in json.load(file))
+                return tuple((int(number), float(seconds)) for number, seconds in plain_json.loads(file.read()))
         except (OSError, ValueError):
             return BRISK
 
@@ -216,7 +224,7 @@ class Supervisor:
         number, seconds = self.stages[0]
         self.stage_ends = time.monotonic() + seconds
         if self._signal(number):
-            self.sent.append(signal.Signals(number).name)
+            self.sent.append(_name_of(number))
 
     def _signal(self, number: int) -> int:
         members = process_tree.descendants(os.getpid())
@@ -304,7 +312,7 @@ class Supervisor:
         return {
             "reason": self.reason,
             "exit_code": self.code if self.code >= 0 else None,
-            "signal": signal.Signals(-self.code).name if self.code < 0 else None,
+            "signal": _name_of(-self.code) if self.code < 0 else None,
             "signals_sent": self.sent,
             "leftovers": self.leftovers,
             "output_error": self.output_error,
@@ -312,7 +320,7 @@ class Supervisor:
 
     def _tell(self, message: "dict[str, Any]") -> None:
         try:
-            os.write(self.spec["status_fd"], json.dumps(message).encode() + b"\n")
+            os.write(self.spec["status_fd"], plain_json.dumps(message).encode() + b"\n")
         except OSError:
             # Whoever asked is gone; the files tell the next one.
             return
@@ -320,7 +328,7 @@ class Supervisor:
     def _note(self, name: str, content: "dict[str, Any]") -> None:
         """Write a file in the folder, all of it or nothing."""
         path = os.path.join(self.folder, name)
-        text = json.dumps(content).encode()
+        text = plain_json.dumps(content).encode()
         handle = os.open(f"{path}.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         try:
             while text:
