@@ -1,6 +1,7 @@
 """Claims about what holds a command in, made of each mechanism that works on this machine."""
 
 import os
+import signal
 import socket
 import sys
 from collections.abc import Callable
@@ -90,6 +91,51 @@ def test_further_paths_can_be_opened(make_box: Callable[..., Toolbox], kind: Kin
     assert ran.stdout == "read\nwrite\n"
     assert (tmp_path / "write" / "file").read_text() == "new\n"
     assert (tmp_path / "read" / "file").read_text() == "read\n"
+
+
+def test_a_command_runs_where_our_own_interpreter_is_out_of_its_reach(
+    make_box: Callable[..., Toolbox], kind: Kind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    box = make_box(sandbox=Sandbox(kind=kind))
+    assert [box.run("echo on").output for _ in range(2)] == ["on\n", "on\n"]
+
+
+def test_a_command_has_no_handles_but_its_own_and_ignores_no_signal(held: Toolbox) -> None:
+    for _ in range(2):
+        # The fourth is the folder that is being listed.
+        assert held.run(["ls", "/proc/self/fd"]).output.split() == ["0", "1", "2", "3"]
+        ignored = int(held.run(["grep", "SigIgn", "/proc/self/status"]).output.split()[1], 16)
+        names = ("SIGHUP", "SIGINT", "SIGPIPE", "SIGTERM", "SIGCHLD", "SIGXFSZ")
+        assert [name for name in names if ignored & 1 << getattr(signal, name) - 1] == []
+
+
+def test_what_was_replaced_or_has_come_since_the_last_command_is_in_reach(
+    make_box: Callable[..., Toolbox], kind: Kind, tmp_path: Path
+) -> None:
+    read, late = tmp_path / "read", tmp_path / "late"
+    read.write_text("first\n")
+    box = make_box(sandbox=Sandbox(kind=kind, readable=(str(read),), writable=(str(late),)))
+    assert box.run(["cat", str(read)]).output == "first\n"
+    late.mkdir()
+    (tmp_path / "new").write_text("second\n")
+    (tmp_path / "new").rename(read)
+    assert box.run(["cat", str(read)]).output == "second\n"
+    assert box.run(["touch", str(late / "made")]).exit_code == 0
+    assert (late / "made").exists()
+
+
+def test_a_folder_that_was_moved_away_is_out_of_reach_of_the_next_command(
+    make_box: Callable[..., Toolbox], kind: Kind, tmp_path: Path
+) -> None:
+    once, away = tmp_path / "once", tmp_path / "away"
+    once.mkdir()
+    box = make_box(sandbox=Sandbox(kind=kind, writable=(str(once),)))
+    assert box.run(["touch", str(once / "made")]).exit_code == 0
+    once.rename(away)
+    once.mkdir()
+    assert box.run(["touch", str(away / "more")]).exit_code != 0
+    assert sorted(os.listdir(away)) == ["made"]
 
 
 def test_the_network_can_be_taken_away(make_box: Callable[..., Toolbox], kind: Kind, place: Path) -> None:

@@ -25,7 +25,7 @@ class Commands:
         if not 0 < self.cap_bytes <= MOST_CAP:
             raise Invalid(f"cap_bytes is {self.cap_bytes}; it is 1 to {MOST_CAP}", field="cap_bytes")
         self.scratch = Path(tempfile.mkdtemp(prefix="decklog-"))
-        self.started = 0
+        self.has_server = False
         self._ending: list[Callable[[], None]] = []
 
     def at_close(self, act: Callable[[], None]) -> None:

@@ -6,6 +6,7 @@ right it does not know is left out of the rules, and `uncovered` names what stay
 
 import ctypes
 import os
+import stat
 import sys
 
 from decklog.tools.sandbox import seccomp
@@ -43,6 +44,11 @@ class _Beneath(ctypes.Structure):
     _fields_ = (("rights", ctypes.c_uint64), ("parent", ctypes.c_int32))
 
 
+# What is called after a fork is made before it: to look a function up, or to make a type, copies pages in every child.
+_prctl, _capset = _libc.prctl, _libc.capset
+_OF_THIS_PROCESS, _NO_CAPABILITIES = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION, 0), (ctypes.c_uint32 * 6)()
+
+
 class Ground:
     """What a process may still touch: directories and files to read and run, others to write too, and the network.
 
@@ -62,6 +68,10 @@ class Ground:
         self.network = network
         self.listed = tuple(listed)
         self.covered = tuple(covered)
+
+    def places(self) -> "list[tuple[str, str]]":
+        """List every place that rules speak of, each with what it is."""
+        return [(part, path) for part in ("listed", "readable", "writable") for path in getattr(self, part)]
 
 
 def _call(number: int, *arguments: object) -> int:
@@ -101,8 +111,8 @@ def uncovered(version: int, *, network: bool) -> tuple[str, ...]:
     return tuple(gaps)
 
 
-def restrict(ground: Ground) -> None:
-    """Give up everything but the ground, for this process and all that it starts, for ever."""
+def make_rules(ground: Ground) -> "tuple[int, list[tuple[int, int] | None]]":
+    """Write down what a ground allows; give a handle on the rules, and the number of each file that they speak of."""
     version = abi()
     handled = rights(version)
     rules = _Ruleset(handled, 0, 0)
@@ -112,41 +122,58 @@ def restrict(ground: Ground) -> None:
         rules.scoped = SCOPE_SIGNALS | SCOPE_ABSTRACT_SOCKETS
     size = 8 if version < 4 else 16 if version < 6 else 24
     ruleset = _call(CREATE_RULESET, ctypes.byref(rules), size, 0)
+    allowed = {"listed": READ_DIR, "readable": READING & handled, "writable": handled}
     try:
-        _allow(ruleset, ground.listed, READ_DIR)
-        _allow(ruleset, ground.readable, READING & handled)
-        _allow(ruleset, ground.writable, handled)
-        if _libc.prctl(NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
-            raise OSError(ctypes.get_errno(), "no_new_privs can't be set")
-        _call(RESTRICT_SELF, ruleset, 0)
-    finally:
+        return ruleset, [_allow(ruleset, path, allowed[part]) for part, path in ground.places()]
+    except BaseException:
         os.close(ruleset)
+        raise
+
+
+def numbers_of(paths: "Sequence[str]") -> "list[tuple[int, int] | None]":
+    """Give the number of each file and of the device it lies on, by which rules know it; None where there is none."""
+    numbers: list[tuple[int, int] | None] = []
+    for path in paths:
+        try:
+            found = os.stat(path)
+            numbers.append((found.st_dev, found.st_ino))
+        except FileNotFoundError:
+            numbers.append(None)
+    return numbers
+
+
+def restrict(rules: int, *, network: bool) -> None:
+    """Give up everything but what the rules allow, for this process and all that it starts, for ever."""
+    if _prctl(NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "no_new_privs can't be set")
+    _call(RESTRICT_SELF, rules, 0)
     _drop_capabilities()
-    if not ground.network and seccomp.is_available():
+    if not network and seccomp.is_available():
         seccomp.refuse_network()
 
 
 def _drop_capabilities() -> None:
     """Give up what makes root more than a user, also for programs started later: some of it sees past Landlock."""
-    _libc.prctl(CLEAR_AMBIENT[0], CLEAR_AMBIENT[1], 0, 0, 0)
+    _prctl(CLEAR_AMBIENT[0], CLEAR_AMBIENT[1], 0, 0, 0)
     number = 0
     # A user without capabilities is refused at the first; the kernel refuses the first that it does not know.
-    while _libc.prctl(DROP_BOUND, number, 0, 0, 0) == 0:
+    while _prctl(DROP_BOUND, number, 0, 0, 0) == 0:
         number += 1
-    header, none = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION, 0), (ctypes.c_uint32 * 6)()
-    if _libc.capset(ctypes.byref(header), ctypes.byref(none)) != 0:
+    if _capset(ctypes.byref(_OF_THIS_PROCESS), ctypes.byref(_NO_CAPABILITIES)) != 0:
         raise OSError(ctypes.get_errno(), "capabilities can't be dropped")
 
 
-def _allow(ruleset: int, paths: "Sequence[str]", allowed: int) -> None:
-    for path in paths:
-        try:
-            handle = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        except FileNotFoundError:
-            # A directory that this machine does not have needs no rule.
-            continue
-        try:
-            own = allowed if os.path.isdir(path) else allowed & OF_FILES
-            _call(ADD_RULE, ruleset, PATH_BENEATH, ctypes.byref(_Beneath(own, handle)), 0)
-        finally:
-            os.close(handle)
+def _allow(ruleset: int, path: str, allowed: int) -> "tuple[int, int] | None":
+    """Add a rule for a file or for all beneath a directory; give its number."""
+    try:
+        handle = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except FileNotFoundError:
+        # A directory that this machine does not have needs no rule.
+        return None
+    try:
+        found = os.fstat(handle)
+        own = allowed if stat.S_ISDIR(found.st_mode) else allowed & OF_FILES
+        _call(ADD_RULE, ruleset, PATH_BENEATH, ctypes.byref(_Beneath(own, handle)), 0)
+    finally:
+        os.close(handle)
+    return found.st_dev, found.st_ino

@@ -7,7 +7,8 @@ Landlock refuses it to mount, nor move what lies under it, for the kernel keeps 
 import ctypes
 import os
 import sys
-from functools import cache
+
+from decklog.wrapping import cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

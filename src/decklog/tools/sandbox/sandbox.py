@@ -215,16 +215,16 @@ def _programs(site: Site) -> list[str]:
     """Give the directories that the programs on PATH need, where they lie outside of the system's."""
     found: list[str] = []
     home = os.path.realpath(site.env.get("HOME", "/nonexistent"))
-    for directory in site.env.get("PATH", "").split(":"):
+    for directory in dict.fromkeys(site.env.get("PATH", "").split(":")):
         if os.path.isabs(directory):
-            found += [_prefix(directory, home)]
-            found += [_prefix(os.path.dirname(real), home) for real in _interpreters(directory)]
+            needed = (directory, *map(os.path.dirname, _interpreters(directory)))
+            found += [_prefix(one, home) for one in needed if not one.startswith(SYSTEM)]
     return [path for path in found if not path.startswith(SYSTEM) and path != "/"]
 
 
 def _interpreters(directory: str) -> list[str]:
     # A virtual environment's Python is a link to one that may lie anywhere.
-    links = [os.path.join(directory, name) for name in ("python", "python3", "node")]
+    links = [f"{directory}/{name}" for name in ("python", "python3", "node")]
     return [os.path.realpath(link) for link in links if os.path.islink(link)]
 
 

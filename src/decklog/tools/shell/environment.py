@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from decklog import redact
 from decklog.dataclass import dataclass
@@ -36,7 +37,7 @@ def environment(
     """Choose the variables that a command gets: the usual ones, those the caller names, and those given outright."""
     have = os.environ if source is None else source
     wanted = NAMES | LOCALE | set(passed)
-    chosen = {name: value for name, value in have.items() if name in wanted}
+    chosen = {name: have[name] for name in have if name in wanted}
     withheld = sorted(name for name, value in chosen.items() if is_secret(name, value))
     values = {name: value for name, value in chosen.items() if name not in withheld}
     values.setdefault("PATH", _FALLBACK_PATH)
@@ -46,6 +47,8 @@ def environment(
     return Environment(values, tuple(withheld))
 
 
+# The same few variables are looked at for every command.
+@lru_cache(maxsize=256)
 def is_secret(name: str, value: str) -> bool:
     """Say whether a variable holds something that the redaction would take out of a text."""
     return redact.scan(f"{name}={value}")[1] or redact.scan(value)[1]

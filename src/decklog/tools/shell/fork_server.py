@@ -5,51 +5,63 @@ that it serves, with the standard library alone; it ends as soon as nobody can g
 """
 
 import ctypes
-import json
+import gc
 import os
 import select
-import signal
-import socket
 import struct
 import sys
 
-from decklog.tools.shell import process_tree
-from decklog.tools.shell.supervisor import supervise
+from decklog.tools.shell import plain_json, process_tree
+from decklog.tools.shell.supervisor import HANDLES, supervise
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal
+    import socket
     from typing import Any
+else:
+    import _signal as signal
+    import _socket as socket
 
 HEAD = struct.Struct(">I")
 # A place for the mark in the environment that this process is started with: the kernel shows every fork's own copy of it.
 LONGEST_MARK = 1024
 ROOM = "-" * LONGEST_MARK
-_MOST_HANDLES = 3
+_HANDLE = struct.Struct("i")
+_MOST_HANDLES = 4
+_getenv = ctypes.CDLL(None).getenv
+_getenv.restype = ctypes.c_void_p
 
 
 def main() -> None:
     """Take orders from standard input, which is a socket, until its other end is closed."""
+    # What is there now is there for good: no fork need look through it, and copy it by that.
+    gc.freeze()
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
     signal.signal(signal.SIGCHLD, _reap)
-    with socket.socket(fileno=os.dup(0)) as channel:
-        # No handle that comes with an order may get this number: it is a supervisor's standard input.
-        os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
-        while (order := _order(channel)) is not None:
-            spec, handles = order
-            if os.fork() == 0:
-                channel.close()
-                _become_supervisor(spec, handles)
-            for handle in handles:
-                os.close(handle)
+    channel = socket.socket(fileno=os.dup(0))
+    # No handle that comes with an order may get this number: it is a supervisor's standard input.
+    os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
+    while (order := _order(channel)) is not None:
+        line, handles = order
+        if os.fork() == 0:
+            channel.close()
+            # What is read here leaves no trace in the pages that the next fork gets.
+            _become_supervisor(plain_json.loads(line.decode()), handles)
+        for handle in handles:
+            os.close(handle)
 
 
-def _order(channel: socket.socket) -> "tuple[dict[str, Any], list[int]] | None":
+def _order(channel: "socket.socket") -> tuple[bytes, list[int]] | None:
     """Read the next order with the handles that come with it; None when there is none, or only half of one."""
-    head, handles, _, _ = socket.recv_fds(channel, HEAD.size, _MOST_HANDLES, socket.MSG_CMSG_CLOEXEC)
+    room = socket.CMSG_LEN(_MOST_HANDLES * _HANDLE.size)
+    head, extras, _, _ = channel.recvmsg(HEAD.size, room, socket.MSG_CMSG_CLOEXEC)
+    handles = [handle for _, _, packed in extras for (handle,) in _HANDLE.iter_unpack(packed)]
     content = head if len(head) < HEAD.size else _exactly(channel, *HEAD.unpack(head))
-    return (json.loads(content), handles) if content.endswith(b"\n") else None
+    return (content, handles) if content.endswith(b"\n") else None
 
 
-def _exactly(channel: socket.socket, size: int) -> bytes:
+def _exactly(channel: "socket.socket", size: int) -> bytes:
     content = b""
     while len(content) < size and (piece := channel.recv(size - len(content))):
         content += piece
@@ -63,9 +75,12 @@ def _become_supervisor(spec: "dict[str, Any]", handles: list[int]) -> None:
         trouble = os.open(f"{spec['folder']}/supervisor.err", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         os.dup2(trouble, 2)
         os.close(trouble)
-        spec["status_fd"], spec["cwd_fd"] = handles[:2]
-        if len(handles) > 2:
-            os.dup2(handles[2], 0)
+        given = iter(handles)
+        for name in HANDLES:
+            spec[name] = next(given) if name != "rules_fd" or spec["landlock"] is not None else None
+        for tied in given:
+            os.dup2(tied, 0)
+            os.close(tied)
         _carry(spec["mark"])
         # From here on it is found by its mark. Whoever gave the order up before has looked for it in vain.
         if _is_heard(spec["status_fd"]):
@@ -79,9 +94,7 @@ def _become_supervisor(spec: "dict[str, Any]", handles: list[int]) -> None:
 
 def _carry(mark: str) -> None:
     """Show a mark in the environment of this process, as if it had been started with it."""
-    library = ctypes.CDLL(None)
-    library.getenv.restype = ctypes.c_void_p
-    ctypes.memmove(library.getenv(process_tree.MARK.encode()), mark.encode().ljust(LONGEST_MARK, b"\0"), LONGEST_MARK)
+    ctypes.memmove(_getenv(process_tree.MARK.encode()), mark.encode().ljust(LONGEST_MARK, b"\0"), LONGEST_MARK)
 
 
 def _is_heard(status: int) -> bool:

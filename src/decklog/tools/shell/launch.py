@@ -19,6 +19,7 @@ from typing import Any
 from decklog.dataclass import dataclass
 from decklog.errors import Denied, Invalid, NotFound, Unavailable
 from decklog.tools.sandbox.landlock import Ground
+from decklog.tools.sandbox.rules import Rules, rules_of
 from decklog.tools.shell import process_tree
 from decklog.tools.shell.fork_server import HEAD, LONGEST_MARK, ROOM
 from decklog.tools.shell.output import Output, read_output
@@ -60,8 +61,8 @@ class Order:
         """Whether it ends with its starter at once. What may be adopted is not bound by a line that only its starter holds."""
         return self.bound and not self.grace_seconds
 
-    def as_line(self, status_fd: int) -> bytes:
-        """Write the order as the supervisor reads it."""
+    def as_line(self, status_fd: int | None = None, rules_fd: int | None = None) -> bytes:
+        """Write the order as the supervisor reads it; the numbers of handles are told where they stay the same."""
         spec = {
             "mark": self.mark,
             "argv": self.argv,
@@ -69,7 +70,8 @@ class Order:
             "folder": str(self.folder),
             "cwd_fd": self.cwd_fd,
             "status_fd": status_fd,
-            "landlock": vars(self.ground) if self.ground else None,
+            "rules_fd": rules_fd,
+            "landlock": {"network": self.ground.network, "covered": self.ground.covered} if self.ground else None,
             "timeout": self.timeout_seconds,
             "cap": self.cap_bytes,
             "bound": self.bound,
@@ -188,12 +190,22 @@ def _launched(order: Order, start: "Callable[[Order, int], Any]") -> Supervised 
     return _begun(order, _Status(read, control))
 
 
+def _rules_for(order: Order) -> Rules | None:
+    """Give what holds a command in, where that is Landlock's to do."""
+    try:
+        return None if order.ground is None else rules_of(order.ground)
+    except OSError as error:
+        raise _worded({"errno": error.errno, "strerror": error.strerror}, order.argv[0]) from error
+
+
 def _interpreter(module: str) -> list[str]:
     return [sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT.format(module), _SOURCE]
 
 
 def _start_afresh(order: Order, status: int) -> Any:
     """Start a supervisor in an interpreter of its own; give the line that ties it to this process, if there is one."""
+    rules = _rules_for(order)
+    given = [order.cwd_fd, status, *((rules.handle,) if rules else ())]
     with open(order.folder / "supervisor.err", "wb") as errors:
         starter = subprocess.Popen(
             _interpreter("supervisor"),
@@ -202,13 +214,13 @@ def _start_afresh(order: Order, status: int) -> Any:
             stderr=errors,
             env={**order.env, process_tree.MARK: order.mark},
             cwd="/",
-            pass_fds=(order.cwd_fd, status),
+            pass_fds=given,
             start_new_session=True,
         )
     control = starter.stdin
     assert control is not None
     with suppress(BrokenPipeError):
-        control.write(order.as_line(status))
+        control.write(order.as_line(status, rules.handle if rules else None))
         control.flush()
     starter.wait()
     if order.is_tied:
@@ -229,9 +241,10 @@ class ForkServer:
 
     def start(self, order: Order, status: int) -> Any:
         """Have a supervisor forked; give the line that ties it to this process, if there is one."""
-        line = order.as_line(-1)
+        line = order.as_line()
+        rules = _rules_for(order)
         tied = os.pipe() if order.is_tied else None
-        handles = [status, order.cwd_fd, *(tied[:1] if tied else ())]
+        handles = [status, order.cwd_fd, *((rules.handle,) if rules else ()), *(tied[:1] if tied else ())]
         try:
             with self._lock:
                 self._used_at = time.monotonic()

@@ -1,6 +1,7 @@
 """Output of a command as it is read: decoded tolerantly, both streams in the order they arrived."""
 
 import codecs
+import os
 from pathlib import Path
 
 from decklog.dataclass import dataclass
@@ -33,14 +34,15 @@ def read_output(folder: str | Path) -> Output:
         (number, place, stream, data)
         for stream in STREAMS
         for part in ("head", "tail0", "tail1")
-        for number, place, data in _pieces(Path(folder, f"{stream}.{part}"))
+        for number, place, data in _pieces(os.path.join(folder, f"{stream}.{part}"))
     )
     return _Reader().read(pieces)
 
 
-def _pieces(path: Path) -> list[tuple[int, int, bytes]]:
+def _pieces(path: str) -> list[tuple[int, int, bytes]]:
     try:
-        content = path.read_bytes()
+        with open(path, "rb") as file:
+            content = file.read()
     except FileNotFoundError:
         return []
     found, at = [], 0

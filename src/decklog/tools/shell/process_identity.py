@@ -3,12 +3,16 @@
 The supervisor of a command imports this, so it stays with what costs nothing to import.
 """
 
-import json
 import os
+
+from decklog.tools.shell import plain_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal
     from typing import Any
+else:
+    import _signal as signal
 
 
 class Stat:
@@ -38,15 +42,22 @@ class Stat:
 def stat_of(pid: int) -> Stat | None:
     """Look a process up; None when there is none with this number."""
     try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            return Stat(pid, file.read())
+        return Stat(pid, _told(f"/proc/{pid}/stat"))
     except (FileNotFoundError, ProcessLookupError):
         return None
 
 
+def _told(path: str) -> str:
+    """Read what the kernel tells in a few words; a file object takes five times as many calls for it."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(handle, 4096).decode("utf-8", "replace")
+    finally:
+        os.close(handle)
+
+
 def _boot_id() -> str:
-    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-        return file.read().strip()
+    return _told("/proc/sys/kernel/random/boot_id").strip()
 
 
 def _pid_space() -> str:
@@ -89,12 +100,12 @@ class Identity:
     @classmethod
     def from_text(cls, text: str) -> "Identity":
         """Read what `as_text` wrote."""
-        facts: dict[str, Any] = json.loads(text)
+        facts: dict[str, Any] = plain_json.loads(text)
         return cls(**facts)
 
     def as_text(self) -> str:
         """Write the identity down for a record."""
-        return json.dumps({name: getattr(self, name) for name in self.__slots__}, sort_keys=True)
+        return plain_json.dumps({name: getattr(self, name) for name in self.__slots__})
 
     @property
     def is_visible(self) -> bool:
@@ -113,8 +124,6 @@ class Identity:
 
     def send(self, number: int) -> bool:
         """Send a signal to this very process; say whether it was there to get it."""
-        import signal
-
         try:
             handle = os.pidfd_open(self.pid)
         except OSError:

@@ -86,15 +86,10 @@ def order_for(call: Call, command: Command, cwd: str, env: dict[str, str] | None
     )
 
 
-def server_for(commands: Commands) -> launch.ForkServer | None:
-    """Give what forks supervisors, from a toolbox's second command on; who runs one only need not start it.
-
-    It ends with the toolbox. Where others use it too, the next of their commands brings it back.
-    """
-    commands.started += 1
-    if commands.started == 1:
-        return None
-    if commands.started == 2:
+def server_for(commands: Commands) -> launch.ForkServer:
+    """Give what forks supervisors. It ends with the toolbox; where others use it too, their next command brings it back."""
+    if not commands.has_server:
+        commands.has_server = True
         commands.at_close(lambda: _SERVER.rest(0))
     return _SERVER
 

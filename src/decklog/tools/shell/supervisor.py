@@ -6,22 +6,24 @@ interpreter with the standard library alone, because it must start fast and must
 """
 
 import ctypes
-import json
 import os
 import select
-import signal
 import sys
 import time
 
 from decklog.disk import sync
-from decklog.tools.sandbox import landlock, mounts
-from decklog.tools.shell import process_tree
+from decklog.tools.shell import plain_json, process_tree
+from decklog.tools.shell.becoming import become
 from decklog.tools.shell.process_identity import Identity
 from decklog.tools.shell.spool import STREAMS, Spool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal
     from typing import Any
+else:
+    # What is imported by that name makes an enumeration of every signal; this is what it has them from.
+    import _signal as signal
 
 SET_CHILD_SUBREAPER = 36
 POLL_SECONDS = 0.5
@@ -29,6 +31,13 @@ CHECK_SECONDS = 0.02
 LATE_SECONDS = 0.1
 READ_SIZE = 65536
 ADOPTED = "adopted.json"
+# The handles that come with an order, in this order. Rules only come where Landlock holds the command in.
+HANDLES = ("status_fd", "cwd_fd", "rules_fd")
+
+# What wakes the supervisor, and what is not to end it. None is ignored outright: the command would go on ignoring it.
+HEARD = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ)
+
+_libc = ctypes.CDLL(None)
 
 # How a process tree is ended when nobody said otherwise: what is sent, and how long to wait for it to help.
 BRISK = ((int(signal.SIGTERM), 1.0), (int(signal.SIGKILL), 5.0))
@@ -36,11 +45,12 @@ BRISK = ((int(signal.SIGTERM), 1.0), (int(signal.SIGKILL), 5.0))
 
 def main() -> None:
     """Read what to run from standard input, and keep it."""
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
     line = sys.stdin.buffer.readline()
     if not line.endswith(b"\n"):
         # Whoever started us died before it said what to do: nothing was done, and nothing will be.
         return
-    spec = json.loads(line)
+    spec = plain_json.loads(line.decode())
     if os.fork():
         # The starter waits for this process alone; the supervisor itself belongs to nobody.
         os._exit(0)
@@ -53,14 +63,25 @@ def supervise(spec: "dict[str, Any]") -> None:
     Supervisor(spec).run()
 
 
+def _name_of(number: int) -> str:
+    """Name a signal as `signal.Signals` does; those of the real-time range have numbers only."""
+    names = sorted(name for name, value in vars(signal).items() if value == number and name.startswith("SIG") and name[3] != "_")
+    return names[0] if names else f"SIG{number}"
+
+
+def _pass(*_: object) -> None:
+    """Let a signal be: whoever polls has been woken by it."""
+
+
 class Supervisor:
     """Looks after one command from start to end."""
 
     def __init__(self, spec: "dict[str, Any]") -> None:
         self.spec = spec
         self.folder: str = spec["folder"]
-        for handle in (spec["status_fd"], spec["cwd_fd"]):
-            os.set_inheritable(handle, False)
+        for name in HANDLES:
+            if spec[name] is not None:
+                os.set_inheritable(spec[name], False)
         self.spool = Spool(self.folder, spec["cap"])
         self.poll = select.poll()
         self.sources: dict[int, str] = {}
@@ -81,23 +102,24 @@ class Supervisor:
 
     def run(self) -> None:
         """Run the command to its end and tell how it ended."""
-        ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        _libc.prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         self._listen()
-        self._note("started.json", {"supervisor": Identity.own().as_text()}, durable=self.spec["durable"])
+        supervisor = Identity.own().as_text()
+        self._note("started.json", {"supervisor": supervisor})
         problem = self._start()
         if problem is not None:
             self._tell({"refused": problem})
-            self._note("ended.json", {"refused": problem}, durable=self.spec["durable"])
+            self._note("ended.json", {"refused": problem})
             return
-        started = {"pid": self.pid, "supervisor": Identity.own().as_text()}
-        self._note("running.json", started, durable=self.spec["durable"])
+        started = {"pid": self.pid, "supervisor": supervisor}
+        self._note("running.json", started)
         self._tell({"started": started})
         self._watch()
         self._drain()
         self.spool.close()
         ended = self._ending()
         try:
-            self._note("ended.json", ended, durable=self.spec["durable"])
+            self._note("ended.json", ended)
         finally:
             self._tell({"ended": ended})
 
@@ -109,10 +131,8 @@ class Supervisor:
         os.set_blocking(self.wake, False)
         os.set_blocking(write, False)
         signal.set_wakeup_fd(write, warn_on_full_buffer=False)
-        for number in (signal.SIGCHLD, signal.SIGTERM):
-            signal.signal(number, lambda *_: None)
-        for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
-            signal.signal(number, signal.SIG_IGN)
+        for number in HEARD:
+            signal.signal(number, _pass)
         self._hear(self.wake, "wake")
         if self.starter is not None and not self.grace:
             self._hear(0, "starter")
@@ -130,39 +150,17 @@ class Supervisor:
         out, err, trouble = os.pipe(), os.pipe(), os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
-            self._become(out[1], err[1], trouble[1])
+            become(self.spec, out[1], err[1], trouble[1])
         for write in (out[1], err[1], trouble[1]):
             os.close(write)
-        with os.fdopen(trouble[0], "rb") as pipe:
-            problem = pipe.read()
+        problem = b""
+        while piece := os.read(trouble[0], READ_SIZE):
+            problem += piece
+        os.close(trouble[0])
         for stream, read in (("stdout", out[0]), ("stderr", err[0])):
             os.set_blocking(read, False)
             self._hear(read, stream)
-        return json.loads(problem) if problem else None
-
-    def _become(self, out: int, err: int, trouble: int) -> None:
-        """Turn this forked process into the command."""
-        try:
-            os.setsid()
-            given = os.open(self.spec["input"] or "/dev/null", os.O_RDONLY)
-            for source, target in ((given, 0), (out, 1), (err, 2)):
-                os.dup2(source, target)
-            os.fchdir(self.spec["cwd_fd"])
-            signal.set_wakeup_fd(-1)
-            for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
-                signal.signal(number, signal.SIG_DFL)
-            signal.pthread_sigmask(signal.SIG_SETMASK, ())
-            if self.spec["landlock"] is not None:
-                ground = landlock.Ground(**self.spec["landlock"])
-                if ground.covered:
-                    mounts.cover(ground.covered)
-                landlock.restrict(ground)
-            argv = self.spec["argv"]
-            os.execvpe(argv[0], argv, self.spec["env"])
-        except OSError as error:
-            os.write(trouble, json.dumps({"errno": error.errno, "strerror": error.strerror}).encode())
-        finally:
-            os._exit(127)
+        return plain_json.loads(problem.decode()) if problem else None
 
     # Watching
 
@@ -210,7 +208,7 @@ class Supervisor:
         """Read how to stop from the file that whoever asks leaves in the folder."""
         try:
             with open(os.path.join(self.folder, "stop.json"), encoding="utf-8") as file:
-                return tuple((int(number), float(seconds)) for number, seconds in json.load(file))
+                return tuple((int(number), float(seconds)) for number, seconds in plain_json.loads(file.read()))
         except (OSError, ValueError):
             return BRISK
 
@@ -226,7 +224,7 @@ class Supervisor:
         number, seconds = self.stages[0]
         self.stage_ends = time.monotonic() + seconds
         if self._signal(number):
-            self.sent.append(signal.Signals(number).name)
+            self.sent.append(_name_of(number))
 
     def _signal(self, number: int) -> int:
         members = process_tree.descendants(os.getpid())
@@ -314,7 +312,7 @@ class Supervisor:
         return {
             "reason": self.reason,
             "exit_code": self.code if self.code >= 0 else None,
-            "signal": signal.Signals(-self.code).name if self.code < 0 else None,
+            "signal": _name_of(-self.code) if self.code < 0 else None,
             "signals_sent": self.sent,
             "leftovers": self.leftovers,
             "output_error": self.output_error,
@@ -322,22 +320,25 @@ class Supervisor:
 
     def _tell(self, message: "dict[str, Any]") -> None:
         try:
-            os.write(self.spec["status_fd"], json.dumps(message).encode() + b"\n")
+            os.write(self.spec["status_fd"], plain_json.dumps(message).encode() + b"\n")
         except OSError:
             # Whoever asked is gone; the files tell the next one.
             return
 
-    def _note(self, name: str, content: "dict[str, Any]", *, durable: bool) -> None:
+    def _note(self, name: str, content: "dict[str, Any]") -> None:
         """Write a file in the folder, all of it or nothing."""
         path = os.path.join(self.folder, name)
+        text = plain_json.dumps(content).encode()
         handle = os.open(f"{path}.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(content, file)
-            file.flush()
-            if durable:
-                os.fsync(file.fileno())
+        try:
+            while text:
+                text = text[os.write(handle, text) :]
+            if self.spec["durable"]:
+                os.fsync(handle)
+        finally:
+            os.close(handle)
         os.rename(f"{path}.new", path)
-        if durable:
+        if self.spec["durable"]:
             sync(self.folder)
 
 
