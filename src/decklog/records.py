@@ -10,7 +10,7 @@ from types import UnionType
 from decklog import forks
 from decklog.clock import from_text, to_text
 from decklog.dataclass import dataclass
-from decklog.values import from_json, to_json
+from decklog.values import from_json, to_json, to_json_in_order
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,6 +85,9 @@ class Record:
     table = ""
     identity = ("id",)  # type: tuple[str, ...]
     home = None  # type: str | None
+    # The column that names the stream where there is no home, and the one that names the task which a change is about.
+    stream_column = "run_id"
+    task_column = "task_id"  # type: str | None
     # False for what a fork of its run must not have twice, such as money that was spent.
     copied_by_fork = True
     # The columns that name records with an id of their own, each with the table of those; a column may hold a list of ids.
@@ -234,24 +237,20 @@ class Record:
         return cached
 
     @classmethod
+    def shape_of(cls, names: "tuple[str, ...]") -> "Shape":
+        """Give how rows with these columns are told of, which is found out once."""
+        shapes = cls.__dict__.get("_shapes")
+        if shapes is None:
+            shapes = cls._shapes = {}  # type: ignore[attr-defined]
+        shape: Shape | None = shapes.get(names)
+        if shape is None:
+            shape = shapes[names] = Shape(cls, names)
+        return shape
+
+    @classmethod
     def image_of(cls, names: "tuple[str, ...]", row: "tuple[Any, ...]") -> str:
         """Write a row as canonical JSON, without the nulls and what else goes unsaid: `upcast` puts it back."""
-        images = cls.__dict__.get("_images")
-        if images is None:
-            images = cls._images = {}  # type: ignore[attr-defined]
-        plan = images.get(names)
-        if plan is None:
-            plan = images[names] = cls._image_plan(names)
-        starts, in_order, shown, unsaid = plan
-        # Spelled out for texts and numbers, which nearly all are: a call for each is most of what this takes.
-        parts = [
-            start + (_quote(value) if type(value) is str else str(value) if type(value) is int else to_json(value))
-            for start, value in zip(starts, in_order(row), strict=True)
-            if value is not None or start in shown
-        ]
-        if unsaid:
-            parts = [part for part in parts if part not in unsaid]
-        return "{" + ",".join(parts) + "}"
+        return cls.shape_of(names).image(row)
 
     @classmethod
     def image_around(cls, names: "tuple[str, ...]", row: "tuple[Any, ...]", own: "Collection[str]") -> str:
@@ -259,24 +258,14 @@ class Record:
 
         Whoever writes many rows that differ in these alone fills them in.
         """
-        starts, in_order, shown, unsaid = cls._image_plan(names)
-        left_open = {f"{_quote(name)}:" for name in own}
+        shape = cls.shape_of(names)
+        said = zip(shape.sorted, shape.in_order(row), shape.unsaid, strict=True)
         parts = [
-            f"{start}%s" if start in left_open else f"{start}{to_json(value)}".replace("%", "%%")
-            for start, value in zip(starts, in_order(row), strict=True)
-            if start in left_open or value is not None or start in shown
+            f"{_quote(name)}:%s" if name in own else f"{_quote(name)}:{to_json(value)}".replace("%", "%%")
+            for name, value, unsaid in said
+            if name in own or value != unsaid or type(value) is not type(unsaid)
         ]
-        return "{" + ",".join([part for part in parts if part not in unsaid]) + "}"
-
-    @classmethod
-    def _image_plan(cls, names: "tuple[str, ...]") -> "tuple[tuple[str, ...], Any, set[str], set[str]]":
-        """Give how columns begin in an image, how they come in its order, which are shown if null, and which parts are not."""
-        places = sorted(range(len(names)), key=names.__getitem__)
-        spelled = {name: f"{_quote(name)}:" for name in map(names.__getitem__, places)}
-        shown = {start for name, start in spelled.items() if cls._column_defaults().get(name) is not None}
-        # As they are written: to a comparison 0 and 0.0 are the same, and a damaged page may hold either.
-        unsaid = {f"{_quote(name)}:{to_json(value)}" for name, value in cls.unsaid}
-        return tuple(spelled.values()), itemgetter(*places), shown, unsaid
+        return "{" + ",".join(parts) + "}"
 
     @classmethod
     def holds_json(cls, name: str) -> bool:
@@ -298,7 +287,7 @@ class Record:
     @classmethod
     def stream_of(cls, values: "Mapping[str, Any]") -> str:
         """Name the stream that tells this record's story: its run, or the kind's own."""
-        return cls.home or str(values["run_id"])
+        return cls.home or str(values[cls.stream_column])
 
     @classmethod
     def needs_proof(cls, _before: "Mapping[str, Any] | None", _after: "Mapping[str, Any]") -> bool:
@@ -319,7 +308,7 @@ class Record:
     @classmethod
     def task_of(cls, values: "Mapping[str, Any]") -> "str | None":
         """Name the task that a change of this record is about."""
-        return values.get("task_id")
+        return None if cls.task_column is None else values.get(cls.task_column)
 
     def values(self) -> "dict[str, Any]":
         """Give the fields by their names."""
@@ -366,6 +355,67 @@ def _jsonable(value: "Any") -> "Any":
     if isinstance(value, bytes):
         return value.hex()
     return value
+
+
+# Equal to nothing that a column holds.
+_SAID = object()
+
+
+class Shape:
+    """What is told of rows with the same columns: what they became as canonical JSON, and what an entry names of them."""
+
+    __slots__ = ("_kind", "_named", "_names", "in_order", "sorted", "unsaid")
+
+    def __init__(self, kind: type[Record], names: "tuple[str, ...]") -> None:
+        self._kind = kind
+        self._names = names
+        places = sorted(range(len(names)), key=names.__getitem__)
+        self.sorted = tuple([names[place] for place in places])
+        self.in_order = itemgetter(*places) if len(places) > 1 else lambda row: tuple([row[place] for place in places])
+        # What goes unsaid of each column: null, or what its kind says, of which null is something else.
+        defaults, unsaid = kind._column_defaults(), dict(kind.unsaid)
+        self.unsaid = tuple([unsaid.get(name, None if defaults.get(name) is None else _SAID) for name in self.sorted])
+        self._named = self._find_named()
+
+    def _find_named(self) -> "Callable[[tuple[Any, ...]], tuple[Any, ...]] | None":
+        """Find where in a row stands what an entry names; None where the kind has a way of its own to tell."""
+        kind, names = self._kind, self._names
+        own = [getattr(kind, name).__func__ for name in ("stream_of", "id_of", "task_of")]
+        usual = [getattr(Record, name).__func__ for name in ("stream_of", "id_of", "task_of")]
+        wanted = (kind.stream_column, *kind.identity, "group_id", kind.task_column, "redacted")
+        if (
+            own != usual
+            or len(kind.identity) > 1
+            or not {kind.identity[0], kind.home or kind.stream_column} <= {*names, kind.home}
+        ):
+            return None
+        # Behind the row stands the null of columns that it has not.
+        return itemgetter(*[names.index(name) if name in names else len(names) for name in wanted])
+
+    def named(self, row: "tuple[Any, ...]") -> "tuple[str, str, str | None, str | None, bool]":
+        """Give a row's stream, id, group and task, and whether it says itself that something was redacted."""
+        kind = self._kind
+        if self._named is not None:
+            stream, record_id, group_id, task_id, redacted = self._named((*row, None))
+            return kind.home or str(stream), str(record_id), group_id, task_id, bool(redacted)
+        image = dict(zip(self._names, row, strict=True))
+        return (
+            kind.stream_of(image),
+            kind.id_of(image),
+            image.get("group_id"),
+            kind.task_of(image),
+            bool(image.get("redacted")),
+        )
+
+    def image(self, row: "tuple[Any, ...]") -> str:
+        """Write a row as canonical JSON, without what goes unsaid."""
+        # By types too: to a comparison 0 and 0.0 are the same, and a damaged page may hold either.
+        said = {
+            name: value
+            for name, value, unsaid in zip(self.sorted, self.in_order(row), self.unsaid, strict=True)
+            if value is not unsaid and (value != unsaid or type(value) is not type(unsaid))
+        }
+        return to_json_in_order(said)
 
 
 class Page(list["T"]):

@@ -151,9 +151,16 @@ class SqliteDatabase(Database):
 
     def count(self, sql: str, parameters: "Mapping[str, Any]") -> int:
         text, ordered = self._spelled.get(sql) or self._spell(sql)
+        return self._count(text, ordered(parameters))
+
+    def insert_one(self, sql: str, names: "tuple[str, ...]", row: "Sequence[Any]") -> int:  # noqa: ARG002 - they are in order
+        text, _ = self._spelled.get(sql) or self._spell(sql)
+        return self._count(text, row)
+
+    def _count(self, text: str, bound: "Sequence[Any]") -> int:
         cursor = self.connections.cursor or self.connections.running()
         try:
-            cursor.execute(text, ordered(parameters))
+            cursor.execute(text, bound)
         except (OverflowError, UnicodeEncodeError) as problem:
             raise Invalid(f"a value can't be stored: {problem}") from None
         except apsw.Error as problem:

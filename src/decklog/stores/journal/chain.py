@@ -73,7 +73,7 @@ def link(previous: str, values: "Mapping[str, Any]") -> str:
 
 STREAM, SEQ, AT, HASH = map(COLUMNS.index, ("stream", "seq", "at", "hash"))
 RECORD_TABLE, RECORD_ID, BODY, PAYLOAD = map(COLUMNS.index, ("record_table", "record_id", "body", "payload"))
-_REDACTED = COLUMNS.index("redacted")
+_REDACTED, REFS = COLUMNS.index("redacted"), COLUMNS.index("refs")
 KIND, KEY, BODY_DIGEST, PAYLOAD_DIGEST = map(COLUMNS.index, ("kind", "key", "body_digest", "payload_digest"))
 _NAMES_KEPT = 4096
 
@@ -209,7 +209,7 @@ def extend_alike(head: "tuple[Any, ...]", columns: "Sequence[Sequence[Any]]", no
     return made
 
 
-def halves(row: "Row") -> tuple[str, str]:
+def halves(row: "Sequence[Any]") -> tuple[str, str]:
     """Write a row as canonical JSON up to its number and from there on, for a database that numbers it itself."""
     # A text can't hold the mark: its quotes would be escaped.
     before, mark, after = _written((*row[:SEQ], _NUMBER, *row[SEQ + 1 :])).partition(f'"seq":{_NUMBER}')
