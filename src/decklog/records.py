@@ -14,7 +14,7 @@ from decklog.values import from_json, to_json, to_json_in_order
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from dataclasses import Field
     from typing import Any, Self, TypeVar
 
@@ -135,20 +135,16 @@ class Record:
         The row is taken apart when something of it is first looked at, and times, enumerations and JSON are read when they are:
         of most records, few of them ever are, and of many nothing.
         """
-        places = cls.__dict__.get("_places")
-        if places is None:
-            places = cls._places = {}  # type: ignore[attr-defined]
         names = names if type(names) is tuple else tuple(names)
-        held = places.get(names)
-        if held is None:
+        shape = cls.shape_of(names)
+        if shape.held is None:
             if len(names) != len(cls.columns()) or set(names) != set(cls.columns()):
                 fitted = cls.upcast(dict(zip(names, row, strict=True)))
                 names, row = tuple(fitted), tuple(fitted.values())
-            held = places.get(names)
-        if held is None:
-            held = places[names] = tuple(_HELD + name if name in cls._decoders() else name for name in names)
+                shape = cls.shape_of(names)
+            shape.hold(cls._decoders())
         record = cls.__new__(cls)
-        record.__dict__[_ROW] = held, row
+        record.__dict__[_ROW] = shape, row
         return record
 
     @classmethod
@@ -162,12 +158,12 @@ class Record:
         for row in rest:
             # The first one finds out what each column is called.
             made.append(cls.from_row(names, row))
-            held = cls._places.get(names)  # type: ignore[attr-defined]
-            if held is not None:
+            shape = cls.shape_of(names)
+            if shape.held is not None:
                 new = cls.__new__
                 for each in rest:
                     record = new(cls)
-                    record.__dict__[_ROW] = held, each
+                    record.__dict__[_ROW] = shape, each
                     made.append(record)
         return made
 
@@ -194,8 +190,10 @@ class Record:
         if unread is not None:
             if type(unread) is str:
                 unread = self.from_image(from_json(unread)).__dict__[_ROW]
-            # Frozen dataclasses set each field through object.__setattr__; filling the dictionary is five times cheaper.
-            own.update(zip(*unread, strict=True))
+            shape, row = unread
+            # Frozen dataclasses set each field through object.__setattr__; filling the dictionary is five times cheaper. What was
+            # looked at before stays as it is.
+            own.update({**dict(zip(shape.held, row, strict=True)), **own})
             # Last, and only if it is there: another thread may be doing the same.
             own.pop(_ROW, None)
         return own
@@ -203,6 +201,11 @@ class Record:
     if not TYPE_CHECKING:  # fields are declared; whatever else is asked for is a mistake
 
         def __getattr__(self, name: str) -> "Any":
+            unread = self.__dict__.get(_ROW)
+            if type(unread) is tuple and (place := unread[0].places.get(name)) is not None:
+                # Of a record that was just changed, most look at its id alone.
+                value = self.__dict__[name] = unread[1][place]
+                return value
             own = self._own()
             if name in own:
                 return own[name]
@@ -236,15 +239,28 @@ class Record:
             cls._defaults = cached  # type: ignore[attr-defined]
         return cached
 
+    def as_held(self, name: str) -> "Any":
+        """Give a column as its row holds it, without taking the row apart."""
+        unread = self.__dict__.get(_ROW)
+        if type(unread) is tuple:
+            shape, row = unread
+            return row[shape.names.index(name)]
+        own = self._own()
+        return own[_HELD + name] if _HELD + name in own else own[name]
+
     @classmethod
     def shape_of(cls, names: "tuple[str, ...]") -> "Shape":
-        """Give how rows with these columns are told of, which is found out once."""
+        """Give how rows with these columns are read and told of, which is found out once."""
+        latest: Shape | None = cls.__dict__.get("_latest_shape")
+        if latest is not None and latest.names is names:
+            return latest
         shapes = cls.__dict__.get("_shapes")
         if shapes is None:
             shapes = cls._shapes = {}  # type: ignore[attr-defined]
         shape: Shape | None = shapes.get(names)
         if shape is None:
             shape = shapes[names] = Shape(cls, names)
+        cls._latest_shape = shape  # type: ignore[attr-defined]
         return shape
 
     @classmethod
@@ -258,11 +274,9 @@ class Record:
 
         Whoever writes many rows that differ in these alone fills them in.
         """
-        shape = cls.shape_of(names)
-        said = zip(shape.sorted, shape.in_order(row), shape.unsaid, strict=True)
         parts = [
             f"{_quote(name)}:%s" if name in own else f"{_quote(name)}:{to_json(value)}".replace("%", "%%")
-            for name, value, unsaid in said
+            for name, value, unsaid in cls.shape_of(names).said(row)
             if name in own or value != unsaid or type(value) is not type(unsaid)
         ]
         return "{" + ",".join(parts) + "}"
@@ -362,24 +376,43 @@ _SAID = object()
 
 
 class Shape:
-    """What is told of rows with the same columns: what they became as canonical JSON, and what an entry names of them."""
+    """How rows with the same columns are read, and told of: as canonical JSON, and by what an entry names of them."""
 
-    __slots__ = ("_kind", "_named", "_names", "in_order", "sorted", "unsaid")
+    __slots__ = ("_kind", "_named", "held", "in_order", "names", "places", "sorted", "unsaid")
 
     def __init__(self, kind: type[Record], names: "tuple[str, ...]") -> None:
         self._kind = kind
-        self._names = names
+        self.names = names
+        # What each column is called in a record that was taken apart, and where those stand that are read as they are.
+        self.held: tuple[str, ...] | None = None
+        self.places: dict[str, int] = {}
+        # Found out with the first row that is told of: most kinds of record are only read.
+        self.in_order: Callable[[tuple[Any, ...]], tuple[Any, ...]] | None = None
+
+    def hold(self, decoders: "dict[str, Callable[[Any], Any]]") -> None:
+        """Find out how a row is taken apart, of which some columns have to be read."""
+        self.places = {name: place for place, name in enumerate(self.names) if name not in decoders}
+        self.held = tuple([_HELD + name if name in decoders else name for name in self.names])
+
+    def _find_out(self) -> "Callable[[tuple[Any, ...]], tuple[Any, ...]]":
+        kind, names = self._kind, self.names
         places = sorted(range(len(names)), key=names.__getitem__)
         self.sorted = tuple([names[place] for place in places])
-        self.in_order = itemgetter(*places) if len(places) > 1 else lambda row: tuple([row[place] for place in places])
         # What goes unsaid of each column: null, or what its kind says, of which null is something else.
         defaults, unsaid = kind._column_defaults(), dict(kind.unsaid)
         self.unsaid = tuple([unsaid.get(name, None if defaults.get(name) is None else _SAID) for name in self.sorted])
         self._named = self._find_named()
+        self.in_order = itemgetter(*places) if len(places) > 1 else lambda row: tuple([row[place] for place in places])
+        return self.in_order
+
+    def said(self, row: "tuple[Any, ...]") -> "Iterator[tuple[str, Any, Any]]":
+        """Give each column by its name, in their order, with what goes unsaid of it."""
+        in_order = self.in_order or self._find_out()
+        return zip(self.sorted, in_order(row), self.unsaid, strict=True)
 
     def _find_named(self) -> "Callable[[tuple[Any, ...]], tuple[Any, ...]] | None":
         """Find where in a row stands what an entry names; None where the kind has a way of its own to tell."""
-        kind, names = self._kind, self._names
+        kind, names = self._kind, self.names
         own = [getattr(kind, name).__func__ for name in ("stream_of", "id_of", "task_of")]
         usual = [getattr(Record, name).__func__ for name in ("stream_of", "id_of", "task_of")]
         wanted = (kind.stream_column, *kind.identity, "group_id", kind.task_column, "redacted")
@@ -395,10 +428,12 @@ class Shape:
     def named(self, row: "tuple[Any, ...]") -> "tuple[str, str, str | None, str | None, bool]":
         """Give a row's stream, id, group and task, and whether it says itself that something was redacted."""
         kind = self._kind
+        if self.in_order is None:
+            self._find_out()
         if self._named is not None:
             stream, record_id, group_id, task_id, redacted = self._named((*row, None))
             return kind.home or str(stream), str(record_id), group_id, task_id, bool(redacted)
-        image = dict(zip(self._names, row, strict=True))
+        image = dict(zip(self.names, row, strict=True))
         return (
             kind.stream_of(image),
             kind.id_of(image),
@@ -412,7 +447,7 @@ class Shape:
         # By types too: to a comparison 0 and 0.0 are the same, and a damaged page may hold either.
         said = {
             name: value
-            for name, value, unsaid in zip(self.sorted, self.in_order(row), self.unsaid, strict=True)
+            for name, value, unsaid in self.said(row)
             if value is not unsaid and (value != unsaid or type(value) is not type(unsaid))
         }
         return to_json_in_order(said)

@@ -2,7 +2,7 @@
 
 import json
 import json.encoder
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import Enum
 
 from decklog import redact
@@ -126,7 +126,7 @@ class Values:
             if value is None or (kind := type(value)) is int or (kind is str and (value in page or value in clean)):
                 continue
             if kind is datetime:
-                bound[name] = self._time(name, value)
+                bound[name] = to_text(value) if value.tzinfo is UTC else self._time(name, value)
                 continue
             bound[name], changed = self.text(name, value) if kind is str else self.one(name, value)
             redacted = redacted or changed

@@ -132,7 +132,9 @@ class SqliteDatabase(Database):
                 first = cursor.fetchone()
                 if first is None:
                     return (), []  # no row came, so nobody needs the names yet
-                names = self._names.keep(sql, tuple(column[0] for column in cursor.get_description()))
+                names = tuple(column[0] for column in cursor.get_description())
+                # One for all statements that give the same columns: what is known of rows is found by it.
+                names = self._names.keep(sql, next((known for known in self._names.values() if known == names), names))
                 return names, [first, *cursor.fetchall()]
             return names, cursor.fetchall()
         except apsw.Error as problem:

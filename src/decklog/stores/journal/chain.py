@@ -76,6 +76,8 @@ RECORD_TABLE, RECORD_ID, BODY, PAYLOAD = map(COLUMNS.index, ("record_table", "re
 _REDACTED, REFS = COLUMNS.index("redacted"), COLUMNS.index("refs")
 KIND, KEY, BODY_DIGEST, PAYLOAD_DIGEST = map(COLUMNS.index, ("kind", "key", "body_digest", "payload_digest"))
 _NAMES_KEPT = 4096
+_NOTES_KEPT, _LONGEST_NOTE = 512, 64
+_TEXT_OR_NOTHING = frozenset({str, type(None)})
 
 
 class _Fragments(dict):  # type: ignore[type-arg]
@@ -106,6 +108,21 @@ class _Fragments(dict):  # type: ignore[type-arg]
 
 
 _fragments = _Fragments()
+
+
+class _Notes(dict):  # type: ignore[type-arg]
+    """Digests of what is noted with changes, which is the same again and again."""
+
+    def __missing__(self, note: str) -> str:
+        found = digests.sha256(note.encode()).hexdigest()
+        if len(note) <= _LONGEST_NOTE:
+            if len(self) >= _NOTES_KEPT:
+                self.clear()
+            self[note] = found
+        return found
+
+
+_notes = _Notes()
 
 
 def _field(name: str, value: "Any") -> str:
@@ -148,6 +165,20 @@ def _written(row: "Sequence[Any]") -> str:
     if has_only_body and type(body) is str and not redacted:
         # Most entries have a body, and nothing else that is their own.
         return f'{until_at}{_quote(at)},"body":"{digests.sha256(body.encode()).hexdigest()}",{until_seq_at_once}{seq}{end}'
+    if (
+        payload is not None
+        and record_id is not None
+        and body_digest is payload_digest is key is iteration is None
+        and not redacted
+    ):
+        # What a record became, mostly with a note and of a task.
+        noted = "" if body is None else f'"body":"{_notes[body]}",'
+        rest = end if task_id is None else f'{until_task}"task_id":{_quote(task_id)}}}'
+        return (
+            f"{until_at}{_quote(at)},{noted}{until_iteration}{until_payload}"
+            f'"payload":"{digests.sha256(payload.encode()).hexdigest()}",{until_record_id}'
+            f'"record_id":{_quote(record_id)},{until_redacted}{until_seq}{seq}{rest}'
+        )
     # What is not there is not asked for: calls are the most of what this takes.
     text = (
         f"{until_at}{_quote(at)},{'' if body is body_digest is None else _text_field('body', body, body_digest)}{until_iteration}"

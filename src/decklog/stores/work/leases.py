@@ -453,9 +453,10 @@ class Leases(Store):
         if not changed:
             present = self._seek(Task, task_id)
             raise self._refusal(Task, task_id) if present is None else _lost(present, fence)
-        if changed[0].state != TaskState.RUNNING:
-            self._settle(changed[0])
-        return changed[0]
+        task = changed[0]
+        if task.as_held("reservation_id") is not None and task.state != TaskState.RUNNING:
+            self._settle(task)
+        return task
 
 
 def lease_check(task_id: str, fence: int) -> "Callable[[Database], None]":
