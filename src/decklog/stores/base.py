@@ -184,7 +184,8 @@ class Store:
         names, rows = db.rows(sql, parameters)
         if len(rows) == 1:
             self._writer.change(self._writer.changed(record_class, names, rows[0], "changed", note, redacted))
-        elif rows:
+            return [record_class.from_row(names, rows[0])]
+        if rows:
             self._writer.write([self._as_entry(record_class, names, row, "changed", note, redacted) for row in rows])
         return record_class.from_rows(names, rows)
 

@@ -158,19 +158,19 @@ def _written(row: "Sequence[Any]") -> str:
         until_seq,
         until_task,
         until_seq_at_once,
-        _,
+        from_key_until_seq,
         end,
     ) = _fragments[agent, agent_id, confidence, group_id, kind, phase, record_table, refs, stream, subtype]
-    has_only_body = body_digest is payload_digest is payload is key is iteration is record_id is task_id is None
-    if has_only_body and type(body) is str and not redacted:
-        # Most entries have a body, and nothing else that is their own.
-        return f'{until_at}{_quote(at)},"body":"{digests.sha256(body.encode()).hexdigest()}",{until_seq_at_once}{seq}{end}'
-    if (
-        payload is not None
-        and record_id is not None
-        and body_digest is payload_digest is key is iteration is None
-        and not redacted
-    ):
+    has_only_body = body_digest is payload_digest is payload is iteration is record_id is task_id is None
+    if has_only_body and type(body) is str and type(key) in _TEXT_OR_NOTHING and not redacted:
+        # Most entries have a body, some a key, and nothing else that is their own.
+        said = f'{until_at}{_quote(at)},"body":"{digests.sha256(body.encode()).hexdigest()}",'
+        if key is None:
+            return f"{said}{until_seq_at_once}{seq}{end}"
+        return f'{said}{until_iteration}"key":{_quote(key)},{from_key_until_seq}{seq}{end}'
+    # A damaged page gives rows of anything.
+    is_change = type(payload) is type(record_id) is str and body_digest is payload_digest is key is iteration is None
+    if is_change and not redacted and type(body) in _TEXT_OR_NOTHING and type(task_id) in _TEXT_OR_NOTHING:
         # What a record became, mostly with a note and of a task.
         noted = "" if body is None else f'"body":"{_notes[body]}",'
         rest = end if task_id is None else f'{until_task}"task_id":{_quote(task_id)}}}'
