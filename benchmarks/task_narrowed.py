@@ -18,7 +18,7 @@ from typing import Any
 
 from decklog import Decklog
 from decklog.clock import to_text
-from decklog.stores.work.claimable import take_next
+from decklog.stores.work.claimable import take_at_once
 
 FEW = 1_000
 CLAIMS = 100
@@ -78,8 +78,9 @@ def plan(log: Decklog, asked: tuple[str, ...]) -> str:
     """Name the indexes by which the engine finds the task."""
     words = {"sqlite": "explain query plan ", "postgres": "explain "}[log.db.engine]
     now = to_text(log.clock.now())
-    bound = {"run_id": "r", "worker": "w", "now": now, "until": now, "role": "reviewer", "tag": "rare", "group_id": "B"}
-    _, rows = log.db.write(lambda: log.db.rows(words + take_next(asked, has_own=False).replace("returning *", ""), bound))
+    bound = {"run_id": "r", "worker": "w", **dict.fromkeys(("now", "steady_now", "until"), now)}
+    bound |= {"role": "reviewer", "tag": "rare", "group_id": "B"}
+    _, rows = log.db.write(lambda: log.db.rows(words + take_at_once(asked).replace("returning *", ""), bound))
     text = " ".join(str(row[-1]) for row in rows)
     return next(name for name in ("tasks_ready_by_group", "tasks_ready_by_role", "ready_tags", "tasks_ready") if name in text)
 

@@ -105,6 +105,8 @@ def waiting(seconds: float, stream: str | None, *, queue: "Hashable" = None, pat
 
 
 def _taken(db: "Any", step: Step) -> "Any":
+    if step.how == "write":
+        return db.write(step.job)
     if step.how == "wait":
         return db.wait_for_change(step.seconds, step.stream)
     assert step.job is not None

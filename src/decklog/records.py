@@ -10,11 +10,11 @@ from types import UnionType
 from decklog import forks
 from decklog.clock import from_text, to_text
 from decklog.dataclass import dataclass
-from decklog.values import from_json, to_json
+from decklog.values import from_json, to_json, to_json_in_order
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from dataclasses import Field
     from typing import Any, Self, TypeVar
 
@@ -85,6 +85,9 @@ class Record:
     table = ""
     identity = ("id",)  # type: tuple[str, ...]
     home = None  # type: str | None
+    # The column that names the stream where there is no home, and the one that names the task which a change is about.
+    stream_column = "run_id"
+    task_column = "task_id"  # type: str | None
     # False for what a fork of its run must not have twice, such as money that was spent.
     copied_by_fork = True
     # The columns that name records with an id of their own, each with the table of those; a column may hold a list of ids.
@@ -132,20 +135,16 @@ class Record:
         The row is taken apart when something of it is first looked at, and times, enumerations and JSON are read when they are:
         of most records, few of them ever are, and of many nothing.
         """
-        places = cls.__dict__.get("_places")
-        if places is None:
-            places = cls._places = {}  # type: ignore[attr-defined]
         names = names if type(names) is tuple else tuple(names)
-        held = places.get(names)
-        if held is None:
+        shape = cls.shape_of(names)
+        if shape.held is None:
             if len(names) != len(cls.columns()) or set(names) != set(cls.columns()):
                 fitted = cls.upcast(dict(zip(names, row, strict=True)))
                 names, row = tuple(fitted), tuple(fitted.values())
-            held = places.get(names)
-        if held is None:
-            held = places[names] = tuple(_HELD + name if name in cls._decoders() else name for name in names)
+                shape = cls.shape_of(names)
+            shape.hold(cls._decoders())
         record = cls.__new__(cls)
-        record.__dict__[_ROW] = held, row
+        record.__dict__[_ROW] = shape, row
         return record
 
     @classmethod
@@ -159,12 +158,12 @@ class Record:
         for row in rest:
             # The first one finds out what each column is called.
             made.append(cls.from_row(names, row))
-            held = cls._places.get(names)  # type: ignore[attr-defined]
-            if held is not None:
+            shape = cls.shape_of(names)
+            if shape.held is not None:
                 new = cls.__new__
                 for each in rest:
                     record = new(cls)
-                    record.__dict__[_ROW] = held, each
+                    record.__dict__[_ROW] = shape, each
                     made.append(record)
         return made
 
@@ -191,8 +190,10 @@ class Record:
         if unread is not None:
             if type(unread) is str:
                 unread = self.from_image(from_json(unread)).__dict__[_ROW]
-            # Frozen dataclasses set each field through object.__setattr__; filling the dictionary is five times cheaper.
-            own.update(zip(*unread, strict=True))
+            shape, row = unread
+            # Frozen dataclasses set each field through object.__setattr__; filling the dictionary is five times cheaper. What was
+            # looked at before stays as it is.
+            own.update({**dict(zip(shape.held, row, strict=True)), **own})
             # Last, and only if it is there: another thread may be doing the same.
             own.pop(_ROW, None)
         return own
@@ -200,6 +201,11 @@ class Record:
     if not TYPE_CHECKING:  # fields are declared; whatever else is asked for is a mistake
 
         def __getattr__(self, name: str) -> "Any":
+            unread = self.__dict__.get(_ROW)
+            if type(unread) is tuple and (place := unread[0].places.get(name)) is not None:
+                # Of a record that was just changed, most look at its id alone.
+                value = self.__dict__[name] = unread[1][place]
+                return value
             own = self._own()
             if name in own:
                 return own[name]
@@ -233,25 +239,34 @@ class Record:
             cls._defaults = cached  # type: ignore[attr-defined]
         return cached
 
+    def as_held(self, name: str) -> "Any":
+        """Give a column as its row holds it, without taking the row apart."""
+        unread = self.__dict__.get(_ROW)
+        if type(unread) is tuple:
+            shape, row = unread
+            return row[shape.names.index(name)]
+        own = self._own()
+        return own[_HELD + name] if _HELD + name in own else own[name]
+
+    @classmethod
+    def shape_of(cls, names: "tuple[str, ...]") -> "Shape":
+        """Give how rows with these columns are read and told of, which is found out once."""
+        latest: Shape | None = cls.__dict__.get("_latest_shape")
+        if latest is not None and latest.names is names:
+            return latest
+        shapes = cls.__dict__.get("_shapes")
+        if shapes is None:
+            shapes = cls._shapes = {}  # type: ignore[attr-defined]
+        shape: Shape | None = shapes.get(names)
+        if shape is None:
+            shape = shapes[names] = Shape(cls, names)
+        cls._latest_shape = shape  # type: ignore[attr-defined]
+        return shape
+
     @classmethod
     def image_of(cls, names: "tuple[str, ...]", row: "tuple[Any, ...]") -> str:
         """Write a row as canonical JSON, without the nulls and what else goes unsaid: `upcast` puts it back."""
-        images = cls.__dict__.get("_images")
-        if images is None:
-            images = cls._images = {}  # type: ignore[attr-defined]
-        plan = images.get(names)
-        if plan is None:
-            plan = images[names] = cls._image_plan(names)
-        starts, in_order, shown, unsaid = plan
-        # Spelled out for texts and numbers, which nearly all are: a call for each is most of what this takes.
-        parts = [
-            start + (_quote(value) if type(value) is str else str(value) if type(value) is int else to_json(value))
-            for start, value in zip(starts, in_order(row), strict=True)
-            if value is not None or start in shown
-        ]
-        if unsaid:
-            parts = [part for part in parts if part not in unsaid]
-        return "{" + ",".join(parts) + "}"
+        return cls.shape_of(names).image(row)
 
     @classmethod
     def image_around(cls, names: "tuple[str, ...]", row: "tuple[Any, ...]", own: "Collection[str]") -> str:
@@ -259,24 +274,12 @@ class Record:
 
         Whoever writes many rows that differ in these alone fills them in.
         """
-        starts, in_order, shown, unsaid = cls._image_plan(names)
-        left_open = {f"{_quote(name)}:" for name in own}
         parts = [
-            f"{start}%s" if start in left_open else f"{start}{to_json(value)}".replace("%", "%%")
-            for start, value in zip(starts, in_order(row), strict=True)
-            if start in left_open or value is not None or start in shown
+            f"{_quote(name)}:%s" if name in own else f"{_quote(name)}:{to_json(value)}".replace("%", "%%")
+            for name, value, unsaid in cls.shape_of(names).said(row)
+            if name in own or value != unsaid or type(value) is not type(unsaid)
         ]
-        return "{" + ",".join([part for part in parts if part not in unsaid]) + "}"
-
-    @classmethod
-    def _image_plan(cls, names: "tuple[str, ...]") -> "tuple[tuple[str, ...], Any, set[str], set[str]]":
-        """Give how columns begin in an image, how they come in its order, which are shown if null, and which parts are not."""
-        places = sorted(range(len(names)), key=names.__getitem__)
-        spelled = {name: f"{_quote(name)}:" for name in map(names.__getitem__, places)}
-        shown = {start for name, start in spelled.items() if cls._column_defaults().get(name) is not None}
-        # As they are written: to a comparison 0 and 0.0 are the same, and a damaged page may hold either.
-        unsaid = {f"{_quote(name)}:{to_json(value)}" for name, value in cls.unsaid}
-        return tuple(spelled.values()), itemgetter(*places), shown, unsaid
+        return "{" + ",".join(parts) + "}"
 
     @classmethod
     def holds_json(cls, name: str) -> bool:
@@ -298,7 +301,7 @@ class Record:
     @classmethod
     def stream_of(cls, values: "Mapping[str, Any]") -> str:
         """Name the stream that tells this record's story: its run, or the kind's own."""
-        return cls.home or str(values["run_id"])
+        return cls.home or str(values[cls.stream_column])
 
     @classmethod
     def needs_proof(cls, _before: "Mapping[str, Any] | None", _after: "Mapping[str, Any]") -> bool:
@@ -319,7 +322,7 @@ class Record:
     @classmethod
     def task_of(cls, values: "Mapping[str, Any]") -> "str | None":
         """Name the task that a change of this record is about."""
-        return values.get("task_id")
+        return None if cls.task_column is None else values.get(cls.task_column)
 
     def values(self) -> "dict[str, Any]":
         """Give the fields by their names."""
@@ -366,6 +369,88 @@ def _jsonable(value: "Any") -> "Any":
     if isinstance(value, bytes):
         return value.hex()
     return value
+
+
+# Equal to nothing that a column holds.
+_SAID = object()
+
+
+class Shape:
+    """How rows with the same columns are read, and told of: as canonical JSON, and by what an entry names of them."""
+
+    __slots__ = ("_kind", "_named", "held", "in_order", "names", "places", "sorted", "unsaid")
+
+    def __init__(self, kind: type[Record], names: "tuple[str, ...]") -> None:
+        self._kind = kind
+        self.names = names
+        # What each column is called in a record that was taken apart, and where those stand that are read as they are.
+        self.held: tuple[str, ...] | None = None
+        self.places: dict[str, int] = {}
+        # Found out with the first row that is told of: most kinds of record are only read.
+        self.in_order: Callable[[tuple[Any, ...]], tuple[Any, ...]] | None = None
+
+    def hold(self, decoders: "dict[str, Callable[[Any], Any]]") -> None:
+        """Find out how a row is taken apart, of which some columns have to be read."""
+        self.places = {name: place for place, name in enumerate(self.names) if name not in decoders}
+        self.held = tuple([_HELD + name if name in decoders else name for name in self.names])
+
+    def _find_out(self) -> "Callable[[tuple[Any, ...]], tuple[Any, ...]]":
+        kind, names = self._kind, self.names
+        places = sorted(range(len(names)), key=names.__getitem__)
+        self.sorted = tuple([names[place] for place in places])
+        # What goes unsaid of each column: null, or what its kind says, of which null is something else.
+        defaults, unsaid = kind._column_defaults(), dict(kind.unsaid)
+        self.unsaid = tuple([unsaid.get(name, None if defaults.get(name) is None else _SAID) for name in self.sorted])
+        self._named = self._find_named()
+        self.in_order = itemgetter(*places) if len(places) > 1 else lambda row: tuple([row[place] for place in places])
+        return self.in_order
+
+    def said(self, row: "tuple[Any, ...]") -> "Iterator[tuple[str, Any, Any]]":
+        """Give each column by its name, in their order, with what goes unsaid of it."""
+        in_order = self.in_order or self._find_out()
+        return zip(self.sorted, in_order(row), self.unsaid, strict=True)
+
+    def _find_named(self) -> "Callable[[tuple[Any, ...]], tuple[Any, ...]] | None":
+        """Find where in a row stands what an entry names; None where the kind has a way of its own to tell."""
+        kind, names = self._kind, self.names
+        own = [getattr(kind, name).__func__ for name in ("stream_of", "id_of", "task_of")]
+        usual = [getattr(Record, name).__func__ for name in ("stream_of", "id_of", "task_of")]
+        wanted = (kind.stream_column, *kind.identity, "group_id", kind.task_column, "redacted")
+        if (
+            own != usual
+            or len(kind.identity) > 1
+            or not {kind.identity[0], kind.home or kind.stream_column} <= {*names, kind.home}
+        ):
+            return None
+        # Behind the row stands the null of columns that it has not.
+        return itemgetter(*[names.index(name) if name in names else len(names) for name in wanted])
+
+    def named(self, row: "tuple[Any, ...]") -> "tuple[str, str, str | None, str | None, bool]":
+        """Give a row's stream, id, group and task, and whether it says itself that something was redacted."""
+        kind = self._kind
+        if self.in_order is None:
+            self._find_out()
+        if self._named is not None:
+            stream, record_id, group_id, task_id, redacted = self._named((*row, None))
+            return kind.home or str(stream), str(record_id), group_id, task_id, bool(redacted)
+        image = dict(zip(self.names, row, strict=True))
+        return (
+            kind.stream_of(image),
+            kind.id_of(image),
+            image.get("group_id"),
+            kind.task_of(image),
+            bool(image.get("redacted")),
+        )
+
+    def image(self, row: "tuple[Any, ...]") -> str:
+        """Write a row as canonical JSON, without what goes unsaid."""
+        # By types too: to a comparison 0 and 0.0 are the same, and a damaged page may hold either.
+        said = {
+            name: value
+            for name, value, unsaid in self.said(row)
+            if value is not unsaid and (value != unsaid or type(value) is not type(unsaid))
+        }
+        return to_json_in_order(said)
 
 
 class Page(list["T"]):

@@ -140,6 +140,10 @@ class Database(ABC):
         """Write the statement that inserts one row, with a parameter for each of its columns."""
         return f"insert into {table} ({', '.join(names)}) values ({', '.join(':' + name for name in names)})"
 
+    def insert_one(self, sql: str, names: "tuple[str, ...]", row: "Sequence[Any]") -> int:
+        """Insert one row by the statement of `insert_of`, its values in the order of the names; tell how many were."""
+        return self.count(sql, dict(zip(names, row, strict=True)))
+
     @abstractmethod
     def lock_stream(self, stream: str) -> int | None:
         """Make this transaction the only one that appends to a stream until it ends; give the stream's number."""

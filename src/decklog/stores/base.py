@@ -182,11 +182,11 @@ class Store:
         if record_class.is_guarded and all(name in parameters for name in record_class.identity):
             self._compare(record_class, parameters)
         names, rows = db.rows(sql, parameters)
-        entries = [self._as_entry(record_class, names, row, "changed", note, redacted) for row in rows]
-        if len(entries) == 1:
-            self._writer.change(entries[0], new_stream=False)
-        elif entries:
-            self._writer.write(entries)
+        if len(rows) == 1:
+            self._writer.change(self._writer.changed(record_class, names, rows[0], "changed", note, redacted))
+            return [record_class.from_row(names, rows[0])]
+        if rows:
+            self._writer.write([self._as_entry(record_class, names, row, "changed", note, redacted) for row in rows])
         return record_class.from_rows(names, rows)
 
     def _compare(self, record_class: "type[R]", bound: "Mapping[str, Any]") -> None:
@@ -252,9 +252,9 @@ class Store:
         did: str,
         note: str | None,
         redacted: bool,
-    ) -> "dict[str, Any]":
+    ) -> "list[Any]":
         """Tell what a record became as an entry's columns."""
-        return self._writer.changed(note=note, **as_change(record_class, names, row, did, redacted))
+        return self._writer.changed(record_class, names, row, did, note, redacted)
 
     def _refusal(self, record_class: "type[R]", record_id: "str | Sequence[str]") -> DecklogError:
         """Explain why a conditional change met no row."""
@@ -338,24 +338,6 @@ def _check_identity(record_class: type[Record], given: "Mapping[str, Any]", boun
                 hint="Know it by something that everybody may see.",
                 field=name,
             )
-
-
-def as_change(
-    record_class: type[Record], names: "tuple[str, ...]", row: "tuple[Any, ...]", did: str, redacted: bool
-) -> "dict[str, Any]":
-    """Tell what a record became, from its row alone."""
-    image = dict(zip(names, row, strict=True))
-    return {
-        "stream": record_class.stream_of(image),
-        "table": record_class.table,
-        "record_id": record_class.id_of(image),
-        "image": record_class.image_of(names, row),
-        "did": did,
-        "group_id": image.get("group_id"),
-        "task_id": record_class.task_of(image),
-        # A record may say so itself, when what was redacted is a document it names by its digest.
-        "redacted": redacted or bool(image.get("redacted")),
-    }
 
 
 def _place(cursor: str, parts: int) -> "list[Any]":

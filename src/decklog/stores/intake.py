@@ -3,7 +3,7 @@
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
-from decklog.stores.base import Store, as_change, complete
+from decklog.stores.base import Store, complete
 from decklog.stores.journal import chain
 from decklog.stores.journal.attribution import acting, proving
 from decklog.stores.journal.preparing import change_columns
@@ -52,9 +52,8 @@ def sealed_record(values: "Values", record_class: "type[Record]", whole: "dict[s
         return None
     row = tuple(bound.values())
     body, is_cut = values.text("note", note)
-    columns = change_columns(**as_change(record_class, record_class.columns(), row, "added", redacted or is_cut))
-    columns["body"] = body
-    entry = tuple(columns.values())
+    shape = record_class.shape_of(record_class.columns())
+    entry = tuple(change_columns(record_class.table, shape.named(row), shape.image(row), "added", body, redacted or is_cut))
     return BoundRecord(identity, row, redacted, (*entry, chain.seal(entry)))
 
 
@@ -84,7 +83,7 @@ class Intake(Store):
             if bound.entry is not None and is_nobody:
                 entries.append(bound.entry)
             else:
-                entries.append(tuple(self._as_entry(record_class, names, bound.row, "added", note, bound.redacted).values()))
+                entries.append(tuple(self._as_entry(record_class, names, bound.row, "added", note, bound.redacted)))
         values.let_go()
         # Before the rows, in an order that all keep to.
         for stream in sorted({entry[chain.STREAM] for entry in entries}):

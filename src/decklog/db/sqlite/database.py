@@ -132,7 +132,9 @@ class SqliteDatabase(Database):
                 first = cursor.fetchone()
                 if first is None:
                     return (), []  # no row came, so nobody needs the names yet
-                names = self._names.keep(sql, tuple(column[0] for column in cursor.get_description()))
+                names = tuple(column[0] for column in cursor.get_description())
+                # One for all statements that give the same columns: what is known of rows is found by it.
+                names = self._names.keep(sql, next((known for known in self._names.values() if known == names), names))
                 return names, [first, *cursor.fetchall()]
             return names, cursor.fetchall()
         except apsw.Error as problem:
@@ -151,9 +153,16 @@ class SqliteDatabase(Database):
 
     def count(self, sql: str, parameters: "Mapping[str, Any]") -> int:
         text, ordered = self._spelled.get(sql) or self._spell(sql)
+        return self._count(text, ordered(parameters))
+
+    def insert_one(self, sql: str, names: "tuple[str, ...]", row: "Sequence[Any]") -> int:  # noqa: ARG002 - they are in order
+        text, _ = self._spelled.get(sql) or self._spell(sql)
+        return self._count(text, row)
+
+    def _count(self, text: str, bound: "Sequence[Any]") -> int:
         cursor = self.connections.cursor or self.connections.running()
         try:
-            cursor.execute(text, ordered(parameters))
+            cursor.execute(text, bound)
         except (OverflowError, UnicodeEncodeError) as problem:
             raise Invalid(f"a value can't be stored: {problem}") from None
         except apsw.Error as problem:

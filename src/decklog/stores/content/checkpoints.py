@@ -121,7 +121,7 @@ class Checkpoints(Store):
         }
         here = self._runs_of([one["id"] for one in told])
         self._db.values.look_through(told)
-        rows, entries, new = [], [], []  # type: list[tuple[Any, ...]], list[dict[str, Any]], list[bool]
+        rows, entries, new = [], [], []  # type: list[tuple[Any, ...]], list[list[Any]], list[bool]
         for one in told:
             if here.get(one["id"], one["run_id"]) != one["run_id"]:
                 raise Conflict(f"checkpoint {one['id']} belongs to run {here[one['id']]}", id=one["id"])

@@ -71,6 +71,8 @@ class GraphWrite(Record):
 
     table = "graph_writes"
     identity = ("run_id", "namespace", "checkpoint_id", "task_id", "number")
+    # The task is one of the graph, not of the run.
+    task_column = None
     keeps = ("digest",)
 
     run_id: str
@@ -84,11 +86,6 @@ class GraphWrite(Record):
     digest: str
     saved_at: datetime
     redacted: bool = False
-
-    @classmethod
-    def task_of(cls, _values: "Any") -> str | None:
-        # The task is one of the graph, not of the run.
-        return None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,7 +226,7 @@ class Graphs(Store):
         digests = blobs.keep_all(self._db, [encoded.content for _, encoded in told])
         self._db.values.look_through(place for place, _ in told)
         here: dict[tuple[str, ...], set[Any]] = {}
-        rows, entries, names = [], [], ()  # type: list[tuple[Any, ...]], list[dict[str, Any]], tuple[str, ...]
+        rows, entries, names = [], [], ()  # type: list[tuple[Any, ...]], list[list[Any]], tuple[str, ...]
         for (place, encoded), digest in zip(told, digests, strict=True):
             image, redacted = self._write_image(place, encoded, digest)
             known, own = self._written_after(here, image), (image["task_id"], image["number"])

@@ -73,9 +73,11 @@ def link(previous: str, values: "Mapping[str, Any]") -> str:
 
 STREAM, SEQ, AT, HASH = map(COLUMNS.index, ("stream", "seq", "at", "hash"))
 RECORD_TABLE, RECORD_ID, BODY, PAYLOAD = map(COLUMNS.index, ("record_table", "record_id", "body", "payload"))
-_REDACTED = COLUMNS.index("redacted")
+_REDACTED, REFS = COLUMNS.index("redacted"), COLUMNS.index("refs")
 KIND, KEY, BODY_DIGEST, PAYLOAD_DIGEST = map(COLUMNS.index, ("kind", "key", "body_digest", "payload_digest"))
 _NAMES_KEPT = 4096
+_NOTES_KEPT, _LONGEST_NOTE = 512, 64
+_TEXT_OR_NOTHING = frozenset({str, type(None)})
 
 
 class _Fragments(dict):  # type: ignore[type-arg]
@@ -106,6 +108,21 @@ class _Fragments(dict):  # type: ignore[type-arg]
 
 
 _fragments = _Fragments()
+
+
+class _Notes(dict):  # type: ignore[type-arg]
+    """Digests of what is noted with changes, which is the same again and again."""
+
+    def __missing__(self, note: str) -> str:
+        found = digests.sha256(note.encode()).hexdigest()
+        if len(note) <= _LONGEST_NOTE:
+            if len(self) >= _NOTES_KEPT:
+                self.clear()
+            self[note] = found
+        return found
+
+
+_notes = _Notes()
 
 
 def _field(name: str, value: "Any") -> str:
@@ -141,13 +158,27 @@ def _written(row: "Sequence[Any]") -> str:
         until_seq,
         until_task,
         until_seq_at_once,
-        _,
+        from_key_until_seq,
         end,
     ) = _fragments[agent, agent_id, confidence, group_id, kind, phase, record_table, refs, stream, subtype]
-    has_only_body = body_digest is payload_digest is payload is key is iteration is record_id is task_id is None
-    if has_only_body and type(body) is str and not redacted:
-        # Most entries have a body, and nothing else that is their own.
-        return f'{until_at}{_quote(at)},"body":"{digests.sha256(body.encode()).hexdigest()}",{until_seq_at_once}{seq}{end}'
+    has_only_body = body_digest is payload_digest is payload is iteration is record_id is task_id is None
+    if has_only_body and type(body) is str and type(key) in _TEXT_OR_NOTHING and not redacted:
+        # Most entries have a body, some a key, and nothing else that is their own.
+        said = f'{until_at}{_quote(at)},"body":"{digests.sha256(body.encode()).hexdigest()}",'
+        if key is None:
+            return f"{said}{until_seq_at_once}{seq}{end}"
+        return f'{said}{until_iteration}"key":{_quote(key)},{from_key_until_seq}{seq}{end}'
+    # A damaged page gives rows of anything.
+    is_change = type(payload) is type(record_id) is str and body_digest is payload_digest is key is iteration is None
+    if is_change and not redacted and type(body) in _TEXT_OR_NOTHING and type(task_id) in _TEXT_OR_NOTHING:
+        # What a record became, mostly with a note and of a task.
+        noted = "" if body is None else f'"body":"{_notes[body]}",'
+        rest = end if task_id is None else f'{until_task}"task_id":{_quote(task_id)}}}'
+        return (
+            f"{until_at}{_quote(at)},{noted}{until_iteration}{until_payload}"
+            f'"payload":"{digests.sha256(payload.encode()).hexdigest()}",{until_record_id}'
+            f'"record_id":{_quote(record_id)},{until_redacted}{until_seq}{seq}{rest}'
+        )
     # What is not there is not asked for: calls are the most of what this takes.
     text = (
         f"{until_at}{_quote(at)},{'' if body is body_digest is None else _text_field('body', body, body_digest)}{until_iteration}"
@@ -209,7 +240,7 @@ def extend_alike(head: "tuple[Any, ...]", columns: "Sequence[Sequence[Any]]", no
     return made
 
 
-def halves(row: "Row") -> tuple[str, str]:
+def halves(row: "Sequence[Any]") -> tuple[str, str]:
     """Write a row as canonical JSON up to its number and from there on, for a database that numbers it itself."""
     # A text can't hold the mark: its quotes would be escaped.
     before, mark, after = _written((*row[:SEQ], _NUMBER, *row[SEQ + 1 :])).partition(f'"seq":{_NUMBER}')

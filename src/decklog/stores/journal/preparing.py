@@ -112,21 +112,16 @@ def sealed(values: "Values", given: "dict[str, Any]") -> "tuple[Any, ...]":
 
 
 def change_columns(
-    *, stream: str, table: str, record_id: str, image: str, did: str, group_id: str | None, task_id: str | None, redacted: bool
-) -> "dict[str, Any]":
-    """Tell what a record became as an entry's columns, but for its note, its time and who did it.
+    table: str, named: "tuple[str, str, str | None, str | None, bool]", image: str, did: str, body: str | None, redacted: bool
+) -> "list[Any]":
+    """Tell what a record became as an entry's columns, but for its time and who did it.
 
-    Image and ids are made of column values, which were redacted on their way to the row.
+    Image and ids are made of column values, which were redacted on their way to the row. A record may say so itself, when what
+    was redacted is a document it names by its digest.
     """
-    return {
-        **NOTHING,
-        "stream": stream,
-        "kind": "change",
-        "subtype": did,
-        "group_id": group_id,
-        "task_id": task_id,
-        "redacted": int(redacted),
-        "record_table": table,
-        "record_id": record_id,
-        "payload": image,
-    }
+    stream, record_id, group_id, task_id, is_cut = named
+    # In the order of the columns.
+    return [
+        *(None, stream, None, None, None, "change", did, None, None, group_id, task_id, None, None, None),
+        *(1 if redacted or is_cut else 0, None, table, record_id, None, None, None, body, image),
+    ]

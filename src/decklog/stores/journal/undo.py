@@ -2,6 +2,7 @@
 
 from decklog.errors import Conflict, DecklogError, Denied
 from decklog.records import Record
+from decklog.stores.journal.chain import STREAM
 from decklog.values import from_json
 
 TYPE_CHECKING = False
@@ -65,18 +66,9 @@ class Undo:
         condition = " and ".join(f"{name} = :{name}" for name in record_class.identity)
         bound = {name: after[name] for name in record_class.identity} | {f"new_{name}": value for name, value in new.items()}
         names, (row,) = self._db.rows(f"update {record_class.table} set {assignments} where {condition} returning *", bound)
-        image = dict(zip(names, row, strict=True))
-        told = self._writer.changed(
-            stream=stream,
-            table=record_class.table,
-            record_id=record_class.id_of(image),
-            image=record_class.image_of(names, row),
-            did="changed",
-            note=f"undone ({', '.join(back)}): {reason}",
-            group_id=image.get("group_id"),
-            task_id=record_class.task_of(image),
-            redacted=False,
-        )
+        note = f"undone ({', '.join(back)}): {reason}"
+        told = self._writer.changed(record_class, names, row, "changed", note=note, redacted=False)
+        told[STREAM] = stream
         self._writer.change(told, new_stream=False)
         return record_class.from_row(names, row)
 

@@ -15,14 +15,12 @@ from decklog.stores.journal.rows import COLUMNS, HEAD, RESERVED, SELECT, STREAM_
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
     from typing import Any
 
     from decklog.clock import Clock
     from decklog.db.base import Database
-
-    # An entry's columns by their names, or in their order and behind them the seal, if it has one.
-    Unwritten = dict[str, Any] | tuple[Any, ...]
+    from decklog.records import Record
 
 
 class Writer:
@@ -43,14 +41,19 @@ class Writer:
     def append(self, prepared: "dict[str, Any]") -> Entry:
         """Append one entry as it was prepared, or give the first one with its key."""
         # A copy: what is prepared must serve again when the transaction is tried again.
-        values = {**prepared}
-        if values["at"] is None:
-            values["at"] = self.now()
-        if values["key"] is not None and _is_long(values["body"], values["payload"]):
-            # The key is looked up before a text is kept: that of an entry which lost its own must not come back.
-            written: Entry = self.write([values])[0]
-            return written
-        return load(self._db, tuple(values.values())) if self._insert(values) else self._first(values)
+        columns = [*prepared.values()]
+        if columns[chain.AT] is None:
+            columns[chain.AT] = to_text(self._clock.now())
+        if _is_long(columns[chain.BODY], columns[chain.PAYLOAD]):
+            if columns[chain.KEY] is not None:
+                # The key is looked up before a text is kept: that of an entry which lost its own must not come back.
+                written: Entry = self._write([columns], "")[0]
+                return written
+            if self._db.locks_rows:
+                # A long text becomes a blob, and whoever writes the same one waits for this.
+                self._db.lock_stream(columns[chain.STREAM])
+            self._move_all_long(columns)
+        return load(self._db, tuple(columns)) if self.change(columns) else self._first(dict(zip(COLUMNS, columns, strict=True)))
 
     def append_many(self, prepared: "Sequence[Collection[Any]]") -> "Written":
         """Append several prepared entries; for a key that came before, the first entry with it stands in the place."""
@@ -98,9 +101,9 @@ class Writer:
             values["at"] = self.now()
         return values
 
-    def write(self, batch: "list[dict[str, Any]]") -> "Written":
-        """Append entries whose columns are bound, and what records became, in their order."""
-        return self._write([values.values() for values in batch], "")
+    def write(self, batch: "list[list[Any]]") -> "Written":
+        """Append what records became, in their order."""
+        return self._write(batch, "")
 
     def _write(self, given: "Iterable[Collection[Any]]", now: str) -> "Written":
         """Append rows that lack their place and their hash, in their order. Those without a time have this one.
@@ -130,8 +133,7 @@ class Writer:
         """Give rows their numbers and hashes, each as the head of its stream."""
         for row in rows:
             if row[chain.RECORD_TABLE] is None and _is_long(row[chain.BODY], row[chain.PAYLOAD]):
-                self._move_long(row, chain.BODY, chain.BODY_DIGEST)
-                self._move_long(row, chain.PAYLOAD, chain.PAYLOAD_DIGEST)
+                self._move_all_long(row)
         for stream, own in groupby(rows, key=itemgetter(chain.STREAM)):
             heads[stream], goes_back = chain.extend(heads[stream], own, now)
             if goes_back:
@@ -151,106 +153,77 @@ class Writer:
 
     def changed(
         self,
-        *,
-        stream: str,
-        table: str,
-        record_id: str,
-        image: str,
+        record_class: "type[Record]",
+        names: "tuple[str, ...]",
+        row: "tuple[Any, ...]",
         did: str,
         note: str | None,
-        group_id: str | None,
-        task_id: str | None,
         redacted: bool,
-    ) -> "dict[str, Any]":
+    ) -> "list[Any]":
         """Tell what a record became, as an entry's columns. Only the stores call it, in the transaction that changes the row."""
         body = None
         if note is not None:
             body, cleaned = self._db.values.text("note", note)
             redacted = redacted or cleaned
-        values = change_columns(
-            stream=stream,
-            table=table,
-            record_id=record_id,
-            image=image,
-            did=did,
-            group_id=group_id,
-            task_id=task_id,
-            redacted=redacted,
-        )
-        values["at"], values["body"] = to_text(self._clock.now()), body
+        shape = record_class.shape_of(names)
+        columns = change_columns(record_class.table, shape.named(row), shape.image(row), did, body, redacted)
+        columns[chain.AT] = to_text(self._clock.now())
         act = attribution.proving.get()
         if act is not None:
-            act.add(table, record_id, image)
-            values["refs"] = act.refs
+            act.add(record_class.table, columns[chain.RECORD_ID], columns[chain.PAYLOAD])
+            columns[chain.REFS] = act.refs
         who = attribution.acting.get()
         if who is not None:
-            bound = self._db.values.bind(who)[0]
-            values.update({name: value for name, value in bound.items() if values[name] is None})
-        return values
+            for name, value in self._db.values.bind(who)[0].items():
+                place = COLUMNS.index(name)
+                columns[place] = value if columns[place] is None else columns[place]
+        return columns
 
-    def change(self, values: "dict[str, Any]", new_stream: bool) -> None:
-        """Write what a record became, as `changed` tells it."""
-        self._insert(values, new_stream)
-
-    def _insert(self, values: "dict[str, Any]", new_stream: bool = False) -> bool:
-        """Chain and insert one entry; say whether it is new, rather than known by its key."""
+    def change(self, columns: "list[Any]", new_stream: bool = False) -> bool:
+        """Chain and insert one entry, of which nothing is long; say whether it is new, rather than known by its key."""
         db = self._db
-        if (append := db.append_entry) is not None:
-            return self._insert_there(append, values, new_stream)
-        stream = values["stream"]
-        before = self.head(stream, new_stream, at=values["at"])
-        head = self._link(values, before)
-        if values["key"] is None:
-            db.count(self._plain_insert, values)
-        elif not db.count(self._insert_once, values):
+        if db.append_entry is not None:
+            return self._insert_there(columns, new_stream)
+        stream, at = columns[chain.STREAM], columns[chain.AT]
+        before = self.head(stream, new_stream, at=at)
+        columns[0] = position = before[0] + 1
+        columns[chain.SEQ] = position % STREAM_SIZE
+        columns[chain.HASH] = hashed = chain.hashed(before[1], columns)
+        if columns[chain.KEY] is None:
+            db.insert_one(self._plain_insert, COLUMNS, columns)
+        elif not db.insert_one(self._insert_once, COLUMNS, columns):
             db.memo["head", stream] = before
             return False
-        db.memo["head", stream] = head
-        if values["at"] < before[2]:
+        db.memo["head", stream] = position, hashed, at
+        if at < before[2]:
             self._order(stream)
         db.announce(stream)
         return True
 
-    def _insert_there(self, append: "Callable[..., Any]", values: "dict[str, Any]", new_stream: bool) -> bool:
+    def _insert_there(self, columns: "list[Any]", new_stream: bool) -> bool:
         """Have the database chain and insert an entry, all in one statement."""
-        stream = values["stream"]
-        if values["record_table"] is None and _is_long(values["body"], values["payload"]):
-            # A long text becomes a blob, and whoever writes the same one waits for this.
-            self._db.lock_stream(stream)
-            self._move_all_long(values)
-        before, after = chain.halves(tuple(values.values()))
+        stream, at, append = columns[chain.STREAM], columns[chain.AT], self._db.append_entry
+        assert append is not None
+        values, (before, after) = dict(zip(COLUMNS, columns, strict=True)), chain.halves(columns)
         written = append(values, before, after)
         if not written:
-            self._start(stream, new_stream, values["at"])
+            self._start(stream, new_stream, at)
             written = append(values, before, after)
         position, hashed = written
         if position is None:
-            if values["key"] is None:
+            if columns[chain.KEY] is None:
                 raise Conflict(f"an entry of {stream} could not be written in its place; try again", stream=stream)
             return False
-        values.update(pos=position, seq=position % STREAM_SIZE, hash=hashed)
-        self._db.memo["head", stream] = (position, hashed, values["at"])
+        columns[0], columns[chain.SEQ], columns[chain.HASH] = position, position % STREAM_SIZE, hashed
+        self._db.memo["head", stream] = (position, hashed, at)
         return True
 
-    def _link(self, values: "dict[str, Any]", head: "tuple[Any, ...]") -> "tuple[Any, ...]":
-        """Give an entry its number and its hash; it is the stream's head from then on, which is given back."""
-        position = head[0] + 1
-        values["pos"], values["seq"] = position, position % STREAM_SIZE
-        if values["record_table"] is None and _is_long(values["body"], values["payload"]):
-            self._move_all_long(values)
-        hashed = values["hash"] = chain.hashed(head[1], tuple(values.values()))
-        return position, hashed, values["at"]
-
-    def _move_all_long(self, values: "dict[str, Any]") -> None:
+    def _move_all_long(self, columns: "list[Any]") -> None:
         """Move texts that are too long for a row to blobs. What a record became stays in its row, whatever its length."""
-        for name in ("body", "payload"):
-            self._move_long(values, name, f"{name}_digest")
-
-    def _move_long(self, values: "Any", text: "Any", digest: "Any") -> None:
-        """Move one text to a blob, if it is too long; text and digest are named by their places."""
-        found = values[text]
-        if found is not None and len(found) > INLINE_CHARACTERS:
-            values[digest], values[text] = keep(self._db, found.encode()), None
+        for text, digest in ((chain.BODY, chain.BODY_DIGEST), (chain.PAYLOAD, chain.PAYLOAD_DIGEST)):
+            found = columns[text]
+            if found is not None and len(found) > INLINE_CHARACTERS:
+                columns[digest], columns[text] = keep(self._db, found.encode()), None
 
     def head(self, stream: str, new_stream: bool = False, *, at: str = "") -> "tuple[Any, ...]":
         """Find a stream's last entry; nobody else appends to it until this transaction ends.

@@ -209,10 +209,10 @@ class Bulk(Ledger):
             redacted = redacted or changed
         charges.append(tuple(row))
         if redacted or acting.get() is not None or proving.get() is not None:
-            return tuple(self._as_entry(Charge, _FIELDS, charges[-1], "added", None, redacted).values())
+            return tuple(self._as_entry(Charge, _FIELDS, charges[-1], "added", None, redacted))
         if not frame.entry:
             # What it says of this charge is put in its place in each, here too.
-            frame.entry = [*self._as_entry(Charge, _FIELDS, charges[-1], "added", None, False).values()]
+            frame.entry = self._as_entry(Charge, _FIELDS, charges[-1], "added", None, False)
         entry = [*frame.entry]
         entry[chain.AT], entry[chain.RECORD_ID], entry[chain.PAYLOAD] = today, row[_ID], frame.image(charges[-1])
         return tuple(entry)

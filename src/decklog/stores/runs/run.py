@@ -10,7 +10,6 @@ from decklog.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Any
 
 
@@ -36,6 +35,7 @@ class Run(Record):
     """One undertaking of agents, from its goal to its end; its journal is a stream of its own."""
 
     table = "runs"
+    stream_column = "id"
     restores = ("goal", "summary", "repo", "branch", "worktree", "current_task_id", "metadata")
     references = (("current_task_id", "tasks"),)
 
@@ -57,10 +57,6 @@ class Run(Record):
     parent_seq: int | None = None
     key: str | None = None
     ended_at: datetime | None = None
-
-    @classmethod
-    def stream_of(cls, values: "Mapping[str, Any]") -> str:
-        return str(values["id"])
 
     @classmethod
     def forked(cls, image: "dict[str, Any]", _db: "Any") -> "dict[str, Any]":

@@ -44,12 +44,14 @@ _DUE = "(not_before is null or not_before <= :now)"
 _WHOSE = "coalesce(tasks.assigned_to, '')"
 _ANYBODYS, _OWN = "''", ":worker"
 _FOR_WORKER = "coalesce(tasks.assigned_to, :worker) = :worker"
-# What a claim of a run looks for first: leases that are over, schedules whose time has come, and tasks of the worker's own.
-_BEFORE_CLAIM = f"""
-select exists (select 1 from tasks where run_id = :run_id and state = 'running' and leased_until < :steady_now),
-       exists (select 1 from schedules where run_id = :run_id and next_at <= :now),
-       exists (select 1 from tasks where run_id = :run_id and {_PENDING} and {_WHOSE} = :worker)
-"""
+# What comes before a claim of a run: leases that are over, schedules whose time has come, and tasks of the worker's own.
+_FIRST_OF_ALL = (
+    "exists (select 1 from tasks where run_id = :run_id and state = 'running' and leased_until < :steady_now)",
+    "exists (select 1 from schedules where run_id = :run_id and next_at <= :now)",
+    f"exists (select 1 from tasks where run_id = :run_id and {_PENDING} and {_WHOSE} = :worker)",
+)
+_BEFORE_CLAIM = f"select {', '.join(_FIRST_OF_ALL)}"
+_NOTHING_BEFORE = "".join(f" and not {found}" for found in _FIRST_OF_ALL)
 
 
 # The tasks of a run that are given out first. Each run is asked for its own by the index, however many tasks there are.
@@ -185,18 +187,26 @@ def _first(asked: "tuple[str, ...]", whose: str, *more: str) -> str:
 
 
 @cache
-def take_next(asked: "tuple[str, ...]", *, has_own: bool = True) -> str:
-    """Write the update that takes the most urgent, oldest task that is ready, of those with an id, group, role or tag.
+def take_at_once(asked: "tuple[str, ...]") -> str:
+    """Write the update that takes a task which is anybody's, as `take_next` does, where nothing is to be seen to before.
 
-    Where nothing is assigned to whoever asks, only what is anybody's is looked at.
+    It meets no task where something is: most claims find nothing of the kind, and are over with one question.
     """
-    found = _first(asked, _ANYBODYS)
-    if has_own:
-        sides = {"anybodys": _ANYBODYS, "own": _OWN}
-        firsts = " union all ".join(
-            f"select * from ({_first(asked, whose, 'priority', 'created_at')}) {name}" for name, whose in sides.items()
-        )
-        found = f"select id from ({firsts}) firsts order by priority desc, created_at, id limit 1"
+    return _take(_first(asked, _ANYBODYS), _NOTHING_BEFORE)
+
+
+@cache
+def take_next(asked: "tuple[str, ...]") -> str:
+    """Write the update that takes the most urgent, oldest task that is ready, of those with an id, group, role or tag."""
+    sides = {"anybodys": _ANYBODYS, "own": _OWN}
+    firsts = " union all ".join(
+        f"select * from ({_first(asked, whose, 'priority', 'created_at')}) {name}" for name, whose in sides.items()
+    )
+    return _take(f"select id from ({firsts}) firsts order by priority desc, created_at, id limit 1")
+
+
+def _take(found: str, more: str = "") -> str:
+    """Write the update that gives the task which a query finds to a worker."""
     return f"""
     update tasks set
       state = 'running',
@@ -210,7 +220,7 @@ def take_next(asked: "tuple[str, ...]", *, has_own: bool = True) -> str:
       reservation_id = null,
       updated_at = :now
     where id = ({found})
-      and state = 'pending'
+      and state = 'pending'{more}
     returning *
     """
 

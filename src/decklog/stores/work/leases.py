@@ -20,6 +20,7 @@ from decklog.stores.work.claimable import (
     look,
     narrowed,
     runs_with_work,
+    take_at_once,
     take_next,
 )
 from decklog.stores.work.task import AttemptOutcome, LinkKind, Task, TaskState
@@ -173,8 +174,7 @@ class Leases(Store):
     ) -> Task | None:
         now = self._now()
         for run in [run_id] if run_id is not None else runs_with_work(self._db, worker, now):
-            asked, has_own = narrowed(wanted), self._put_in_order(run, worker, now)
-            if (task := self._take(run, worker, asked, now, lease_seconds, has_own=has_own)) is not None:
+            if (task := self._take(run, worker, narrowed(wanted), now, lease_seconds)) is not None:
                 until = now + timedelta(seconds=lease_seconds)
                 return self._reserve(task, amounts, until) if amounts and any(amounts.values()) else task
         if run_id is not None:
@@ -200,31 +200,28 @@ class Leases(Store):
         """Tell the time, by the wall and by the clock of leases."""
         return {"now": self._now(), "steady_now": self._steady_now()}
 
-    def _put_in_order(self, run_id: str, worker: str, now: datetime) -> bool:
+    def _take(self, run_id: str, worker: str, asked: "dict[str, str]", now: datetime, lease_seconds: float) -> Task | None:
+        """Take the next task that is ready; those that others are taking at this moment are passed over."""
+        steady_now = self._steady_now()
+        bound = {"run_id": run_id, "worker": worker, "now": now, "steady_now": steady_now}
+        bound |= {"until": steady_now + timedelta(seconds=lease_seconds), **asked}
+        names, note = tuple(asked), f"claimed by {worker}"
+        taken = self._change_all(Task, take_at_once(names), note=note, **bound)
+        if not taken:
+            is_expired, is_due, has_own = self._before_claim(run_id, worker, now, steady_now)
+            if is_expired or is_due or has_own:
+                taken = self._change_all(Task, take_next(names), note=note, **bound)
+        return taken[0] if taken else None
+
+    def _before_claim(self, run_id: str, worker: str, now: datetime, steady_now: datetime) -> "tuple[Any, ...]":
         """Take back what is leased no more, add what schedules say is due; tell whether tasks may be this worker's alone."""
-        times = {"now": now, "steady_now": self._steady_now()}
-        is_expired, is_due, has_own = before_claim(self._db, run_id, worker, times)
+        times = {"now": now, "steady_now": steady_now}
+        found = is_expired, is_due, _ = before_claim(self._db, run_id, worker, times)
         if is_expired:
             self._change_all(Task, EXPIRED, note="lease expired", run_id=run_id, **times)
         if is_due:
             self._schedules().make_due(run_id)
-        return bool(is_expired or is_due or has_own)
-
-    def _take(
-        self, run_id: str, worker: str, asked: "dict[str, str]", now: datetime, lease_seconds: float, *, has_own: bool
-    ) -> Task | None:
-        """Take the next task that is ready; those that others are taking at this moment are passed over."""
-        taken = self._change_all(
-            Task,
-            take_next(tuple(asked), has_own=has_own),
-            note=f"claimed by {worker}",
-            run_id=run_id,
-            worker=worker,
-            now=now,
-            until=self._steady_now() + timedelta(seconds=lease_seconds),
-            **asked,
-        )
-        return taken[0] if taken else None
+        return found
 
     @writes
     def finish_and_claim(
@@ -456,9 +453,10 @@ class Leases(Store):
         if not changed:
             present = self._seek(Task, task_id)
             raise self._refusal(Task, task_id) if present is None else _lost(present, fence)
-        if changed[0].state != TaskState.RUNNING:
-            self._settle(changed[0])
-        return changed[0]
+        task = changed[0]
+        if task.as_held("reservation_id") is not None and task.state != TaskState.RUNNING:
+            self._settle(task)
+        return task
 
 
 def lease_check(task_id: str, fence: int) -> "Callable[[Database], None]":

@@ -75,6 +75,7 @@ class Task(Record):
     """A piece of work of a run, as it stands: who has it, until when, and how its last attempt ended."""
 
     table = "tasks"
+    task_column = "id"
 
     id: str
     run_id: str
@@ -124,10 +125,6 @@ class Task(Record):
     restores = (*EDITABLE, "assigned_to", "state", "reason", "snapshot", "failures")
     # A fence only grows: whoever had an older one must still find that out.
     kept_on_undo = ("fence", "updated_at")
-
-    @classmethod
-    def task_of(cls, values: "Mapping[str, Any]") -> str | None:
-        return str(values["id"])
 
     @classmethod
     def why_not_undone(cls, before: "Mapping[str, Any]", after: "Mapping[str, Any]", db: "Any") -> str | None:
