@@ -6,7 +6,8 @@ from dataclasses import field
 from decklog.agents.claude.payloads import output_of
 from decklog.agents.events import IMPORTED, Answered, Begun, Called, Compacted, Event, Outcome, Prompted, Returned, Said
 from decklog.agents.reading import Reading, Sums, add
-from decklog.agents.texts import as_text, as_time, whole
+from decklog.agents.texts import as_text, whole
+from decklog.agents.times import as_time
 from decklog.dataclass import dataclass
 
 TYPE_CHECKING = False
