@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 # Lines have some thousand characters: of fewer at a time nearly each would be put together of two.
 _READ_AT_ONCE = 256 * 1024
-_scan = json.JSONDecoder().scan_once
+_scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 
 
 def lines_of(
