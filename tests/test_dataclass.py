@@ -190,3 +190,28 @@ def test_a_field_that_nobody_gives_is_left_to_the_method() -> None:
         numbers: list[int] = field(init=False, default_factory=list)
 
     assert vars(Own()) == {"numbers": []}
+
+
+@dataclass(frozen=True)
+class _Many:
+    """One of which there are more than are filled without a method."""
+
+    first: int
+    second: list[int] = field(default_factory=list)
+    third: str = "3"
+    fourth: int = field(default=4, kw_only=True)
+
+
+def test_the_method_that_makes_many_does_what_the_one_for_few_does() -> None:
+    few = [_Many(first=number) for number in range(50)]
+    many = [_Many(first=number) for number in range(150)]
+    assert many[:50] == few
+    assert many[149] == _Many(149, [], "3", fourth=4)
+    assert list(vars(many[149])) == list(vars(few[0])) == ["first", "second", "third", "fourth"]
+    assert many[148].second is not many[149].second
+    with pytest.raises(FrozenInstanceError):
+        many[149].first = 1  # type: ignore[misc]
+    with pytest.raises(TypeError, match=r"_Many\.__init__\(\) missing 1 required positional argument: 'first'"):
+        _Many()  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'fifth'"):
+        _Many(1, fifth=5)  # type: ignore[call-arg]

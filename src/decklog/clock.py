@@ -39,18 +39,19 @@ class ManualClock(Clock):
         return self._now
 
 
-class _Seconds(dict[tuple[int, ...], str]):
-    """Texts of seconds. Most times are of this second or of one just now, and looking it up takes a third of writing it."""
+class _Minutes(dict[tuple[int, ...], str]):
+    """Texts of minutes. Most times are of this one or of one just now, and looking it up takes a third of writing it."""
 
-    def __missing__(self, second: tuple[int, ...]) -> str:
-        if len(self) >= _SECONDS_KEPT:
+    def __missing__(self, minute: tuple[int, ...]) -> str:
+        if len(self) >= _MINUTES_KEPT:
             self.clear()
-        text = self[second] = "%04d-%02d-%02dT%02d:%02d:%02d." % second  # noqa: UP031 - half of what an f-string takes
+        text = self[minute] = "%04d-%02d-%02dT%02d:%02d:" % minute  # noqa: UP031 - half of what an f-string takes
         return text
 
 
-_SECONDS_KEPT = 1000
-_seconds = _Seconds()
+_MINUTES_KEPT = 1000
+_minutes = _Minutes()
+_SECONDS = [f"{second:02}." for second in range(60)]
 
 
 def to_text(moment: datetime) -> str:
@@ -59,8 +60,8 @@ def to_text(moment: datetime) -> str:
         if moment.tzinfo is None:
             raise ValueError("a time needs a time zone; use datetime.now(UTC)")
         moment = moment.astimezone(UTC)
-    start = _seconds[moment.year, moment.month, moment.day, moment.hour, moment.minute, moment.second]
-    return f"{start}{moment.microsecond:06d}Z"
+    start = _minutes[moment.year, moment.month, moment.day, moment.hour, moment.minute]
+    return f"{start}{_SECONDS[moment.second]}{moment.microsecond:06d}Z"
 
 
 def from_text(text: str) -> datetime:

@@ -84,7 +84,12 @@ def given(
     agent: str | None = None,
 ) -> "dict[str, Any]":
     """Give the arguments of an entry: texts that any database takes, none longer than it should be."""
-    text, cut = cut_of(storable(body)) if body else (body, {})
+    text, cut = cut_of(storable(body)) if body else (body, None)
+    payload = {name: value for name, value in facts.items() if value is not None and name != "way"}
+    if cut:
+        payload |= cut
+    if event.way is not None:
+        payload["way"] = event.way
     return {
         "stream": run_id,
         "body": text,
@@ -92,14 +97,10 @@ def given(
         "subtype": subtype,
         "agent": agent or program,
         "agent_id": event.agent_id or event.session_id,
-        "payload": storable(_present({**facts, **cut, "way": event.way})) or None,
+        "payload": storable(payload) if payload else None,
         "key": key,
         "at": event.at,
     }
-
-
-def _present(facts: "dict[str, Any]") -> "dict[str, Any]":
-    return {name: value for name, value in facts.items() if value is not None}
 
 
 def call_told(call_id: str, tool: str, arguments: "dict[str, Any]") -> "tuple[str, str, dict[str, Any]]":

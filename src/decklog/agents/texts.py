@@ -4,7 +4,6 @@ import json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from datetime import datetime
     from typing import Any
 
 
@@ -46,31 +45,37 @@ def text_or_none(value: "Any") -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def as_time(text: "Any") -> "datetime | None":
-    """Read a moment as programs write it; None where it is none."""
-    from datetime import UTC, datetime
-
-    if not isinstance(text, str):
-        return None
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    if found.tzinfo is UTC:
-        return found
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
-
-
 def storable(value: "Any") -> "Any":
-    """Give a value with texts that any database takes: halves of a sign are put together or marked, and so is a zero sign."""
+    """Give a value with texts that any database takes: halves of a sign are put together or marked, and so is a zero sign.
+
+    What needs no change is given as it is.
+    """
     if isinstance(value, str):
         # Asked first: of what programs write nearly all is so, and it takes no time to tell.
         return value if value.isascii() and "\0" not in value else _storable_text(value)
+    return value if _is_storable(value) else _spelled(value)
+
+
+def _is_storable(root: "Any") -> bool:
+    """Tell whether all texts and names of a value are such."""
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, str):
+            if not (node.isascii() and "\0" not in node) and _storable_text(node) is not node:
+                return False
+        elif isinstance(node, dict):
+            stack += node
+            stack += node.values()
+        elif isinstance(node, list):
+            stack += node
+    return True
+
+
+def _spelled(value: "Any") -> "Any":
     if isinstance(value, dict):
         return {storable(name): storable(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [storable(each) for each in value]
-    return value
+    return [storable(each) for each in value] if isinstance(value, list) else value
 
 
 def _storable_text(text: str) -> str:

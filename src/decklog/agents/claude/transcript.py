@@ -6,7 +6,8 @@ from dataclasses import field
 from decklog.agents.claude.payloads import output_of
 from decklog.agents.events import IMPORTED, Answered, Begun, Called, Compacted, Event, Outcome, Prompted, Returned, Said
 from decklog.agents.reading import Reading, Sums, add
-from decklog.agents.texts import as_text, as_time, whole
+from decklog.agents.texts import as_text, whole
+from decklog.agents.times import as_time
 from decklog.dataclass import dataclass
 
 TYPE_CHECKING = False
@@ -78,9 +79,10 @@ class Transcript:
 
     def events(self, line: "Line") -> "Iterator[Event]":
         """Give what a line tells; kinds of lines that are not known tell nothing."""
-        kind, session, at = line.get("type"), self._reading.session_id or line.get("sessionId"), as_time(line.get("timestamp"))
+        kind, session = line.get("type"), self._reading.session_id or line.get("sessionId")
         if kind not in ("user", "assistant", "system", "cost-state") or not isinstance(session, str):
             return
+        at = as_time(line.get("timestamp"))
         if self._forked_at is not None and at is not None and at.timestamp() < self._forked_at:
             return
         agent = self._reading.agent_id or (line.get("agentId") if line.get("isSidechain") else None)
@@ -90,7 +92,8 @@ class Transcript:
         if kind == "assistant":
             yield from self._assistant(line, place)
             return
-        yield from self.rest()
+        if self._answer is not None:
+            yield from self.rest()
         if kind == "user":
             yield from self._user(line, place)
         elif kind == "cost-state":
@@ -150,7 +153,8 @@ class Transcript:
             self._answer = _Answer(answer_id, str(message.get("model") or "unknown"), place)
         self._answer.take(message.get("usage"))
         for block in _blocks(message):
-            if block.get("type") == "tool_use" and isinstance(block.get("id"), str):
+            kind = block.get("type")
+            if kind == "tool_use" and isinstance(block.get("id"), str):
                 arguments = block.get("input")
                 yield Called(
                     **place,
@@ -158,8 +162,8 @@ class Transcript:
                     tool=str(block.get("name") or "tool"),
                     arguments=arguments if isinstance(arguments, dict) else {"input": arguments},
                 )
-            elif block.get("type") == "text" and as_text(block.get("text")).strip():
-                yield Said(**place, text=as_text(block["text"]), message_id=self._text_id(message, line))
+            elif kind == "text" and (text := as_text(block.get("text"))).strip():
+                yield Said(**place, text=text, message_id=self._text_id(message, line))
 
     def _text_id(self, message: "Line", line: "Line") -> str:
         name = str(message.get("id") or line.get("uuid") or "")
@@ -173,10 +177,13 @@ class Transcript:
             return
         texts = []
         for block in _blocks(message):
-            if block.get("type") == "tool_result" and isinstance(block.get("tool_use_id"), str):
+            kind = block.get("type")
+            if kind == "tool_result" and isinstance(block.get("tool_use_id"), str):
                 yield _result(line, block, place)
-            elif block.get("type") == "text":
+            elif kind == "text":
                 texts.append(as_text(block.get("text")))
+        if not texts:
+            return
         text = "\n".join(texts).strip()
         if own := _OWN_COMMAND.match(text):
             text = own[1]

@@ -4,7 +4,8 @@ import json
 
 from decklog.agents.events import IMPORTED, Answered, Begun, Called, Compacted, Event, Outcome, Prompted, Rested, Returned, Said
 from decklog.agents.reading import Reading, Sums, add
-from decklog.agents.texts import as_text, as_time, whole
+from decklog.agents.texts import as_text, whole
+from decklog.agents.times import as_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,7 +4,8 @@ import os
 
 from decklog.agents.events import IMPORTED, Answered, Begun, Called, Event, Outcome, Prompted, Returned, Said, Thought
 from decklog.agents.reading import Reading, Sums, add
-from decklog.agents.texts import as_text, as_time, text_or_none, whole
+from decklog.agents.texts import as_text, text_or_none, whole
+from decklog.agents.times import as_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from decklog.agents.events import (
     Said,
     Spawned,
 )
-from decklog.agents.texts import as_text, as_time, text_or_none, whole
+from decklog.agents.texts import as_text, text_or_none, whole
+from decklog.agents.times import as_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

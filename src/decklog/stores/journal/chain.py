@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 
 START = ""
-# Stands for a number that is not known yet; no entry has it.
-_NUMBER = -1
 
 # Sorted, as they stand in the canonical text. A field without a value is left out, so a field that is added one day changes
 # no hash of the past.
@@ -95,14 +93,17 @@ class _Fragments(dict):  # type: ignore[type-arg]
             f'{_field("refs", refs)}"seq":',
         )
         until_task = f",{_field('stream', stream)}{_field('subtype', subtype)}"
+        until_at = f'{{{_field("agent", agent)}{_field("agent_id", agent_id)}"at":'
         texts = self[names] = (
-            f'{{{_field("agent", agent)}{_field("agent_id", agent_id)}"at":',
+            until_at,
             *between,
             until_task,
             # Where nothing stands between them, and where nothing does behind the key.
             "".join(between),
             "".join(between[1:]),
             f"{until_task[:-1]}}}",
+            # Up into the quotes of a time that is not known yet.
+            f'{until_at}"',
         )
         return texts
 
@@ -143,52 +144,52 @@ def _text_field(name: str, text: "Any", digest: "Any") -> str:
     return f'"{name}":"{found}",'
 
 
+def seal(row: "Sequence[Any]") -> tuple[str, str, str]:
+    """Write a row as canonical JSON, cut where its time and its number go, which may be given to it elsewhere."""
+    # In the order of the alphabet, as `FIELDS` has them. Numbers are never looked up, since to a dictionary 1 and 1.0 are the
+    # same; nor is what hardly comes twice.
+    (_, stream, _, _, _, kind, subtype, agent, agent_id, group_id, task_id, iteration, phase, confidence, redacted, key,
+     record_table, record_id, refs, body_digest, payload_digest, body, payload) = row  # fmt: skip
+    names = agent, agent_id, confidence, group_id, kind, phase, record_table, refs, stream, subtype
+    (_, until_iteration, until_payload, until_record_id, until_redacted, until_seq, until_task, _, _, end,
+     start) = _fragments[names]  # fmt: skip
+    # What is not there is not asked for: calls are the most of what this takes.
+    middle = (
+        f'",{"" if body is body_digest is None else _text_field("body", body, body_digest)}{until_iteration}'
+        f"{'' if iteration is None else _field('iteration', iteration)}{'' if key is None else _field('key', key)}{until_payload}"
+        f"{'' if payload is payload_digest is None else _text_field('payload', payload, payload_digest)}{until_record_id}"
+        f"{'' if record_id is None else _field('record_id', record_id)}{until_redacted}"
+        f"{_field('redacted', redacted) if redacted else ''}{until_seq}"
+    )
+    return start, middle, end if task_id is None else f"{until_task}{_field('task_id', task_id)[:-1]}}}"
+
+
 def _written(row: "Sequence[Any]") -> str:
     """Write a row as canonical JSON, as `canonical` would write its values."""
     (_, stream, seq, at, _, kind, subtype, agent, agent_id, group_id, task_id, iteration, phase, confidence, redacted, key,
      record_table, record_id, refs, body_digest, payload_digest, body, payload) = row  # fmt: skip
-    # In the order of the alphabet, as `FIELDS` has them. Numbers are never looked up, since to a dictionary 1 and 1.0 are the
-    # same; nor is what hardly comes twice.
-    (
-        until_at,
-        until_iteration,
-        until_payload,
-        until_record_id,
-        until_redacted,
-        until_seq,
-        until_task,
-        until_seq_at_once,
-        from_key_until_seq,
-        end,
-    ) = _fragments[agent, agent_id, confidence, group_id, kind, phase, record_table, refs, stream, subtype]
-    has_only_body = body_digest is payload_digest is payload is iteration is record_id is task_id is None
-    if has_only_body and type(body) is str and type(key) in _TEXT_OR_NOTHING and not redacted:
-        # Most entries have a body, some a key, and nothing else that is their own.
-        said = f'{until_at}{_quote(at)},"body":"{digests.sha256(body.encode()).hexdigest()}",'
-        if key is None:
-            return f"{said}{until_seq_at_once}{seq}{end}"
-        return f'{said}{until_iteration}"key":{_quote(key)},{from_key_until_seq}{seq}{end}'
     # A damaged page gives rows of anything.
-    is_change = type(payload) is type(record_id) is str and body_digest is payload_digest is key is iteration is None
-    if is_change and not redacted and type(body) in _TEXT_OR_NOTHING and type(task_id) in _TEXT_OR_NOTHING:
-        # What a record became, mostly with a note and of a task.
-        noted = "" if body is None else f'"body":"{_notes[body]}",'
-        rest = end if task_id is None else f'{until_task}"task_id":{_quote(task_id)}}}'
-        return (
-            f"{until_at}{_quote(at)},{noted}{until_iteration}{until_payload}"
-            f'"payload":"{digests.sha256(payload.encode()).hexdigest()}",{until_record_id}'
-            f'"record_id":{_quote(record_id)},{until_redacted}{until_seq}{seq}{rest}'
-        )
-    # What is not there is not asked for: calls are the most of what this takes.
-    text = (
-        f"{until_at}{_quote(at)},{'' if body is body_digest is None else _text_field('body', body, body_digest)}{until_iteration}"
-        f"{'' if iteration is None else _field('iteration', iteration)}{'' if key is None else _field('key', key)}{until_payload}"
-        f"{'' if payload is payload_digest is None else _text_field('payload', payload, payload_digest)}{until_record_id}"
-        f"{'' if record_id is None else _field('record_id', record_id)}{until_redacted}"
-        f"{_field('redacted', redacted) if redacted else ''}{until_seq}{seq}{until_task}"
-        f"{'' if task_id is None else _field('task_id', task_id)}"
-    )
-    return text[:-1] + "}"
+    if body_digest is payload_digest is iteration is None and type(body) in _TEXT_OR_NOTHING and not redacted:
+        names = agent, agent_id, confidence, group_id, kind, phase, record_table, refs, stream, subtype
+        (until_at, until_key, until_payload, until_record_id, until_redacted, until_seq, until_task, until_seq_at_once,
+         from_key_until_seq, end, _) = _fragments[names]  # fmt: skip
+        if payload is record_id is task_id is None and body is not None and type(key) in _TEXT_OR_NOTHING:
+            # Most entries have a body, some a key, and nothing else that is their own.
+            said = f'{until_at}{_quote(at)},"body":"{digests.sha256(body.encode()).hexdigest()}",'
+            if key is None:
+                return f"{said}{until_seq_at_once}{seq}{end}"
+            return f'{said}{until_key}"key":{_quote(key)},{from_key_until_seq}{seq}{end}'
+        if type(payload) is type(record_id) is str and key is None and type(task_id) in _TEXT_OR_NOTHING:
+            # What a record became, mostly with a note and of a task.
+            noted = "" if body is None else f'"body":"{_notes[body]}",'
+            rest = end if task_id is None else f'{until_task}"task_id":{_quote(task_id)}}}'
+            return (
+                f"{until_at}{_quote(at)},{noted}{until_key}{until_payload}"
+                f'"payload":"{digests.sha256(payload.encode()).hexdigest()}",{until_record_id}'
+                f'"record_id":{_quote(record_id)},{until_redacted}{until_seq}{seq}{rest}'
+            )
+    start, middle, end = seal(row)
+    return f"{start}{_quote(at)[1:-1]}{middle}{seq}{end}"
 
 
 def hashed(previous: str, row: "Sequence[Any]") -> str:
@@ -227,7 +228,7 @@ def extend_alike(head: "tuple[Any, ...]", columns: "Sequence[Sequence[Any]]", no
     (_, stream, _, _, _, kind, subtype, agent, agent_id, group_id, _, _, phase, confidence, _, _, record_table, _, refs,
      *_) = (column[0] for column in columns)  # fmt: skip
     names = agent, agent_id, confidence, group_id, kind, phase, record_table, refs, stream, subtype
-    until_at, _, _, _, _, _, _, until_seq, _, end = _fragments[names]
+    until_at, _, _, _, _, _, _, until_seq, _, end, _ = _fragments[names]
     until_body, until_seq = f'{until_at}{_quote(now)},"body":"', f'",{until_seq}'
     seqs, hashes = range(position % STREAM_SIZE + 1, position % STREAM_SIZE + len(columns[0]) + 1), []
     for seq, body in zip(seqs, columns[BODY], strict=True):
@@ -242,18 +243,8 @@ def extend_alike(head: "tuple[Any, ...]", columns: "Sequence[Sequence[Any]]", no
 
 def halves(row: "Sequence[Any]") -> tuple[str, str]:
     """Write a row as canonical JSON up to its number and from there on, for a database that numbers it itself."""
-    # A text can't hold the mark: its quotes would be escaped.
-    before, mark, after = _written((*row[:SEQ], _NUMBER, *row[SEQ + 1 :])).partition(f'"seq":{_NUMBER}')
-    return before + mark.removesuffix(str(_NUMBER)), after
-
-
-def seal(row: "Row") -> tuple[str, str, str]:
-    """Write a row as canonical JSON, cut where its time and its number go, which may be given to it elsewhere."""
-    # No text can hold the marks: its quotes would be escaped.
-    written = _written((*row[:SEQ], _NUMBER, "", *row[AT + 1 :]))
-    start, time, rest = written.partition('"at":""')
-    middle, number, end = rest.partition(f'"seq":{_NUMBER}')
-    return start + time[:-1], f'"{middle}{number.removesuffix(str(_NUMBER))}', end
+    start, middle, end = seal(row)
+    return f"{start}{_quote(row[AT])[1:-1]}{middle}", end
 
 
 def hashed_sealed(previous: str, sealed: tuple[str, str, str], at: str, seq: int) -> str:
@@ -306,7 +297,7 @@ def follow(name: str, start: int, head: "Head", rows: "Iterable[Row]") -> Follow
         if body_digest is payload_digest is iteration is None and redacted == 0:
             names = agent, agent_id, confidence, group_id, kind, phase, record_table, refs, stream, subtype
             (until_at, until_key, until_payload, until_record_id, until_redacted, until_seq, until_task, _, from_key_until_seq,
-             end) = _fragments[names]  # fmt: skip
+             end, _) = _fragments[names]  # fmt: skip
             said = "" if body is None else f'"body":"{sha256(body.encode()).hexdigest()}",'
             if payload is record_id is task_id is None:
                 known = "" if key is None else f'"key":{_quote(key)},'

@@ -1,0 +1,20 @@
+"""Moments as programs write them."""
+
+from datetime import UTC, datetime
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def as_time(text: "Any") -> datetime | None:
+    """Read a moment; None where it is none."""
+    if not isinstance(text, str):
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    if found.tzinfo is UTC:
+        return found
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
