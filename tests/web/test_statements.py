@@ -11,6 +11,8 @@ MOST = {
     "/now": 8,
     "/runs": 6,
     "/runs?status=needs%20you": 6,
+    "/runs?as=family": 8,
+    "/runs?as=family&status=needs%20you": 8,
     "/inbox": 8,
     "/runs/commas/overview": 8,
     "/runs/commas/journal": 8,
