@@ -28,6 +28,7 @@ PAGES = (
     *(
         "/runs/commas/overview?at=20",
         "/spend",
+        "/spend?days=365",
         "/search?q=comma*",
         "/tasks",
         "/tasks/lexer",
@@ -39,7 +40,7 @@ PAGES = (
     *("/memory", "/memory?q=lexer", "/workflow", "/trust", "/system?look=1", "/search", "/compare"),
     *("/runs?status=failed", "/runs/nothing/overview", "/inbox/approval/nothing", "/tasks?state=paused", "/search?q=nothing"),
 )
-WHOLE = PAGES[:33]
+WHOLE = PAGES[:34]
 EMPTY = (
     "/now",
     "/runs",

@@ -25,6 +25,7 @@ MOST = {
     "/runs/commas/rows": 6,
     "/spend": 5,
     "/spend?days=90&by=run": 5,
+    "/spend?since=2025-03-01&until=2025-12-31&by=run": 6,
     "/search": 1,
     "/search?q=comma*": 6,
     "/tasks": 3,

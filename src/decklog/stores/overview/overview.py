@@ -228,14 +228,27 @@ class Overview(Families):
         return self._past().beside((before, after), lambda *past: compared(self._db, self._base(False), *past))
 
     @reads_in_steps
-    def money(self, *, days: int = 30, by: SpendKey = SpendKey.MODEL, limit: int = 20) -> "MoneyPicture":
-        """Show where the money goes: each day of UTC by model, the dearest models, agents or runs, and the budgets."""
+    def money(
+        self,
+        *,
+        days: int = 30,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        by: SpendKey = SpendKey.MODEL,
+        limit: int = 20,
+    ) -> "MoneyPicture":
+        """Show where the money goes: each day of UTC by model, the dearest models, agents or runs, and the budgets.
+
+        It is that of so many days up to today, or up to the day of `until`; or that of all days from `since` on.
+        """
         from decklog.stores.overview.money import spent
 
-        if not 1 <= days <= MOST_DAYS:
-            raise Invalid(f"days is {days}; ask for 1 to {MOST_DAYS}", field="days")
+        last = (until or self._now()).astimezone(UTC).date()
+        first = since.astimezone(UTC).date() if since is not None else last - timedelta(days=days - 1)
+        if not 0 <= (last - first).days < MOST_DAYS:
+            raise Invalid(f"from {first} to {last} is no span of 1 to {MOST_DAYS} days", field="days" if since is None else "since")
         key, size = enum_of(SpendKey, by, "by"), page_size(limit)
-        return self._looked(lambda can_move: spent(self._db, self._base(can_move), days, key.column or "model", size))
+        return self._looked(lambda can_move: spent(self._db, self._base(can_move), (first, last), key.column or "model", size))
 
     @reads_in_steps
     def board(self, run_id: str, *, per_column: int = 30) -> "list[BoardColumn]":
