@@ -246,7 +246,8 @@ class Overview(Families):
         last = (until or self._now()).astimezone(UTC).date()
         first = since.astimezone(UTC).date() if since is not None else last - timedelta(days=days - 1)
         if not 0 <= (last - first).days < MOST_DAYS:
-            raise Invalid(f"from {first} to {last} is no span of 1 to {MOST_DAYS} days", field="days" if since is None else "since")
+            field = "days" if since is None else "since"
+            raise Invalid(f"from {first} to {last} is no span of 1 to {MOST_DAYS} days", field=field)
         key, size = enum_of(SpendKey, by, "by"), page_size(limit)
         return self._looked(lambda can_move: spent(self._db, self._base(can_move), (first, last), key.column or "model", size))
 

@@ -79,12 +79,11 @@ _STRIP = '<svg class="strip" viewBox="0 0 72 12" role="img" aria-label="entries 
 
 
 def _figures(drawn: str, tasks: str, spent: str, took: str | None, last: Markup) -> Markup:
-    """Write the cells of a line that have nobody's text in them, at once: for each by itself a template takes as long as for a word."""
+    """Write the cells of a line that have nobody's text in them at once: a template takes as long for each as for a word."""
     strip = _STRIP.format(drawn) if drawn else _NOTHING
-    length_cell = "" if took is None else f'<td class="n wide">{took}</td>'
-    return Markup(  # noqa: S704 - digits and words of ours
-        f'<td class="wide">{strip}</td><td class="n">{tasks}</td><td class="n c-spent">{spent}</td>{length_cell}<td class="n">{last}</td>'
-    )
+    cells = (("wide", strip), ("n", tasks), ("n c-spent", spent), ("n wide", took), ("n", last))
+    # Nothing in it is anybody's text: digits and words of ours.
+    return Markup("".join([f'<td class="{name}">{said}</td>' for name, said in cells if said is not None]))
 
 
 def families_of(families: Iterable[Any], now: datetime, strips: Mapping[str, list[int]]) -> list[tuple[list[Line], Sums | None]]:

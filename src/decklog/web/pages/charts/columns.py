@@ -39,12 +39,9 @@ def chart_of(
     names = [*kinds, *([f"{len(rest)} others"] if rest else [])]
     width = WIDTH / max(1, len(places))
     line = round(HEIGHT - ceiling * HEIGHT / top, 2) if is_near and ceiling else None
-    told = [
-        (place, _told(place, names, column, said))
-        for place, column in zip(places, columns, strict=True)
-        if any(column)
-    ]
-    return Chart(_bars(columns, len(names), width, top), told, f"{100 / max(1, len(places)):.3f}", names, said(top), line, len(rest))
+    told = [(place, _told(place, names, column, said)) for place, column in zip(places, columns, strict=True) if any(column)]
+    percent = f"{100 / max(1, len(places)):.3f}"
+    return Chart(_bars(columns, len(names), width, top), told, percent, names, said(top), line, len(rest))
 
 
 def _bars(columns: Sequence[Sequence[int]], shades: int, width: float, top: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""Spans of days: how one is told in an address, what lies before, behind and around it, and the parts that it is looked into by."""
+"""Spans of days: how one is told in an address, what lies before, behind and around it, and which parts it has."""
 
 from bisect import bisect_right
 from calendar import monthrange
