@@ -313,6 +313,17 @@ class Overview(Families):
         return self._looked(lambda can_move: self._days(names, *days, spending.behind(self._db), can_move))
 
     @reads
+    def stations(self) -> list[dict[str, object]]:
+        """Count with whom the work stands, of the newest 200 runs that go on: tasks to do, at work, held and failed, and groups.
+
+        Tasks count for their role, one at work without a role for its worker, and groups for whom they are assigned to; what is
+        for nobody has `who` null. Of each kind the first 1,000 are counted.
+        """
+        from decklog.stores.overview.stations import read
+
+        return read(self._db)
+
+    @reads
     def decisions(self) -> int:
         """Count what waits for somebody to say something; a run that has gone quiet is none of it."""
         return len(self._base(False).items)
