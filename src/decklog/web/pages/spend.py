@@ -16,6 +16,8 @@ from decklog.web.site import Asked, View, command
 SPANS = {1: ("today", "d"), 7: ("7 days", "w"), 30: ("30 days", "m"), 90: ("90 days", "q"), 365: ("a year", None)}
 KEYS = ("model", "agent", "run")
 ROWS = 20
+# A part of a week or a month has its name beneath it from so many days on.
+_NAMED = 4
 # Below this much of a month a straight line through it says nothing.
 _LEAST_HOURS = 2
 
@@ -81,6 +83,8 @@ def _zones(span: Span, money: Any) -> list[Zone]:
     zones = []
     for number, (name, part) in enumerate(parts):
         start, width = (part.first - span.first).days * step, part.days * step
+        # What is cut off at an end is too narrow for its name, beside that of the next.
+        name = "" if part.days < _NAMED and len(parts) < span.days else name
         zones.append(Zone(part, name, f"{start:.3f}", f"{start + width / 2:.3f}", f"{width:.3f}", costs[number], columns[number]))
     return zones
 

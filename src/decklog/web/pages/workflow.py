@@ -23,7 +23,8 @@ def read(asked: Asked) -> View:
     decisions = asked.log.overview.decisions()
     stations = stations_of(list(by_agent), asked.log.overview.stations())
     shown = {"by_agent": by_agent, "versions": versions, "rules": workflow.rules(), "stations": stations, "counted_as": COUNTED}
-    shown |= {"most": MOST, "has_work": any(any(one[name] for name in FIELDS) for one in stations)}
+    shown |= {"most": MOST, "idle": [one["who"] for one in stations if not one["has_any"]]}
+    shown["has_work"] = any(one["has_any"] for one in stations)
     shown["picture"] = sha256(repr(notes_of(stations, decisions)).encode()).hexdigest()[:12]
     data = {"transitions": steps, "versions": versions, "stations": stations}
     return View("workflow.html", "Workflow", "decklog overview stations", data, shown, place="more", decisions=decisions)
@@ -40,7 +41,7 @@ def stations_of(agents: list[str], found: list[dict[str, Any]]) -> list[dict[str
         whole = known.get(agent) or others.setdefault(who, {"who": who, "is_known": False, **dict.fromkeys(FIELDS, 0)})
         for name in FIELDS:
             whole[name] += one[name]
-    return [*known.values(), *others.values()]
+    return [{**one, "has_any": any(one[name] for name in FIELDS)} for one in (*known.values(), *others.values())]
 
 
 def notes_of(stations: list[dict[str, Any]], decisions: int) -> dict[str, str]:
