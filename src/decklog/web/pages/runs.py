@@ -44,7 +44,7 @@ class Sums(NamedTuple):
     """What the runs of a family add up to, in the words of a line."""
 
     id: str
-    count: int
+    size: int
     tasks: str
     spent: str
     age: Markup
@@ -104,7 +104,7 @@ def _sums(family: Any, now: datetime) -> Sums:
     sums, first = family.sums, family.runs[0].run
     return Sums(
         id=family.id,
-        count=len(family.runs),
+        size=len(family.runs),
         tasks=f"{sums['done']} / {sums['planned']}" if sums["planned"] else "",
         spent=dollars(sums["cost_microdollars"]) if sums["calls"] else "",
         age=age(family.last_at, now),
@@ -131,7 +131,7 @@ def read(asked: Asked) -> View:
     given: dict[str, Any] = {"parent_run_id" if name == "parent" else name: value for name, value in narrowed.items()}
     now, by_family = log.clock.now(), asked.word("as") == FAMILY
     given["since"] = since_of(narrowed.get("since"), now, "since")
-    place = {"status": Status(word) if word else None, "limit": PAGE, "after": asked.word("after")}
+    place: dict[str, Any] = {"status": Status(word) if word else None, "limit": PAGE, "after": asked.word("after")}
     page: Page[Any]
     if by_family:
         kin = log.overview.families_table(**given, **place)

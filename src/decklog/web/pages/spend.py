@@ -30,8 +30,8 @@ def read(asked: Asked) -> View:
     if (days and days not in SPANS) or by not in KEYS:
         raise Invalid(f"days is one of {', '.join(map(str, SPANS))}, and by one of {', '.join(KEYS)}", field="days")
     span = span_of(since, until, days or 1, now.date())
-    moments = {"since": _midnight(span.first), "until": _midnight(span.last)}
-    money = asked.log.overview.money(**moments, by=SpendKey(by), limit=ROWS)
+    first, last = _midnight(span.first), _midnight(span.last)
+    money = asked.log.overview.money(since=first, until=last, by=SpendKey(by), limit=ROWS)
     shown = {
         "money": money,
         "days": days,

@@ -5,12 +5,14 @@ from hashlib import sha256
 from typing import Any
 
 from decklog import WorkflowDrawing
-from decklog.stores.overview.stations import FIELDS, MOST
 from decklog.web.site import Asked, View
 
 # What is counted with each agent: its word, and its sign in the picture.
 COUNTED = {"to_do": ("to do", "○"), "working": ("at work", "▶"), "held": ("held", "‖"), "failed": ("failed", "⊗")}
+_FIELDS = (*COUNTED, "groups", "failed_groups")
 _PERSON = "a person"
+# So many of a kind are counted, and no more.
+_MOST = 1000
 
 
 def read(asked: Asked) -> View:
@@ -22,8 +24,8 @@ def read(asked: Asked) -> View:
         by_agent.setdefault(step.agent, []).append(step)
     decisions = asked.log.overview.decisions()
     stations = stations_of(list(by_agent), asked.log.overview.stations())
-    shown = {"by_agent": by_agent, "versions": versions, "rules": workflow.rules(), "stations": stations, "counted_as": COUNTED}
-    shown |= {"most": MOST, "idle": [one["who"] for one in stations if not one["has_any"]]}
+    shown: dict[str, Any] = {"by_agent": by_agent, "versions": versions, "rules": workflow.rules(), "counted_as": COUNTED}
+    shown |= {"stations": stations, "most": _MOST, "idle": [one["who"] for one in stations if not one["has_any"]]}
     shown["has_work"] = any(one["has_any"] for one in stations)
     shown["picture"] = sha256(repr(notes_of(stations, decisions)).encode()).hexdigest()[:12]
     data = {"transitions": steps, "versions": versions, "stations": stations}
@@ -32,16 +34,16 @@ def read(asked: Asked) -> View:
 
 def stations_of(agents: list[str], found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Add up what stands with each agent of the workflow, and below these with whoever is none of it."""
-    known = {agent: {"who": agent, "is_known": True, **dict.fromkeys(FIELDS, 0)} for agent in agents}
+    known = {agent: {"who": agent, "is_known": True, **dict.fromkeys(_FIELDS, 0)} for agent in agents}
     others: dict[str | None, dict[str, Any]] = {}
     for one in found:
         who = one["who"]
         # Several of one role are told apart by a number: developer-2 is a developer.
         agent = "" if who is None else re.sub(r"[-_ ]?\d+$", "", who.lower())
-        whole = known.get(agent) or others.setdefault(who, {"who": who, "is_known": False, **dict.fromkeys(FIELDS, 0)})
-        for name in FIELDS:
+        whole = known.get(agent) or others.setdefault(who, {"who": who, "is_known": False, **dict.fromkeys(_FIELDS, 0)})
+        for name in _FIELDS:
             whole[name] += one[name]
-    return [{**one, "has_any": any(one[name] for name in FIELDS)} for one in (*known.values(), *others.values())]
+    return [{**one, "has_any": any(one[name] for name in _FIELDS)} for one in (*known.values(), *others.values())]
 
 
 def notes_of(stations: list[dict[str, Any]], decisions: int) -> dict[str, str]:
@@ -55,7 +57,7 @@ def notes_of(stations: list[dict[str, Any]], decisions: int) -> dict[str, str]:
 
 
 def _many(count: int) -> str:
-    return f"{count}+" if count >= MOST else str(count)
+    return f"{count}+" if count >= _MOST else str(count)
 
 
 def picture(asked: Asked) -> str:
