@@ -74,6 +74,7 @@ def pages(sample: Sample) -> dict[str, str]:
         "Runs": "/runs",
         # As many in either log.
         "Runs, the first ten": f"/runs?after={quote(sample.first_runs)}" if sample.first_runs else "/runs",
+        "Runs by family": "/runs?as=family",
         "Inbox": "/inbox",
         "Run": f"{run}/overview",
         "Run, as of the middle": f"{run}/overview?at={sample.middle}",

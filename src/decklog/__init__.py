@@ -109,6 +109,7 @@ if TYPE_CHECKING:
     from decklog.stores.overview.board import BoardCard, BoardColumn
     from decklog.stores.overview.budgets import BudgetStanding
     from decklog.stores.overview.comparison import Comparison
+    from decklog.stores.overview.kin import Family
     from decklog.stores.overview.money import MoneyPicture
     from decklog.stores.overview.picture import RunPicture
     from decklog.stores.overview.recent import Recent
@@ -192,6 +193,7 @@ _NAMES = {
     "stores.overview.board": "BoardCard BoardColumn",
     "stores.overview.budgets": "BudgetStanding",
     "stores.overview.comparison": "Comparison",
+    "stores.overview.kin": "Family",
     "stores.overview.money": "MoneyPicture",
     "stores.overview.picture": "RunPicture",
     "stores.overview.recent": "Recent",
@@ -277,6 +279,7 @@ __all__ = [
     "Entry",
     "EntryKind",
     "ErrorPattern",
+    "Family",
     "Feedback",
     "FeedbackSeverity",
     "FeedbackState",

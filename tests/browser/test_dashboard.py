@@ -23,10 +23,12 @@ if MISSING:
 AXE = (Path(__file__).parent / "axe-4.14.0.min.js").read_text(encoding="utf-8")
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 PAGES = (
-    *("/now", "/runs", "/inbox", "/runs/commas/overview", "/runs/commas/journal", "/runs/commas/tasks", "/runs/commas/tools"),
+    *("/now", "/runs", "/runs?as=family", "/inbox"),
+    *("/runs/commas/overview", "/runs/commas/journal", "/runs/commas/tasks", "/runs/commas/tools"),
     *(
         "/runs/commas/overview?at=20",
         "/spend",
+        "/spend?days=365",
         "/search?q=comma*",
         "/tasks",
         "/tasks/lexer",
@@ -38,7 +40,7 @@ PAGES = (
     *("/memory", "/memory?q=lexer", "/workflow", "/trust", "/system?look=1", "/search", "/compare"),
     *("/runs?status=failed", "/runs/nothing/overview", "/inbox/approval/nothing", "/tasks?state=paused", "/search?q=nothing"),
 )
-WHOLE = PAGES[:32]
+WHOLE = PAGES[:34]
 EMPTY = (
     "/now",
     "/runs",

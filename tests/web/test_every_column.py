@@ -17,7 +17,8 @@ from tests.web.test_text_of_agents import shape
 TURNS = 4
 CHUNKS = [" ".join(PAYLOADS[start::TURNS]) for start in range(TURNS)]
 PLACES = (
-    *("/now", "/runs", "/inbox", "/spend", "/spend?by=run", "/search?q=text*", "/search?q=comma*", "/tasks?state=blocked"),
+    *("/now", "/runs", "/runs?as=family"),
+    *("/inbox", "/spend", "/spend?by=run", "/search?q=text*", "/search?q=comma*", "/tasks?state=blocked"),
     *("/tasks/docs", "/tasks/lexer", "/tasks/release", "/memory", "/memory?q=lexer", "/memory?topic=parser", "/memory?health=1"),
     *(f"/runs/{sample_parts.PIECES}/{tab}" for tab in ("checks", "lanes")),
     *("/workflow", "/trust", "/system", "/more", "/compare?a=commas:20&b=commas", "/compare?a=commas&b=fast-tests"),

@@ -35,7 +35,8 @@ PLACES = (
         "/system?look=1",
     ),
 )
-SHOWN = (*PLACES, "/", "/now", "/runs", "/inbox", *(f"/runs/commas/{tab}" for tab in TABS), "/runs/commas/overview?at=20")
+RUNS = ("/runs", "/runs?as=family", *(f"/runs/commas/{tab}" for tab in TABS), "/runs/commas/overview?at=20")
+SHOWN = (*PLACES, "/", "/now", "/inbox", *RUNS)
 
 
 class Read(HTMLParser):

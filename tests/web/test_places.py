@@ -25,7 +25,7 @@ def test_columns_stand_on_each_other_and_small_kinds_are_one() -> None:
     chart = chart_of(["a", "b"], values, str, ceiling=200)
     assert chart.kinds == ["u", "v", "w", "x", "2 others"]
     assert [path.count("M") for path in chart.bars] == [1, 1, 1, 1, 1]
-    assert chart.places == [("0.00", "a: 100: 2 others 5, x 5, w 10, v 20, u 60")]
+    assert chart.places == [("a", "a: 100: 2 others 5, x 5, w 10, v 20, u 60")]
     assert (chart.top, chart.ceiling) == ("200", 0)
     assert chart_of(["a"], {}, str).bars == []
 

@@ -53,6 +53,7 @@ from decklog.stores.money.records import Budget, BudgetAction, BudgetPeriod, Bud
 from decklog.stores.overview.board import BoardColumn
 from decklog.stores.overview.budgets import BudgetStanding
 from decklog.stores.overview.comparison import Comparison
+from decklog.stores.overview.kin import Family
 from decklog.stores.overview.money import MoneyPicture
 from decklog.stores.overview.picture import RunPicture
 from decklog.stores.overview.recent import Recent
@@ -1560,8 +1561,8 @@ class AsyncWorkflow:
         """Tell which words are missing from an agent's prompt; each has to be there whole."""
     async def ready(self) -> dict[str, Any]:
         """Tell whether there is a workflow to route by, where it comes from and what it holds."""
-    async def draw(self, *, format: WorkflowDrawing = ...) -> str:
-        """Draw the workflow as Mermaid text or as an SVG picture."""
+    async def draw(self, *, format: WorkflowDrawing = ..., notes: dict[str, str] | None = ...) -> str:
+        """Draw the workflow as Mermaid text or as an SVG picture, with `notes` of a few signs beneath its agents."""
 
 class AsyncCi:
     async def record(
@@ -1840,7 +1841,9 @@ class AsyncOverview:
         """Show one run on one page, now or as of an entry or a time: its head, counts, strip, lanes, tasks and latest entries."""
     async def compare(self, before: str, after: str) -> Comparison:
         """Show two moments side by side, each given as RUN, RUN:ENTRY or RUN@TIME: how each stands, and which records differ."""
-    async def money(self, *, days: int = ..., by: SpendKey = ..., limit: int = ...) -> MoneyPicture:
+    async def money(
+        self, *, days: int = ..., since: datetime | None = ..., until: datetime | None = ..., by: SpendKey = ..., limit: int = ...
+    ) -> MoneyPicture:
         """Show where the money goes: each day of UTC by model, the dearest models, agents or runs, and the budgets."""
     async def board(self, run_id: str, *, per_column: int = ...) -> list[BoardColumn]:
         """Show a run's tasks in columns, to do, doing, held and over: the first of each, how many there are, what holds each."""
@@ -1861,6 +1864,8 @@ class AsyncOverview:
         self, *, since: datetime | None = ..., until: datetime | None = ..., by: SpendKey = ...
     ) -> list[dict[str, object]]:
         """Add up what was spent on each day of UTC, by model, agent or run if asked; without a beginning, the last 30 days."""
+    async def stations(self) -> list[dict[str, object]]:
+        """Count with whom the work stands, of the newest 200 runs that go on: tasks to do, at work, held and failed, and groups."""
     async def decisions(self) -> int:
         """Count what waits for somebody to say something; a run that has gone quiet is none of it."""
     async def budgets(self) -> list[BudgetStanding]:
@@ -1873,6 +1878,20 @@ class AsyncOverview:
         """Count the entries of runs over the last minutes, in so many even steps, of the newest 120 of each."""
     async def recent(self, run_ids: list[str], *, limit: int = ...) -> Recent:
         """Show what happened lately: the last hour of some runs, tasks that failed today, runs that ended since yesterday."""
+    async def families(
+        self,
+        *,
+        status: Status | None = ...,
+        repo: str | None = ...,
+        branch: str | None = ...,
+        text: str | None = ...,
+        parent_run_id: str | None = ...,
+        since: datetime | None = ...,
+        until: datetime | None = ...,
+        limit: int = ...,
+        after: str | None = ...,
+    ) -> Page[Family]:
+        """List runs by families: each that came of no other run, newest first, with its forks and sub-agents' runs and sums."""
 
 class Stores:
     journal: AsyncJournal

@@ -6,14 +6,14 @@ from decklog.stores.flow.records import RETURN_TO_BLOCKED, Definition, RouteActi
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 # No agent can have such a name.
 _BACK, _PERSON, _END = "@back", "@person", "@end"
 _TITLES = {_BACK: "whoever was blocked", _PERSON: "a person", _END: "end of the run"}
 
 # A lane for each agent, a row for each report: the arrow says who comes next. Nothing crosses a word.
-_LEFT, _LANE, _ROW, _TOP, _FOOT = 300, 118, 24, 92, 78
+_LEFT, _LANE, _ROW, _TOP, _FOOT = 300, 118, 24, 110, 78
 _COLOURS = {
     RouteAction.SPAWN: "#1f6feb",
     RouteAction.RESPAWN: "#9a6700",
@@ -44,8 +44,8 @@ def _node(lane: str) -> str:
     return "n_" + lane.removeprefix("@")
 
 
-def svg(definition: Definition) -> str:
-    """Draw the graph as SVG, with lanes for the agents and one arrow for each report."""
+def svg(definition: Definition, notes: "Mapping[str, str]") -> str:
+    """Draw the graph as SVG, with lanes for the agents and one arrow for each report; notes stand below the names of lanes."""
     lanes, steps = _lanes(definition), _steps(definition)
     width, height = _LEFT + _LANE * len(lanes) + 40, _TOP + _ROW * len(steps) + _FOOT
     places = {lane: _LEFT + _LANE * number + _LANE // 2 for number, lane in enumerate(lanes)}
@@ -59,6 +59,9 @@ def svg(definition: Definition) -> str:
     ]
     for lane, x in places.items():
         parts += _lane(definition, lane, x, height)
+        if note := notes.get(_TITLES.get(lane, lane)):
+            place = f'x="{x}" y="{_TOP - 14}" text-anchor="middle"'
+            parts.append(f'<text {place} font-weight="600" fill="#24292f">{escape(note)}</text>')
     for number, step in enumerate(steps):
         parts += _arrow(step, _TOP + _ROW * number + _ROW // 2, places)
     return "\n".join([*parts, *_legend(height - 22), "</svg>"]) + "\n"

@@ -240,12 +240,13 @@ class Workflow(Store):
         }
 
     @reads
-    def draw(self, *, format: WorkflowDrawing = WorkflowDrawing.MERMAID) -> str:
-        """Draw the workflow as Mermaid text or as an SVG picture."""
+    def draw(self, *, format: WorkflowDrawing = WorkflowDrawing.MERMAID, notes: dict[str, str] | None = None) -> str:
+        """Draw the workflow as Mermaid text or as an SVG picture, with `notes` of a few signs beneath its agents."""
         from decklog.stores.flow import drawing
 
         kind = enum_of(WorkflowDrawing, format, "format")
-        return drawing.svg(self._definition()) if kind is WorkflowDrawing.SVG else drawing.mermaid(self._definition())
+        definition = self._definition()
+        return drawing.svg(definition, notes or {}) if kind is WorkflowDrawing.SVG else drawing.mermaid(definition)
 
 
 def _answer(question: Question, decision: Decision) -> "dict[str, Any]":

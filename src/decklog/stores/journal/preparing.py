@@ -34,7 +34,7 @@ _WRITABLE: "dict[str, str]" = {kind: kind.value for kind in EntryKind if kind is
 
 
 def checked(given: "dict[str, Any]") -> "dict[str, Any]":
-    """Check what an entry means, and read its enumerations."""
+    """Check what an entry means, and write its enumerations as the columns have them: what is hashed is what will be read."""
     kind = given["kind"]
     plain = _WRITABLE.get(kind) if isinstance(kind, str) else None
     given["kind"] = plain or enum_of(EntryKind, kind, "kind").value
@@ -46,9 +46,9 @@ def checked(given: "dict[str, Any]") -> "dict[str, Any]":
     if payload is not None and not isinstance(payload, (dict, list, tuple)):
         raise Invalid("a payload is a JSON object or list; put plain text in the body", field="payload")
     if (phase := given.get("phase")) is not None:
-        given["phase"] = enum_of(ReasoningPhase, phase, "phase")
+        given["phase"] = enum_of(ReasoningPhase, phase, "phase").value
     if (confidence := given.get("confidence")) is not None:
-        given["confidence"] = enum_of(Confidence, confidence, "confidence")
+        given["confidence"] = enum_of(Confidence, confidence, "confidence").value
     return given
 
 

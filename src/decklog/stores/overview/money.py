@@ -1,6 +1,6 @@
 """Where the money goes: each day by model, the dearest of a span, what is held, and how the budgets stand."""
 
-from datetime import UTC, timedelta
+from datetime import UTC, date, timedelta
 from itertools import repeat
 from operator import itemgetter
 
@@ -52,21 +52,23 @@ class MoneyPicture:
         return {**vars(self), "budgets": [one.as_dict() for one in self.budgets]}
 
 
-def spent(db: "Database", base: "Any", days: int, column: str, most: int) -> MoneyPicture:
-    """Read the last days up to today; `base` is what every overview begins with."""
+def spent(db: "Database", base: "Any", span: "tuple[date, date]", column: str, most: int) -> MoneyPicture:
+    """Read the days from one to another; `base` is what every overview begins with."""
     check_marks(base.charged, base.moment.can_move_marks)
-    today = base.moment.now.astimezone(UTC).date()
-    since, until = (today - timedelta(days=days - 1)).isoformat(), today.isoformat()
-    earliest = (today - timedelta(days=max(days, _LEAST_DAYS) - 1)).isoformat()
-    every = spending.by(db, ("day", "model"), earliest, until, base.charged)
-    shown = [row for row in every if row["day"] >= since]
+    now = base.moment.now.astimezone(UTC).date()
+    since, until, today = (day.isoformat() for day in (*span, now))
+    lately = (now - timedelta(days=_LEAST_DAYS - 1)).isoformat()
+    # What lies far back is read by itself: up to today it could be any number of days.
+    is_apart = until < lately
+    every = spending.by(db, ("day", "model"), lately if is_apart else min(since, lately), max(until, today), base.charged)
+    shown = spending.by(db, ("day", "model"), since, until, base.charged) if is_apart else _between(every, since, until)
     if column == "model":
         dearest = _dearest(shown, most)
     else:
         dearest = spending.by(db, (column,), since, until, base.charged, dearest=most)
     whole, listed = _summed(shown), _summed(dearest)
     held = db.one(_HELD, {"now": to_text(base.moment.now)}) or (0, 0)
-    begins = {"today": until, "week": (today - timedelta(days=today.weekday())).isoformat(), "month": f"{until[:8]}01"}
+    begins = {"today": today, "week": (now - timedelta(days=now.weekday())).isoformat(), "month": f"{today[:8]}01"}
     return MoneyPicture(
         since=since,
         until=until,
@@ -75,7 +77,7 @@ def spent(db: "Database", base: "Any", days: int, column: str, most: int) -> Mon
         by=dearest,
         whole=whole,
         others={name: count - listed[name] for name, count in whole.items()},
-        **{name: _summed([row for row in every if row["day"] >= day]) for name, day in begins.items()},
+        **{name: _summed(_between(every, day, today)) for name, day in begins.items()},
         held=held[0],
         reservations=held[1],
         budgets=base.budgets,
@@ -84,6 +86,10 @@ def spent(db: "Database", base: "Any", days: int, column: str, most: int) -> Mon
 
 
 _FIGURES = itemgetter(*spending.FIGURES)
+
+
+def _between(rows: "list[dict[str, Any]]", since: str, until: str) -> "list[dict[str, Any]]":
+    return [row for row in rows if since <= row["day"] <= until]
 
 
 def _summed(rows: "list[dict[str, Any]]") -> dict[str, int]:

@@ -3,29 +3,29 @@
 from datetime import UTC, datetime, timedelta
 
 from decklog.clock import to_text
-from decklog.dataclass import dataclass
 from decklog.db.where import cursor_of, enum_of, page_size, placed
-from decklog.errors import Busy, Denied, Invalid, LeaseLost, ReadOnly
+from decklog.errors import Busy, Denied, Invalid, LeaseLost
 from decklog.operations import reads, reads_in_steps
 from decklog.records import Page
-from decklog.stores.base import Store
 from decklog.stores.journal.entry import EntryKind
 from decklog.stores.journal.rows import STREAM_SIZE, number_of
 from decklog.stores.of_run import no_run
 from decklog.stores.overview import recent, spending, tallies, waiting
 from decklog.stores.overview.budgets import BudgetStanding, standings
+from decklog.stores.overview.families import Families
+from decklog.stores.overview.looking import Base
 from decklog.stores.overview.recent import Recent
-from decklog.stores.overview.run_facts import Moment, RunOverview, TooFarBehind, check_marks, look
+from decklog.stores.overview.run_facts import RunOverview, TooFarBehind, check_marks, look
 from decklog.stores.overview.spending import SpendKey
 from decklog.stores.overview.status import TASK_FACTS, Status, TaskFacts, of_task
 from decklog.stores.overview.waiting import WaitingItem
-from decklog.stores.overview.wanted import MOST_GOING_ON, NEWEST_GOING_ON, RunsTable, Wanted, place_in, place_of
+from decklog.stores.overview.wanted import MOST_GOING_ON, NEWEST_GOING_ON, STATES, RunsTable, Wanted, place_in, place_of
 from decklog.values import to_json
 from decklog.wrapping import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
     from typing import Any, Protocol, TypeVar
 
     from decklog.records import Record
@@ -59,33 +59,10 @@ if TYPE_CHECKING:
 
 
 MOST_DAYS = 400
-# What happened lately is told of the last hour, in so many steps.
-_HOUR, _STEPS = timedelta(hours=1), 24
 _ORDER = list(Status)
-_RAW = {Status.DONE: "completed", Status.FAILED: "failed", Status.CANCELLED: "cancelled"}
 
 
-@dataclass(frozen=True)
-class _Base:
-    """What every overview begins with."""
-
-    moment: Moment
-    budgets: "list[BudgetStanding]"
-    items: "list[WaitingItem]"
-    charged: "list[Charged]"
-
-    @property
-    def by_run(self) -> "dict[str, int]":
-        """Count what holds each run up."""
-        return waiting.by_run(self.items)
-
-    @property
-    def tasks(self) -> "set[str | None]":
-        """Name the tasks that something holds up."""
-        return {item.task_id for item in self.items if item.holds_up}
-
-
-class Overview(Store):
+class Overview(Families):
     """Shows how runs and tasks stand, what waits for a person, and what it costs.
 
     Whatever only one verb needs is loaded by it: every call that names a run asks for its word.
@@ -251,14 +228,28 @@ class Overview(Store):
         return self._past().beside((before, after), lambda *past: compared(self._db, self._base(False), *past))
 
     @reads_in_steps
-    def money(self, *, days: int = 30, by: SpendKey = SpendKey.MODEL, limit: int = 20) -> "MoneyPicture":
-        """Show where the money goes: each day of UTC by model, the dearest models, agents or runs, and the budgets."""
+    def money(
+        self,
+        *,
+        days: int = 30,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        by: SpendKey = SpendKey.MODEL,
+        limit: int = 20,
+    ) -> "MoneyPicture":
+        """Show where the money goes: each day of UTC by model, the dearest models, agents or runs, and the budgets.
+
+        It is that of so many days up to today, or up to the day of `until`; or that of all days from `since` on.
+        """
         from decklog.stores.overview.money import spent
 
-        if not 1 <= days <= MOST_DAYS:
-            raise Invalid(f"days is {days}; ask for 1 to {MOST_DAYS}", field="days")
+        last = (until or self._now()).astimezone(UTC).date()
+        first = since.astimezone(UTC).date() if since is not None else last - timedelta(days=days - 1)
+        if not 0 <= (last - first).days < MOST_DAYS:
+            field = "days" if since is None else "since"
+            raise Invalid(f"from {first} to {last} is no span of 1 to {MOST_DAYS} days", field=field)
         key, size = enum_of(SpendKey, by, "by"), page_size(limit)
-        return self._looked(lambda can_move: spent(self._db, self._base(can_move), days, key.column or "model", size))
+        return self._looked(lambda can_move: spent(self._db, self._base(can_move), (first, last), key.column or "model", size))
 
     @reads_in_steps
     def board(self, run_id: str, *, per_column: int = 30) -> "list[BoardColumn]":
@@ -322,6 +313,17 @@ class Overview(Store):
         return self._looked(lambda can_move: self._days(names, *days, spending.behind(self._db), can_move))
 
     @reads
+    def stations(self) -> list[dict[str, object]]:
+        """Count with whom the work stands, of the newest 200 runs that go on: tasks to do, at work, held and failed, and groups.
+
+        Tasks count for their role, one at work without a role for its worker, and groups for whom they are assigned to; what is
+        for nobody has `who` null. Of each kind the first 1,000 are counted.
+        """
+        from decklog.stores.overview.stations import read
+
+        return read(self._db)
+
+    @reads
     def decisions(self) -> int:
         """Count what waits for somebody to say something; a run that has gone quiet is none of it."""
         return len(self._base(False).items)
@@ -357,9 +359,9 @@ class Overview(Store):
             raise Invalid(f"ask for the last hour of up to {MOST_GOING_ON} runs at once", field="run_ids")
         now = self._now()
         midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-        times = {"moved_since": now - _HOUR, "failed_since": midnight, "ended_since": now - timedelta(days=1)}
+        times = {"moved_since": now - recent.HOUR, "failed_since": midnight, "ended_since": now - timedelta(days=1)}
         found = recent.read(self._db, run_ids=run_ids, most=page_size(limit), **times)
-        pulse = recent.steps(run_ids, found.times, now - _HOUR, _HOUR, _STEPS)
+        pulse = recent.steps(run_ids, found.times, now - recent.HOUR, recent.HOUR, recent.STEPS)
         return Recent(pulse=pulse, failed=found.failed, ended=found.ended)
 
     def _make_due(self) -> None:
@@ -374,36 +376,6 @@ class Overview(Store):
 
     # How they are read
 
-    def _looked(self, job: "Callable[[bool], T]") -> "T":
-        """Read at one moment; where marks are far behind, move them first, if this log may be written."""
-        # Inside of a read, which sees one moment, marks that are moved now would not be seen.
-        can_move = not (self._db.read_only or self._db.is_reading)
-        # Once for tallies and once for spending; beyond that others write faster than this reads, and what they wrote is counted.
-        for _ in range(2):
-            try:
-                return self._db.read(lambda: job(can_move), same_plans=True)  # noqa: B023 - it is called before the next round
-            except TooFarBehind as behind:
-                can_move = self._moved(behind)
-        return self._db.read(lambda: job(False), same_plans=True)
-
-    def _moved(self, behind: TooFarBehind) -> bool:
-        """Move marks; say whether that was permitted."""
-        try:
-            for run_id in behind.run_ids:
-                tallies.catch_up(self._db, run_id)
-            if behind.of_spending:
-                spending.catch_up(self._db)
-        except (Denied, ReadOnly, Busy):
-            return False
-        return True
-
-    def _base(self, can_move_marks: bool) -> _Base:
-        moment = Moment(now=self._now(), steady_now=self._steady_now(), can_move_marks=can_move_marks)
-        return _Base(moment, *waiting.read(self._db, moment.now))
-
-    def _look(self, base: _Base, sql: str, bound: "Mapping[str, Any]") -> "list[RunOverview]":
-        return look(self._db, sql, bound, base.moment, base.by_run)
-
     def _words(self, run_ids: "list[str]", task_ids: "list[str]", can_move_marks: bool) -> "dict[str, dict[str, str]]":
         base = self._base(can_move_marks)
         marks, ids = placed(run_ids)
@@ -412,7 +384,7 @@ class Overview(Store):
         runs = look(self._db, sql, bound, base.moment, base.by_run, with_money=False) if run_ids else []
         return {"runs": {run.id: run.status.value for run in runs}, "tasks": self._words_of_tasks(base, task_ids)}
 
-    def _words_of_tasks(self, base: _Base, task_ids: "list[str]") -> "dict[str, str]":
+    def _words_of_tasks(self, base: Base, task_ids: "list[str]") -> "dict[str, str]":
         if not task_ids:
             return {}
         marks, ids = placed(task_ids)
@@ -450,7 +422,7 @@ class Overview(Store):
             is_cut=is_cut,
         )
 
-    def _today(self, base: _Base) -> tuple[int, int]:
+    def _today(self, base: Base) -> tuple[int, int]:
         """Give what was spent today, and how many calls have no price. A budget of everything knows both."""
         for budget in base.budgets:
             if budget.scope == "all" and budget.unit == "microdollars":
@@ -459,22 +431,20 @@ class Overview(Store):
         spent: Any = self._days(("day",), today, today, base.charged, base.moment.can_move_marks)
         return (spent[0]["cost_microdollars"], spent[0]["unpriced_calls"]) if spent else (0, 0)
 
-    def _listed(self, word: Status | None, wanted: Wanted, size: int, after: str | None, base: _Base) -> Page[RunOverview]:
+    def _listed(self, word: Status | None, wanted: Wanted, size: int, after: str | None, base: Base) -> Page[RunOverview]:
         place = None if after is None else place_in(after, 2)
-        if word is not None and word not in _RAW:
+        if word is not None and word not in STATES:
             # The word is made of what goes on now, and no index has it.
             found = [run for run in self._look(base, NEWEST_GOING_ON, {}) if run.status is word and wanted.fits(run)]
             found = [run for run in found if place is None or place_of(run) < tuple(place)]
         else:
-            sql, given = wanted.sql(_RAW.get(word) if word else None, place, size + 1)
+            sql, given = wanted.sql(STATES.get(word) if word else None, place, size + 1)
             found = self._look(base, sql, self._db.values.bind(given)[0])
         return Page(found[:size], next=to_json(place_of(found[size - 1])) if len(found) > size else None)
 
-    def _table(self, word: Status | None, wanted: Wanted, size: int, after: str | None, base: _Base) -> RunsTable:
-        page, since = self._listed(word, wanted, size, after, base), base.moment.now - _HOUR
-        ids = [run.id for run in page if run.last_at >= since]
-        times = recent.read(self._db, run_ids=ids, moved_since=since).times if ids else []
-        return RunsTable(page, len(base.items), recent.steps(ids, times, since, _HOUR, _STEPS))
+    def _table(self, word: Status | None, wanted: Wanted, size: int, after: str | None, base: Base) -> RunsTable:
+        page = self._listed(word, wanted, size, after, base)
+        return RunsTable(page, len(base.items), recent.last_hour(self._db, page, base.moment.now))
 
     def _all_waiting(self, can_move_marks: bool) -> "list[WaitingItem]":
         base = self._base(can_move_marks)

@@ -9,11 +9,14 @@ from decklog.stores.journal.rows import STREAM_SIZE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
     from decklog.db.base import Database, Row
+    from decklog.stores.overview.run_facts import RunOverview
 
+# What happened lately is told of the last hour, in so many steps.
+HOUR, STEPS = timedelta(hours=1), 24
 _NEWEST = f"(select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and pos < (s.no + 1) * {STREAM_SIZE})"
 # Each part has the same columns: what it is, four texts, a number and a time.
 _TIMES = f"""
@@ -108,3 +111,11 @@ def steps(
         place = int((from_text(at) - since) * buckets / whole)
         counts[run_id][min(place, buckets - 1)] += 1
     return counts
+
+
+def last_hour(db: "Database", runs: "Iterable[RunOverview]", now: datetime) -> dict[str, list[int]]:
+    """Count the entries of the last hour of those runs that have any in it."""
+    since = now - HOUR
+    ids = [run.id for run in runs if run.last_at >= since]
+    times = read(db, run_ids=ids, moved_since=since).times if ids else []
+    return steps(ids, times, since, HOUR, STEPS)

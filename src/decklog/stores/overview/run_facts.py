@@ -240,7 +240,14 @@ def _overview(
         fact["state"], needs_you=needs_you > 0, leases=ends, tallies=counts, silent=silent, gap=gap, steady_now=moment.steady_now
     )
     shown = RunOverview(
-        **{name: fact[name] for name in ("id", "goal", "state", "repo", "branch", "parent_run_id", "parent_seq", "summary")},
+        id=fact["id"],
+        goal=fact["goal"],
+        state=fact["state"],
+        repo=fact["repo"],
+        branch=fact["branch"],
+        parent_run_id=fact["parent_run_id"],
+        parent_seq=fact["parent_seq"],
+        summary=fact["summary"],
         status=status,
         started_at=from_text(fact["started_at"]),
         ended_at=from_text(fact["ended_at"]) if fact["ended_at"] else None,

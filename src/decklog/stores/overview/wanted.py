@@ -5,6 +5,7 @@ from datetime import datetime
 from decklog.clock import to_text
 from decklog.dataclass import dataclass
 from decklog.errors import Invalid
+from decklog.stores.overview.status import Status
 from decklog.values import from_json
 
 TYPE_CHECKING = False
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from decklog.records import Page
     from decklog.stores.overview.run_facts import RunOverview
 
+# What the words for runs that are over are recorded as; all others are made of what goes on.
+STATES = {Status.DONE: "completed", Status.FAILED: "failed", Status.CANCELLED: "cancelled"}
 # A part of a goal is looked for in so many runs, the newest first: no index has it.
 MOST_LOOKED_AT = 5000
 _NEWEST_FIRST = "order by started_at desc, id desc"
@@ -26,6 +29,10 @@ _GOING_ON = " union all ".join(
 )
 # Going on as far as one page shows, and one more that says whether there are others: a log may have very many that nobody ended.
 NEWEST_GOING_ON = f"select * from ({_GOING_ON}) r {_FIRST_GOING_ON}"
+
+
+# A run may name one that this log does not have: it came from elsewhere.
+NO_PARENT = "({run}.parent_run_id is null or not exists (select 1 from runs p where p.id = {run}.parent_run_id))"
 
 
 @dataclass(frozen=True)
@@ -47,17 +54,45 @@ class Wanted:
 
     def sql(self, state: str | None, place: "list[str] | None", most: int) -> "tuple[str, dict[str, Any]]":
         """Write the statement that gives them, newest first, after a place in the list."""
+        where, bound = self._where(state, place)
+        if self.text is None:
+            return f"select * from runs {where} {_NEWEST_FIRST} limit {most}", bound
+        looked_at = f"select * from runs {where} {_NEWEST_FIRST} limit {MOST_LOOKED_AT}"
+        condition, text = self._of_text()
+        return f"select * from ({looked_at}) r where {condition} {_NEWEST_FIRST} limit {most}", {**bound, **text}
+
+    def firsts(
+        self, state: str | None, place: "list[str] | None", most: int, among: str = "runs"
+    ) -> "tuple[str, dict[str, Any]]":
+        """Write the statement that names those of them that came of no other run, newest first.
+
+        It looks at the newest 5,000 at most: in a log of one run and its many forks all of them could be looked at in vain.
+        """
+        where, bound = self._where(state, place)
+        condition, text = self._of_text()
+        # In the order of the query inside: with one of its own, all of that would be read first.
+        sql = f"""select id, started_at from (
+          select id, goal, started_at, parent_run_id from {among} {where} {_NEWEST_FIRST} limit {MOST_LOOKED_AT}
+        ) r where {condition} and {NO_PARENT.format(run="r")} limit {most}"""
+        return sql, {**bound, **text}
+
+    def end_of_look(self, state: str | None, place: "list[str] | None") -> "tuple[str, dict[str, Any]]":
+        """Write the statement that says at which run such a look ended; none where it saw all of them."""
+        where, bound = self._where(state, place)
+        return f"select started_at, id from runs {where} {_NEWEST_FIRST} limit 1 offset {MOST_LOOKED_AT - 1}", bound
+
+    def _where(self, state: str | None, place: "list[str] | None") -> "tuple[str, dict[str, Any]]":
         conditions, bound = self._conditions(state)
         if place is not None:
             conditions.append("(started_at, id) < (:started_at, :id)")
             bound |= {"started_at": place[0], "id": place[1]}
-        where = f"where {' and '.join(conditions)}" if conditions else ""
+        return f"where {' and '.join(conditions)}" if conditions else "", bound
+
+    def _of_text(self) -> "tuple[str, dict[str, str]]":
         if self.text is None:
-            return f"select * from runs {where} {_NEWEST_FIRST} limit {most}", bound
-        looked_at = f"select * from runs {where} {_NEWEST_FIRST} limit {MOST_LOOKED_AT}"
+            return "1 = 1", {}
         pattern = _lowered(self.text).replace("!", "!!").replace("%", "!%").replace("_", "!_")
-        sql = f"select * from ({looked_at}) r where lower(goal) like :text escape '!' {_NEWEST_FIRST} limit {most}"
-        return sql, {**bound, "text": f"%{pattern}%"}
+        return "lower(goal) like :text escape '!'", {"text": f"%{pattern}%"}
 
     def _conditions(self, state: str | None) -> "tuple[list[str], dict[str, Any]]":
         given = {"status": state, "repo": self.repo, "branch": self.branch, "parent_run_id": self.parent_run_id}

@@ -29,7 +29,8 @@ def read(asked: Asked) -> View:
         hits = log.memory.peek(query[:400], topic=topic, limit=HITS)
         return _view("Memory", command("memory", "peek", query), hits, base | {"hits": hits}, None)
     lessons = log.memory.find(topic=topic, limit=PAGE, after=asked.word("after"))
-    base |= {"lessons": lessons, "topics": log.memory.topics()}
+    # Those with the most lessons first; one that nothing was learned of yet is no place to begin.
+    base |= {"lessons": lessons, "topics": sorted(log.memory.topics(), key=lambda one: -one["lessons"])}
     if asked.word("health"):
         base["health"] = log.memory.health()
     return _view("Memory", command("memory", "find", *(("--topic", topic) if topic else ())), lessons, base, lessons.next)

@@ -1,46 +1,103 @@
 """Spend: where the money goes, day by day, and whether the budgets will hold."""
 
-from datetime import UTC, date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from decklog import SpendKey
 from decklog.characters import revealed
 from decklog.errors import Invalid
 from decklog.figures import dollars
 from decklog.web.pages.charts.columns import Chart, chart_of
+from decklog.web.pages.charts.spans import CHART_PARTS, TABLE_PARTS, Span, part_of, span_of
 from decklog.web.site import Asked, View, command
 
 # Each with its words, and the key that leads to it.
 SPANS = {1: ("today", "d"), 7: ("7 days", "w"), 30: ("30 days", "m"), 90: ("90 days", "q"), 365: ("a year", None)}
 KEYS = ("model", "agent", "run")
 ROWS = 20
-# Of a long span, this many days are listed; the chart has all of them.
-_LISTED = 31
+# A part of a week or a month has its name beneath it from so many days on.
+_NAMED = 4
 # Below this much of a month a straight line through it says nothing.
 _LEAST_HOURS = 2
 
 
 def read(asked: Asked) -> View:
     """Read what was spent in a span of days, by what it is told apart."""
-    days, by = asked.number("days") or 30, asked.word("by") or "model"
-    if days not in SPANS or by not in KEYS:
+    now = asked.log.clock.now().astimezone(UTC)
+    since, until, by = asked.word("since"), asked.word("until"), asked.word("by") or "model"
+    days = asked.number("days") or (0 if since or until else 30)
+    if (days and days not in SPANS) or by not in KEYS:
         raise Invalid(f"days is one of {', '.join(map(str, SPANS))}, and by one of {', '.join(KEYS)}", field="days")
-    money = asked.log.overview.money(days=days, by=SpendKey(by), limit=ROWS)
+    span = span_of(since, until, days or 1, now.date())
+    first, last = _midnight(span.first), _midnight(span.last)
+    money = asked.log.overview.money(since=first, until=last, by=SpendKey(by), limit=ROWS)
     shown = {
         "money": money,
-        "span": days,
+        "days": days,
         "spans": SPANS,
         "by": by,
         "keys": KEYS,
         "chart": _chart(money),
-        "listed": _by_day(money)[:_LISTED],
-        "pace": _pace(money, asked.log.clock.now()),
+        "parts_of_chart": _zones(span, money),
+        "parts_of_table": _rows(span, money),
+        "pace": _pace(money, now),
         "day_budget": _day_budget(money),
         "share": _share,
+        **_around(span, now.date()),
     }
-    said = command("overview", "money", "--days", days, "--by", by)
+    said = command("overview", "money", "--since", span.first, "--until", span.last, "--by", by)
     return View("spend.html", "Spend", said, money, shown, None, "spend", money.decisions)
+
+
+def _midnight(day: date) -> datetime:
+    return datetime(day.year, day.month, day.day, tzinfo=UTC)
+
+
+def _around(span: Span, today: date) -> dict[str, Any]:
+    """Name the spans that one goes on to: as many days before and behind, and the next wider one."""
+    places = {"earlier": span.before(), "later": span.behind(today), "wider": span.around(today)}
+    return {"span": span, "places": {said: place for said, place in places.items() if place is not None}}
+
+
+class Zone(NamedTuple):
+    """A part of the chart that leads to its days: where it begins and how wide it is, in percent of the chart's width."""
+
+    span: Span
+    name: str
+    start: str
+    middle: str
+    width: str
+    cost: int
+    columns: list[tuple[str, str]]
+
+
+def _zones(span: Span, money: Any) -> list[Zone]:
+    parts, step = span.parts(CHART_PARTS), 100 / span.days
+    costs, columns = [0] * len(parts), [list[tuple[str, str]]() for _ in parts]
+    for row in _by_day(money):
+        costs[part_of(row["day"], parts)] += row["cost_microdollars"]
+    for day, said in _chart(money).places:
+        place = (date.fromisoformat(day) - span.first).days
+        columns[part_of(day, parts)].append((f"{place * step:.3f}", said))
+    zones = []
+    for number, (name, part) in enumerate(parts):
+        start, width = (part.first - span.first).days * step, part.days * step
+        # What is cut off at an end is too narrow for its name, beside that of the next.
+        name = "" if part.days < _NAMED and len(parts) < span.days else name
+        zones.append(Zone(part, name, f"{start:.3f}", f"{start + width / 2:.3f}", f"{width:.3f}", costs[number], columns[number]))
+    return zones
+
+
+def _rows(span: Span, money: Any) -> list[dict[str, Any]]:
+    """Add up the parts of the table that have anything, the newest first."""
+    parts = span.parts(TABLE_PARTS)
+    sums = [{"span": part, **dict.fromkeys(money.whole, 0)} for _, part in parts]
+    for row in money.days:
+        whole = sums[part_of(row["day"], parts)]
+        for name in money.whole:
+            whole[name] += row[name]
+    return [row for row in reversed(sums) if row["calls"]]
 
 
 def _share(part: int, whole: int) -> int:

@@ -1,21 +1,68 @@
-"""Workflow: who comes next after each report, as a picture and as a table, and which versions were loaded."""
+"""Workflow: who comes next after each report and what stands with whom, as a picture and as tables; and its versions."""
+
+import re
+from hashlib import sha256
+from typing import Any
 
 from decklog import WorkflowDrawing
 from decklog.web.site import Asked, View
 
+# What is counted with each agent: its word, and its sign in the picture.
+COUNTED = {"to_do": ("to do", "○"), "working": ("at work", "▶"), "held": ("held", "‖"), "failed": ("failed", "⊗")}
+_FIELDS = (*COUNTED, "groups", "failed_groups")
+_PERSON = "a person"
+# So many of a kind are counted, and no more.
+_MOST = 1000
+
 
 def read(asked: Asked) -> View:
-    """Read the workflow that is in force."""
+    """Read the workflow that is in force, and what stands where in it."""
     workflow = asked.log.workflow
     steps, versions = workflow.transitions(), workflow.versions(limit=20)
     by_agent: dict[str, list[object]] = {}
     for step in steps:
         by_agent.setdefault(step.agent, []).append(step)
-    shown = {"by_agent": by_agent, "versions": versions, "rules": workflow.rules()}
-    data = {"transitions": steps, "versions": versions}
-    return View("workflow.html", "Workflow", "decklog workflow transitions", data, shown, place="more")
+    decisions = asked.log.overview.decisions()
+    stations = stations_of(list(by_agent), asked.log.overview.stations())
+    shown: dict[str, Any] = {"by_agent": by_agent, "versions": versions, "rules": workflow.rules(), "counted_as": COUNTED}
+    shown |= {"stations": stations, "most": _MOST, "idle": [one["who"] for one in stations if not one["has_any"]]}
+    shown["has_work"] = any(one["has_any"] for one in stations)
+    shown["picture"] = sha256(repr(notes_of(stations, decisions)).encode()).hexdigest()[:12]
+    data = {"transitions": steps, "versions": versions, "stations": stations}
+    return View("workflow.html", "Workflow", "decklog overview stations", data, shown, place="more", decisions=decisions)
+
+
+def stations_of(agents: list[str], found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Add up what stands with each agent of the workflow, and below these with whoever is none of it."""
+    known = {agent: {"who": agent, "is_known": True, **dict.fromkeys(_FIELDS, 0)} for agent in agents}
+    others: dict[str | None, dict[str, Any]] = {}
+    for one in found:
+        who = one["who"]
+        # Several of one role are told apart by a number: developer-2 is a developer.
+        agent = "" if who is None else re.sub(r"[-_ ]?\d+$", "", who.lower())
+        whole = known.get(agent) or others.setdefault(who, {"who": who, "is_known": False, **dict.fromkeys(_FIELDS, 0)})
+        for name in _FIELDS:
+            whole[name] += one[name]
+    return [{**one, "has_any": any(one[name] for name in _FIELDS)} for one in (*known.values(), *others.values())]
+
+
+def notes_of(stations: list[dict[str, Any]], decisions: int) -> dict[str, str]:
+    """Write what stands with each agent as the picture has it: a sign and a number for each kind."""
+    notes = {}
+    for one in stations:
+        signs = [f"{sign} {_many(one[name])}" for name, (_, sign) in COUNTED.items() if one[name]]
+        if signs and one["is_known"]:
+            notes[one["who"]] = "  ".join(signs)
+    return notes | ({_PERSON: f"▲ {decisions}"} if decisions else {})
+
+
+def _many(count: int) -> str:
+    return f"{count}+" if count >= _MOST else str(count)
 
 
 def picture(asked: Asked) -> str:
     """Draw it."""
-    return asked.log.workflow.draw(format=WorkflowDrawing.SVG)
+    workflow, overview = asked.log.workflow, asked.log.overview
+    agents = dict.fromkeys(step.agent for step in workflow.transitions())
+    notes = notes_of(stations_of(list(agents), overview.stations()), overview.decisions())
+    return workflow.draw(format=WorkflowDrawing.SVG, notes=notes)

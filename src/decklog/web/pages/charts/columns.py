@@ -11,9 +11,9 @@ SHADES = 4
 
 @dataclass(frozen=True)
 class Chart:
-    """`bars` is a path for each shade, and `places` says of each column that has anything where it begins and what it is.
+    """`bars` is a path for each shade, and `places` names each column that has anything and says what it is.
 
-    `kinds` names the shades from below, and `width` is that of a column.
+    `kinds` names the shades from below, and `width` is that of a column, in percent of all.
     """
 
     bars: list[str]
@@ -39,12 +39,9 @@ def chart_of(
     names = [*kinds, *([f"{len(rest)} others"] if rest else [])]
     width = WIDTH / max(1, len(places))
     line = round(HEIGHT - ceiling * HEIGHT / top, 2) if is_near and ceiling else None
-    told = [
-        (f"{number * width:.2f}", _told(place, names, column, said))
-        for number, (place, column) in enumerate(zip(places, columns, strict=True))
-        if any(column)
-    ]
-    return Chart(_bars(columns, len(names), width, top), told, f"{width:.2f}", names, said(top), line, len(rest))
+    told = [(place, _told(place, names, column, said)) for place, column in zip(places, columns, strict=True) if any(column)]
+    percent = f"{100 / max(1, len(places)):.3f}"
+    return Chart(_bars(columns, len(names), width, top), told, percent, names, said(top), line, len(rest))
 
 
 def _bars(columns: Sequence[Sequence[int]], shades: int, width: float, top: int) -> list[str]:

@@ -1,0 +1,72 @@
+"""Families: the runs that came of no other, each with its forks and the runs of its sub-agents, newest first."""
+
+from datetime import datetime
+
+from decklog.db.where import enum_of, page_size
+from decklog.operations import reads_in_steps
+from decklog.records import Page
+from decklog.stores.overview import recent
+from decklog.stores.overview.looking import Looking
+from decklog.stores.overview.status import Status
+from decklog.stores.overview.wanted import Wanted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from decklog.stores.overview.kin import FamiliesTable, Family
+    from decklog.stores.overview.looking import Base
+
+
+class Families(Looking):
+    """Lists runs with what came of them."""
+
+    @reads_in_steps
+    def families(
+        self,
+        *,
+        status: Status | None = None,
+        repo: str | None = None,
+        branch: str | None = None,
+        text: str | None = None,
+        parent_run_id: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int = 20,
+        after: str | None = None,
+    ) -> "Page[Family]":
+        """List runs by families: each that came of no other run, newest first, with its forks and sub-agents' runs and sums.
+
+        A page has so many families as have `limit` runs together, and no family is on two; of a larger one the first `limit` are
+        shown. What is asked for is asked of the run that a family began with; but of the words for runs that go on, it is
+        enough that one of its runs has it. `parent_run_id` shows this run and what came of it.
+        """
+        size, wanted = page_size(limit), Wanted(repo, branch, text, parent_run_id, since, until)
+        word = None if status is None else enum_of(Status, status, "status")
+        return self._looked(lambda can_move: self._families(word, wanted, size, after, self._base(can_move)))
+
+    def families_table(
+        self,
+        *,
+        status: Status | None = None,
+        repo: str | None = None,
+        branch: str | None = None,
+        text: str | None = None,
+        parent_run_id: str | None = None,
+        since: datetime | None = None,
+        limit: int = 20,
+        after: str | None = None,
+    ) -> "FamiliesTable":
+        """List families as `families` does, with the last hour of each run and what waits for a person: at one moment."""
+        size, wanted = page_size(limit), Wanted(repo, branch, text, parent_run_id, since)
+        return self._looked(lambda can_move: self._families_table(status, wanted, size, after, self._base(can_move)))
+
+    def _families(self, word: Status | None, wanted: Wanted, size: int, after: str | None, base: "Base") -> "Page[Family]":
+        from decklog.stores.overview.kin import Asked, read
+
+        return read(self._db, Asked(word, wanted, size, after), base, self._look)
+
+    def _families_table(self, word: Status | None, wanted: Wanted, size: int, after: str | None, base: "Base") -> "FamiliesTable":
+        from decklog.stores.overview.kin import FamiliesTable
+
+        page = self._families(word, wanted, size, after, base)
+        runs = [member.run for family in page for member in family.runs]
+        return FamiliesTable(page, len(base.items), recent.last_hour(self._db, runs, base.moment.now))

@@ -1,0 +1,107 @@
+"""Spans of days: how one is told in an address, what lies before, behind and around it, and which parts it has."""
+
+from bisect import bisect_right
+from calendar import monthrange
+from collections.abc import Sequence
+from datetime import date, timedelta
+
+from decklog.dataclass import dataclass
+from decklog.errors import Invalid
+
+LONGEST = 400
+_DAY = timedelta(days=1)
+# Up to so many days the parts of a chart are days, up to so many weeks; beyond that they are months. A table has more room.
+CHART_PARTS, TABLE_PARTS = (14, 100), (31, 100)
+
+
+@dataclass(frozen=True)
+class Span:
+    """The days from one to another, both of them included."""
+
+    first: date
+    last: date
+
+    @property
+    def days(self) -> int:
+        return (self.last - self.first).days + 1
+
+    @property
+    def said(self) -> str:
+        return f"{self.first}" if self.days == 1 else f"{self.first} to {self.last}"
+
+    @property
+    def query(self) -> str:
+        return f"since={self.first}&until={self.last}"
+
+    def before(self) -> "Span | None":
+        """Give as many days that end where it begins."""
+        try:
+            return Span(self.first - self.days * _DAY, self.first - _DAY)
+        except OverflowError:
+            return None
+
+    def behind(self, today: date) -> "Span | None":
+        """Give as many days that begin where it ends, but none that is still to come."""
+        return Span(self.last + _DAY, min(self.last + self.days * _DAY, today)) if self.last < today else None
+
+    def around(self, today: date) -> "Span | None":
+        """Give the week, month or year that it lies in: the next that is wider."""
+        monday = self.first - self.first.weekday() * _DAY
+        month = Span(self.first.replace(day=1), _end_of_month(self.first))
+        year = Span(date(self.first.year, 1, 1), date(self.first.year, 12, 31))
+        for whole in (Span(monday, monday + 6 * _DAY), month, year):
+            wider = Span(whole.first, min(whole.last, max(today, self.last)))
+            if wider.days > self.days and wider.first <= self.first and self.last <= wider.last:
+                return wider
+        return None
+
+    def parts(self, most: tuple[int, int]) -> "list[tuple[str, Span]]":
+        """Part it into days, weeks or months, so that there are not too many, each with what it is called."""
+        days, weeks = most
+        if self.days <= days:
+            return [(_day_of(one, self.first), Span(one, one)) for one in self.each()]
+        begins = [one for one in self.each() if (one.weekday() == 0 if self.days <= weeks else one.day == 1) or one == self.first]
+        ends = [*(one - _DAY for one in begins[1:]), self.last]
+        name = _day_and_month if self.days <= weeks else _month_of
+        return [(name(first), Span(first, last)) for first, last in zip(begins, ends, strict=True)]
+
+    def each(self) -> list[date]:
+        return [self.first + number * _DAY for number in range(self.days)]
+
+
+def span_of(since: str | None, until: str | None, days: int, today: date) -> Span:
+    """Read a span from an address: so many days up to today, or those from one to another."""
+    last = _read(until, "until") if until else today
+    first = _read(since, "since") if since else last - (days - 1) * _DAY
+    if not 1 <= (last - first).days + 1 <= LONGEST:
+        raise Invalid(f"from {first} to {last} is no span of 1 to {LONGEST} days", field="since")
+    return Span(first, last)
+
+
+def part_of(day: str, parts: "Sequence[tuple[str, Span]]") -> int:
+    """Say which part a day lies in."""
+    return bisect_right([span.first.isoformat() for _, span in parts], day) - 1
+
+
+def _read(text: str, field: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise Invalid(f"{field} is {text!r}: write a day as 2026-11-15", field=field) from None
+
+
+def _end_of_month(day: date) -> date:
+    return day.replace(day=monthrange(day.year, day.month)[1])
+
+
+def _day_and_month(day: date) -> str:
+    return f"{day.day} {day:%b}"
+
+
+def _day_of(day: date, first: date) -> str:
+    """Call a day by its number, with its month where that is not known from the day before."""
+    return _day_and_month(day) if day == first or day.day == 1 else str(day.day)
+
+
+def _month_of(day: date) -> str:
+    return f"{day:%b}" if day.month > 1 else f"{day:%b %Y}"

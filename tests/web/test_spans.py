@@ -1,0 +1,120 @@
+"""Spend of other days: a span is in the address, its parts lead into it, and every sum is that of the span."""
+
+import re
+from datetime import date, timedelta
+
+import pytest
+
+from decklog import Decklog, Invalid, ManualClock
+from decklog.web.pages.charts.spans import CHART_PARTS, TABLE_PARTS, Span, part_of, span_of
+from tests.conftest import on_both
+from tests.web.asking import Browser
+
+TODAY = date(2026, 11, 15)
+
+
+def span(first: str, last: str) -> Span:
+    return Span(date.fromisoformat(first), date.fromisoformat(last))
+
+
+def test_a_span_is_so_many_days_up_to_today_or_those_between_two() -> None:
+    assert span_of(None, None, 7, TODAY) == span("2026-11-09", "2026-11-15")
+    assert span_of("2026-01-30", "2026-02-02", 30, TODAY).days == 4
+    assert span_of(None, "2026-02-02", 2, TODAY).said == "2026-02-01 to 2026-02-02"
+    assert span_of("2026-11-15", None, 30, TODAY).said == "2026-11-15"
+
+
+NO_SPANS = [("soon", None), ("2026-02-02", "2026-02-01"), ("2024-01-01", "2026-01-01"), (None, "x")]
+
+
+@pytest.mark.parametrize(("since", "until"), NO_SPANS)
+def test_what_is_no_span_is_refused(since: str | None, until: str | None) -> None:
+    with pytest.raises(Invalid):
+        span_of(since, until, 30, TODAY)
+
+
+@pytest.mark.parametrize("most", [CHART_PARTS, TABLE_PARTS])
+def test_the_parts_of_a_span_are_all_of_it_and_few(most: tuple[int, int]) -> None:
+    for days in (1, 2, 13, 14, 15, 30, 31, 32, 90, 100, 101, 365, 400):
+        whole = Span(TODAY - timedelta(days=days - 1), TODAY)
+        parts = whole.parts(most)
+        assert [day for _, part in parts for day in part.each()] == whole.each()
+        assert len(parts) <= 31
+        assert [part_of(part.last.isoformat(), parts) for _, part in parts] == [*range(len(parts))]
+        assert part_of(whole.first.isoformat(), parts) == 0
+
+
+def test_one_goes_on_to_what_lies_before_behind_and_around_it() -> None:
+    day = span("2026-11-11", "2026-11-11")
+    assert day.before() == span("2026-11-10", "2026-11-10")
+    assert day.behind(TODAY) == span("2026-11-12", "2026-11-12")
+    week = day.around(TODAY)
+    assert week == span("2026-11-09", "2026-11-15")
+    assert week.around(TODAY) == span("2026-11-01", "2026-11-15")
+    # Two weeks of two months lie in no month, but in a year.
+    assert span("2026-10-25", "2026-11-07").around(TODAY) == span("2026-01-01", "2026-11-15")
+    assert span("2025-01-01", "2025-12-31").around(TODAY) is None
+    assert week.behind(TODAY) is None
+    assert span("2026-11-01", "2026-11-10").behind(TODAY) == span("2026-11-11", "2026-11-15")
+    assert span("0001-01-01", "0001-01-05").before() is None
+
+
+@pytest.fixture
+def charged(log: Decklog, clock: ManualClock, browser: Browser) -> Browser:
+    """A year with a charge every ten days, of its number in cents, and one more run."""
+    log.runs.start("spend", run_id="r")
+    for number in range(1, 37):
+        clock.advance(days=10)
+        log.ledger.charge("m", cost_microdollars=number * 10_000, run_id="r", agent=f"a{number % 2}")
+    return browser
+
+
+@on_both
+def test_the_sums_are_those_of_the_span(log: Decklog, charged: Browser) -> None:
+    whole = charged.get("/spend.json?days=365").data["data"]
+    assert whole["whole"]["calls"] == 36
+    days = sorted(row["day"] for row in whole["days"])
+    # Also far back, where the present month is read by itself.
+    for first, last in ((days[2], days[4]), (days[-2], days[-1]), (days[0], days[-1])):
+        for by in ("model", "run", "agent"):
+            told = charged.get(f"/spend.json?since={first}&until={last}&by={by}").data["data"]
+            expected = [row["cost_microdollars"] for row in whole["days"] if first <= row["day"] <= last]
+            assert (told["since"], told["until"]) == (first, last)
+            assert told["whole"]["cost_microdollars"] == sum(expected) == sum(row["cost_microdollars"] for row in told["by"])
+            assert (told["today"], told["month"]) == (whole["today"], whole["month"])
+
+
+def test_each_part_of_a_page_leads_to_its_days_and_their_sums_are_its_own(charged: Browser) -> None:
+    def cents(text: str) -> int:
+        zone = r"><title>(?:[^,<]+, )?[\d-]+(?: to [\d-]+)?: \$([\d.]+)</title><rect class=.zone"
+        return round(sum(float(found) * 100 for found in re.findall(zone, text)))
+
+    year = charged.get("/spend?days=365").text
+    zones = re.findall(r'<a href="(/spend\?since=[^"]+)"><title>', year)
+    assert len(zones) == 13  # a year that begins in the middle of a month
+    assert cents(year) == sum(range(1, 37))
+    assert "Each month" in year
+    month = charged.get(zones[5].replace("&amp;", "&")).text
+    assert "by=model" in zones[5]
+    assert 2 <= len(re.findall(r'<tr id="day-', month)) <= 4
+    assert "Each day" in month
+    week = charged.get("/spend?days=90&by=run").text
+    assert ("Each week" in week, 'href="/spend?days=90&amp;by=agent"' in week) == (True, True)
+    # What has been chosen stays when it is told apart otherwise, and can be typed.
+    chosen = charged.get("/spend?since=2026-02-01&until=2026-02-28&by=run").text
+    assert 'href="/spend?since=2026-02-01&amp;until=2026-02-28&amp;by=agent"' in chosen
+    assert 'value="2026-02-28"' in chosen
+    assert "decklog overview money --since 2026-02-01 --until 2026-02-28 --by run" in chosen
+    assert ('href="/spend?since=2026-01-04&amp;until=2026-01-31&amp;by=run"' in chosen, ">wider<" in chosen) == (True, True)
+
+
+def test_a_day_has_no_way_deeper_and_an_empty_span_says_so(charged: Browser) -> None:
+    day = charged.get("/spend.json?days=365").data["data"]["days"][0]["day"]
+    page = charged.get(f"/spend?since={day}&until={day}").text
+    assert "<g><rect" in page
+    assert f'<tr id="day-{day}"><td>{day}</td>' in page
+    empty = charged.get("/spend?since=2020-01-01&until=2020-01-31").text
+    assert "Nothing was charged in this span" in empty
+    assert ">later<" in empty
+    odd = ("since=x", "since=2026-02-02&until=2026-02-01", "days=8")
+    assert [charged.get(f"/spend?{one}").status for one in odd] == [400] * 3

@@ -1,0 +1,55 @@
+"""Workflow: what stands with whom, in words in a table and in signs in the picture."""
+
+import re
+
+from decklog import Decklog, ManualClock
+from decklog.web.pages.workflow import notes_of, stations_of
+from tests.conftest import on_both
+from tests.web.asking import Browser
+
+
+def cells(text: str, row: str) -> list[str]:
+    found = re.search(rf'<tr id="at-{row}">(.*?)</tr>', text)
+    assert found, row
+    return [re.sub(r"<[^>]+>", "", cell).strip() for cell in re.findall(r"<td[^>]*>(.*?)</td>", found[1])]
+
+
+@on_both
+def test_each_agent_has_its_tasks_by_how_they_stand(log: Decklog, clock: ManualClock, browser: Browser) -> None:
+    log.runs.start("goal", run_id="r")
+    assert "stands with anybody" in browser.get("/workflow").text
+    for role, count in (("developer", 3), ("qa_expert", 2), ("poet", 1)):
+        log.tasks.add_many("r", [{"title": "one", "role": role, "max_attempts": 1} for _ in range(count)])
+    log.tasks.claim("r", worker="developer-1", role="developer")
+    failing = log.tasks.claim("r", worker="qa-1", role="qa_expert")
+    assert failing is not None
+    failing.fail("no")
+    log.groups.add("r", "A", name="parser", assigned_to="developer_2")
+    log.approvals.ask("r", "Push?", by="dev", about="git push")
+    page = browser.get("/workflow").text
+    assert cells(page, "developer") == ["developer", "2", "1", "–", "–", "1"]
+    assert cells(page, "qa_expert") == ["qa expert", "1", "–", "–", "1", "–"]
+    assert cells(page, "poet") == ["poet not in the workflow", "1", "–", "–", "–", "–"]
+    assert cells(page, "person") == ["a person", "▲ 1 decision waits"]
+    picture = browser.get("/workflow.svg").text
+    for note in ("○ 2  ▶ 1", "○ 1  ⊗ 1", "▲ 1"):
+        assert f">{note}</text>" in picture
+    told = {one["who"]: one for one in browser.get("/workflow.json").data["data"]["stations"]}
+    assert (told["developer"]["to_do"], told["developer"]["groups"], told["poet"]["is_known"]) == (2, 1, False)
+    # Another picture has another address: an open page shows it.
+    clock.advance(minutes=1)
+    before = re.search(r'src="(/workflow.svg[^"]+)"', page)
+    log.tasks.claim("r", worker="developer-2", role="developer")
+    after = re.search(r'src="(/workflow.svg[^"]+)"', browser.get("/workflow").text)
+    assert before
+    assert after
+    assert before[1] != after[1]
+
+
+def test_several_of_one_role_are_one_agent_and_what_is_for_nobody_is_by_itself() -> None:
+    nothing = dict.fromkeys(("to_do", "working", "held", "failed", "groups", "failed_groups"), 0)
+    found = [{**nothing, "who": who, "working": 1} for who in ("developer", "Developer-2", "developer_3", None)]
+    stations = stations_of(["developer"], found)
+    assert [(one["who"], one["working"], one["is_known"]) for one in stations] == [("developer", 3, True), (None, 1, False)]
+    assert notes_of(stations, 0) == {"developer": "▶ 3"}
+    assert notes_of([{**stations[0], "to_do": 1000}], 2) == {"developer": "○ 1000+  ▶ 3", "a person": "▲ 2"}
