@@ -12,6 +12,7 @@ from decklog.web.pages.inbox import VERBS
 from decklog.web.sessions import MOST_WRONG, PAUSE_SECONDS
 from tests.conftest import on_both
 from tests.web.asking import PASSWORD, Browser, made
+from tests.web.test_admission import SENT
 from tests.web.test_pages import Read
 
 THING = "git push origin feature/commas"
@@ -255,5 +256,13 @@ def posts(browser: Browser) -> set[str]:
     return {route.path for route in inner.routes if route.methods and "POST" in route.methods}
 
 
-def test_only_a_login_a_logout_a_decision_and_a_change_of_a_task_can_be_sent(browser: Browser) -> None:
-    assert posts(browser) == {"/login", "/logout", "/inbox/{kind}/{id:path}/decide", "/tasks/{task_id:path}/change"}
+def test_what_can_be_sent_is_known_and_a_log_that_may_only_be_read_takes_nothing_of_it(
+    browser: Browser, target: str, clock: ManualClock
+) -> None:
+    # Who is logged in, and whether the log is whole: neither is the log.
+    of_the_server = {"/login", "/logout", "/system/sessions/{name}/end", "/system/verify"}
+    assert posts(browser) == of_the_server | {"/inbox/{kind}/{id:path}/decide", "/tasks/{task_id:path}/change"}
+    # Each has an address in the matrix of what is let in.
+    assert len(posts(browser)) == len({"/login", *SENT})
+    with Decklog.open(target, clock=clock, read_only=True) as log:
+        assert posts(made(log)) == of_the_server
