@@ -159,6 +159,15 @@ def test_what_lapsed_while_it_was_open_says_so_and_has_no_form(
     assert browser.post(url(late), form(browser, late)).status == 409
 
 
+def test_earlier_answers_to_exactly_this_are_answers(log: Decklog, browser: Browser, asked: Approval) -> None:
+    other = log.approvals.ask(asked.run_id, "Push it now?", by="dev-2", about=THING)
+    assert "to exactly this" not in browser.get(f"/inbox/approval/{asked.id}").text
+    with log.proving(password=PASSWORD):
+        log.approvals.decide(other.id, "denied", by="ana", rationale="not on a Friday")  # type: ignore[arg-type]
+    page = Read(browser.get(f"/inbox/approval/{asked.id}").text).text
+    assert "1 earlier answer to exactly this denied by ana, 0 s ago : not on a Friday" in page
+
+
 def test_who_asked_can_not_approve(log: Decklog, browser: Browser, run_id: str) -> None:
     log.trust.bind("ana", "cli", password=PASSWORD)
     own = log.approvals.ask(run_id, "Mine?", by="ana", about="x")
