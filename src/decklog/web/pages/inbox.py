@@ -137,7 +137,10 @@ def proof_of(asked: Asked) -> dict[str, Any]:
 def proof_by(asked: Asked, shown: dict[str, Any]) -> dict[str, Any]:
     """Say it where it is known who the manager is."""
     if asked.site.is_read_only:
-        return {"how": "none", "why": "This log is open for reading only: nothing is decided here."}
+        return {
+            "how": "none",
+            "why": "This log is open for reading only, by --read-only or since it may not be written here: nothing is decided.",
+        }
     if not shown["is_bound"]:
         return {"how": "none", "why": "No manager is bound to this log, so nobody can prove a decision here.", "bind": True}
     if "problem" in shown:
