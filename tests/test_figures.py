@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from decklog.figures import bar, counted, dollars, sparkline, took
+from decklog.figures import bar, counted, dollars, sized, sparkline, took
 
 
 @pytest.mark.parametrize(
@@ -59,3 +59,9 @@ def test_a_sparkline_has_one_character_for_each_value() -> None:
 def test_what_something_took_is_in_the_unit_a_person_would_use() -> None:
     told = [took(timedelta(seconds=seconds)) for seconds in (0.04, 119, 180, 6756, 12600, 180000)]
     assert told == ["0.0 s", "119.0 s", "3 min", "113 min", "3.5 h", "2.1 days"]
+
+
+def test_a_size_has_two_digits_or_is_whole() -> None:
+    sizes = (0, 640, 999, 1000, 1_277_952, 9_949_999, 9_960_000, 999_600_000, 42 * 10**9, 5 * 10**15)
+    said = ["0 bytes", "640 bytes", "999 bytes", "1.0 kB", "1.3 MB", "9.9 MB", "10 MB", "1.0 GB", "42 GB", "5000 TB"]
+    assert [sized(size) for size in sizes] == said

@@ -46,6 +46,15 @@ def took(passed: "timedelta") -> str:
     return f"{seconds / 3600:.1f} h" if seconds < 48 * 3600 else f"{seconds / 86400:.1f} days"
 
 
+def sized(count: int) -> str:
+    """Write how large something is: `640 bytes`, `1.3 MB`, `42 GB`."""
+    size, units = float(count), ("bytes", "kB", "MB", "GB", "TB")
+    place = 0
+    while size >= 999.5 and place < len(units) - 1:
+        size, place = size / 1000, place + 1
+    return f"{size:.1f} {units[place]}" if place > 0 and size < 9.95 else f"{size:.0f} {units[place]}"
+
+
 def bar(percent: float, width: int = 20) -> str:
     """Draw how full something is, from 0 to 100 percent; more than that is drawn as full."""
     if width < 1:

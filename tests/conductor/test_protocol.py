@@ -100,6 +100,9 @@ def test_a_person_answers_while_the_agent_waits(log: Decklog, checked: Path, ver
         wait_until(lambda: log.approvals.find(site.run_id))
         (asked,) = log.approvals.find(site.run_id)
         assert "touch asked" in asked.question
+        # The rule that held it is on record, and how far agents were trusted then.
+        cause = log.approvals.show(asked.id)["cause"]
+        assert (cause["tier"], f"({cause['rule']}): {cause['reason']}" in asked.question) == (0, True)
         log.approvals.decide(asked.id, verdict, by="ana", digest=asked.subject_digest)  # type: ignore[arg-type]
     assert landed_titles(site) == ["Piece triple"]
     expected = "permission given by person" if verdict == "granted" else "permission denied by person"

@@ -113,6 +113,10 @@ def test_a_change_of_protected_paths_waits_for_a_person_who_is_asked_about_exact
     assert states(site)["settings.c1"] == "waiting"
     (question,) = log.approvals.find(site.run_id)
     assert "protected" in str(question.question)
+    assert log.approvals.show(question.id)["cause"] == {
+        "rule": "protected",
+        "reason": "paths that decide what is run, or what is good",
+    }
     assert landed_titles(site) == []
     log.approvals.decide(question.id, "granted", by="ana", digest=question.subject_digest)  # type: ignore[arg-type]
     assert landed_titles(work.run()) == ["Piece settings"]

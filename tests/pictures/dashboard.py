@@ -77,7 +77,7 @@ def _dashboard(folder: Path) -> Iterator[str]:
     path, clock = sample_log.made(folder, _START)
     with Decklog.open(path, clock=clock) as log:
         _more(log, clock)
-        site = Site(log, "parser", Names("dl-000000.localhost", free_port()), Sessions(), Feed(log))
+        site = Site(log, "parser", Names("dl-000000.localhost", free_port()), Sessions(now=log.clock.now), Feed(log))
         config = uvicorn.Config(application(site), host="127.0.0.1", port=site.names.port, log_level="error", ws="none")
         server = uvicorn.Server(config)
         thread = Thread(target=server.run)

@@ -139,6 +139,8 @@ def test_a_repository_without_a_gate_is_left_alone(desk: Desk) -> None:
 def test_a_person_lets_exactly_this_pass_with_a_reason_and_nothing_else(desk: Desk, change: Change) -> None:
     review = recorded(desk, change, "block")
     question = ask_person(desk.log, review, by="dev-1")
+    told = {"rule": "review", "reason": f"the gate says block of tree {review.tree[:12]}"}
+    assert desk.log.approvals.show(question)["cause"] == told
     assert reason(desk, "git push origin change")
     for nothing in (None, "  "):
         with pytest.raises(Invalid, match="needs a reason") as refused:
@@ -184,7 +186,7 @@ def test_a_permission_that_an_agent_asks_for_by_the_protocol_meets_the_gate_too(
     monkeypatch.setenv("XDG_STATE_HOME", str(desk.folder.parent / "state"))
     call = {"toolCallId": "c1", "kind": "execute", "rawInput": {"command": "git push origin change"}}
     asked = {"method": "session/request_permission", "params": {"sessionId": "s1", "toolCall": call}}
-    decision, why = Guard().decision(asked, str(desk.folder))
+    decision, why, _ = Guard().decision(asked, str(desk.folder))
     assert (decision, "was not reviewed" in why) == ("deny", True)
     recorded(desk, change, "pass")
     assert Guard().decision(asked, str(desk.folder))[0] != "deny"

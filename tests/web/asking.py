@@ -132,5 +132,5 @@ class Browser:
 def made(log: Decklog, **more: Any) -> Browser:
     """Make a dashboard of a log, and a browser that has not logged in."""
     seconds = Seconds()
-    site = Site(log, "parser", NAMES, Sessions(seconds), Feed(log), **more)
+    site = Site(log, "parser", NAMES, Sessions(seconds, log.clock.now), Feed(log), **more)
     return Browser(site, seconds, application(site))

@@ -12,6 +12,7 @@ from decklog.web.pages.inbox import VERBS
 from decklog.web.sessions import MOST_WRONG, PAUSE_SECONDS
 from tests.conftest import on_both
 from tests.web.asking import PASSWORD, Browser, made
+from tests.web.test_admission import SENT
 from tests.web.test_pages import Read
 
 THING = "git push origin feature/commas"
@@ -158,6 +159,15 @@ def test_what_lapsed_while_it_was_open_says_so_and_has_no_form(
     assert browser.post(url(late), form(browser, late)).status == 409
 
 
+def test_earlier_answers_to_exactly_this_are_answers(log: Decklog, browser: Browser, asked: Approval) -> None:
+    other = log.approvals.ask(asked.run_id, "Push it now?", by="dev-2", about=THING)
+    assert "to exactly this" not in browser.get(f"/inbox/approval/{asked.id}").text
+    with log.proving(password=PASSWORD):
+        log.approvals.decide(other.id, "denied", by="ana", rationale="not on a Friday")  # type: ignore[arg-type]
+    page = Read(browser.get(f"/inbox/approval/{asked.id}").text).text
+    assert "1 earlier answer to exactly this denied by ana, 0 s ago : not on a Friday" in page
+
+
 def test_who_asked_can_not_approve(log: Decklog, browser: Browser, run_id: str) -> None:
     log.trust.bind("ana", "cli", password=PASSWORD)
     own = log.approvals.ask(run_id, "Mine?", by="ana", about="x")
@@ -255,5 +265,13 @@ def posts(browser: Browser) -> set[str]:
     return {route.path for route in inner.routes if route.methods and "POST" in route.methods}
 
 
-def test_only_a_login_a_logout_a_decision_and_a_change_of_a_task_can_be_sent(browser: Browser) -> None:
-    assert posts(browser) == {"/login", "/logout", "/inbox/{kind}/{id:path}/decide", "/tasks/{task_id:path}/change"}
+def test_what_can_be_sent_is_known_and_a_log_that_may_only_be_read_takes_nothing_of_it(
+    browser: Browser, target: str, clock: ManualClock
+) -> None:
+    # Who is logged in, and whether the log is whole: neither is the log.
+    of_the_server = {"/login", "/logout", "/system/sessions/{name}/end", "/system/verify"}
+    assert posts(browser) == of_the_server | {"/inbox/{kind}/{id:path}/decide", "/tasks/{task_id:path}/change"}
+    # Each has an address in the matrix of what is let in.
+    assert len(posts(browser)) == len({"/login", *SENT})
+    with Decklog.open(target, clock=clock, read_only=True) as log:
+        assert posts(made(log)) == of_the_server

@@ -4,7 +4,7 @@ from decklog import Decklog, ManualClock
 from tests.conftest import on_both
 from tests.pictures import sample_log
 from tests.statements import statements
-from tests.web.asking import Browser
+from tests.web.asking import PASSWORD, Browser
 
 # Each page with how many it may take.
 MOST = {
@@ -57,6 +57,7 @@ def counted(log: Decklog, browser: Browser) -> dict[str, int]:
 @on_both
 def test_a_page_takes_few_statements_however_large_the_log_is(log: Decklog, clock: ManualClock, browser: Browser) -> None:
     sample_log.write(log, clock)
+    log.trust.bind("ana", "cli", password=PASSWORD)
     few = counted(log, browser)
     log.journal.append_many([{"stream": "commas", "body": "y", "kind": "event"} for _ in range(900)])
     log.tasks.add_many("commas", [{"title": f"one more {number}"} for number in range(100)])

@@ -1448,6 +1448,8 @@ class AsyncFeedbackStore:
 class AsyncTrust:
     async def show(self) -> dict[str, Any]:
         """Show the manager, the tier and what it permits; without a manager, the question to ask."""
+    async def standing(self) -> dict[str, Any]:
+        """Say who the manager is, how the manager proves a decision, and at which tier agents are; `show` says more."""
     async def history(self, *, kind: ChangeKind | None = ..., limit: int = ..., after: str | None = ...) -> Page[TrustChange]:
         """List every change of trust, oldest first."""
     async def explain(self, tier: int) -> dict[str, Any]:

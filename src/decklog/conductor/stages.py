@@ -104,7 +104,8 @@ class Stages:
             count, piece = len(proposed["pieces"]), task.inputs["piece"]
             instead = f" in place of {piece}, which is stuck" if is_cut_anew(task) else ""
             question = f"Work this plan of {count} piece{'s' if count != 1 else ''}{instead}?"
-            self._set_aside(claim, question, proposed, "the plan", source="conductor.plan")
+            cause = {"rule": "plan", "reason": "a plan that an agent made is worked after a yes"}
+            self._set_aside(claim, question, proposed, "the plan", source="conductor.plan", cause=cause)
             self._log.tasks.edit(task.id, reason="a plan is proposed", inputs=inputs)
             kill_points.reached("stages:proposed")
 
@@ -175,12 +176,15 @@ class Stages:
         words = ", ".join(dict.fromkeys(str(one["kind"]) for one in findings))
         with self._log.transaction():
             question = f"Let {claim.task.inputs['piece']} pass? It has {words}."
-            self._set_aside(claim, question, about, words, source="conductor")
+            cause = {"rule": words, "reason": "; ".join(dict.fromkeys(str(one["text"]) for one in findings if one.get("text")))}
+            self._set_aside(claim, question, about, words, source="conductor", cause=cause)
 
-    def _set_aside(self, claim: "Claim", question: str, about: "bytes | dict[str, Any]", what: str, *, source: str) -> None:
+    def _set_aside(
+        self, claim: "Claim", question: str, about: "bytes | dict[str, Any]", what: str, *, source: str, cause: dict[str, str]
+    ) -> None:
         """Ask a person about exactly one thing, and park the task until there is an answer."""
         approval = self._log.approvals.ask(
-            self._run_id, question, by="conductor", about=about, task_id=claim.task.id, source=source
+            self._run_id, question, by="conductor", about=about, task_id=claim.task.id, source=source, payload=cause
         )
         claim.park(f"waits for approval {approval.id}: {what}")
 
@@ -337,6 +341,7 @@ class Stages:
             about={"piece": piece, "task": task.id, "blocker": blocker, "yeses": yeses},
             task_id=task.id,
             source=STUCK,
+            payload={"rule": "stuck", "reason": blocker},
             key=f"stuck:{task.id}:{yeses}",
         )
 

@@ -27,24 +27,27 @@ def held(told: "dict[str, Any]", root: str) -> str | None:
 
 def held_command(command: "str | list[str]", root: str, cwd: str) -> str | None:
     """Say why a command is held that is to run in a folder; None when it is not."""
-    decision, why = decided(command, root, cwd)
+    decision, why, _ = decided(command, root, cwd)
     return why if decision == "deny" else None
 
 
-def decided(command: "str | list[str]", root: str, cwd: str) -> tuple[str, str]:
-    """Say what the policy decides of a command that is to run in a folder, and why: `allow`, `ask` (a person) or `deny`."""
+def decided(command: "str | list[str]", root: str, cwd: str) -> "tuple[str, str, dict[str, str]]":
+    """Say what the policy decides of a command that is to run in a folder, and why: `allow`, `ask` (a person) or `deny`.
+
+    The last is the rule and its reason for the record, where it was a rule.
+    """
     place = os.path.relpath(cwd, root)
     if isinstance(command, str) and is_plain(command) and _is_plain_place(place):
-        return "allow", ""
+        return "allow", "", {}
     from decklog.tools.policy import Decision, examine
 
     verdict, published = examine(command, root=root, cwd=place)
-    why = f"({verdict.rule}): {verdict.reason}"
+    why, cause = f"({verdict.rule}): {verdict.reason}", {"rule": verdict.rule, "reason": verdict.reason}
     if verdict.decision is Decision.DENY:
-        return "deny", f"Decklog's policy denies this {why} Reach the goal another way, or ask the person."
+        return "deny", f"Decklog's policy denies this {why} Reach the goal another way, or ask the person.", cause
     if published and (reason := held_by_gate(published, root)):
-        return "deny", reason
-    return verdict.decision.value, why
+        return "deny", reason, {}
+    return verdict.decision.value, why, cause
 
 
 def held_by_gate(published: "Sequence[Publication]", root: str, log: "Decklog | None" = None) -> str | None:

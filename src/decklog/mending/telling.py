@@ -17,6 +17,7 @@ def planned(ground: "Ground", document: dict[str, Any]) -> "Approval":
     log, mend = ground.log, ground.mend
     question = f"Mend {mend.feedback_id} by a large change ({document['large']})?"
     given: dict[str, Any] = {"about": document, "subject": "mend", "source": "mend.plan", "key": f"plan:{mend.id}"}
+    given |= {"payload": {"rule": "large-change", "reason": str(document["large"])}}
     asked = log.approvals.ask(mend.run_id, question, by="mend", **given)
     words = _of_plan(document, asked.id)
     log.inbox.post("mend", words, severity=MessageSeverity.QUESTION, run_id=mend.run_id, key=question_key(asked.id))

@@ -48,7 +48,12 @@ class Place:
 
     @property
     def is_read_only(self) -> bool:
-        return not self.is_server and os.path.exists(self.path) and not os.access(self.path, os.W_OK)
+        """Whether this user may not write it: its file, or in a folder where no file can be made one of those beside it."""
+        if self.is_server or not os.path.exists(self.path):
+            return False
+        folder = os.path.dirname(os.path.abspath(self.path))
+        names = ("",) if os.access(folder, os.W_OK) else ("", "-wal", "-shm", "-lock")
+        return not all(os.access(self.path + name, os.W_OK) for name in names)
 
     def must_exist(self) -> None:
         """Refuse a log that is not there; one that a folder names only after this user's yes is as much as looked for."""

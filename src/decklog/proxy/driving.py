@@ -230,22 +230,23 @@ class Driver:
     # Permissions
 
     def _decide(self, request: "Message") -> None:
-        decision, why = self._guard.decision(request, self._root)
+        decision, why, cause = self._guard.decision(request, self._root)
         if decision == "ask" and self._order.permissions == "person":
-            self._ask(request, why)
+            self._ask(request, why, cause)
         elif decision == "allow" or (decision == "ask" and self._order.permissions == "allow"):
             self._answer(request, None, "policy")
         else:
             self._answer(request, why or "it is not allowed here", "policy")
 
-    def _ask(self, request: "Message", why: str) -> None:
+    def _ask(self, request: "Message", why: str, cause: "dict[str, str]") -> None:
         call = self._guard.call(request)
         tool, arguments = tool_of(str(call.get("toolCallId", "")), call), self._without_place(arguments_of(call))
         number = next(self._questions)
         with self._lock:
             self._waiting[number] = request
         shown = arguments.get("command") or arguments.get("path") or call.get("title") or json.dumps(arguments)
-        tell("ask", number=number, text=f"{tool}: {shown} {why}".strip(), about={"tool": tool, "arguments": arguments})
+        about = {"tool": tool, "arguments": arguments}
+        tell("ask", number=number, text=f"{tool}: {shown} {why}".strip(), about=about, cause=cause or None)
 
     def _without_place(self, arguments: "dict[str, Any]") -> "dict[str, Any]":
         """Name what is in the agent's folder as seen from there: the next attempt is in another one, and means the same."""

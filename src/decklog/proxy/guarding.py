@@ -56,14 +56,17 @@ class Guard:
         reasons = (held_command(command, root, cwd or root) for command, cwd in self._commands(message))
         return next((reason for reason in reasons if reason), None)
 
-    def decision(self, request: "Message", root: str) -> tuple[str, str]:
-        """Say what the policy decides of a request for a permission, and why; of what it can't judge a person is to be asked."""
-        decisions = dict(decided(command, root, cwd or root) for command, cwd in self._commands(request))
-        worst = next((one for one in ("deny", "ask", "allow") if one in decisions), None)
-        if worst is not None:
-            return worst, decisions[worst]
+    def decision(self, request: "Message", root: str) -> "tuple[str, str, dict[str, str]]":
+        """Say what the policy decides of a request for a permission, and why; of what it can't judge a person is to be asked.
+
+        The last is the rule and its reason, where it was a rule.
+        """
+        found = [decided(command, root, cwd or root) for command, cwd in self._commands(request)]
+        for worst in ("deny", "ask", "allow"):
+            if said := [one for one in found if one[0] == worst]:
+                return said[-1]
         kind = self.call(request).get("kind")
-        return ("allow", "") if kind in _HARMLESS else ("ask", "what it does is not known")
+        return ("allow", "", {}) if kind in _HARMLESS else ("ask", "what it does is not known", {})
 
     def call(self, request: "Message") -> "tool_calls.Call":
         """Give all that is known of the call that a permission is asked for."""

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from decklog.conductor.git.repository import Repository
 from decklog.errors import Conflict, DecklogError, Invalid, NotFound
@@ -137,9 +137,9 @@ def ask_person(log: "Decklog", review: "Review", *, by: str) -> str:
         f"Publish {what} although the gate says {review.verdict}? What it found: decklog reviews get {review.id}. "
         "A yes needs a reason (--rationale)."
     )
-    asked = log.approvals.ask(
-        review.run_id, question, by=by, about=review.about, subject="publish", source="review", key=_key(review)
-    )
+    cause = {"rule": "review", "reason": f"the gate says {review.verdict} of tree {review.tree[:12]}"}
+    given: dict[str, Any] = {"about": review.about, "subject": "publish", "source": "review", "payload": cause}
+    asked = log.approvals.ask(review.run_id, question, by=by, key=_key(review), **given)
     if asked.state is not ApprovalState.OPEN:
         raise Conflict(
             f"{asked.decided_by or 'nobody'} was asked about review {review.id}: {asked.state}",

@@ -16,13 +16,13 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from decklog.errors import DecklogError, Denied, Invalid, NotFound
-from decklog.web import answers, changing, deciding, live
+from decklog.web import answers, changing, deciding, live, tending
 from decklog.web.elsewhere import Password
 from decklog.web.login import LoginRequired
 from decklog.web.pages import compare, inbox, memory, more, now, review, run, runs, search, spend, system, tasks, trust, workflow
 from decklog.web.rendering import TYPES, assets, edition, page, segment
 from decklog.web.safety import SANDBOX, App, Safety, TooLarge
-from decklog.web.sessions import NO_COOKIE, Session, cookie_of
+from decklog.web.sessions import BY_PASSWORD, NO_COOKIE, Session, cookie_of
 from decklog.web.site import Asked, Site, View
 
 Reader = Callable[[Asked], View]
@@ -75,6 +75,8 @@ def application(site: Site) -> App:
         Route("/login", lambda _: _login_page(site)),
         Route("/login", _log_in(site), methods=["POST"]),
         Route("/logout", _log_out(site), methods=["POST"]),
+        Route("/system/sessions/{name}/end", _sent(site, tending.end_session), methods=["POST"]),
+        Route("/system/verify", _sent(site, tending.verify), methods=["POST"]),
         Route("/static/{edition}/{name:path}", _static),
         Route("/favicon.ico", lambda _: _static_file("icon.svg")),
     ]
@@ -210,6 +212,10 @@ def _to(path: str) -> Response:
     return RedirectResponse(path, 303)
 
 
+def _to_login() -> Response:
+    return RedirectResponse("/login", 303, headers={"set-cookie": NO_COOKIE})
+
+
 async def _form(request: Request) -> dict[str, str]:
     """Read a form's fields; of one that is given twice, nothing is taken."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip()
@@ -233,7 +239,7 @@ def _sent(site: Site, act: Callable[[Asked], View | str]) -> Endpoint:
             asked = _asked(site, request, await _form(request))
             answer = await run_in_threadpool(act, asked)
             if isinstance(answer, str):
-                return _to(segment(answer))
+                return _to(segment(answer)) if site.sessions.has(asked.session) else _to_login()
             return await run_in_threadpool(_html, asked, answer)
         except TooLarge:
             raise
@@ -256,20 +262,22 @@ def _log_in(site: Site) -> Endpoint:
             form = await _form(request)
         except Invalid as problem:
             return _login_page(site, 400, problem.message)
+        agent = request.headers.get("user-agent", "")
         if site.password is not None and "password" in form:
-            session = await run_in_threadpool(_by_password, site, site.password, form["password"])
+            session = await run_in_threadpool(_by_password, site, site.password, form["password"], agent)
             said = "That is not the password, or too many were wrong just now."
         else:
-            session = site.sessions.log_in(form.get("token", "").strip())
+            session = site.sessions.log_in(form.get("token", "").strip(), agent)
             said = "This link was used already, or is older than five minutes. Press Enter in the terminal for a new one."
         if session is None:
             return _login_page(site, 403, said)
+        site.feed.renew()
         return RedirectResponse("/", 303, headers={"set-cookie": cookie_of(session, is_secure=site.names.is_secure)})
 
     return endpoint
 
 
-def _by_password(site: Site, password: Password, given: str) -> Session | None:
+def _by_password(site: Site, password: Password, given: str, agent: str) -> Session | None:
     """Log in by the password; after too many wrong ones nobody does for a while."""
     guesses = site.sessions.passwords
     if guesses.pause() > 0:
@@ -278,7 +286,7 @@ def _by_password(site: Site, password: Password, given: str) -> Session | None:
         guesses.count_wrong()
         return None
     guesses.forget_wrong()
-    return site.sessions.begin()
+    return site.sessions.begin(BY_PASSWORD, agent)
 
 
 def _log_out(site: Site) -> Endpoint:
@@ -290,7 +298,8 @@ def _log_out(site: Site) -> Endpoint:
         if form.get("everywhere"):
             site.sessions.log_out_all()
         site.sessions.log_out(session)
-        return RedirectResponse("/login", 303, headers={"set-cookie": NO_COOKIE})
+        site.feed.renew()
+        return _to_login()
 
     return endpoint
 

@@ -144,9 +144,7 @@ class Feed:
             moved = await asyncio.to_thread(self._read_moved)
         except DecklogError:
             # The pages ask for themselves and hear what is wrong; this goes on when the log does.
-            for listener in self._listeners:
-                listener.has_missed = True
-                listener.wake.set()
+            self._renew()
             return
         if moved:
             text = _message("moved", moved)
@@ -177,6 +175,16 @@ class Feed:
         news = {stream: last for stream, last in moved.items() if self._told.get(stream) != last}
         self._told |= news
         return news
+
+    def renew(self) -> None:
+        """Have all open pages read anew what no entry tells of; it may be called from anywhere."""
+        if self._loop is not None:
+            _call(self._loop, self._renew)
+
+    def _renew(self) -> None:
+        for listener in self._listeners:
+            listener.has_missed = True
+            listener.wake.set()
 
     def close(self) -> None:
         """End all streams; it may be called from anywhere, a handler of signals too."""

@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from decklog.characters import revealed
 from decklog.clock import from_text
-from decklog.figures import counted, dollars, span
+from decklog.figures import counted, dollars, sized, span, took
 from decklog.web.site import Asked, View
 
 STATIC = files("decklog.web") / "static"
@@ -110,10 +110,12 @@ def sign(word: str) -> Markup:
 
 # Which shape and shade the word has for where a task, a criterion, a phase or a check stands; any other is a ring.
 _STATES = {
-    **dict.fromkeys(("running", "in progress"), ("running", "running")),
-    **dict.fromkeys(("done", "completed", "met", "pass", "landed"), ("done", "done")),
-    **dict.fromkeys(("failed", "fail", "error", "block"), ("failed", "blocked")),
-    **dict.fromkeys(("waiting", "waits", "paused", "stale", "flaky", "unproven", "request-changes"), ("held", "paused")),
+    **dict.fromkeys(("running", "in progress", "verifying"), ("running", "running")),
+    **dict.fromkeys(("done", "completed", "met", "pass", "landed", "whole"), ("done", "done")),
+    **dict.fromkeys(("failed", "fail", "error", "block", "not whole"), ("failed", "blocked")),
+    **dict.fromkeys(
+        ("waiting", "waits", "paused", "stale", "flaky", "unproven", "request-changes", "not verified"), ("held", "paused")
+    ),
     "blocked": ("held", "blocked"),
     **dict.fromkeys(("abandoned", "skipped"), ("cancelled", "idle")),
 }
@@ -210,7 +212,7 @@ _FUNCTIONS: tuple[Callable[..., Any], ...] = (
         as_json,
         grouped,
     ),
-    *(state_sign, dollars, counted, revealed),
+    *(dollars, counted, revealed, sized, took),
 )
 
 

@@ -112,6 +112,7 @@ def ready(site: Site, elsewhere: Elsewhere | None = None) -> Iterator[Callable[[
     try:
         yield server.run
     finally:
+        site.verifying.end()
         for sig, handler in before.items():
             signal.signal(sig, handler)
 

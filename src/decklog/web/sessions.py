@@ -5,9 +5,11 @@ import secrets
 import time
 from collections.abc import Callable
 from dataclasses import field
+from datetime import UTC, datetime
 from hashlib import sha256
 from threading import Lock
 
+from decklog.clock import to_text
 from decklog.dataclass import dataclass
 
 LOGIN_SECONDS = 5 * 60
@@ -18,12 +20,30 @@ MOST_SESSIONS = 200
 MOST_WRONG, PAUSE_SECONDS = 5, 60
 
 
+# How somebody came in.
+BY_LINK, BY_PASSWORD = "link", "password"
+# What a browser calls itself, and what it runs on. Most name others too, that they want to be taken for: the first found counts.
+_PROGRAMS = {"Edg": "Edge", "OPR": "Opera", "Firefox": "Firefox", "Chrom": "Chrome", "Safari": "Safari", "curl": "curl"}
+_MACHINES = {"Windows": "Windows", "Android": "Android", "iPhone": "iPhone", "iPad": "iPad", "Mac OS": "macOS", "Linux": "Linux"}
+
+
+def browser_of(agent: str) -> str:
+    """Say in plain words what a browser says of itself: enough to tell one's own from another, and nothing to be sure of."""
+    program = next((name for sign, name in _PROGRAMS.items() if sign in agent), "A browser")
+    machine = next((name for sign, name in _MACHINES.items() if sign in agent), None)
+    return f"{program} on {machine}" if machine else program
+
+
 @dataclass
 class Session:
-    """One browser that logged in."""
+    """One browser that logged in; `browser` is what it says it is."""
 
     id: str
     ends: float
+    came_at: datetime
+    seen_at: datetime
+    how: str = BY_LINK
+    browser: str = "A browser"
     streams: int = 0
     secret: bytes = field(default_factory=lambda: secrets.token_bytes(32))
 
@@ -38,6 +58,11 @@ class Session:
 
     def is_form_token(self, given: str, verb: str, record_id: str) -> bool:
         return hmac.compare_digest(given.encode(), self.form_token(verb, record_id).encode())
+
+    def as_dict(self) -> dict[str, object]:
+        """What may be told of it: neither its id nor its secret."""
+        known = {"name": self.name, "how": self.how, "browser": self.browser, "has_page_open": self.streams > 0}
+        return {**known, "came_at": to_text(self.came_at), "seen_at": to_text(self.seen_at)}
 
 
 class Guesses:
@@ -67,8 +92,11 @@ class Guesses:
 class Sessions:
     """Gives out login links, each good for one browser and five minutes, and knows who came by one."""
 
-    def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, seconds: Callable[[], float] = time.monotonic, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
         self._seconds = seconds
+        self._now = now
         self._gate = Lock()
         self._links: dict[str, float] = {}
         self._sessions: dict[str, Session] = {}
@@ -84,19 +112,19 @@ class Sessions:
             self._links[_digest(token)] = now + LOGIN_SECONDS
         return token
 
-    def log_in(self, token: str) -> Session | None:
+    def log_in(self, token: str, agent: str = "") -> Session | None:
         """Begin a session by a link's secret part, which is used up by that; None when it is none, or no longer one."""
         with self._gate:
             now = self._seconds()
             if self._links.pop(_digest(token), now) <= now:
                 return None
-        return self.begin()
+        return self.begin(BY_LINK, agent)
 
-    def begin(self) -> Session:
-        """Begin a session of whoever has proven to be welcome."""
+    def begin(self, how: str, agent: str = "") -> Session:
+        """Begin a session of whoever has proven to be welcome; `agent` is what the browser says of itself."""
         with self._gate:
-            now = self._seconds()
-            session = Session(secrets.token_urlsafe(32), now + SESSION_SECONDS)
+            now, at = self._seconds(), self._now()
+            session = Session(secrets.token_urlsafe(32), now + SESSION_SECONDS, at, at, how, browser_of(agent))
             known = sorted(self._sessions.values(), key=lambda one: one.ends)
             for oldest in known[: max(0, len(known) + 1 - MOST_SESSIONS)]:
                 del self._sessions[oldest.id]
@@ -110,6 +138,7 @@ class Sessions:
             name, _, value = part.strip().partition("=")
             session = self._sessions.get(value) if name == COOKIE else None
             if session is not None and session.ends > now:
+                session.seen_at = self._now()
                 return session
         return None
 
@@ -127,11 +156,18 @@ class Sessions:
             self._sessions.clear()
             self._links.clear()
 
-    @property
-    def count(self) -> int:
-        """How many browsers are logged in."""
+    def end(self, name: str) -> None:
+        """End the session of a name; one that is over already is over."""
+        with self._gate:
+            for session in [one for one in self._sessions.values() if one.name == name]:
+                del self._sessions[session.id]
+
+    def open(self) -> list[Session]:
+        """List who is logged in, whoever was seen last first."""
         now = self._seconds()
-        return sum(session.ends > now for session in self._sessions.values())
+        with self._gate:
+            known = [session for session in self._sessions.values() if session.ends > now]
+        return sorted(known, key=lambda session: session.seen_at, reverse=True)
 
 
 def cookie_of(session: Session, *, is_secure: bool = False) -> str:

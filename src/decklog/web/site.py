@@ -11,6 +11,7 @@ from decklog.web.elsewhere import Password
 from decklog.web.live import Feed
 from decklog.web.names import Names
 from decklog.web.sessions import Session, Sessions
+from decklog.web.verifying import Verifying
 
 
 class NowAndThen:
@@ -46,6 +47,7 @@ class Site:
     password: Password | None = None
     # When a search looks into every run for what is new.
     whole_searches: NowAndThen = field(default_factory=lambda: NowAndThen(_WHOLE_SECONDS))
+    verifying: Verifying = field(default_factory=Verifying)
 
     @property
     def is_read_only(self) -> bool:

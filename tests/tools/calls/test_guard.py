@@ -9,6 +9,7 @@ import pytest
 
 from decklog import Approval, Decklog, Invalid
 from decklog.errors import Refused, StillPending
+from decklog.stores.desk.trust import tiers
 from decklog.tools import Toolbox
 from decklog.tools.calls.guard import Guard, digest_of, exact
 from decklog.tools.policy import judge
@@ -84,6 +85,26 @@ def test_a_command_that_must_be_asked_waits_for_its_approval(log: Decklog, run_i
     desk.decide("granted")
     assert asking.run(ASKED).exit_code != 0  # there is no repository to push
     assert guard_of(log, run_id)["approval_id"] == question.id
+
+
+class BranchAuthor:
+    """Trusts agents as far as a manager did who promoted them twice."""
+
+    def may(self, action: str) -> dict[str, Any]:
+        return tiers.decide(action, 2)
+
+
+def test_a_question_keeps_the_rule_its_reason_and_how_far_agents_were_trusted(
+    log: Decklog, make_box: Callable[..., Toolbox], desk: Desk
+) -> None:
+    with pytest.raises(StillPending) as caught:
+        make_box(trust=BranchAuthor()).run(ASKED)
+    (question,) = desk.questions
+    cause = log.approvals.show(question.id)["cause"]
+    assert (cause["rule"], cause["tier"]) == (caught.value.details["rule"], 2)
+    assert cause["reason"] in (question.question or "")
+    (waits,) = log.overview.waiting()
+    assert waits.cause == cause
 
 
 def test_an_approval_lets_a_command_run_once_and_is_asked_for_anew_once(asking: Toolbox, desk: Desk) -> None:

@@ -58,10 +58,11 @@ def _site(log: "Decklog", place: "Place", port: int | None, key: str | None, far
     from decklog.web.sessions import Sessions
     from decklog.web.site import Site
 
+    sessions = Sessions(now=log.clock.now)
     if far is not None:
         names, password = far.names(port or FIRST_PORT), far.password()
-        return Site(log, _name(place), names, Sessions(), Feed(log), key, password)
-    return Site(log, _name(place), remembered(place.target, port), Sessions(), Feed(log), key)
+        return Site(log, _name(place), names, sessions, Feed(log), key, password)
+    return Site(log, _name(place), remembered(place.target, port), sessions, Feed(log), key)
 
 
 def _name(place: "Place") -> str:

@@ -28,6 +28,7 @@ def lines(approval: "Mapping[str, Any]", now: "datetime", width: int) -> list[Li
     head: list[Line] = [[Piece(part, STRONG)] for text in question.splitlines() or [""] for part in wrapped(text, width)]
     is_open = approval["state"] == "open"
     told = [[Piece(part, LOUD if is_open else PLAIN)] for part in wrapped(standing(approval, now), width)]
+    told += [[Piece(part, DIM)] for part in wrapped(_held(approval["cause"]), width)]
     return [*head, *told, *_about(approval, width), *_next(approval, is_open)]
 
 
@@ -45,6 +46,14 @@ def standing(approval: "Mapping[str, Any]", now: "datetime") -> str:
         default = approval["default_verdict"]
         parts.append(f"{default} by default in {end}" if default else f"expires in {end}")
     return "; ".join(parts)
+
+
+def _held(cause: "Mapping[str, Any]") -> str:
+    """Say what made it wait, as whoever asked told it; nothing where nobody did."""
+    parts = [str(cause[name]) for name in ("rule", "reason") if name in cause]
+    held = f"held by {revealed(': '.join(parts))}" if parts else ""
+    tier = f"tier {cause['tier']} when it was asked" if "tier" in cause else ""
+    return "; ".join(filter(None, (held, tier)))
 
 
 def _about(approval: "Mapping[str, Any]", width: int) -> list[Line]:

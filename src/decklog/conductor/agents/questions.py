@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from decklog.stores.causes import cause_of
 from decklog.values import to_json
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class Questions:
             about=about,
             task_id=self._task_id,
             source=SOURCE,
+            payload={**cause_of(asked.get("cause")), "tier": self._log.trust.standing()["tier"]},
             key=f"permission:{self._task_id}:{digest}",
         )
         self._since = self._since if self._open else time.monotonic()

@@ -116,13 +116,22 @@ class Connections:
             return
         from decklog.db.sqlite.damage import wal
 
-        row = self.readers.mine().connection.execute("pragma wal_checkpoint(noop)").fetchone()
-        if not wal.looks_damaged(self.path, max(0, row[1] if row else 0)) or (damage := wal.damage_of(self.path)) is None:
+        if not wal.looks_damaged(self.path, self._frames()) or (damage := wal.damage_of(self.path)) is None:
             return
         self.keeps_wal = True
         # Whoever chose not to wait for the disk has accepted that a power cut takes some commits.
         if damage.cause is wal.Cause.DAMAGE and self._synchronous == "full":
             raise wal.damaged(self.path, damage.what)
+
+    def _frames(self) -> int:
+        """Count what SQLite sees in the write-ahead log."""
+        try:
+            row = self.readers.mine().connection.execute("pragma wal_checkpoint(noop)").fetchone()
+        except apsw.ReadOnlyError:
+            # It may not write to the shared memory that a writer left behind, and so reads by a copy of its own, which it does
+            # not tell of: whatever is in the file is looked at.
+            row = None
+        return max(0, row[1]) if row else 0
 
     def address(self) -> str:
         """Spell the file as SQLite wants it named."""

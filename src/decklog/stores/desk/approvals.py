@@ -10,6 +10,7 @@ from decklog.errors import Conflict, Denied, Invalid, StillPending
 from decklog.operations import reading, reads, waiting, waits_to_read, writes
 from decklog.records import Page
 from decklog.stores.base import Store
+from decklog.stores.causes import cause_of
 from decklog.stores.checks import is_same, name_of
 from decklog.stores.desk.approval import (
     UNANSWERED,
@@ -322,11 +323,13 @@ class Approvals(Store):
         """Show an approval with the exact thing it is about, whose digest is computed anew and compared with the one asked about.
 
         `check` is: matches; parts redacted, where the thing had secrets; or not in the log, where only its digest was given.
+        `cause` is what made it wait, as whoever asked told it: the rule, its reason, and the tier in force then.
         """
         found = self._with_things([approval_id]) or [(self._fetch(Approval, approval_id), None)]
         approval, content = found[0]
         known = approval.seen_at(self._now()).as_dict()
-        return {**known, "needs_reason": approval.needs_reason, "about": shown(approval, content)}
+        cause = cause_of(approval.payload)
+        return {**known, "needs_reason": approval.needs_reason, "cause": cause, "about": shown(approval, content)}
 
     @reads
     def abouts(self, approval_ids: list[str]) -> "dict[str, dict[str, Any]]":

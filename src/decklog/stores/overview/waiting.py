@@ -1,11 +1,14 @@
 """What waits for a person: questions, effects that nobody knows the outcome of, budgets that stop, evidence that went stale."""
 
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 
 from decklog.clock import from_text, to_text
 from decklog.dataclass import dataclass
+from decklog.stores.causes import cause_of
 from decklog.stores.overview import budgets, spending
+from decklog.values import from_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,11 +34,16 @@ class WaitingKind(StrEnum):
 
 # Of each kind so many are looked at, the oldest first: whoever has more of them reads the lists of that kind.
 MOST = 200
+# What a question came with is read where it is no longer: a whole file may be in it, and all of them are read at once.
+_LONGEST_PAYLOAD = 4000
 
 
 @dataclass(frozen=True, kw_only=True)
 class WaitingItem:
-    """One thing that waits: what it is, since when, until when, what happens if nobody says anything, and what to type."""
+    """One thing that waits: what it is, since when, until when, what happens if nobody says anything, and what to type.
+
+    `cause` is what made an approval wait, as whoever asked told it: the rule, its reason, and the tier in force then.
+    """
 
     kind: WaitingKind
     id: str
@@ -49,6 +57,7 @@ class WaitingItem:
     default: str | None = None
     digest: str | None = None
     goal: str | None = None
+    cause: "dict[str, Any]" = field(default_factory=dict)
 
     @property
     def is_decision(self) -> bool:
@@ -72,11 +81,12 @@ class WaitingItem:
 
 _GOES_ON = "r.status in ('planning', 'active', 'paused')"
 # One statement for all kinds, each by an index of its own: kind, id, what and more of it, since when, run, task, by whom, until
-# when, what counts then, the digest of the thing, the goal of the run, and the feedback whose fix is to be merged.
+# when, what counts then, the digest of the thing, the goal of the run, the feedback whose fix is to be merged, and what an
+# approval was asked with.
 _WAITING = f"""
 select * from (
   select 'approval', a.id, a.question, null, a.asked_at, a.run_id, a.task_id, a.asked_by, a.expires_at, a.default_verdict,
-         a.subject_digest, r.goal, null
+         a.subject_digest, r.goal, null, case when length(a.payload) between 3 and {_LONGEST_PAYLOAD} then a.payload end
     from approvals a
     join runs r on r.id = a.run_id
    where a.state = 'open' and (a.expires_at is null or a.expires_at > :now)
@@ -88,7 +98,7 @@ select * from (
 union all
 select * from (
   select 'effect', e.id, e.tool || ' in ' || e.step, e.note, e.intended_at, e.run_id, e.task_id, null, null, null, null, r.goal,
-         null
+         null, null
     from effects e
     join runs r on r.id = e.run_id
    -- The first condition is that of the index.
@@ -101,7 +111,8 @@ select * from (
   select 'question', m.id, m.body, null, m.received_at, m.run_id, m.task_id, m.from_handle, null, null, null, null,
          -- A fix that is published asks for its merge; the key of its message has the id of its mend, which is so long.
          (select d.feedback_id from mends d
-           where d.id = substr(m.key, 16, 31) and m.key = 'mend-published:' || d.id || ':' || d.head)
+           where d.id = substr(m.key, 16, 31) and m.key = 'mend-published:' || d.id || ':' || d.head),
+         null
     from messages m
    -- What the manager asks is for agents to answer, and so is what names one of them.
    where m.state in ('pending', 'seen') and m.severity in ('question', 'critical') and m.is_authorised = 0 and m.agent is null
@@ -115,7 +126,7 @@ select * from (
 union all
 select * from (
   select 'criterion', c.run_id || '/' || c.number, c.criterion, c.stale_reason, c.updated_at, c.run_id, null, null, null, null,
-         null, r.goal, null
+         null, r.goal, null, null
     from criteria c
     join runs r on r.id = c.run_id
    where c.is_stale = 1 and c.required = 1 and {_GOES_ON}
@@ -134,7 +145,7 @@ _SAID = {
 _MERGE = "decklog mend {feedback_id}"
 
 
-_TEXTS = 13
+_TEXTS = 14
 # What waits and how the budgets stand, at once: the texts of both first, then the numbers that only budgets have.
 _ALL = f"""
 select 'waits', w.*, {", ".join(f"cast(null as bigint) as {name}" for name in budgets.NUMBERS)}
@@ -175,7 +186,7 @@ def _word(id: str) -> str:
 
 
 def _item(row: "Row") -> WaitingItem:
-    kind, id, what, more, since, run_id, task_id, by, deadline, default, digest, goal, feedback_id = row
+    kind, id, what, more, since, run_id, task_id, by, deadline, default, digest, goal, feedback_id, payload = row
     said, command = _SAID[WaitingKind(kind)]
     words = {name: value and _word(value) for name, value in (("id", id), ("run_id", run_id), ("feedback_id", feedback_id))}
     return WaitingItem(
@@ -191,6 +202,7 @@ def _item(row: "Row") -> WaitingItem:
         default=default or ("expired" if deadline else None),
         digest=digest,
         goal=goal,
+        cause=cause_of(from_json(payload)) if payload else {},
     )
 
 

@@ -11,6 +11,8 @@ from decklog.tools.policy import Decision, Policy, Publication, Verdict, examine
 from decklog.values import to_json
 
 Command = list[str] | str
+# What trust calls the running of a command.
+_COMMAND = "run_cli"
 # Says why commits must not be handed to others, given what a command publishes and the root; None lets it.
 Gate = Callable[[Sequence[Publication], str], str | None]
 
@@ -149,6 +151,11 @@ class Guard:
             subject="command",
             source="toolbox",
             task_id=self.task_id,
-            payload={**about, "rule": verdict.rule, "reason": verdict.reason},
+            payload={**about, "rule": verdict.rule, "reason": verdict.reason, **self._tier()},
             key=key,
         )
+
+    def _tier(self) -> dict[str, int]:
+        """Say how far agents are trusted, where there is any saying."""
+        tier = None if self.trust is None else self.trust.may(_COMMAND).get("tier")
+        return {} if tier is None else {"tier": tier}

@@ -14,6 +14,16 @@ VERDICTS = {"approval": ("granted", "denied"), "effect": ("yes", "no")}
 # What is kept of a form that could not be taken.
 TYPED = ("reason", "typed_digest", "verdict")
 VERBS = {"approval": "approvals.decide", "effect": "effects.reconcile"}
+# Who asks in whose name, in words; what is not among them is called as it calls itself.
+SOURCES = {
+    "toolbox": "the guarded tools",
+    "conductor.permission": "the conductor, for an agent's tool",
+    "conductor": "the conductor's checks",
+    "conductor.plan": "the conductor",
+    "conductor.stuck": "the conductor",
+    "review": "the gate",
+    "mend.plan": "the mending loop",
+}
 
 
 def read(asked: Asked) -> View:
@@ -58,6 +68,7 @@ def _item(asked: Asked, kind: str, item_id: str, page: Any) -> dict[str, Any]:
     else:
         found = _other(listed or _far(asked, kind, item_id, page.next))
     is_open = found["is_open"]
+    trust = asked.log.trust.standing() if is_open else None
     base: dict[str, Any] = {
         "kind": kind,
         "id": item_id,
@@ -68,7 +79,7 @@ def _item(asked: Asked, kind: str, item_id: str, page: Any) -> dict[str, Any]:
     }
     if kind in VERBS and is_open:
         base["token"] = asked.session.form_token(VERBS[kind], item_id)
-    return base | found | {"proof": proof_of(asked) if is_open else None}
+    return base | found | {"trust": trust, "proof": None if trust is None else proof_by(asked, trust)}
 
 
 def _goal(asked: Asked, run_id: str, listed: Any) -> str:
@@ -79,11 +90,14 @@ def _approval(asked: Asked, approval_id: str, listed: Any) -> dict[str, Any]:
     log = asked.log
     record = log.approvals.show(approval_id)
     digest = record["subject_digest"]
-    earlier = [one for one in log.approvals.find(digest=digest, limit=6) if one.id != approval_id] if digest else []
+    same = log.approvals.find(digest=digest, limit=6) if digest else []
+    # What waits beside it is no answer yet.
+    earlier = [one for one in same if one.id != approval_id and one.state.value != "open"]
     return {
         "record": record,
         "title": record["question"] or record["verdict"] or "Approval",
         "goal": _goal(asked, record["run_id"], listed),
+        "told_by": SOURCES.get(record["source"] or "", record["source"]) or record["asked_by"],
         "earlier": earlier,
         "is_open": record["state"] == "open",
     }
@@ -117,9 +131,16 @@ def _far(asked: Asked, kind: str, item_id: str, after: str | None) -> Any:
 
 def proof_of(asked: Asked) -> dict[str, Any]:
     """Say how the manager proves a decision here: by a password, by the passphrase of a key, or not on this page."""
+    return proof_by(asked, asked.log.trust.standing())
+
+
+def proof_by(asked: Asked, shown: dict[str, Any]) -> dict[str, Any]:
+    """Say it where it is known who the manager is."""
     if asked.site.is_read_only:
-        return {"how": "none", "why": "This log is open for reading only: nothing is decided here."}
-    shown = asked.log.trust.show()
+        return {
+            "how": "none",
+            "why": "This log is open for reading only, by --read-only or since it may not be written here: nothing is decided.",
+        }
     if not shown["is_bound"]:
         return {"how": "none", "why": "No manager is bound to this log, so nobody can prove a decision here.", "bind": True}
     if "problem" in shown:

@@ -1,23 +1,39 @@
-"""System: the engine and the file, who is logged in, and, when it is asked for, what ails the log."""
+"""System: whether the log is whole, the engine and the file, who is logged in, and, when it is asked for, what ails the log."""
 
 from typing import Any
 
 import decklog
 from decklog.transfer.doctor import check_up
 from decklog.web.site import Asked, View
+from decklog.web.tending import END, VERIFY
 
 # What is told of a database; where it lies is not.
 _TOLD = ("engine", "engine_version", "schema", "bytes", "wal_bytes", "journal_mode", "synchronous", "mode", "read_only")
+_MOST_SESSIONS = 50
 
 
 def read(asked: Asked) -> View:
-    """Read the facts of the log; with `look`, also what a doctor finds."""
-    facts = asked.log.db.facts()
+    """Read the facts of the log and of this server; with `look`, also what a doctor finds."""
+    facts, site = asked.log.db.facts(), asked.site
     told = {name: value for name, value in facts.items() if name in _TOLD}
     findings: list[dict[str, Any]] | None = None
     if asked.word("look"):
         findings = [dict(one) for one in check_up(asked.log, facts, deep=False)]
-    shown = {"facts": told, "version": decklog.__version__, "findings": findings, "sessions": asked.site.sessions.count}
-    shown |= {"streams": asked.site.feed.count, "token": asked.session.form_token("logout", "")}
+    sessions, verifying = _sessions(asked), site.verifying.standing
+    shown: dict[str, Any] = {"facts": told, "version": decklog.__version__, "findings": findings, "streams": site.feed.count}
+    shown |= {"sessions": sessions[:_MOST_SESSIONS], "more_sessions": len(sessions[_MOST_SESSIONS:]), "verifying": verifying}
+    shown |= {"tokens": _tokens(asked, sessions), "token": asked.session.form_token("logout", "")}
+    shown |= {"verify_token": asked.session.form_token(VERIFY, "")}
     data = {"version": decklog.__version__, **told, "findings": findings}
+    data |= {"verification": verifying.as_dict(), "sessions": sessions}
     return View("system.html", "System", "decklog doctor", data, shown, place="more")
+
+
+def _sessions(asked: Asked) -> list[dict[str, Any]]:
+    """List who is logged in: whoever asks first, then whoever was seen last."""
+    known = [{**one.as_dict(), "is_mine": one is asked.session} for one in asked.site.sessions.open()]
+    return sorted(known, key=lambda one: not one["is_mine"])
+
+
+def _tokens(asked: Asked, sessions: list[dict[str, Any]]) -> dict[str, str]:
+    return {one["name"]: asked.session.form_token(END, one["name"]) for one in sessions}

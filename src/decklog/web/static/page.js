@@ -296,7 +296,7 @@ function jump(by) {
 }
 let pressed
 const keys = {
-  o: () => here() && $('a', here()).click(),
+  o: () => here() && $('a', here())?.click(),
   ' ': () => peek(true),
   x: mark,
   '{': () => jump(-1),

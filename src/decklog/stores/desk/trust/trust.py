@@ -53,31 +53,29 @@ class Trust(Store):
     def show(self) -> "dict[str, Any]":
         """Show the manager, the tier and what it permits; without a manager, the question to ask."""
         contract, problem = self._contracts.look()
-        tier = contract.tier if contract else 0
-        explained = tiers.explain(tier)
-        shown: dict[str, Any] = {
-            "is_bound": contract is not None or problem is not None,
-            "tier": tier,
-            "tier_name": explained["name"],
-            "may": explained["may"],
-            "may_not_yet": explained["may_not_yet"],
-        }
+        explained = tiers.explain(contract.tier if contract else 0)
+        may = {"may": explained["may"], "may_not_yet": explained["may_not_yet"]}
+        shown = {**_standing(contract, problem), **may}
         if contract is None:
-            return {**shown, "problem": problem} if problem else {**shown, "question": _QUESTION}
+            return shown if problem else {**shown, "question": _QUESTION}
+        last = self._last_moves()
         return {
             **shown,
             "log_id": contract.id,
-            "manager": contract.handle,
             "channel": contract.channel,
             "fingerprint": signatures.fingerprint(contract.public_key),
-            "has_password": contract.phrase is not None,
             "persona_name": contract.persona_name,
             "is_dev_mode": contract.is_dev_mode,
             "auto_merge": contract.auto_merge,
             "reviewers": contract.reviewers,
-            "last_promotion": self._last(ChangeKind.PROMOTE),
-            "last_demotion": self._last(ChangeKind.DEMOTE),
+            "last_promotion": last.get(ChangeKind.PROMOTE),
+            "last_demotion": last.get(ChangeKind.DEMOTE),
         }
+
+    @reads
+    def standing(self) -> "dict[str, Any]":
+        """Say who the manager is, how the manager proves a decision, and at which tier agents are; `show` says more."""
+        return _standing(*self._contracts.look())
 
     @reads
     def history(self, *, kind: ChangeKind | None = None, limit: int = 20, after: str | None = None) -> Page[TrustChange]:
@@ -422,11 +420,15 @@ class Trust(Store):
             **more,
         )
 
-    def _last(self, kind: ChangeKind) -> "dict[str, Any] | None":
-        found = self._select(
-            TrustChange, "select * from trust_changes where kind = :kind order by revision desc limit 1", kind=kind
-        )
-        return found[0].as_dict() if found else None
+    def _last_moves(self) -> "dict[ChangeKind, dict[str, Any]]":
+        """Give the last step up and the last step down."""
+        sql = """
+            select *
+              from trust_changes
+             where revision in (select max(revision) from trust_changes where kind in (:up, :down) group by kind)
+        """
+        found = self._select(TrustChange, sql, up=ChangeKind.PROMOTE, down=ChangeKind.DEMOTE)
+        return {change.kind: change.as_dict() for change in found}
 
     def _attempt(self, verb: str, asked: "dict[str, Any]", job: "Callable[[], T]") -> "T":
         """Do the job, all or nothing; a refusal goes on record in a transaction of its own."""
@@ -448,3 +450,11 @@ def _key_of(password: str) -> "dict[str, Any]":
         raise Invalid(f"a password has at least {signatures.SHORTEST_PASSWORD} characters", field="password")
     phrase = signatures.new_phrase()
     return {"public_key": signatures.signer_of_password(password, phrase).public_key, "phrase": phrase}
+
+
+def _standing(contract: TrustContract | None, problem: str | None) -> "dict[str, Any]":
+    tier = contract.tier if contract else 0
+    known = {"is_bound": contract is not None or problem is not None, "tier": tier, "tier_name": tiers.name_of(tier)}
+    if contract is None:
+        return {**known, "problem": problem} if problem else known
+    return {**known, "manager": contract.handle, "has_password": contract.phrase is not None}

@@ -1,0 +1,29 @@
+"""What is done on the System page: a session is ended, the log is verified. Neither changes the log."""
+
+from decklog.errors import Denied
+from decklog.web.site import Asked
+
+END, VERIFY = "sessions.end", "journal.verify"
+
+
+def end_session(asked: Asked) -> str:
+    """End the session that a form names; one's own too, which leads to the login."""
+    name = asked.path["name"]
+    _check_token(asked, END, name)
+    asked.site.sessions.end(name)
+    # Its stream hears of it now, and whoever looks at the list.
+    asked.site.feed.renew()
+    return "/system"
+
+
+def verify(asked: Asked) -> str:
+    """Have the log verified, unless it is just being so."""
+    _check_token(asked, VERIFY, "")
+    asked.site.verifying.begin(asked.log, asked.site.feed.renew)
+    asked.site.feed.renew()
+    return "/system"
+
+
+def _check_token(asked: Asked, verb: str, record_id: str) -> None:
+    if not asked.session.is_form_token(asked.form.get("token", ""), verb, record_id):
+        raise Denied("this form is not of this session", hint="Reload the page and try again.")

@@ -1,0 +1,78 @@
+"""What made a decision wait: the rule, its reason and the tier, as far as the record knows them, and whose word it is."""
+
+from typing import Any
+
+import pytest
+
+from decklog import Approval, Decklog
+from tests.conftest import on_both
+from tests.web.asking import PASSWORD, Browser
+from tests.web.test_pages import read
+from tests.web.test_text_of_agents import shape
+
+HELD = {"rule": "git-push", "reason": "it hands commits to others", "tier": 0}
+
+
+def ask(log: Decklog, run_id: str, payload: object, **more: Any) -> Approval:
+    return log.approvals.ask(run_id, "May this run?", by="dev-1", about="git push", payload=payload, **more)
+
+
+@on_both
+def test_a_decision_says_which_rule_made_it_wait_why_and_how_far_agents_are_trusted(
+    log: Decklog, browser: Browser, run_id: str
+) -> None:
+    log.trust.bind("ana", "cli", password=PASSWORD)
+    asked = ask(log, run_id, {**HELD, "shell": "git push", "cwd": "."}, source="toolbox")
+    page = read(browser, f"/inbox/approval/{asked.id}").text
+    assert "Held by the rule git-push : it hands commits to others as the guarded tools told it" in page
+    assert "agents are at tier 0, Read-only observer" in page
+    assert "when it was asked" not in page
+    # In the list it is named too, and in both as data.
+    assert "approval · dev-1 · git-push ·" in page
+    assert browser.get(f"/inbox/approval/{asked.id}.json").data["data"]["cause"] == HELD
+    assert [one["cause"] for one in browser.get("/inbox.json").data["data"]] == [HELD]
+    # What is decided says it still.
+    with log.proving(password=PASSWORD):
+        log.approvals.decide(asked.id, "denied", by="ana", rationale="no")  # type: ignore[arg-type]
+    after = read(browser, f"/inbox/approval/{asked.id}").text
+    assert "Held by the rule git-push" in after
+    assert "Trust tier 0 when it was asked" in after
+
+
+def test_another_tier_than_the_one_it_was_asked_at_is_told(log: Decklog, browser: Browser, run_id: str) -> None:
+    asked = ask(log, run_id, {**HELD, "tier": 2})
+    page = read(browser, f"/inbox/approval/{asked.id}").text
+    assert "agents are at tier 0, Read-only observer ; tier 2 when it was asked" in page
+    # Whoever asks without saying in whose name is who tells it.
+    assert "as dev-1 told it" in page
+
+
+@pytest.mark.parametrize(
+    "payload", [None, {}, [], ["rule"], {"rule": 7, "reason": ["x"], "tier": "high"}, {"rule": "", "tier": True}]
+)
+def test_where_no_rule_is_on_record_the_page_says_who_asked(log: Decklog, browser: Browser, run_id: str, payload: object) -> None:
+    asked = ask(log, run_id, payload)
+    page = read(browser, f"/inbox/approval/{asked.id}").text
+    assert "Held by no rule that is on record: dev-1 asked" in page
+    assert "when it was asked" not in page
+    assert log.overview.waiting()[0].cause == {}
+
+
+def test_what_was_asked_with_much_is_told_where_it_is_opened(log: Decklog, browser: Browser, run_id: str) -> None:
+    asked = ask(log, run_id, {**HELD, "shell": "x" * 10_000, "reason": "y" * 5000})
+    assert log.overview.waiting()[0].cause == {}
+    assert log.approvals.show(asked.id)["cause"] == {**HELD, "reason": "y" * 1000}
+    assert "Held by the rule git-push" in read(browser, "/inbox").text
+
+
+def test_a_rule_that_somebody_made_up_is_text_and_nothing_else(log: Decklog, browser: Browser, run_id: str) -> None:
+    plain = ask(log, run_id, HELD, source="toolbox")
+    known = shape(browser.get(f"/inbox/approval/{plain.id}").text)
+    odd = "<b onclick=x>\u202e</b>{{ 7 * 7 }}"
+    forged = ask(log, run_id, {"rule": odd, "reason": odd, "tier": 0}, source=odd)
+    answer = browser.get(f"/inbox/approval/{forged.id}").text
+    assert shape(answer) <= known
+    assert "\u202e" not in answer
+    assert "⟨U+202E⟩" in answer
+    # It is told as what somebody said.
+    assert "told it" in answer

@@ -1,0 +1,243 @@
+"""The System page: who is logged in and how a session is ended; the whole log verified while the dashboard goes on."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from decklog import Decklog, ManualClock
+from decklog.web.sessions import BY_PASSWORD, COOKIE, Session, browser_of
+from decklog.web.tending import END, VERIFY
+from decklog.web.verifying import PROGRAM, Verifying
+from tests.conftest import on_both
+from tests.every import every
+from tests.waiting import wait_until
+from tests.web.asking import Browser, made
+from tests.web.test_pages import Read, read
+
+ON_LINUX = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0 Safari/537.36"
+ON_A_PHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) AppleWebKit/605.1 (KHTML, like Gecko) Safari/604.1"
+
+
+def another(browser: Browser, agent: str = ON_A_PHONE) -> Session:
+    """Log another browser in, by the password."""
+    return browser.site.sessions.begin(BY_PASSWORD, agent)
+
+
+def end(browser: Browser, name: str, **form: str) -> tuple[int, str | None]:
+    given = {"token": browser.session.form_token(END, name)} | form
+    answer = browser.post(f"/system/sessions/{name}/end", given)
+    return answer.status, answer.headers.get("location")
+
+
+def verify(browser: Browser, **form: str) -> int:
+    return browser.post("/system/verify", {"token": browser.session.form_token(VERIFY, "")} | form).status
+
+
+def ended(browser: Browser) -> Read:
+    """Wait until it was verified, and read the page."""
+    wait_until(lambda: browser.site.verifying.standing.began_at is None)
+    return read(browser, "/system")
+
+
+@every(
+    "agent",
+    {
+        ON_LINUX: "Chrome on Linux",
+        ON_A_PHONE: "Safari on iPhone",
+        "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:140.0) Gecko/20100101 Firefox/140.0": "Firefox on Windows",
+        f"{ON_LINUX} Edg/156.0": "Edge on Linux",
+        "curl/8.5": "curl",
+        "<b>x</b>": "A browser",
+        "": "A browser",
+    }.items(),
+)
+def test_a_browser_is_called_what_people_call_it(agent: tuple[str, str]) -> None:
+    assert browser_of(agent[0]) == agent[1]
+
+
+def test_who_is_logged_in_is_listed_with_how_and_when_they_came_and_which_is_mine(clock: ManualClock, stranger: Browser) -> None:
+    stranger.post("/login", {"token": stranger.site.sessions.new_link()}, user_agent=ON_LINUX)
+    clock.advance(minutes=5)
+    phone = another(stranger)
+    clock.advance(minutes=7)
+    answer = stranger.get("/system")
+    page = Read(answer.text).text
+    assert "Logged in: 2 browsers" in page
+    assert f"Chrome on Linux this one by a link 12 min ago last seen 0 s ago · {stranger.session.name}" in page
+    assert f"Safari on iPhone by the password 7 min ago last seen 7 min ago · {phone.name}" in page
+    mine, other = stranger.get("/system.json").data["data"]["sessions"]
+    assert (mine["is_mine"], mine["how"], mine["browser"]) == (True, "link", "Chrome on Linux")
+    assert (other["is_mine"], other["how"], other["came_at"]) == (False, "password", other["seen_at"])
+    # What a session is known by to itself is told to nobody.
+    for session in (stranger.session, phone):
+        assert session.id not in answer.text + stranger.get("/system.json").text
+        assert session.secret.hex() not in answer.text
+    stranger.session.streams = 1
+    assert "has a page open" in read(stranger, "/system").text
+
+
+def test_a_session_is_ended_from_the_list_once_and_its_stream_with_it(browser: Browser) -> None:
+    sessions, phone = browser.site.sessions, another(browser)
+    heard: list[str] = []
+
+    async def listen() -> None:
+        stream = browser.site.feed.stream(lambda: sessions.has(phone))
+        heard.append(await anext(stream))
+        sessions.end(phone.name)
+        browser.site.feed.renew()
+        heard.extend([text async for text in stream])
+
+    asyncio.run(asyncio.wait_for(listen(), 30))
+    assert heard == ['data: {"reset": {}}\n\n']
+    laptop = another(browser)
+    for _ in range(2):
+        assert end(browser, laptop.name) == (303, "/system")
+        assert sessions.known(f"{COOKIE}={laptop.id}") is None
+    assert browser.get("/system").status == 200
+
+
+def test_whoever_ends_their_own_session_is_led_to_the_login(browser: Browser) -> None:
+    kept, phone = browser.cookie, another(browser)
+    assert end(browser, browser.session.name) == (303, "/login")
+    assert browser.cookie is None
+    browser.cookie = kept
+    assert browser.get("/now").status == 303
+    assert browser.site.sessions.has(phone)
+
+
+def test_a_session_is_ended_and_a_log_verified_by_a_form_of_this_page_alone(browser: Browser) -> None:
+    phone = another(browser)
+    tokens = (
+        *("", "x", browser.session.form_token(END, browser.session.name), browser.session.form_token(VERIFY, phone.name)),
+        *(browser.session.form_token("logout", ""), phone.form_token(END, phone.name), phone.form_token(VERIFY, "")),
+    )
+    for token in tokens:
+        assert end(browser, phone.name, token=token)[0] == 403
+        assert verify(browser, token=token) == 403
+    for headers in ({"sec_fetch_site": "same-site"}, {"sec_fetch_site": "cross-site"}, {"origin": "http://127.0.0.1:9999"}):
+        form = {"token": browser.session.form_token(END, phone.name)}
+        assert browser.post(f"/system/sessions/{phone.name}/end", form, **headers).status == 403
+        assert browser.post("/system/verify", {"token": browser.session.form_token(VERIFY, "")}, **headers).status == 403
+    assert browser.site.sessions.has(phone)
+    assert browser.site.verifying.standing.as_dict() == {"is_running": False, "began_at": None, "last": None}
+
+
+@on_both
+def test_the_whole_log_is_verified_from_the_page_which_says_what_came_of_it(log: Decklog, run_id: str, browser: Browser) -> None:
+    log.journal.append(run_id, "hello")
+    assert "Not verified since this server was started" in read(browser, "/system").text
+    assert verify(browser) == 303
+    page = ended(browser)
+    result = log.journal.verify()
+    assert f"whole {result.streams} stream" in page.text
+    last = browser.get("/system.json").data["data"]["verification"]["last"]
+    assert (last["word"], last["code"]) == ("whole", None)
+    assert last["found"] == {**result.as_dict(), "is_derived": True}
+
+
+@on_both
+def test_what_is_not_as_it_was_written_is_named(log: Decklog, run_id: str, browser: Browser) -> None:
+    log.db.write(lambda: log.db.count("update runs set goal = 'another <b>' where id = :id", {"id": run_id}))
+    verify(browser)
+    page = ended(browser)
+    assert "not whole" in page.text
+    assert "1 thing is not as it was written. Somebody wrote to the database past Decklog" in page.text
+    last = browser.get("/system.json").data["data"]["verification"]["last"]
+    assert [problem["what"] for problem in last["found"]["problems"]] == [one.what for one in log.journal.verify().problems]
+
+
+def test_of_what_is_only_derived_the_page_says_what_makes_it_anew(log: Decklog, run_id: str, browser: Browser) -> None:
+    log.budgets.set("all", period="day", limit_microdollars=50)
+    log.ledger.charge("a-model", cost_microdollars=5, run_id=run_id)
+    assert log.db.write(lambda: log.db.count("delete from budget_days", {})) == 1
+    verify(browser)
+    assert "decklog rebuild makes it anew" in ended(browser).text
+
+
+def waiting_for(path: Path) -> tuple[str, ...]:
+    """A program that notes that it was begun, and ends when a file is there."""
+    began = f"open({str(path)!r} + '-began', 'a').write('x'); sys.stdin.read()"
+    code = f"import os, sys, time; {began}\nwhile not os.path.exists({str(path)!r}): time.sleep(0.01)\nprint('no result')"
+    return sys.executable, "-S", "-c", code
+
+
+def test_it_is_verified_once_at_a_time_while_pages_are_answered(log: Decklog, tmp_path: Path) -> None:
+    path = tmp_path / "may-end"
+    browser = made(log, verifying=Verifying(waiting_for(path)))
+    with browser.runner:
+        browser.log_in()
+        assert [verify(browser) for _ in range(3)] == [303] * 3
+        began = Path(f"{path}-began")
+        wait_until(lambda: began.exists() and began.read_text() != "")
+        page = browser.get("/system").text
+        assert "verifying" in Read(page).text
+        assert "<button disabled>" in page
+        assert browser.get("/system.json").data["data"]["verification"]["is_running"]
+        path.touch()
+        # What says nothing that can be read has verified nothing.
+        assert "It could not be verified (ended)" in ended(browser).text
+        assert began.read_text() == "x"
+
+
+def test_what_goes_on_ends_with_the_server(log: Decklog, tmp_path: Path) -> None:
+    verifying, told = Verifying(waiting_for(tmp_path / "never")), list[str]()
+    assert verifying.begin(log, lambda: told.append("ended"))
+    verifying.end()
+    wait_until(lambda: told == ["ended"])
+    assert not verifying.begin(log, lambda: None)
+
+
+def test_a_log_that_can_not_be_opened_is_not_verified_and_its_place_is_not_told(tmp_path: Path, run_id: str) -> None:
+    with Decklog.open(tmp_path / "log.db") as log:
+        browser = made(log)
+        with browser.runner:
+            browser.log_in()
+            (tmp_path / "log.db").rename(tmp_path / "elsewhere.db")
+            (tmp_path / "log.db").write_bytes(b"not a database, whatever it is called" * 100)
+            verify(browser)
+            wait_until(lambda: browser.site.verifying.standing.began_at is None)
+            (tmp_path / "elsewhere.db").rename(tmp_path / "log.db")
+            text = browser.get("/system").text
+            assert "It could not be verified" in text
+            assert str(tmp_path) not in text
+
+
+def test_open_pages_are_told_when_it_begins_and_ends(log: Decklog, browser: Browser) -> None:
+    async def listen() -> int:
+        stream = browser.site.feed.stream(lambda: True)
+        await anext(stream)
+        assert browser.site.verifying.begin(log, browser.site.feed.renew)
+        while await anext(stream) != 'data: {"reset": {}}\n\n':
+            pass
+        return 1
+
+    assert asyncio.run(asyncio.wait_for(listen(), 60))
+
+
+def test_nothing_that_lies_in_the_folder_of_the_server_is_run(
+    log: Decklog, browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("decklog/__init__.py", "decklog/web/__init__.py", "decklog/web/verifying.py", "json.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    monkeypatch.chdir(tmp_path)
+    verify(browser)
+    assert "whole" in ended(browser).text
+    assert not (tmp_path / "ran").exists()
+    # Nor does anybody on the machine read which log it is.
+    assert not any(log.db.target in word for word in PROGRAM)
+
+
+@on_both
+def test_a_log_that_may_only_be_read_is_verified_and_its_sessions_are_ended(target: str, clock: ManualClock) -> None:
+    with Decklog.open(target, clock=clock) as log:
+        log.runs.start("x")
+    with Decklog.open(target, clock=clock, read_only=True) as log:
+        browser = made(log)
+        with browser.runner:
+            browser.log_in()
+            assert end(browser, another(browser).name) == (303, "/system")
+            assert verify(browser) == 303
+            assert "whole" in ended(browser).text
