@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from decklog.importers.engine.reading_ahead import Balance
 
 # So many events are written together.
-_BATCH = 1000
+_BATCH = 500
 # Programs tell twice what they tell of a call, some lines apart.
 _MOST_TOLD = 4096
 # Agents read the same files again and again.

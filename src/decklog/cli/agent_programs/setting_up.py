@@ -53,7 +53,7 @@ def _meant_project(scope: Scope, plugin_folder: str | None) -> str:
 def own_call() -> tuple[str, ...]:
     """Give the words that call this very Decklog from anywhere: editors and programs begin with a path of their own."""
     beside = os.path.join(os.path.dirname(os.path.abspath(sys.executable)), "decklog")
-    return (beside,) if os.access(beside, os.X_OK) else (os.path.abspath(sys.executable), "-m", "decklog")
+    return (beside,) if os.access(beside, os.X_OK) else (os.path.abspath(sys.executable), "-P", "-m", "decklog")
 
 
 def installer() -> Installer:

@@ -58,7 +58,7 @@ def _conductor(call: Call) -> int:
     from decklog.conductor.demonstration import Demonstration
 
     folder = Path(tempfile.mkdtemp(prefix="decklog-demo-"))
-    play = Demonstration(folder, [sys.executable, "-m", "decklog"], lambda text: click.echo(text, err=call.json))
+    play = Demonstration(folder, [sys.executable, "-P", "-m", "decklog"], lambda text: click.echo(text, err=call.json))
     run_id = play.play()
     with Decklog.open(play.target) as log:
         is_whole = log.journal.verify(run_id).ok

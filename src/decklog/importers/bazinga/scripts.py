@@ -31,7 +31,7 @@ if __name__ == "__main__":
         from decklog.cli import main
     except ImportError:
         # Decklog lives with the Python that took this project over.
-        os.execv(PYTHON, [PYTHON, "-m", "decklog", *words])
+        os.execv(PYTHON, [PYTHON, "-P", "-m", "decklog", *words])
     main(words)
 else:
     from decklog.compat.bazinga import *  # noqa: F403

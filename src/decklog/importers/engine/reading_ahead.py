@@ -63,7 +63,7 @@ def read(reading: "Reading", asked: "Any", size: int) -> "Iterator[Any]":
 
 
 def _read_there(reading: "Reading", asked: "Any") -> "Iterator[Any]":
-    words = [sys.executable, "-m", __name__, reading.__module__, reading.__qualname__]
+    words = [sys.executable, "-P", "-m", __name__, reading.__module__, reading.__qualname__]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     # In a session of its own: who is interrupted at the terminal ends it.
     process = subprocess.Popen(words, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
