@@ -149,18 +149,9 @@ def _written(row: "Sequence[Any]") -> str:
      record_table, record_id, refs, body_digest, payload_digest, body, payload) = row  # fmt: skip
     # In the order of the alphabet, as `FIELDS` has them. Numbers are never looked up, since to a dictionary 1 and 1.0 are the
     # same; nor is what hardly comes twice.
-    (
-        until_at,
-        until_iteration,
-        until_payload,
-        until_record_id,
-        until_redacted,
-        until_seq,
-        until_task,
-        until_seq_at_once,
-        from_key_until_seq,
-        end,
-    ) = _fragments[agent, agent_id, confidence, group_id, kind, phase, record_table, refs, stream, subtype]
+    names = agent, agent_id, confidence, group_id, kind, phase, record_table, refs, stream, subtype
+    (until_at, until_iteration, until_payload, until_record_id, until_redacted, until_seq, until_task, until_seq_at_once,
+     from_key_until_seq, end) = _fragments[names]  # fmt: skip
     has_only_body = body_digest is payload_digest is payload is iteration is record_id is task_id is None
     if has_only_body and type(body) is str and type(key) in _TEXT_OR_NOTHING and not redacted:
         # Most entries have a body, some a key, and nothing else that is their own.
