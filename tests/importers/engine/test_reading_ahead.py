@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -38,6 +39,15 @@ def test_much_is_read_in_another_process_in_its_order() -> None:
     found = list(read(numbers, 2000, WORTH_A_PROCESS))
     assert [number for number, _ in found] == list(range(2000))
     assert {process for _, process in found} != {os.getpid()}
+
+
+@needs_two
+def test_the_folder_that_it_is_called_in_has_no_modules_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "pickle.py").write_text("raise SystemExit('this is not ours')")
+    (tmp_path / "decklog").mkdir()
+    (tmp_path / "decklog" / "__init__.py").write_text("raise SystemExit('nor is this')")
+    monkeypatch.chdir(tmp_path)
+    assert len(list(read(numbers, 100, WORTH_A_PROCESS))) == 100
 
 
 @needs_two

@@ -20,7 +20,11 @@ def child(module: str, given: "Any") -> "Iterator[subprocess.Popen[bytes]]":
     """Run a module as a program of its own, with something on its standard input; it is ended with the block."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     started = subprocess.Popen(
-        [sys.executable, "-P", "-m", module], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-P", "-m", module],
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
     try:
         # Not an argument: everyone on the machine can read those, and a server's address may hold a password.
