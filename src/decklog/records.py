@@ -14,7 +14,7 @@ from decklog.values import from_json, to_json, to_json_in_order
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from dataclasses import Field
     from typing import Any, Self, TypeVar
 
@@ -129,7 +129,7 @@ class Record:
         return cached
 
     @classmethod
-    def from_row(cls, names: "Iterable[str]", row: "Iterable[Any]") -> "Self":
+    def from_row(cls, names: "Iterable[str]", row: "Sequence[Any]") -> "Self":
         """Make the record from a row of its table; columns it does not name are left out.
 
         The row is taken apart when something of it is first looked at, and times, enumerations and JSON are read when they are:

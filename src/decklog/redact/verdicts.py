@@ -228,12 +228,7 @@ def _quoted_is_secret(head: Head, value: str) -> bool:
     if expressions.is_field_name(value):
         return False
     if head.kind in _DOUBTFUL:
-        if head.is_setting and values.has_told_word(value):
-            return True
-        if head.kind == "key" and values.is_entry_key(value):
-            return False
-        is_random = values.looks_random(value) or (len(value) >= _LONG_KEY and expressions.has_many_signs(value))
-        return is_random and not values.is_place(value)
+        return _doubtful_is_secret(head, value)
     if len(value) < 4 or (" " in value and head.kind != "secret"):
         return values.looks_random(value) and " " in value
     if head.kind == "api-key" and value.istitle() and value.isalpha():
@@ -245,6 +240,15 @@ def _quoted_is_secret(head: Head, value: str) -> bool:
     if values.is_word(value):
         return values.is_odd_word(value) or (value.isalpha() and len(value) >= (8 if head.kind == "secret" else 16))
     return (len(value) >= 6 and _mixes(value)) or value.isdigit()
+
+
+def _doubtful_is_secret(head: Head, value: str) -> bool:
+    if head.is_setting and values.has_told_word(value):
+        return True
+    if head.kind == "key" and values.is_entry_key(value):
+        return False
+    is_random = values.looks_random(value) or (len(value) >= _LONG_KEY and expressions.has_many_signs(value))
+    return is_random and not values.is_place(value)
 
 
 def _bare_is_secret(head: Head, value: str, after: str, starts_line: bool) -> bool:

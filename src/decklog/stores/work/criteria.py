@@ -15,7 +15,7 @@ from decklog.stores.of_run import RunBound, cleared, given_of, missing, next_num
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any, Self
 
 
@@ -54,7 +54,7 @@ class Criterion(Record):
     stale_reason: str | None = None
 
     @classmethod
-    def from_row(cls, names: "Iterable[str]", row: "Iterable[Any]") -> "Self":
+    def from_row(cls, names: "Iterable[str]", row: "Sequence[Any]") -> "Self":
         record = super().from_row(names, row)
         files: Any = record.evidence_files
         if isinstance(files, list):

@@ -126,7 +126,7 @@ class Salvage:
     def _take(self, place: int, record_class: type[Record], row: "dict[str, Any]") -> None:
         image = {name: row.get(name) for name in record_class.columns()}
         try:
-            record = record_class.from_row(image.keys(), image.values())
+            record = record_class.from_row(tuple(image), tuple(image.values()))
             for name in image:
                 getattr(record, name)
             stream = record_class.stream_of(image)
