@@ -91,7 +91,7 @@ class Reader:
         os.dup2(taken, 1)
         # The log's too: whoever is killed must not leave it open here.
         os.closerange(3, 1024)
-        sys.argv, sys.stdin, sys.stdout = [*words[2:]], os.fdopen(0), os.fdopen(1, "w")
+        sys.argv, sys.stdin, sys.stdout = [*words[words.index("-m") + 1 :]], os.fdopen(0), os.fdopen(1, "w")
         with suppress(BrokenPipeError):
             reading_ahead._main()
         os._exit(0)
