@@ -1,6 +1,7 @@
 """A text as a person reads it: colours dropped, escapes undone, and where each character came from."""
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -91,6 +92,11 @@ class View:
         start, end = self.span(position, position + 1)
         return end - start
 
+    def undone(self) -> Iterator[tuple[int, int, int]]:
+        """Give each place that stands for something else, and from where to where that goes in the original."""
+        for index in range(1, len(self._starts) - 1, 2):
+            yield self._starts[index], self._origins[index], self._origins[index + 1]
+
     def _place(self, position: int, *, past: bool = False) -> int:
         index = bisect_right(self._starts, position) - 1
         if index % 2:
@@ -109,7 +115,7 @@ def to_bytes(text: str) -> bytes:
 
 
 def pieced(kept: list[str], original: list[str]) -> View:
-    """View pieces that stand for others, each even one unchanged and each odd one at most one character."""
+    """View pieces that stand for others, each even one as long as the other and each odd one for another text."""
     text = "".join(kept)
     starts = [0, *accumulate(map(len, kept))]
     origins = [0, *accumulate(map(len, original))]
