@@ -4,6 +4,7 @@ What is found in the view of a text is still found there. This one is searched b
 lines that have something before them, some that surround them, and strings of JSON with lines of their own.
 """
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ from decklog.redact.patterns.pattern import Span
 from decklog.redact.view import View, pieced
 
 # How far a name goes is counted: one that does not end where it should is then tried no more often than that.
-_FILE = r"(?:[A-Za-z]:)?[\w.@+~/\\-]{2,200}"
+_FILE = r"(?:[A-Za-z]:)?[\w.@+~/\\-]{2,200}+"
 _DAY = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?[\d.,]{0,10}(?:Z|[+-]\d\d:?\d\d)?"
 _LEVEL = r"(?:(?:stdout|stderr) [FP] |\[?(?:DEBUG|INFO|WARN|WARNING|ERROR|TRACE|NOTICE)\]?:?[ \t]+)?"
 _ENDS = r"(?=\n|\Z)"
@@ -21,20 +22,25 @@ _ALONE = (
     rf"(?P<found>(?P<path>{_FILE}):\d{{1,6}}:)|(?P<quote>>(?:[ \t]?>){{0,3}}(?:[ \t]|{_ENDS}))"
     r"|(?P<said>\[\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])?\][ \t]+(?:<?[\w.@-]{1,24}>?:[ \t]+)?"
     r"|(?:[Uu]ser|[Hh]uman|[Aa]ssistant|[Ss]ystem|[Tt]ool):[ \t]+|<[\w.-]{1,24}>[ \t]+)"
-    r"|(?P<hung>[ \t]{0,8}[⎿└├│┃]─*[ \t]{1,4})"
+    r"|(?P<hung>[ \t]{0,8}+[⎿└├│┃]─*[ \t]{1,4})"
 )
 _HEAD = prepared(
-    rf"\n(?:(?P<numbered>[ \t]{{0,8}}(?P<number>\d{{1,6}})(?:\t|→|: ?| ?[|│](?: |{_ENDS})|{_ENDS}))|{_ALONE}"
-    rf"|(?P<near>(?P<beside>{_FILE}?)-\d{{1,6}}-)|(?P<file>(?P<whole>{_FILE}):(?![/\\\d \t]))"
+    rf"\n(?:(?P<numbered>[ \t]{{0,8}}+(?P<number>\d{{1,6}})(?:\t|→|: ?| ?[|│](?: |{_ENDS})|{_ENDS}))|{_ALONE}"
+    rf"|(?P<near>(?P<beside>[\w.@+~/\\-]{{2,200}}?)-\d{{1,6}}-)|(?P<file>(?P<whole>{_FILE}):(?![/\\\d \t]))"
     rf"|(?P<added>\+(?!\+))|(?P<taken>-(?![-\s]))|(?P<hunk>@@ -\d)"
     rf"|(?P<stamp>\[?{_DAY}\]?[ \t]+{_LEVEL}|[A-Z][a-z]{{2}} [ \d]\d \d\d:\d\d:\d\d (?:[\w.-]+ )?(?:[\w./-]+(?:\[\d+\])?: )?)"
-    rf"|(?P<service>(?P<name>[\w.-]{{2,40}})[ \t]{{0,24}}\|(?: |{_ENDS}))|(?P<fence>```[\w.+-]{{0,16}}[ \t]*(?:\n|\Z)))"
+    rf"|(?P<service>(?P<name>[\w.-]{{2,40}}+)[ \t]{{0,24}}+\|(?: |{_ENDS}))|(?P<fence>```[\w.+-]{{0,16}}[ \t]*(?:\n|\Z)))"
+)
+# How such a line begins: one look that says no to most others, at a fifth of what it takes to tell all kinds apart.
+_MAY_BE_HEADED = prepared(
+    r"\n(?:[ \t]{0,8}+[\d⎿└├│┃]|[\w.@+~/\\-]{2,200}+(?::|[ \t]{0,24}+\|)|[\w.@+~/\\-]{2,200}?-\d{1,6}-|[>\[<+@`-]"
+    r"|[A-Za-z]:[\\/]|[A-Z][a-z]{2} [ \d]\d \d\d:)"
 )
 _FIRST = prepared(f"(?:{_ALONE})")
 _ALONE_KINDS = frozenset(("quote", "said", "hung", "fence"))
 _SHARED = {"found": "path", "near": "beside", "file": "whole", "service": "name"}
 _CHANGED = ("+", "-", " ", "\\")
-_BOLD = prepared(r"(?<![\w*])\*\*(?=[^\s*])([^*\n]{1,120})(?<=\S)\*\*(?![\w*])")
+_BOLD = prepared(r"\*\*(?<![\w*]\*\*)(?=[^\s*])([^*\n]{1,120})(?<=\S)\*\*(?![\w*])")
 # What lies between two pieces of the text: nothing goes on across it.
 APART = "\n\n\x01\n\n"
 _LINES_BEFORE, _LINES_BEHIND = 3, 6
@@ -79,7 +85,7 @@ def peeled(text: str, view: View) -> View | None:
 
 
 def _strings(text: str, view: View) -> Iterator[Span]:
-    """Give where the strings of JSON are that have lines of their own; a string's quotes have one backslash less than its breaks."""
+    """Give where the strings of JSON are that have lines of their own: its quotes have one backslash less than its breaks."""
     reached = 0
     for place, first, last in view.undone():
         if place < reached or text[first] != "\\" or text[last - 1] != "n":
@@ -127,7 +133,7 @@ def _is_file(name: str) -> bool:
 def _heads(shown: str) -> Iterator[Span]:
     """Give where something stands before a line that is no part of it."""
     last, is_given, reached = None, False, 0
-    for match in _HEAD.finditer(f"\n{shown}"):
+    for match in _matched(f"\n{shown}"):
         kind = match.lastgroup or ""
         head = _Head(match.start(), match.end() - 1, kind, match[_SHARED.get(kind, "number")] or "")
         if head.start < reached:
@@ -149,6 +155,12 @@ def _heads(shown: str) -> Iterator[Span]:
         if is_given:
             yield head.start, head.end
         last = head
+
+
+def _matched(text: str) -> Iterator[re.Match[str]]:
+    for place in _MAY_BE_HEADED.finditer(text):
+        if match := _HEAD.match(text, place.start()):
+            yield match
 
 
 def _changed(shown: str, place: int) -> Iterator[int]:
