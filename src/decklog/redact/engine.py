@@ -1,6 +1,6 @@
 """Finds secrets through colours, escapes, line breaks and base64, and writes markers in their place."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from operator import itemgetter
 
 from decklog.forks import apart
@@ -230,7 +230,10 @@ def _as_written(text: str) -> tuple[str, bool]:
 
 def _scan_once(text: str, view: View, signs: Collection[int]) -> tuple[str, bool | None]:
     """Replace what shows; True if a marker now touches a word, which may be a secret of its own."""
-    found = [*_find_in(view, signs), *find_peeled(text, view)]
+    other = wrappings.peeled(text, view)
+    found = _find_in(view, signs)
+    if other is not None:
+        found = [*not_misread(other, found), *_find_peeled(other)]
     if not found:
         return text, None
     found += _repeated(view.text, found)
@@ -247,11 +250,13 @@ def _find_in(view: View, signs: Collection[int]) -> list[Found]:
     return not_spared(view.text, found)
 
 
-def find_peeled(text: str, view: View) -> list[Found]:
+def not_misread(other: View, found: Iterable[Found]) -> list[Found]:
+    """Give those that were found which do not begin in what a tool put before a line: the line itself is looked at without it."""
+    return [one for one in found if not one.start < other.left_out_to(one.start) < one.end]
+
+
+def _find_peeled(other: View) -> list[Found]:
     """Find what only shows without what a tool put before the lines of a text."""
-    other = wrappings.peeled(text, view)
-    if other is None:
-        return []
     found = _find_in(other, signs_of(other))
     return [Found(*other.span(start, end), kind) for start, end, kind in found if wrappings.APART not in other.text[start:end]]
 
@@ -293,6 +298,19 @@ def _unwrapped(text: str, found: list[Found]) -> list[Found]:
         reached = max(reached, end)
         result.append(secret if end == secret.end else secret._replace(end=end))
     return result
+
+
+def is_clean_where_shown(text: str, view: View, found: Iterable[Found]) -> bool:
+    """Tell whether nothing of what was found in a text's view is a secret."""
+    found = not_spared(view.text, found)
+    other = wrappings.peeled(text, view) if found else None
+    return not (found if other is None else not_misread(other, found))
+
+
+def is_clean_peeled(text: str, view: View) -> bool:
+    """Tell whether there is no secret that only shows without what a tool put before the lines of a text."""
+    other = wrappings.peeled(text, view)
+    return other is None or not _find_peeled(other)
 
 
 def find_across_lines(view: View) -> Iterator[Found]:

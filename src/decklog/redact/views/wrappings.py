@@ -20,15 +20,15 @@ _ENDS = r"(?=\n|\Z)"
 # These need not be on other lines too.
 _ALONE = (
     rf"(?P<found>(?P<path>{_FILE}):\d{{1,6}}:)|(?P<quote>>(?:[ \t]?>){{0,3}}(?:[ \t]|{_ENDS}))"
-    r"|(?P<said>\[\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])?\][ \t]+(?:<?[\w.@-]{1,24}>?:[ \t]+)?"
+    r"|(?P<said>\[\d{1,2}:\d\d(?: ?[AaPp][Mm])?\][ \t]+(?:<?[\w.@-]{1,24}>?:[ \t]+)?|\[\d\d:\d\d:\d\d\][ \t]+"
     r"|(?:[Uu]ser|[Hh]uman|[Aa]ssistant|[Ss]ystem|[Tt]ool):[ \t]+|<[\w.-]{1,24}>[ \t]+)"
     r"|(?P<hung>[ \t]{0,8}+[⎿└├│┃]─*[ \t]{1,4})"
 )
 _HEAD = prepared(
-    rf"\n(?:(?P<numbered>[ \t]{{0,8}}+(?P<number>\d{{1,6}})(?:\t|→|: ?| ?[|│](?: |{_ENDS})|{_ENDS}))|{_ALONE}"
+    rf"\n(?:(?P<stamp>\[?{_DAY}\]?[ \t]+{_LEVEL}|[A-Z][a-z]{{2}} [ \d]\d \d\d:\d\d:\d\d (?:[\w.-]+ )?(?:[\w./-]+(?:\[\d+\])?: )?)"
+    rf"|(?P<numbered>[ \t]{{0,8}}+(?P<number>\d{{1,6}})(?:\t|→|: ?| ?[|│](?: |{_ENDS})|{_ENDS}))|{_ALONE}"
     rf"|(?P<near>(?P<beside>[\w.@+~/\\-]{{2,200}}?)-\d{{1,6}}-)|(?P<file>(?P<whole>{_FILE}):(?![/\\\d \t]))"
     rf"|(?P<added>\+(?!\+))|(?P<taken>-(?![-\s]))|(?P<hunk>@@ -\d)"
-    rf"|(?P<stamp>\[?{_DAY}\]?[ \t]+{_LEVEL}|[A-Z][a-z]{{2}} [ \d]\d \d\d:\d\d:\d\d (?:[\w.-]+ )?(?:[\w./-]+(?:\[\d+\])?: )?)"
     rf"|(?P<service>(?P<name>[\w.-]{{2,40}}+)[ \t]{{0,24}}+\|(?: |{_ENDS}))|(?P<fence>```[\w.+-]{{0,16}}[ \t]*(?:\n|\Z)))"
 )
 # How such a line begins: one look that says no to most others, at a fifth of what it takes to tell all kinds apart.
@@ -40,7 +40,7 @@ _FIRST = prepared(f"(?:{_ALONE})")
 _ALONE_KINDS = frozenset(("quote", "said", "hung", "fence"))
 _SHARED = {"found": "path", "near": "beside", "file": "whole", "service": "name"}
 _CHANGED = ("+", "-", " ", "\\")
-_BOLD = prepared(r"\*\*(?<![\w*]\*\*)(?=[^\s*])([^*\n]{1,120})(?<=\S)\*\*(?![\w*])")
+_BOLD = prepared(r"\*\*(?<![\w*]\*\*)(?=[^\s*])((?:[^*\n]|\*(?!\*)){1,120})(?<=\S)\*\*(?![\w*])")
 # What lies between two pieces of the text: nothing goes on across it.
 APART = "\n\n\x01\n\n"
 _LINES_BEFORE, _LINES_BEHIND = 3, 6
