@@ -88,11 +88,14 @@ def _strings(text: str, view: View) -> Iterator[Span]:
     """Give where the strings of JSON are that have lines of their own: its quotes have one backslash less than its breaks."""
     reached = 0
     for place, first, last in view.undone():
-        if place < reached or text[first] != "\\" or text[last - 1] != "n":
+        if place < reached or text[first] != "\\" or text[last - 1] != "n" or view.text[place + 1 : place + 2] == '"':
             continue
         width = last - first - 1
         line = max(view.text.rfind("\n", 0, place) + 1, reached)
-        start, end = _quote_before(view, line, place, width), _quote_behind(view, place, width)
+        # No string goes on behind a break that is written as it is.
+        limit = place + (text.find("\n", last) % (len(text) + 1)) - last + 1
+        start = _quote_before(view, line, place, width)
+        end = _quote_behind(view, place, limit, width) if start >= 0 else -1
         # The next break is looked at anew only if it is in another line: each character is gone over once.
         reached = (end if start >= 0 and end >= 0 else place) + 1
         if start >= 0 and end - start > _SHORTEST_STRING and view.text[place:end].strip():
@@ -108,12 +111,12 @@ def _quote_before(view: View, line: int, place: int, width: int) -> int:
     return -1
 
 
-def _quote_behind(view: View, place: int, width: int) -> int:
-    quote = view.text.find('"', place)
+def _quote_behind(view: View, place: int, limit: int, width: int) -> int:
+    quote = view.text.find('"', place, limit)
     while quote >= 0:
         if view.width(quote) == width:
             return quote if view.text[quote + 1 : quote + 2] in ("", *_BEHIND_STRING) else -1
-        quote = view.text.find('"', quote + 1)
+        quote = view.text.find('"', quote + 1, limit)
     return -1
 
 
