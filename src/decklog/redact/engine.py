@@ -233,7 +233,7 @@ def _scan_once(text: str, view: View, signs: Collection[int]) -> tuple[str, bool
     other = wrappings.peeled(text, view)
     found = _find_in(view, signs)
     if other is not None:
-        found = [*not_misread(other, found), *_find_peeled(other)]
+        found = [*_not_misread(view.text, other, found), *_find_peeled(other)]
     if not found:
         return text, None
     found += _repeated(view.text, found)
@@ -250,9 +250,9 @@ def _find_in(view: View, signs: Collection[int]) -> list[Found]:
     return not_spared(view.text, found)
 
 
-def not_misread(other: View, found: Iterable[Found]) -> list[Found]:
-    """Give those that were found which do not begin in what a tool put before a line: the line itself is looked at without it."""
-    return [one for one in found if not one.start < other.left_out_to(one.start) < one.end]
+def _not_misread(text: str, other: View, found: Iterable[Found]) -> list[Found]:
+    """Give those that do not begin in what a tool put before a line, or are numbers there: the line is looked at without it."""
+    return [one for one in found if one.start >= other.left_out_to(one.start) or text[one.start : one.end].isdigit()]
 
 
 def _find_peeled(other: View) -> list[Found]:
@@ -304,7 +304,7 @@ def is_clean_where_shown(text: str, view: View, found: Iterable[Found]) -> bool:
     """Tell whether nothing of what was found in a text's view is a secret."""
     found = not_spared(view.text, found)
     other = wrappings.peeled(text, view) if found else None
-    return not (found if other is None else not_misread(other, found))
+    return not (found if other is None else _not_misread(view.text, other, found))
 
 
 def is_clean_peeled(text: str, view: View) -> bool:
