@@ -8,12 +8,12 @@ RECORDS: tuple[Rule, ...] = (
     # What an agent types into a field of a page: the field is described before.
     rule(
         "typed-password",
-        "element label field placeholder selector locator target name",
+        "element field placeholder selector locator",
         r"[^\"\n]{4,128}",
-        keep=r"(?i:\"(?:element|label|field|placeholder|selector|locator|target|name)\"[ \t]*:[ \t]*"
+        keep=r"(?i:\"(?:element|field|placeholder|selector|locator)\"[ \t]*:[ \t]*"
         r"\"[^\"\n]{0,40}(?:password|passwort|passcode|passphrase)\b[^\"\n]{0,60}\",\s{0,8}"
         r"(?:\"\w{1,16}\"[ \t]*:[ \t]*\"[^\"\n]{0,60}\",\s{0,8}){0,3}\"(?:text|value)\"[ \t]*:[ \t]*\")",
-        start=r"\"(?i:element|label|field|placeholder|selector|locator|target|name)\"[ \t]*:[ \t]*\"[^\"\n]{0,40}(?i:pass)",
+        start=r"\"(?i:element|field|placeholder|selector|locator)\"[ \t]*:[ \t]*\"",
         until=r"\"",
         glued=True,
     ),
@@ -21,6 +21,7 @@ RECORDS: tuple[Rule, ...] = (
         "listed-password",
         "<key>",
         r"[^<\n]+",
+        start=r"(?i:<key>)",
         keep=r"(?i:<key>[^<\n]{0,40}(?:password|passphrase|secret|token|pin)</key>\s{0,40}<value[^>\n]{0,60}>)",
         glued=True,
     ),
@@ -29,6 +30,7 @@ RECORDS: tuple[Rule, ...] = (
         "listed-password",
         "]: :25 :465 :587",
         r"[^\s:]{4,128}",
+        start=r"(?m:^)(?:\[[\w.-]+\]:\d|[\w.-]+:(?:25|465|587|2525)[ \t])",
         keep=rf"(?m:^)(?:\[[\w.-]{{1,120}}\]:\d{{1,5}}|[\w.-]{{1,120}}:(?:25|465|587|2525))[ \t]+{_ACCOUNT}:",
         until=r"[ \t]*(?m:$)",
         glued=True,
@@ -38,6 +40,7 @@ RECORDS: tuple[Rule, ...] = (
         "listed-password",
         "auth-user-pass",
         r"\S{6,128}",
+        start=r"auth-user-pass\b",
         keep=rf"auth-user-pass\b[^\n]{{0,80}}\n[ \t]*{_ACCOUNT}[ \t]*\n[ \t]*",
         until=r"[ \t]*(?m:$)",
         odd=True,
@@ -71,6 +74,7 @@ RECORDS: tuple[Rule, ...] = (
         "defined-password",
         "#define",
         r"[^\"\n\s]{6,128}",
+        start=r"#define[ \t]+\w+[ \t]+\"",
         keep=r"#define[ \t]+\w{0,40}(?:PASS|PASSWORD|PASSWD|PASSPHRASE|PSK)[ \t]+\"",
         until=r"\"",
         glued=True,
@@ -79,6 +83,7 @@ RECORDS: tuple[Rule, ...] = (
         "connection-password",
         "keyring.",
         r"[^\"'\n]{4,128}",
+        start=r"keyring\.set_password\(",
         keep=r"keyring\.set_password\([ \t]*[^,\n]{1,80},[ \t]*[^,\n]{1,80},[ \t]*[\"']",
         until=r"[\"']",
         glued=True,
@@ -87,12 +92,14 @@ RECORDS: tuple[Rule, ...] = (
         "command-password",
         "signtool",
         r"[^\s\"'/][^\s\"']{3,128}",
+        start=r"(?i:signtool)\b",
         keep=r"(?i:signtool)\b[^\n|;&]{0,160}?[ \t]/[pP][ \t]+[\"']?",
     ),
     rule(
         "command-password",
         "conn",
         r"[^\s\"'@/;]{4,128}",
+        start=r"(?i:conn(?:ect)?)[ \t]+[\w$.]+/",
         keep=r"(?i:conn(?:ect)?)[ \t]+[\w$.]{1,30}/[\"']?",
         until=r"[\"']?@[\w/.:-]",
         odd=True,
@@ -102,6 +109,7 @@ RECORDS: tuple[Rule, ...] = (
         "told-password",
         "box host",
         r"[^\s\"',;/]{6,64}",
+        start=r"(?i:box|host)[ \t]+[\w-]+\.",
         keep=r"(?i:box|host)[ \t]+[\w-]{1,40}(?:\.[\w-]{1,40}){1,6}[ \t]*:[ \t]*[a-z][\w.-]{1,24}/",
         until=r"(?:[\s,;]|$)",
         odd=True,
@@ -109,16 +117,16 @@ RECORDS: tuple[Rule, ...] = (
     # Both sides of a change.
     rule(
         "changed-password",
-        "passwor kennwort",
+        "neu new",
         r"[^\s\"'`,;]{6,64}",
-        start=r"(?i:passwor[dt]|kennwort)[^\n]{0,32}?\b(?i:alt|old)\b",
-        keep=r"(?i:(?:passwor[dt]|kennwort)[^\n]{0,32}?\b(?:alt|old)"
-        r"[: ]+[^\s,;]{4,64}[,;]?[ \t]+(?:->[ \t]*)?(?:neu|new)[: ]+[\"'`]?)",
+        start=r"(?i:alt|old)[: ]+[^\s,;]+[,;]?[ \t]+(?:->[ \t]*)?(?i:neu|new)[: ]",
+        keep=r"(?i:(?:alt|old)[: ]+[^\s,;]{4,64}[,;]?[ \t]+(?:->[ \t]*)?(?:neu|new)[: ]+[\"'`]?)",
     ),
     rule(
         "seed-phrase",
         "words",
         r"(?:[a-z]{3,8} ){11,23}[a-z]{3,8}\b",
+        start=r"(?i:words)(?: [^\s:]+)+[ \t]*:\s",
         keep=r"(?i:words(?: [\w()',.-]{1,16}){1,12}[ \t]*:\s*[\"']?)",
     ),
 )

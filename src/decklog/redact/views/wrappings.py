@@ -33,14 +33,14 @@ _HEAD = prepared(
 )
 # How such a line begins: one look that says no to most others, at a fifth of what it takes to tell all kinds apart.
 _MAY_BE_HEADED = prepared(
-    r"\n(?:[ \t]{0,8}+[\d⎿└├│┃]|[\w.@+~/\\-]{2,200}+(?::|[ \t]{0,24}+\|)|[\w.@+~/\\-]{2,200}?-\d{1,6}-|[>\[<+@`-]"
-    r"|[A-Za-z]:[\\/]|[A-Z][a-z]{2} [ \d]\d \d\d:)"
+    r"\n(?:[ \t]{0,8}+[\d⎿└├│┃]|(?=[^ \t\n])(?:[\w.@+~/\\-]{2,200}+(?::|[ \t]{0,24}+\|)|[\w.@+~/\\-]{2,200}?-\d{1,6}-|[>\[<+@`-]"
+    r"|[A-Za-z]:[\\/]|[A-Z][a-z]{2} [ \d]\d \d\d:))"
 )
 _FIRST = prepared(f"(?:{_ALONE})")
 _ALONE_KINDS = frozenset(("quote", "said", "hung", "fence"))
 _SHARED = {"found": "path", "near": "beside", "file": "whole", "service": "name"}
 _CHANGED = ("+", "-", " ", "\\")
-_BOLD = prepared(r"\*\*(?<![\w*]\*\*)(?=[^\s*])((?:[^*\n]|\*(?!\*)){1,120})(?<=\S)\*\*(?![\w*])")
+_BOLD = prepared(r"\*\*(?<![\w*]\*\*)(?=[^\s*])([^*\n]{1,120}+(?:\*(?!\*)[^*\n]{0,60}+){0,3})(?<=\S)\*\*(?![\w*])")
 # What lies between two pieces of the text: nothing goes on across it.
 APART = "\n\n\x01\n\n"
 _LINES_BEFORE, _LINES_BEHIND = 3, 6
