@@ -59,6 +59,17 @@ _REPEATED = {
     "names and texts": 'password, "b1", ',
     "networks": "wlan key ",
     "tokens as names": "token as ABC ",
+    "numbers of lines": "  7\tpassword: \n",
+    "names of files": "a/b-c.d:7:x\n",
+    "names without an end": "a-1-b.c/d-2",
+    "signs of a change": "@@ -1 +1 @@\n+password\n-x\n",
+    "quotes of mails": "> > password\n",
+    "stars": "**",
+    "bold words": "**password** ",
+    "strings with lines": '{"a": "b\\npassword"} ',
+    "strings never closed": '"a\\nb',
+    "dots": ".",
+    "fences": "```\n",
 }
 
 

@@ -59,6 +59,48 @@ def in_base64(sample: Secret, _dice: random.Random) -> str:
     return "data: " + base64.b64encode(sample.text.encode()).decode()
 
 
+def _lines(sample: Secret) -> list[str]:
+    return ["# as it was", *sample.text.split("\n"), "# so far"]
+
+
+def numbered(sample: Secret, dice: random.Random) -> str:
+    """Number the lines, as a tool that reads a file for an agent does."""
+    first, (before, behind) = dice.randrange(1, 900), dice.choice((("", "\t"), ("", "→"), ("", ": "), ("", " | ")))
+    return "\n".join(f"{before}{number:6}{behind}{line}" for number, line in enumerate(_lines(sample), first))
+
+
+def numbered_in_json(sample: Secret, dice: random.Random) -> str:
+    return json.dumps({"type": "tool_result", "content": numbered(sample, dice)})
+
+
+def found(sample: Secret, dice: random.Random) -> str:
+    """Put the file and the number of the line before each, as a search through files does."""
+    first, file = dice.randrange(1, 900), dice.choice(("etc/site.conf", "./notes.txt", "/srv/app/main"))
+    return "\n".join(f"{file}:{number}:{line}" for number, line in enumerate(_lines(sample), first))
+
+
+def changed(sample: Secret, dice: random.Random) -> str:
+    sign = dice.choice("+-")
+    return "@@ -3,4 +3,9 @@\n unchanged\n" + "\n".join(f"{sign}{line}" for line in _lines(sample))
+
+
+def quoted(sample: Secret, _dice: random.Random) -> str:
+    return "\n".join(f"> {line}" for line in _lines(sample))
+
+
+def said(sample: Secret, dice: random.Random) -> str:
+    return f"[{dice.randrange(10, 24)}:{dice.randrange(10, 60)}] ana: {sample.text}"
+
+
+def stamped(sample: Secret, dice: random.Random) -> str:
+    return "\n".join(f"2026-03-04T05:06:{dice.randrange(10, 60)}Z {line}" for line in _lines(sample))
+
+
+def as_result(sample: Secret, _dice: random.Random) -> str:
+    """Put the lines into a string, of which the first and the last have something of the JSON in their line."""
+    return json.dumps({"role": "tool", "output": "\n".join(["$ cat notes", *sample.text.split("\n")])})
+
+
 OBSTACLES: dict[str, Obstacle] = {
     "plain": plain,
     "JSON": in_json,
@@ -69,4 +111,12 @@ OBSTACLES: dict[str, Obstacle] = {
     "line break": wrapped,
     "line break in JSON": wrapped_in_json,
     "base64": in_base64,
+    "numbers": numbered,
+    "numbers in JSON": numbered_in_json,
+    "search": found,
+    "change": changed,
+    "quote": quoted,
+    "chat": said,
+    "stamps": stamped,
+    "result in JSON": as_result,
 }

@@ -51,11 +51,15 @@ def disturbed(form: str) -> list[str]:
         "JSON in JSON": lambda text: json.dumps({"a": json.dumps([text])}),
         "colours": lambda text: f"\x1b[32m{text}\x1b[0m",
         "among lines": lambda text: f"first line\n{text}\nlast line",
+        "numbers": lambda text: "\n".join(f"{number:6}\t{line}" for number, line in enumerate(["", *text.split("\n")], 8)),
+        "search": lambda text: "\n".join(f"a/b.txt:{number}:{line}" for number, line in enumerate(["", *text.split("\n")], 8)),
+        "change": lambda text: "@@ -1 +1 @@\n" + "\n".join(f"+{line}" for line in text.split("\n")),
+        "result in JSON": lambda text: json.dumps({"output": f"first line\n{text}"}),
     }
     return [text for text in benign() if redact(forms[form](text)) != forms[form](text)]
 
 
-FORMS = ("plain", "JSON", "JSON in JSON", "colours", "among lines")
+FORMS = ("plain", "JSON", "JSON in JSON", "colours", "among lines", "numbers", "search", "change", "result in JSON")
 
 
 def scores(seed: int = 0) -> dict[str, float]:

@@ -11,9 +11,9 @@ from decklog.forks import apart
 from decklog.redact import encoded, engine
 from decklog.redact.finder import FINDERS, TOLD_NUMBER
 from decklog.redact.patterns.presence import Look
-from decklog.redact.patterns.spared import not_spared
 from decklog.redact.sentences import told
 from decklog.redact.view import View, looked_through, plain
+from decklog.redact.views import wrappings
 
 # What lies between lines that are looked at together; those of a longer one are looked at by themselves, as are the last few.
 _APART = "\n\x01\n"
@@ -52,7 +52,7 @@ class _Lines:
         """Look at those of many texts that are such lines, many of them at once."""
         lines, size = list[str](), 0
         for text in texts:
-            if len(text) > _LONGEST_LINE or "\n" in text or not text.isascii():
+            if len(text) > _LONGEST_LINE or "\n" in text or not text.isascii() or wrappings.is_headed(text):
                 continue
             if size + len(text) + len(_APART) > engine.LONGEST_LOOK:
                 self._look_at_together(lines)
@@ -117,5 +117,6 @@ def _with_all_looks(texts: Iterable[str]) -> list[_Looked]:
 def _clean_of(left: list[_Looked]) -> list[str]:
     left = [one for one in left if not engine.is_replaced_as_written(*one)]
     for number, find in enumerate(_FINDERS):
-        left = [one for one in left if number not in one.signs or not not_spared(one.view.text, find(one.view))]
-    return [one.text for one in left if not not_spared(one.view.text, engine.find_across_lines(one.view))]
+        left = [one for one in left if number not in one.signs or engine.is_clean_where_shown(*one[:2], find(one.view))]
+    left = [one for one in left if engine.is_clean_where_shown(*one[:2], engine.find_across_lines(one.view))]
+    return [one.text for one in left if engine.is_clean_peeled(*one[:2])]

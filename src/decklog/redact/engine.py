@@ -1,10 +1,10 @@
 """Finds secrets through colours, escapes, line breaks and base64, and writes markers in their place."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from operator import itemgetter
 
 from decklog.forks import apart
-from decklog.redact import assignments, encoded, line_wraps, nearby
+from decklog.redact import assignments, encoded, nearby
 from decklog.redact.finder import (
     NEARBY_NUMBER,
     SIGNS,
@@ -23,6 +23,7 @@ from decklog.redact.patterns.together import Together
 from decklog.redact.rules.table import RULES
 from decklog.redact.sentences import told
 from decklog.redact.view import Found, View, looked_through, plain, to_bytes
+from decklog.redact.views import line_wraps, wrappings
 
 _WRAPPABLE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+/=.~$-")
 # Their marks are ordinary words too, so the next line has to look like a token's rest.
@@ -103,7 +104,7 @@ def signs_of_line(text: str) -> Collection[int] | None:
     if len(text) < prefilter.SHORTEST_TOKEN and prefilter.is_one_word(text):
         return ()
     data = text.encode()
-    if len(data.translate(None, ESCAPING)) != len(data):
+    if len(data.translate(None, ESCAPING)) != len(data) or wrappings.is_headed(text):
         return None
     signs = _signs_together(data)
     if signs is None:
@@ -202,11 +203,14 @@ def _with_told_below(signs: list[int], data: bytes) -> list[int]:
 def _is_clean_otherwise(text: str, view: View) -> bool:
     """Tell whether nothing shows in the text itself, nor across its lines, that its view without signs does not show."""
     is_clean_as_written = view.is_plain or _WRITTEN.find(to_bytes(text), 0) is None
-    return is_clean_as_written and ("\n" not in view.text or _is_clean_across_lines(view))
+    if not is_clean_as_written or not _is_clean_across_lines(view):
+        return False
+    other = wrappings.peeled(text, view)
+    return other is None or (not signs_of(other) and _is_clean_across_lines(other))
 
 
 def _is_clean_across_lines(view: View) -> bool:
-    together = line_wraps.joined(view)
+    together = line_wraps.joined(view) if "\n" in view.text else None
     return together is None or not _signs_across(together)
 
 
@@ -226,16 +230,35 @@ def _as_written(text: str) -> tuple[str, bool]:
 
 def _scan_once(text: str, view: View, signs: Collection[int]) -> tuple[str, bool | None]:
     """Replace what shows; True if a marker now touches a word, which may be a secret of its own."""
+    other = wrappings.peeled(text, view)
+    found = _find_in(view, signs)
+    if other is not None:
+        found = [*_not_misread(view.text, other, found), *_find_peeled(other)]
+    if not found:
+        return text, None
+    found += _repeated(view.text, found)
+    return _marked(text, view, found)
+
+
+def _find_in(view: View, signs: Collection[int]) -> list[Found]:
+    """Find what shows in a view that has the signs of these numbers, in one line of it or across several."""
     found = [*find_all(view, signs), *_find_encoded(view, signs)]
     if "\n" in view.text:
         starts = {secret.start for secret in found}
         found = _unwrapped(view.text, found)
         found += [secret for secret in find_across_lines(view) if secret.start not in starts]
-    found = not_spared(view.text, found)
-    if not found:
-        return text, None
-    found += _repeated(view.text, found)
-    return _marked(text, view, found)
+    return not_spared(view.text, found)
+
+
+def _not_misread(text: str, other: View, found: Iterable[Found]) -> list[Found]:
+    """Give those that do not begin in what a tool put before a line, or are numbers there: the line is looked at without it."""
+    return [one for one in found if one.start >= other.left_out_to(one.start) or text[one.start : one.end].isdigit()]
+
+
+def _find_peeled(other: View) -> list[Found]:
+    """Find what only shows without what a tool put before the lines of a text."""
+    found = _find_in(other, signs_of(other))
+    return [Found(*other.span(start, end), kind) for start, end, kind in found if wrappings.APART not in other.text[start:end]]
 
 
 def _find_encoded(view: View, signs: Collection[int]) -> list[Found]:
@@ -275,6 +298,19 @@ def _unwrapped(text: str, found: list[Found]) -> list[Found]:
         reached = max(reached, end)
         result.append(secret if end == secret.end else secret._replace(end=end))
     return result
+
+
+def is_clean_where_shown(text: str, view: View, found: Iterable[Found]) -> bool:
+    """Tell whether nothing of what was found in a text's view is a secret."""
+    found = not_spared(view.text, found)
+    other = wrappings.peeled(text, view) if found else None
+    return not (found if other is None else _not_misread(view.text, other, found))
+
+
+def is_clean_peeled(text: str, view: View) -> bool:
+    """Tell whether there is no secret that only shows without what a tool put before the lines of a text."""
+    other = wrappings.peeled(text, view)
+    return other is None or not _find_peeled(other)
 
 
 def find_across_lines(view: View) -> Iterator[Found]:

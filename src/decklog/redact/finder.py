@@ -28,6 +28,8 @@ _REST_IN_QUOTES = {quote: prepared(rf"((?: [^\s\"'`]+){{1,9}}){quote}(?:[\s,;:.)
 _ESCAPED_QUOTE = prepared(r"'''[^'\s]+(?=')")
 # Numbers of anything but a person's choice.
 _ROUND = prepared(r"1024|2048|4096|8192|\d+00|1234(?:5(?:6(?:7(?:8)?)?)?)?|(\d)\1+")
+_SAID_IN_NAME = prepared(r"(?i)passw|secret|token|error|invalid|missing")
+_WAY_TO_HASH = prepared(r"\$argon2\w*\$(?:v=\d+\$)?m=\d+,t=\d+,p=\d+\$?")
 _CROSSES = prepared(r"[xX]{3,}")
 # What a test presses after it typed a password.
 _TYPED_KEY = prepared(r"\{\w+\}$")
@@ -272,6 +274,12 @@ def _is_name(secret: str) -> bool:
 # What tells the secrets of some rules from what stands in the same place.
 _OWN_CHECKS: dict[str, Callable[[str], bool]] = {
     "passphrase": lookalikes.is_joined_phrase,
+    "changed-password": lambda secret: made.is_made(secret) or (secret[-1] in "!?#$%&*" and values.is_told(secret)),
+    "defined-password": lambda secret: (
+        not (values.is_harmless(secret) or expressions.is_field_name(secret) or _SAID_IN_NAME.search(secret))
+    ),
+    # How it is to be hashed, and no hash behind it.
+    "password-hash": lambda secret: not _WAY_TO_HASH.fullmatch(secret),
     "option-password": made.is_made,
     "userlist-password": lambda secret: (
         (values.looks_random(secret) or made.is_made(secret)) and not values.is_service_id(secret)

@@ -11,6 +11,7 @@ _BRACED_WITHIN = prepared(r"[A-Za-z]\{[a-z]{1,12}\}[A-Za-z]")
 _BRACED_BEFORE = prepared(r"\$\{[A-Za-z]+\}[A-Za-z]+\d\w*")
 _CLOSED_FIRST = prepared(r"[)\]}][A-Za-z0-9][\w()\[\]{}.!?-]*")
 _JOINS = prepared(r"[-_.]")
+_NUMBERED = prepared(r"[-_.]\d{1,4}$")
 _LEET = prepared(r"[A-Za-z]\d{1,2}[A-Za-z]")
 _IN_MASK = word_set(
     """
@@ -129,7 +130,8 @@ def is_joined_phrase(value: str) -> bool:
 
 def is_word_phrase(value: str) -> bool:
     """Tell whether four words or more are joined by one sign, and none of them names a thing in systems, as those of names do."""
-    return is_joined_phrase(value) and THINGS.isdisjoint(_JOINS.split(value))
+    words = _NUMBERED.sub("", value)
+    return is_joined_phrase(words) and THINGS.isdisjoint(_JOINS.split(words))
 
 
 def is_leet(value: str) -> bool:

@@ -90,7 +90,8 @@ _CODE_OWNERS = word_set(
 _SECRETS_BY_NAME = word_set("existing pull hashed")
 _PAT_OWNERS = word_set(
     """
-    github gh gitlab gl azure devops ado personal git bitbucket docker hub snowflake databricks
+    github gh gitlab gl azure devops ado personal git bitbucket docker hub snowflake databricks nuget npm maven
+    artifactory nexus vsts tfs vsce marketplace jira confluence atlassian airtable gitea forgejo renovate
     """
 )
 _TOKEN_OWNERS_PLAIN = word_set(

@@ -23,6 +23,8 @@ _PLAIN_NAMES = ("password", "passphrase", "pass", "pwd", "pw")
 _KEY_ID = prepared(r"(?:0x)?(?:[0-9A-Fa-f]{8}|[0-9A-Fa-f]{16}|[0-9A-F]{40})!?")
 _ERROR_CODE = prepared(r"[A-Z]{2,8}[-_]?\d{3,5}")
 _RANGE = prepared(r"\d{1,3}-\d{1,4}")
+# What names have little of: small letters by ones and twos between capitals by three and more.
+_FEW_SMALL, _MANY_CAPITALS = prepared(r"(?<=[A-Z])[a-z]{1,2}(?=[A-Z])"), prepared(r"[A-Z]{3,}")
 _QUOTED_WITHIN = prepared(r"[\"'`][A-Za-z0-9][^\s+]*[A-Za-z0-9]|[\"'`][A-Za-z0-9][^\s+]*[A-Za-z0-9][\"'`]?")
 
 # A command that a pipe leads to, and what a style sheet says of an element that has the name.
@@ -298,11 +300,20 @@ def _bare_password(head: Head, value: str, after: str, starts_line: bool) -> boo
         return after not in (",", ")", ";", ".", "]", "}") and not any(mark in value for mark in "_.")
     if head.tie != ":":
         return False
-    if after in ("", "\n") and values.is_odd_word(value):
+    if after in ("", "\n") and (values.is_odd_word(value) or (starts_line and _is_jumbled_word(value))):
         return True
     if head.name[0].isupper() and ((head.is_tight and value.isalnum() and after in (" ", "}")) or values.is_dotted(value)):
         return not value.isupper()
     return after in ("", "\n") and value.islower() and value.isalpha() and len(value) >= 6 and starts_line
+
+
+def _is_jumbled_word(value: str) -> bool:
+    """Tell whether letters are mixed as in no word and no name: `ZqTmLTKnlQw`."""
+    if len(value) < 12 or not value.isalpha() or not value.isascii():
+        return False
+    if not expressions.is_identifier(value):
+        return True
+    return len(_FEW_SMALL.findall(value)) > 1 and len(_MANY_CAPITALS.findall(value)) > 1
 
 
 def _mixes(value: str) -> bool:

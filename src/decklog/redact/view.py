@@ -1,6 +1,7 @@
 """A text as a person reads it: colours dropped, escapes undone, and where each character came from."""
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ _NOISE = prepared(
     r"(\x1b(?:\[(?!redacted:)[0-9;:?]*[ -/]?[A-Za-z]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[()][0-9A-B]|[=>78cM])?"
     r"|\\(?!(?:(?<=[=>]\\)|(?<=: \\))[rbf][A-Za-z0-9])"
     r"(?:(?<==\\)\r?\n[ \t]+|\\*(?:(?:u001[bB]|x1[bB]|033|e)\[(?!redacted:)[0-9;:?]*[A-Za-z]"
-    r"|u00[0-9a-fA-F]{2}|x[0-7][0-9a-fA-F]|\r?\n|r\\+n|[\"'/nrtbf])|\\+)"
+    r"|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}|x[0-7][0-9a-fA-F]|\r?\n|r\\+n|[\"'/nrtbf])|\\+)"
     r"|%(?:2[2BbDdFf]|3[AaDd]|40|5[Ff])"
     r"|&(?:quot|apos|amp|lt|gt|#3[49]|#6[02]|#x2[27]|#x3[CEce]);"
     r"|\r\n|\x00\x00*|\u00ad|\u200b|\u200c|\u200d|\u2060|\ufeff)"
@@ -91,6 +92,17 @@ class View:
         start, end = self.span(position, position + 1)
         return end - start
 
+    def left_out_to(self, place: int) -> int:
+        """Give where in the original something ends that the view leaves out and that a place is in, or the place itself."""
+        index = bisect_right(self._origins, place) - 1
+        is_left_out = index % 2 and index + 1 < len(self._starts) and self._starts[index] == self._starts[index + 1]
+        return self._origins[index + 1] if is_left_out else place
+
+    def undone(self) -> Iterator[tuple[int, int, int]]:
+        """Give each place that stands for something else, and from where to where that goes in the original."""
+        for index in range(1, len(self._starts) - 1, 2):
+            yield self._starts[index], self._origins[index], self._origins[index + 1]
+
     def _place(self, position: int, *, past: bool = False) -> int:
         index = bisect_right(self._starts, position) - 1
         if index % 2:
@@ -109,7 +121,7 @@ def to_bytes(text: str) -> bytes:
 
 
 def pieced(kept: list[str], original: list[str]) -> View:
-    """View pieces that stand for others, each even one unchanged and each odd one at most one character."""
+    """View pieces that stand for others, each even one as long as the other and each odd one for another text."""
     text = "".join(kept)
     starts = [0, *accumulate(map(len, kept))]
     origins = [0, *accumulate(map(len, original))]

@@ -30,6 +30,7 @@ ROUNDS = (
     "twentieth",
     "twentyfirst",
     "twentysecond",
+    "twentythird",
 )
 _HERE = Path(__file__).parent / "own"
 _WORDS = (_HERE / "words.txt").read_text(encoding="utf-8").split()

@@ -94,6 +94,31 @@ def test_the_first_look_passes_on_whatever_the_rules_would_replace() -> None:
     assert missed == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "secret_id   6a174c20-f6de-a53c-74d2-6018fcceff64",
+        "snmp-server host 10.1.2.3 version 2c {}",
+        "[mx.example.org]:587 ana:{}",
+        "signtool sign /f a.pfx /p {}",
+        "conn ana/{}@orders",
+        "box db1.example.org: ana/{} ",
+        'keyring.set_password("mail", "ana", "{}")',
+        "encrypt it with amber-lantern-velvet-tiger as the passphrase",
+        "these words are to be kept: " + "amber lantern " * 6,
+        "net user ana amber-lantern-velvet-tiger /add",
+        '{{"element": "Password field", "text": "{}"}}',
+        "auth-user-pass for vpn\nana\n{}",
+        '#define WIFI_PASS "{}"',
+        '{{"content": "\\u2192 password: {}"}}',
+    ],
+)
+def test_the_first_look_passes_on_what_is_told_by_its_place(text: str) -> None:
+    text = text.format("saddle.Walnut" + "1976")
+    assert scan_by_rules(text)[1]
+    assert may_hold_secret(text)
+
+
 def test_strings_looked_at_together_are_clean_only_if_each_of_them_is() -> None:
     dice, known = random.Random(7), texts()
     for _ in range(200):

@@ -23,7 +23,7 @@ _OTHERS = [rule for rule in RULES if rule.name not in _CHECKED]
 def _texts(rule: Rule) -> list[str]:
     dice = random.Random(rule.name)
     name = rule.before[0] if rule.before else ""
-    is_one = is_made if rule.name == "option-password" else is_odd if rule.odd else bool
+    is_one = is_made if rule.name in ("option-password", "changed-password") else is_odd if rule.odd else bool
     drawn = _EACH if is_one is bool else _EACH * 4
     secrets = [secret for secret in (sample(rule.pattern, dice) for _ in range(drawn)) if is_one(secret)]
     return [name + sample(rule.keep, dice) + secret + sample(rule.until, dice) for secret in secrets[:_EACH]]

@@ -107,9 +107,20 @@ def _directs(low: str) -> bool:
         return True
     if "ftp" in low and ("ftp>" in low or "ftp -" in low):
         return True
-    if "obscure " in low or "user-secrets" in low:
+    if "obscure " in low or "user-secrets" in low or "snmp-" in low:
+        return True
+    if ":" in low and ("]:" in low or ":587" in low or ":465" in low or ":25" in low or "encryption:" in low):
+        return True
+    if "/" in low and ("signtool" in low or ("conn" in low and "@" in low) or _has_box(low)):
+        return True
+    if "secret" in low and ("secret_id" in low or "secret-id" in low or "secretid" in low):
         return True
     return "net use" in low or "secret " in low or "enable " in low or "username " in low
+
+
+def _has_box(low: str) -> bool:
+    """Tell whether a host may be told with who gets in there by what: `box db1.example.org: ana/…`."""
+    return ":" in low and ("box " in low or "box\t" in low or "host " in low or "host\t" in low)
 
 
 def _tells(text: str, low: str, data: bytes) -> bool:
@@ -117,6 +128,8 @@ def _tells(text: str, low: str, data: bytes) -> bool:
     if ("answer" in low or "question" in low or "setcookie" in low) and any(map(low.__contains__, TELLING_ALONE)):
         return True
     if ("-" in low or "_" in low or "." in low) and _tells_joined_words(low):
+        return True
+    if "words" in low and low.count(" ") > 11:
         return True
     if len(data.translate(None, _DIGITS)) == len(data):
         # A sign does for a number only in the sentences of other alphabets: those of English are full of both.
@@ -141,6 +154,7 @@ def _tells_joined_words(low: str) -> bool:
         " key" in low
         or "shared" in low
         or "unlock" in low
+        or ("pass" in low and " as " in low)
         or ("?" in low and ("phrase?" in low or "word?" in low or "code?" in low or "pw" in low))
     )
 
@@ -165,7 +179,7 @@ def _names_code(low: str) -> bool:
 
 def _is_disguised(text: str) -> bool:
     """Tell whether a text writes characters in a way that takes real work to undo."""
-    if "\\u0" in text and "\\u0" in text.replace("\\u001b[", ""):
+    if "\\u" in text and "\\u" in text.replace("\\u001b[", ""):
         return True
     if "%" in text and any(code in text for code in ("%2", "%3", "%4", "%5")):
         return True

@@ -34,6 +34,10 @@ _PUBLIC_NAME = prepared(
     r"(?::[ \t]*[\w<>\[\]&]{1,24}[ \t]*)?(?::=|=>|[:=])[ \t]*(?:[\w.:]{1,32}\()?b?[\"'`]?\Z"
 )
 _NOT_PUBLIC = prepared(r"(?i)private|secret|passw|token|\bnot\b|n't\b|never")
+# The names of secrets that a service is to be given, and how many there were of something and by what it grew.
+_BY_NAME = prepared(r"--(?:set|update|build)-secrets?[ =][\"']?\S*\Z")
+_NAMED = prepared(r"[\w./-]+(?::(?:latest|\d{1,4}))?(?:,\S*)?")
+_COUNTED = prepared(r"[ \t]*\([+-]?\d[\d.,]*[ \t]?%\)")
 _KEYS = frozenset(("key", "api-key", "encryption-key", "signing-secret", "secret", "token"))
 # How far around a value is looked.
 _NEAR = 160
@@ -56,6 +60,10 @@ def _is_within(one: Found, places: list[tuple[int, int]]) -> bool:
 def _is_spared(text: str, one: Found) -> bool:
     value = text[one.start : one.end]
     if is_chord(value) or (_NAME.fullmatch(value) and _is_reported(text, one)):
+        return True
+    if value.isdigit() and _COUNTED.match(text, one.end):
+        return True
+    if _NAMED.fullmatch(value) and _BY_NAME.search(text, max(0, one.start - 200), one.start):
         return True
     if one.kind not in _KEYS:
         return False

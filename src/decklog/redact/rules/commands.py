@@ -14,6 +14,13 @@ AS_WRITTEN: tuple[Rule, ...] = (
         keep=r"(?i:net use[ \t]+(?:[^\n]{0,120}?/user:\S+|(?:(?:\w:|\*)[ \t]+)?\\+\S+)[ \t]+\\*[\"']?)",
     ),
     rule("command-password", "net", SIGNED, keep=r"(?i:net user[ \t]+[\w.\\-]+[ \t]+\\*[\"']?)"),
+    rule(
+        "command-password",
+        "net",
+        r"[^\s\"'/\\*-][^\s\"'\\]*",
+        keep=r"(?i:net user[ \t]+[\w.\\-]+[ \t]+\\*[\"']?)",
+        until=r"[\"']?[ \t]+/(?i:add)\b",
+    ),
 )
 
 COMMANDS: tuple[Rule, ...] = (

@@ -1,6 +1,19 @@
 """The whole table of rules, in the order in which they are tried."""
 
-from decklog.redact.rules import calls, ciphers, commands, daemons, fields, generic, hashers, providers, services, shapes, tools
+from decklog.redact.rules import (
+    calls,
+    ciphers,
+    commands,
+    daemons,
+    fields,
+    generic,
+    hashers,
+    providers,
+    records,
+    services,
+    shapes,
+    tools,
+)
 from decklog.redact.rules.rule import Rule
 
 _MARKED: tuple[Rule, ...] = (
@@ -30,6 +43,7 @@ PLACED: tuple[Rule, ...] = (
 TOOLS: tuple[Rule, ...] = (
     fields.FIELDS
     + daemons.DAEMONS
+    + records.RECORDS
     + ciphers.CIPHERS
     + hashers.HASHERS
     + tools.DEVICES

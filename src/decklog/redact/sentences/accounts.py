@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from decklog.prepared import prepared
-from decklog.redact import made, values
+from decklog.redact import lookalikes, made, values
 from decklog.redact.placeholders import word_set
 from decklog.redact.view import Found, View
 
@@ -13,6 +13,15 @@ _HEAD = prepared(
     r"(?i)([ \t]*)(?:- )?[\"']?[\w.-]{0,24}(?:chpasswd|basic(?:[_-]?auth)?|passwords|htpasswd|credentials)[\"']?:[ \t]*\n"
 )
 _USER = prepared(r"([ \t]+)(?:- )?[\"']?([\w.@-]{1,40})[\"']?:[ \t]{0,8}[\"']?([^\s\"'#]{6,64})[\"']?,?[ \t]*(?:\n|$)")
+# A heading in the words of a sentence, and lines of a user and a password below it, numbered or not.
+_SAID_HEAD = prepared(
+    r"(?i)[^\n:={}()\[\]\"'<>]{0,40}\b(?:logins|passwords|passw\xf6rter|accounts|credentials|creds|zug\xe4nge)\b"
+    r"[^\n:={}()\[\]\"'<>]{0,40}:?[ \t]*\n"
+)
+_SAID_USER = prepared(
+    r"[ \t]*(?:\d{1,2}[.)][ \t]+|[-*•][ \t]+)?([\w.@+-]{2,64})[ \t]*(?::|->|→|=|/|-)[ \t]+"
+    r"[\"'`]?([^\s\"'`]{6,64})[\"'`]?[ \t]*(?:\n|$)"
+)
 _LINE = prepared(r"([ \t]*)[^\n]*(?:\n|$)")
 _MOST_LINES = 40
 # Fields of such a section that are no user.
@@ -34,6 +43,9 @@ def find(view: View, places: list[int]) -> Iterator[Found]:
         if heading := _HEAD.match(text, line):
             position = heading.end()
             yield from _listed(text, position, len(heading[1]))
+        elif said := _SAID_HEAD.match(text, line):
+            position = said.end()
+            yield from _told(text, position)
 
 
 def _listed(text: str, place: int, indent: int) -> Iterator[Found]:
@@ -45,6 +57,17 @@ def _listed(text: str, place: int, indent: int) -> Iterator[Found]:
         if user and user[2].lower() not in _FIELDS and _is_password(user[3]):
             yield Found(*user.span(3), "listed-password")
         place = line.end()
+
+
+def _told(text: str, place: int) -> Iterator[Found]:
+    for _ in range(_MOST_LINES):
+        user = _SAID_USER.match(text, place)
+        if not user:
+            return
+        is_odd = lookalikes.is_unmistakable(user[2]) or values.is_told(user[2])
+        if user[1].lower() not in _FIELDS and (is_odd or _is_password(user[2])):
+            yield Found(*user.span(2), "listed-password")
+        place = user.end()
 
 
 def _is_password(value: str) -> bool:

@@ -39,6 +39,9 @@ _OF_OTHERS = word_set(
 )
 _HEX_KEY = prepared(r"[0-9a-f]{32}|[0-9a-f]{48}|[0-9a-f]{64}")
 _HEX_FORMER = prepared(r"[0-9a-f]{32,64}")
+_TITLED = prepared(r"[A-Z][a-z]{3,11}-\d{2,4}")
+_MEANT = prepared(r"(?i)\b(?:the|this|my|your|our|new|old)[ \t]$")
+_OF_NETWORK = prepared(r"(?i)(?:code|key|pass\w{0,6}|schl[üu]ssel|cl[ée]|clave|chiave)[ \t]+(?:du[ \t]+|del[ \t]+|de[ \t]+)?$")
 _DIGEST_OF = prepared(r"(?i)\b(?:hash|md5|sha\d*|\w*sum|digest|fingerprint)\b[\w ]{0,12}$")
 _TRIED = prepared(
     r"(?i)\b(?:tr(?:y|ied|ies|ying)|us(?:e|ed|es|ing)|enter(?:ed|ing)?|typ(?:ed|e|ing)|guess(?:ed|es)?|sen[dt]|g[ai]ve|with|sets?|got"
@@ -53,7 +56,8 @@ _AFTER_USER = prepared(r"(?:[\w.@+-]{2,32}(?:,|[ \t]+[/|])|>|\b(?:login|user|use
 _WIRED = prepared(r"(?i)(?:gpio|connect|wire|solder|header|chip|board|output|input|i/o)[\w ]{0,12}$")
 _PIN_GIVEN = prepared(
     r"(?i)(?:\b(?:set|use[ds]?|using|enter(?:ed)?|typ(?:e|ed)|try|tried|my|new|old|sim"
-    r"|card|door|bank|with|is)|'s)[ \t]+(?:(?:the|a|my|new)[ \t]+)?$"
+    r"|card|door|bank|with|is"
+    r"|conference|meeting|voicemail|host|moderator|participant|guest|alarm)|'s)[ \t]+(?:(?:the|a|my|new)[ \t]+)?$"
 )
 _PIN_WORKS = prepared(r"(?i)[ \t]+(?:open|unlock|work|still|for the (?:door|card|safe|gate))")
 _VERSION = prepared(r"\d+[.:+-]")
@@ -106,6 +110,21 @@ def is_key(text: str, start: int, value: str) -> bool:
 def is_hex_key(text: str, start: int, value: str) -> bool:
     """Tell whether hex right behind the word for a key is one, rather than its digest."""
     return not value.isdigit() and not value.isalpha() and not _DIGEST_OF.search(text, max(0, start - 24), start)
+
+
+def is_hex_token(text: str, start: int, value: str) -> bool:
+    """Tell whether hex right behind a word for a token is the one that the sentence is about: `I used the token …`."""
+    return bool(_MEANT.search(text, max(0, start - 12), start)) and is_hex_key(text, start, value)
+
+
+def is_network_key(text: str, start: int, value: str) -> bool:
+    """Tell whether what a network is said to be got into by is that: a word and a number do."""
+    return bool(_TITLED.fullmatch(value)) or is_said(text, start, value)
+
+
+def is_code_of_network(text: str, start: int, value: str) -> bool:
+    """Tell whether what a network is given with is what one gets in by: `Code Wi-Fi : …`."""
+    return bool(_OF_NETWORK.search(text, max(0, start - 24), start)) and is_said(text, start, value)
 
 
 def is_key_set(text: str, start: int, value: str) -> bool:
@@ -243,7 +262,8 @@ def is_passphrase(text: str, start: int, value: str) -> bool:
         return False
     if values.is_told_phrase(value) or phrases.is_in_fours(value):
         return True
-    return text[start : start + 10].lower() == "passphrase" and _are_unrelated(value.split(), least=4)
+    is_phrase = text[start : start + 10].lower() == "passphrase" or text[max(0, start - 7) : start].lower() == "master "
+    return is_phrase and _are_unrelated(value.split(), least=4)
 
 
 def is_answer(_text: str, _start: int, value: str) -> bool:

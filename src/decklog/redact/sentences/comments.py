@@ -22,11 +22,14 @@ _COMMENTS = Pattern(
     r"(?:[a-z]+[ \t]+){0,2}(?:password|passphrase|pwd|pw)\b|[!-~][ \t]+as[ \t]+(?:(?:the|my|your|our|its|his|her|their"
     r"|a|new|root|admin|db|default|temporary|initial)[ \t]+){0,3}"
     rf"(?:password|passphrase|passcode|passwd|pwd|pw){_ENDS_SENTENCE}"
+    r"|[!-~],?[ \t]+(?:the[ \t]+)?same[ \t]+(?:old[ \t]+)?(?:password|passphrase|pwd|pw)\b"
     rf"|[!-~][ \t]+(?:is|was|(?:should|must|will|used[ \t]to)[ \t]be)[ \t]+(?:{_OWNERS})[ \t]+(?:[a-z]+[ \t]+){{0,2}}"
     rf"(?:password|passphrase|passcode|passwd|pwd|pw){_ENDS_SENTENCE}"
 )
 SIGN = _COMMENTS.source
-_SAID_BEHIND = prepared(r"(?i)[ \t]+(?:as|is|was|should|must|will|used)[ \t]|,?[ \t]+(?:<-{1,2}[ \t]+)?(?:that|it|this|which)\b")
+_SAID_BEHIND = prepared(
+    r"(?i)[ \t]+(?:as|is|was|should|must|will|used)[ \t]|,?[ \t]+(?:<-{1,2}[ \t]+)?(?:that|it|this|which|(?:the[ \t]+)?same)\b"
+)
 _QUOTED_BEFORE = prepared(r"[\"'`]([^\"'`\n]{8,64})[\"'`]$")
 _STRING = prepared(r"(\w[ \t]*(?::|=>?)[ \t]*)?([\"'])([^\"'\n]*)\2")
 _LISTING = prepared(r"[^\n\"']{0,24}?(?:#|//|--|/\*)[ \t]*([a-zA-Z][\w ,-]{4,80})")
@@ -86,6 +89,6 @@ def _find_used(view: View, end: int) -> Iterator[Found]:
     value = words[-1].strip("\"'`") if words else ""
     if (phrase := _QUOTED_BEFORE.search(before)) and lookalikes.is_phrase(phrase[1]):
         yield Found(end - len(before) + phrase.start(1), end - len(before) + phrase.end(1), "told-password")
-    elif values.is_told_plainly(value) or lookalikes.is_signed(value):
+    elif values.is_told_plainly(value) or lookalikes.is_signed(value) or lookalikes.is_joined_phrase(value):
         start = view.text.rindex(value, 0, end)
         yield Found(start, start + len(value), "told-password")

@@ -89,8 +89,17 @@ _LOOSE = prepared(r"[^\W\d_]+(?:[ \t]+[^\W\d_]+){0,5}[ \t]+[\"'«„“]?([^\s\"
 # The name of a host or of an account between, whose dots end no sentence.
 _OF_HOST = prepared(
     rf"(?i)(?:{_WORD})[ \t][^\n:：=\"]{{0,32}}?(?:[^\W_]|-){{1,40}}(?:[._@](?:[^\W_]|-){{1,40}}){{1,4}}[ \t]*"
-    rf"(?:[:：=]|-[ \t]|(?:{_COPULA}))"
+    rf"(?:[:：=]|-[ \t]|,?[ \t]*(?:{_COPULA})(?: (?:jetzt|nun|ora|ahora|maintenant|nu|teraz|agora))?)"
     r"[ \t]*[\"'«„“]?(?P<value>[^\s\"'«»„“”]{4,64})"
+)
+# What it was changed to: the verb comes behind it, or is in the line before.
+_SET_TO = prepared(
+    rf"(?i)(?:{_WORD})(?:[ \t]+[^\W\d_]+){{0,4}}[ \t]+(?:auf|na|a|en|por|à|su|in|op|naar|till|til|para)[ \t]+"
+    r"[\"'«„“]?([^\s\"'«»„“”]{5,48})[\"'»“”]?"
+    r"(?:[ \t]+(?:geändert|gesetzt|zurückgesetzt|umgestellt|abgeändert)\b|([.!]?[ \t]*(?:\n|$)))"
+)
+_CHANGING = prepared(
+    r"(?i)zmieni|ustawi|cambi|chang|modifi|ändr|endr|wijzig|alter|změn|aggiorn|actualiz|mis à jour|geändert|gesetzt"
 )
 _ENDS = ".,;:)\"'»”」"
 # What a sentence ends with that has no blank before it.
@@ -144,6 +153,12 @@ def _loosely_told(view: View, place: int) -> Iterator[Found]:
     if host and _is_told(host[0], value := host["value"].rstrip(_ENDS), is_tied=True):
         yield Found(host.start("value"), host.start("value") + len(value), "told-password")
         return
+    changed = _SET_TO.match(view.text, place)
+    if changed and (changed[2] is None or _CHANGING.search(view.text, max(0, place - 48), place)):
+        value = changed[1].rstrip(_ENDS)
+        if values.is_told_plainly(value) or lookalikes.is_counted(value) or lookalikes.is_signed(value):
+            yield Found(changed.start(1), changed.start(1) + len(value), "told-password")
+            return
     match = _LOOSE.match(view.text, place)
     value = match[1].rstrip(_ENDS) if match else ""
     if match and (lookalikes.is_unmistakable(value) or made.is_made(value)):

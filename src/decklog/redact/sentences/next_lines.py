@@ -67,6 +67,11 @@ _KEEPERS = prepared(
 )
 _KEEPING = ("secret", "-passw", "passwo", "pass", "gopass", "op rea", "lpass", "bw get", "rbw ge")
 _ODD = prepared(r"[0-9!#$%^&*+~]")
+# A word and a year, which is a month's where no word for a password stands before it.
+_TITLED = prepared(
+    r"(?!(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec|Mai|Okt|Dez|CVE|Sprint|Step|Release|Version)[a-z]*-)[A-Z][a-z]{3,11}-\d{2,4}[!?]?"
+)
+_WORD = prepared(r"(?i)\bpass(?:word|wort|code|phrase)\b")
 _MOST_ROWS = 200
 _LONGEST_LINE = 300
 _SEPARATORS = ("|", "│", "\t", ",", ";")
@@ -125,6 +130,9 @@ def _below(view: View, line: str, place: int, *, is_word: bool) -> Iterator[Foun
     if match and label and lookalikes.is_word_phrase(match[1]):
         yield Found(match.start(1), match.end(1), "printed-secret")
     if not match or not _ODD.search(match[1]):
+        return
+    if label and _TITLED.fullmatch(match[1]) and _WORD.search(line):
+        yield Found(match.start(1), match.end(1), "printed-secret")
         return
     if (label or _prints(line)) and _is_printed(match[1], is_label=label):
         value = match[1].rstrip(",;")

@@ -1,37 +1,13 @@
 """The ways of telling a secret: "log in with admin / …", "the PIN is …", "unlock code …"."""
 
-from collections.abc import Callable
-from typing import NamedTuple
+from decklog.redact.sentences import checks
+from decklog.redact.sentences.code_tellings import CODES
+from decklog.redact.sentences.telling import ODD_VALUE, QUOTE, VALUE, Telling
 
-from decklog.redact.sentences import checks, codes
-
-_QUOTE = r"[\"'`]?"
-_VALUE = r"([^\s\"'`,<>]{4,64})"
-# With a number or a sign in it, which the words of a sentence do not have.
-_PLAIN_SIGN = r"[^\s\"'`,<>=/:(0-9!#$%^&*+~?]"
-_ODD_SIGN = r"[0-9!#$%^&*+~?]"
-_ODD_VALUE = rf"((?:{_PLAIN_SIGN}{{3,32}}{_ODD_SIGN}[^\s\"'`,<>]{{0,48}}|{_PLAIN_SIGN}{{0,2}}{_ODD_SIGN}[^\s\"'`,<>]{{3,48}}))"
 _USERS = (
     r"(?:\w{0,16}admin\w{0,10}|root|user\w{0,8}|test\w{0,8}|demo|guest|ops|pi\b|postgres|sa|ubuntu|deploy|operator|support"
     r"|service|svc)"
 )
-_PLACES = "door|gate|alarm|safe|entry|entrance|garage|locker|lock|building|office"
-_LOCKS = (
-    "unlock|access|activation|recovery|backup|rescue|emergency|verification|security|2fa|mfa|otp|totp|login|sign-?in"
-    "|pairing|scratch"
-)
-
-
-class Telling(NamedTuple):
-    """A way of telling a secret: how it opens, what can come next, the rest with the value, and what makes that one."""
-
-    kind: str
-    opening: str
-    following: str
-    rest: str
-    is_one: Callable[[str, int, str], bool]
-
-
 _NAMED = r"pass(?:word|phrase|code|wd)?|pwd|pw"
 _KEYS = r"tokens?|api[ _-]?keys?|(?:access|secret) keys?|secrets?"
 _WHOSE = (
@@ -48,84 +24,17 @@ _QUOTED_WORDS = (
     rf"(?:[ \t]+(?:for|of|on|to|at|from|under|in|we|i|you)[ \t][^\n:=\"'`]{{1,48}}?|[ \t]*\([^)\n]{{1,40}}\))?"
     rf"(?:[ \t]*[:=]|[ \t]+(?:{_BEING}))[ \t:]*[\"'`?\xab]([^\"'`?\xbb\n]{{4,64}})[\"'`?\xbb]"
 )
-_AUTHENTICATOR = (
-    r"(?:authenticator|2fa|mfa|t?otp|two[- ]factor)(?: app)?(?: (?:setup|secret|manual|entry|shared|enrol?lment)){0,3} "
-    r"(?:key|seed|secret)|(?:setup|manual entry|enrol?lment) key|authenticator(?: app)?"
-)
-_OF = r"for|of|on|to|at|from|de|du|des|del|della|der|f?r|da|do|para|voor|pour|van|til|zu"
-_FOREIGN_CODES = (
-    r"einmal-?code|best[\xe4a]tigungscode|c[\xf3o]digo de (?:verificaci[\xf3o]n|acceso|seguridad)|code de (?:v[\xe9e]rification"
-    r"|s[\xe9e]curit[\xe9e]|confirmation)|codice di (?:verifica|sicurezza|accesso)|verificatiecode|kod weryfikacyjny"
-)
-# First what is the longer of two openings at one place.
-_CODES: tuple[Telling, ...] = (
-    Telling(
-        "otp-seed",
-        _AUTHENTICATOR,
-        " \t:=(",
-        r"(?:[ \t]*\([^)\n]{1,40}\)|[ \t]+(?:for|of|on)[ \t][^\n:=\"']{1,40}?)?(?:[ \t]*[:=]|[ \t]+(?:is|was))[ \t]*[\"'`]?"
-        r"([a-z2-7]{16,64}=*|[a-z2-7]{4}(?:[ -][a-z2-7]{4}){3,15})(?:[^\w]|$)",
-        codes.is_seed,
-    ),
-    Telling(
-        "unseal-key",
-        r"(?:unseal|recovery|seal) key(?: (?:share|part|shard))?",
-        " \t:=(",
-        r"(?:[ \t]*[(#]?\d{1,2}\)?(?:[ \t]+of[ \t]+\d{1,2})?)?(?:[ \t]*[:=]|[ \t]+(?:is|was))[ \t]*[\"'`]?([\w+/=-]{32,90})",
-        codes.is_share,
-    ),
-    Telling(
-        "license-key",
-        r"(?:licen[cs]e|product|activation|registration)(?: key| code|-key|_key)|licen[cs]e",
-        " \t:=(",
-        r"(?:[ \t]*[( ][^\n:=\"']{1,60}?)?(?:[ \t]*[:=]|[ \t]+(?:is|was))[ \t]*[\"'`]?"
-        r"([A-Z0-9]{4,8}(?:-[A-Z0-9]{4,8}){2,7})(?:[^\w-]|$)",
-        codes.is_licence,
-    ),
-    Telling(
-        "encryption-key",
-        r"(?:fernet|aes(?:-?\d{3})?|hmac|cipher|encryption|decryption|signing|master|private) key",
-        " \t:=",
-        r"(?:[ \t]*\((?:hex|base64|b64|raw|base58|wif)[^)\n]{0,24}\)"
-        r"|[ \t]+(?:for|of|on|to|into|in|from|at|we|i|you|they|that|which|used|behind|your|this|it)[ \t][^\n:=\"']{1,60}?)?"
-        r"(?:[ \t]*[:=]|[ \t]+(?:is|was|to)(?:[ \t]+(?:now|still|currently))?:?|[ \t]+->|,?[ \t]+(?:it|this|that|which)"
-        r"(?:'s|[ \t]+(?:is|was))(?:[ \t]+(?:now|still))?:?)?[ \t]*[\"'`]?([\w+/=-]{32,90})",
-        codes.is_share,
-    ),
-    Telling(
-        "code",
-        _FOREIGN_CODES,
-        " \t:=",
-        r"(?:[ \t][^\n:=\"'\d]{1,40}?)?(?:[ \t]*[:=]|[ \t]+(?:est|ist|war|lautet|es|\xe8|is|to))[ \t]*[\"'`]?"
-        r"(\d{4,8})(?:[^\w.:/-]|\.(?:\s|$)|$)",
-        checks.is_any,
-    ),
-    Telling(
-        "code",
-        rf"(?:{_PLACES}|{_LOCKS}|one[ -]time)[ _-](?:pass)?codes?",
-        " \t:=",
-        rf"(?:(?:[ \t](?:[^\n:=\"'\d]|2-?(?:fa|step|sv)){{1,60}})?[ \t]*[:=]|[ \t]+(?:is|was))?[ \t]*{_QUOTE}"
-        r"(\d{4,10}#?|[\w.!-]{6,40})(?:[^\w:/-]|$)",
-        checks.is_code,
-    ),
-    Telling(
-        "code",
-        rf"(?:{_PLACES}|{_LOCKS}|one[ -]time)[ _-](?:pass)?codes?",
-        " \t",
-        rf"(?:[ \t]+[a-z']{{1,12}}){{1,6}}[ \t]+(?:is|was|are)[ \t]+{_QUOTE}(\d{{4,10}}#?|[\w-]{{6,40}})(?:[^\w:/-]|$)",
-        checks.is_number,
-    ),
-)
+_OF = r"for|of|on|to|at|from|de|du|des|del|della|der|f[\xfc?u]e?r|da|do|para|voor|pour|van|til|zu"
 # After all others, whose openings are longer than these.
 _LOOSE: tuple[Telling, ...] = (
     Telling(
         "pin",
         "puk",
         " \t:=-c",
-        rf"(?:[ -]?code)?[ \t]*(?:[:=]|(?:is|was|ist|est)\b)?[ \t]*{_QUOTE}(\d{{6,8}})(?:[^\w.:/-]|\.(?:\s|$)|$)",
+        rf"(?:[ -]?code)?[ \t]*(?:[:=]|(?:is|was|ist|est)\b)?[ \t]*{QUOTE}(\d{{6,8}})(?:[^\w.:/-]|\.(?:\s|$)|$)",
         checks.is_any,
     ),
-    Telling("told-password", _NAMED, "?", rf"\?[ \t]+{_QUOTE}([^\s\"'`,<>()]{{6,64}})", checks.is_chosen),
+    Telling("told-password", _NAMED, "?", rf"\?[ \t]+{QUOTE}([^\s\"'`,<>()]{{6,64}})", checks.is_chosen),
     Telling("told-password", _NAMED, " \t", r"[ \t]+\?[ \t]+([^\s\"'`]{6,64})[ \t]+\?", checks.is_drawn),
     Telling(
         "told-password",
@@ -152,8 +61,25 @@ _LOOSE: tuple[Telling, ...] = (
         checks.is_words,
     ),
 )
+# After all others, too: what a network is got into by.
+_NETWORKS: tuple[Telling, ...] = (
+    Telling(
+        "network-password",
+        "wi-?fi|wlan",
+        " \t",
+        rf"[^\n]{{1,60}}?[,;][ \t]*(?:key|pass\w{{0,6}}|pw|code)[ \t:=]+{QUOTE}{VALUE}",
+        checks.is_network_key,
+    ),
+    Telling(
+        "network-password",
+        "wi-?fi|wlan",
+        " \t:",
+        rf"(?:[ \t]+(?:de|du|of|for|im|in|at|pour|del)[ \t][^\n:=\"]{{1,32}}?)?[ \t]*:[ \t]+{QUOTE}{ODD_VALUE}",
+        checks.is_code_of_network,
+    ),
+)
 TELLINGS: tuple[Telling, ...] = (
-    *_CODES,
+    *CODES,
     Telling("told-password", _NAMED, " \t:=", _QUOTED_WORDS, checks.is_odd_phrase),
     Telling(
         "told-password",
@@ -163,7 +89,7 @@ TELLINGS: tuple[Telling, ...] = (
         r"([^\s\"'`]+(?: [^\s\"'`]+){1,7})[ \t]*(?:\n|$)",
         checks.is_odd_line,
     ),
-    Telling("told-password", _NAMED, ",", rf",[ \t]+{_QUOTE}{_VALUE}[\"'`]?,", checks.is_set_in),
+    Telling("told-password", _NAMED, ",", rf",[ \t]+{QUOTE}{VALUE}[\"'`]?,", checks.is_set_in),
     Telling(
         "told-password",
         _NAMED,
@@ -172,8 +98,8 @@ TELLINGS: tuple[Telling, ...] = (
         checks.is_set_in,
     ),
     Telling("told-password", _NAMED, " \t", r"(?:[ \t]+[a-z']{1,14}){1,6}[ \t]*\(([^\s()\"'`,]{7,64})\)", checks.is_random),
-    Telling("told-password", _NAMED, " \t", rf"[ \t]+from[ \t]+\S{{4,64}}[ \t]+to[ \t]+{_QUOTE}{_ODD_VALUE}", checks.is_set_in),
-    Telling("told-password", _NAMED, " \t", rf"[ \t]+from[ \t]+{_QUOTE}{_ODD_VALUE}[\"'`]?[ \t]+to[ \t]", checks.is_set_in),
+    Telling("told-password", _NAMED, " \t", rf"[ \t]+from[ \t]+\S{{4,64}}[ \t]+to[ \t]+{QUOTE}{ODD_VALUE}", checks.is_set_in),
+    Telling("told-password", _NAMED, " \t", rf"[ \t]+from[ \t]+{QUOTE}{ODD_VALUE}[\"'`]?[ \t]+to[ \t]", checks.is_set_in),
     Telling(
         "pin",
         "pin",
@@ -188,29 +114,29 @@ TELLINGS: tuple[Telling, ...] = (
         rf",[ \t]+(?:(?:then|just|please|simply|so|always|you can|we|i|and)[ \t]+){{0,2}}"
         rf"(?:it'?s|it[ \t]+(?:is|was)|that's|type|enter|use|try|give(?:[ \t]+it)?|answer(?:[ \t]+with)?"
         rf"|say|put|send|paste|mine[ \t]+is|which[ \t]+is)"
-        rf"(?:[ \t]+(?:still|now))?[ \t:]+{_QUOTE}{_VALUE}",
+        rf"(?:[ \t]+(?:still|now))?[ \t:]+{QUOTE}{VALUE}",
         checks.is_said,
     ),
-    Telling("told-password", _NAMED, ",", rf",[^\n:=\"']{{0,60}}:[ \t]*{_QUOTE}{_VALUE}", checks.is_told),
+    Telling("told-password", _NAMED, ",", rf",[^\n:=\"']{{0,60}}:[ \t]*{QUOTE}{VALUE}", checks.is_told),
     Telling(
         "told-password",
         _NAMED,
         " \t",
-        rf"[ \t]+(?:for|of|on|to|at|from|under)[ \t][^\n:=\"']{{1,48}}?(?:[ \t]*[:=]|[ \t](?:is|was))[ \t]*{_QUOTE}{_VALUE}",
+        rf"[ \t]+(?:for|of|on|to|at|from|under)[ \t][^\n:=\"']{{1,48}}?(?:[ \t]*[:=]|[ \t](?:is|was))[ \t]*{QUOTE}{VALUE}",
         checks.is_told,
     ),
     Telling("told-password", _NAMED, " \t", r"[ \t]+[\w.@-]{2,40}[ \t]*[:=][ \t]*([^\s\"'`,<>()]{8,64})", checks.is_random),
-    Telling("told-password", _NAMED, " \t", rf"[ \t]+(?:{_BEING})[ \t:]+[\"'`*]{{0,3}}{_VALUE}", checks.is_said),
-    Telling("told-password", _NAMED, " \t", rf"[ \t]+{_QUOTE}{_ODD_VALUE}", checks.is_right_behind),
+    Telling("told-password", _NAMED, " \t", rf"[ \t]+(?:{_BEING})[ \t:]+[\"'`*]{{0,3}}{VALUE}", checks.is_said),
+    Telling("told-password", _NAMED, " \t", rf"[ \t]+{QUOTE}{ODD_VALUE}", checks.is_right_behind),
     Telling(
-        "told-password", _NAMED, " \t,", rf",?[ \t]+(?:[a-z.]{{1,14}}[ \t]+){{0,4}}{_QUOTE}{_ODD_VALUE}", checks.is_unmistakable
+        "told-password", _NAMED, " \t,", rf",?[ \t]+(?:[a-z.]{{1,14}}[ \t]+){{0,4}}{QUOTE}{ODD_VALUE}", checks.is_unmistakable
     ),
     Telling(
         "told-password",
         _NAMED,
         " \t",
-        rf"[ \t]+(?:(?:for|of|on|to|at|from)[ \t][^\n:=\"']{{1,48}}?|\([^)\n]{{1,40}}\))(?:[ \t]*[:=]"
-        rf"|[ \t](?:{_BEING}))[ \t]*[\"'`*]{{0,3}}{_VALUE}",
+        rf"[ \t]+(?:(?:for|of|on|to|at|from|in (?:the|our))[ \t][^\n:=\"']{{1,48}}?|\([^)\n]{{1,40}}\))(?:[ \t]*[:=]"
+        rf"|[ \t](?:{_BEING}))[ \t]*[\"'`*]{{0,3}}{VALUE}",
         checks.is_said,
     ),
     Telling(
@@ -225,7 +151,7 @@ TELLINGS: tuple[Telling, ...] = (
         r"pin",
         " \tc",
         rf"(?:[ -]?code)?[ \t]+(?:{_OF})[ \t][^\n:=\"'\d]{{1,40}}?(?:[ \t]*[:=]|[ \t](?:is|was"
-        rf"|being|\xe8|est|ist|lautet|es))[ \t]*{_QUOTE}(\d{{4,8}})(?:[^\w.:/-]|\.(?:\s|$)|$)",
+        rf"|being|\xe8|est|ist|lautet|es))[ \t]*{QUOTE}(\d{{4,8}})(?:[^\w.:/-]|\.(?:\s|$)|$)",
         checks.is_any,
     ),
     Telling(
@@ -233,24 +159,24 @@ TELLINGS: tuple[Telling, ...] = (
         _NAMED,
         " \t?",
         rf"(?:[ \t]+(?:for|of|on|to|at|in)[ \t][^\n:=\"'?]{{1,48}})?\?[ \t]+"
-        rf"(?:it'?s|it[ \t]+(?:is|was)|that's|try|use|should[ \t]be|yes,?|sure,?)[ \t:]+{_QUOTE}{_VALUE}",
+        rf"(?:it'?s|it[ \t]+(?:is|was)|that's|try|use|should[ \t]be|yes,?|sure,?)[ \t:]+{QUOTE}{VALUE}",
         checks.is_said,
     ),
     Telling(
         "told-password",
         _NAMED,
         "?",
-        rf"\?[^\n]{{0,24}}\n[^\n]{{0,24}}?(?:\b(?:is|was|be|use|try)|'s)[ \t:]+{_QUOTE}{_VALUE}",
+        rf"\?[^\n]{{0,24}}\n[^\n]{{0,24}}?(?:\b(?:is|was|be|use|try)|'s)[ \t:]+{QUOTE}{VALUE}",
         checks.is_said,
     ),
     Telling(
         "told-password",
         _NAMED,
         " \t",
-        rf"(?:[ \t]+[a-z]+){{1,6}},[ \t]+(?:it[ \t]+is|it's|use|now)[ \t:]+{_QUOTE}{_VALUE}",
+        rf"(?:[ \t]+[a-z]+){{1,6}},[ \t]+(?:it[ \t]+is|it's|use|now)[ \t:]+{QUOTE}{VALUE}",
         checks.is_told_plainly,
     ),
-    Telling("told-password", _NAMED, " \t", rf"(?:[ \t]+[a-z']{{1,14}}){{1,6}}:[ \t]+{_QUOTE}{_VALUE}", checks.is_announced),
+    Telling("told-password", _NAMED, " \t", rf"(?:[ \t]+[a-z']{{1,14}}){{1,6}}:[ \t]+{QUOTE}{VALUE}", checks.is_announced),
     Telling(
         "told-password",
         _NAMED,
@@ -258,13 +184,13 @@ TELLINGS: tuple[Telling, ...] = (
         r"[ \t]+[\"'`]?([a-z]{3,12}(?:[-_.][a-z]{3,12}){3,7})(?:[\s\"'`.,;)]|$)",
         checks.is_words,
     ),
-    Telling("told-password", _NAMED, "'", rf"'s[ \t]+(?:now[ \t]+)?{_QUOTE}{_VALUE}", checks.is_told_plainly),
+    Telling("told-password", _NAMED, "'", rf"'s[ \t]+(?:now[ \t]+)?{QUOTE}{VALUE}", checks.is_told_plainly),
     Telling(
         "told-password",
         _NAMED,
         " \t",
         rf"[ \t]+{_WHOSE}[^\n:=\"]{{0,60}}?(?:[ \t]*[:=]|(?:[ \t](?:is|was)|(?:[ \t]it)?'s)(?:[ \t]now)?)[ \t]+"
-        rf"{_QUOTE}{_VALUE}",
+        rf"{QUOTE}{VALUE}",
         checks.is_told_plainly,
     ),
     Telling(
@@ -288,14 +214,14 @@ TELLINGS: tuple[Telling, ...] = (
         _NAMED,
         " \t",
         rf"(?:[ \t]+(?:of|for|on|at|in)[ \t]+(?:(?:the|user|our|host|account)[ \t]+){{0,2}}\S{{2,64}}){{1,3}}"
-        rf"[ \t]+(?:back[ \t]+)?to[ \t:]+{_QUOTE}{_VALUE}",
+        rf"[ \t]+(?:back[ \t]+)?to[ \t:]+{QUOTE}{VALUE}",
         checks.is_set_to,
     ),
     Telling(
         "told-password",
         _NAMED,
         " \t",
-        rf"[ \t]+from[ \t]+(?:[^\s:=]{{1,40}}[ \t]+){{1,4}}?to[ \t:]+{_QUOTE}{_VALUE}",
+        rf"[ \t]+from[ \t]+(?:[^\s:=]{{1,40}}[ \t]+){{1,4}}?to[ \t:]+{QUOTE}{VALUE}",
         checks.is_set_to,
     ),
     Telling(
@@ -309,16 +235,16 @@ TELLINGS: tuple[Telling, ...] = (
         "told-password",
         _NAMED,
         " \t",
-        rf"[ \t]+(?:(?:will|should)[ \t]be|es|ist|est|-|\([^)\n]{{1,40}}\)[ \t]*[:=])[ \t]+{_QUOTE}{_VALUE}",
+        rf"[ \t]+(?:(?:will|should)[ \t]be|es|ist|est|-|\([^)\n]{{1,40}}\)[ \t]*[:=])[ \t]+{QUOTE}{VALUE}",
         checks.is_told,
     ),
-    Telling("told-password", _NAMED, " \t-", rf"[ \t]*->[ \t]*{_QUOTE}{_VALUE}", checks.is_told),
-    Telling("told-password", _NAMED, " \t", rf"[ \t]+(?:[a-z]+[ \t]+){{0,6}}to[ \t:]+{_QUOTE}{_VALUE}", checks.is_set_to),
+    Telling("told-password", _NAMED, " \t-", rf"[ \t]*->[ \t]*{QUOTE}{VALUE}", checks.is_told),
+    Telling("told-password", _NAMED, " \t", rf"[ \t]+(?:[a-z]+[ \t]+){{0,6}}to[ \t:]+{QUOTE}{VALUE}", checks.is_set_to),
     Telling(
         "told-password",
         _NAMED,
         " \t",
-        rf"[ \t]+for[ \t]+(?:[a-z]+[ \t]+){{0,3}}{_WHOM}(?::|[a-z \t]*[ \t]to)[ \t]+{_QUOTE}{_VALUE}",
+        rf"[ \t]+for[ \t]+(?:[a-z]+[ \t]+){{0,3}}{_WHOM}(?::|[a-z \t]*[ \t]to)[ \t]+{QUOTE}{VALUE}",
         checks.is_asked_for,
     ),
     Telling(
@@ -340,7 +266,7 @@ TELLINGS: tuple[Telling, ...] = (
         _NAMED,
         " \t:=",
         rf"(?:[ \t]+(?:for|of|on|to|at|from|under)[ \t][^\n:=\"'`]{{1,48}}?)?(?:[ \t]+(?:is|was))?[ \t]*[:=][ \t]*"
-        rf"{_QUOTE}([a-z][a-z0-9]*(?: [a-z0-9]+[!?]?){{2,9}}){_QUOTE}[ \t]*(?:\n|$)",
+        rf"{QUOTE}([a-z][a-z0-9]*(?: [a-z0-9]+[!?]?){{2,9}}){QUOTE}[ \t]*[}}\]]*(?:\n|$)",
         checks.is_passphrase,
     ),
     Telling(
@@ -350,39 +276,39 @@ TELLINGS: tuple[Telling, ...] = (
         rf"(?:(?:[ \t]+(?:for|of|on|to|at|in)[ \t][^\n:=\"'`]{{1,48}}?)?(?:[ \t]*[:=]|[ \t]+(?:are|is|were|was))"
         rf"|[ \t]+(?:for|of|on|to|at|in|into)[ \t][^\n:=\"'`]{{1,48}}?[ \t](?:with|as|using|via))?[ \t]*"
         rf"(?:(?:with|as|using|via|by|to)[ \t]+)?(?:user[ \t]+)?"
-        rf"{_QUOTE}[\w.@+-]{{1,40}}{_QUOTE}(?:[ \t]*[/:|]|[ \t]+and)[ \t]*{_QUOTE}{_VALUE}",
+        rf"{QUOTE}[\w.@+-]{{1,40}}{QUOTE}(?:[ \t]*[/:|]|[ \t]+and)[ \t]*{QUOTE}{VALUE}",
         checks.is_partner,
     ),
     Telling(
         "told-password",
         _LOGGING,
         " \t",
-        rf"[ \t]+as[ \t]+{_QUOTE}[\w.@+-]{{2,40}}{_QUOTE},?[ \t]+(?:with|using)[ \t]+"
-        rf"(?:(?:the[ \t]+)?pass\w*[ \t]+)?{_QUOTE}{_VALUE}",
+        rf"[ \t]+as[ \t]+{QUOTE}[\w.@+-]{{2,40}}{QUOTE},?[ \t]+(?:with|using)[ \t]+"
+        rf"(?:(?:the[ \t]+)?pass\w*[ \t]+)?{QUOTE}{VALUE}",
         checks.is_partner,
     ),
     Telling(
         "told-password",
-        rf"(?:use|using|try)[ \t]+{_QUOTE}[a-z][\w.-]{{1,24}}:",
+        rf"(?:use|using|try)[ \t]+{QUOTE}[a-z][\w.-]{{1,24}}:",
         "",
-        rf"{_QUOTE}([^\s\"'`,<>/:]{{6,64}})",
+        rf"{QUOTE}([^\s\"'`,<>/:]{{6,64}})",
         checks.is_chosen_plainly,
     ),
     Telling(
         "told-password",
-        rf"(?:use|using|try)[ \t]+{_QUOTE}{_USERS}",
+        rf"(?:use|using|try)[ \t]+{QUOTE}{_USERS}",
         " \t/:\"'`",
-        rf"{_QUOTE}[ \t]*[/:][ \t]*{_QUOTE}{_VALUE}",
+        rf"{QUOTE}[ \t]*[/:][ \t]*{QUOTE}{VALUE}",
         checks.is_partner,
     ),
     Telling(
         "told-password",
         "root|admin|administrator|postgres|ubuntu|oracle|guest",
         " \t",
-        rf"[ \t]+/[ \t]+{_QUOTE}{_VALUE}",
+        rf"[ \t]+/[ \t]+{QUOTE}{VALUE}",
         checks.is_partner,
     ),
-    Telling("told-password", "root|admin|administrator|guest", ":", rf":{_QUOTE}{_VALUE}", checks.is_partner),
+    Telling("told-password", "root|admin|administrator|guest", ":", rf":{QUOTE}{VALUE}", checks.is_partner),
     Telling(
         "secret-answer",
         r"(?:secret|security)[ _-]answer|answer to the (?:secret|security) question",
@@ -394,14 +320,14 @@ TELLINGS: tuple[Telling, ...] = (
         "pin",
         "pin",
         " \t:=-c",
-        rf"(?:[ -]?code)?[ \t]*(?:[:=]|is\b)[ \t]*{_QUOTE}(\d{{4,8}})(?:[^\w.:/-]|\.(?:\s|$)|$)",
+        rf"(?:[ -]?code)?[ \t]*(?:[:=]|is\b)[ \t]*{QUOTE}(\d{{4,8}})(?:[^\w.:/-]|\.(?:\s|$)|$)",
         checks.is_pin,
     ),
     Telling(
         "code",
         "otp|totp|one[ -]time password",
         " \t:=",
-        rf"(?:[ \t]*[:=]|[ \t]+(?:is|was))[ \t]*{_QUOTE}(\d{{6,8}})(?:[^\w.:/-]|\.(?:\s|$)|$)",
+        rf"(?:[ \t]*[:=]|[ \t]+(?:is|was))[ \t]*{QUOTE}(\d{{6,8}})(?:[^\w.:/-]|\.(?:\s|$)|$)",
         checks.is_code,
     ),
     Telling(
@@ -420,6 +346,13 @@ TELLINGS: tuple[Telling, ...] = (
     ),
     Telling(
         "token",
+        r"credentials?|tokens?|api[ _-]?keys?|access keys?|secrets?",
+        " \t",
+        r"[ \t]+[\"'(*`]{0,3}([0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{48}|[0-9a-f]{64})(?:[^\w-]|$)",
+        checks.is_hex_token,
+    ),
+    Telling(
+        "token",
         _KEYS,
         " \t",
         r"(?:,?[ \t]+[A-Za-z']+){0,10}(?:[ \t]*[:=]|(?:[ \t]+(?:is|was)|'s)(?: now| still)?)[ \t]+[\"'`]?([\w.~+/=-]{16,})",
@@ -429,7 +362,7 @@ TELLINGS: tuple[Telling, ...] = (
         "secret",
         _KEYS,
         " \t",
-        rf"[ \t]+(?:for|of|on|to|at|from)[ \t][^\n:=\"']{{1,48}}?(?:[ \t]*[:=]|[ \t](?:is|was))[ \t]*[\"'`]{_VALUE}",
+        rf"[ \t]+(?:for|of|on|to|at|from)[ \t][^\n:=\"']{{1,48}}?(?:[ \t]*[:=]|[ \t](?:is|was))[ \t]*[\"'`]{VALUE}",
         checks.is_owned_secret,
     ),
     Telling(
@@ -453,14 +386,14 @@ TELLINGS: tuple[Telling, ...] = (
         "told-password",
         "credentials?|creds?",
         " \t:=",
-        rf"[ \t:=]+(?:[\w.@-]{{1,20}},?[ \t]+(?:[/|][ \t]+)?){{0,5}}{_QUOTE}{_ODD_VALUE}",
+        rf"[ \t:=]+(?:[\w.@-]{{1,20}},?[ \t]+(?:[/|][ \t]+)?){{0,5}}{QUOTE}{ODD_VALUE}",
         checks.is_unmistakable,
     ),
     Telling(
         "told-password",
-        "credentials?|creds?",
+        "credentials?|creds?|account|login",
         " \t(",
-        rf"[ \t]*\([\w.@+-]{{1,40}}[/:]{_QUOTE}([^\s\"'`,<>()]{{4,64}})",
+        rf"[ \t]*\([\w.@+-]{{1,64}}[ \t]*[/:][ \t]*{QUOTE}([^\s\"'`,<>()]{{4,64}})",
         checks.is_partner,
     ),
     Telling("token", r"tokens?|api[ _-]?keys?|secrets?", " \t-", r"[ \t]*->[ \t]*[\"']?([\w.~+/=-]{16,})", checks.is_key),
@@ -469,6 +402,13 @@ TELLINGS: tuple[Telling, ...] = (
         r"(?:the|your|my|this|our|unseal|master|new) key",
         " \t:",
         r"(?:[ \t]+\d{1,2}|(?:[ \t]+[a-zI']+){0,6})?(?:[ \t]*:|[ \t]+is)[ \t]+[\"']?([\w.~+/=-]{16,})",
+        checks.is_mixed,
+    ),
+    Telling(
+        "token",
+        r"(?:the|your|my|this|our|unseal|master|new) key",
+        " \t:",
+        r"[ \t]+[\"'(*`]{0,3}([\w.~+/=-]{24,})",
         checks.is_mixed,
     ),
     Telling(
@@ -488,4 +428,5 @@ TELLINGS: tuple[Telling, ...] = (
         checks.is_node_cookie,
     ),
     *_LOOSE,
+    *_NETWORKS,
 )

@@ -1,0 +1,132 @@
+"""Secrets in what tools of agents, stores of passwords and mail servers write down, each beside what it belongs to."""
+
+from decklog.redact.rules.rule import Rule, rule
+
+_ACCOUNT = r"[\w.@+-]{1,80}"
+
+RECORDS: tuple[Rule, ...] = (
+    # What an agent types into a field of a page: the field is described before.
+    rule(
+        "typed-password",
+        "element field placeholder selector locator",
+        r"[^\"\n]{4,128}",
+        keep=r"(?i:\"(?:element|field|placeholder|selector|locator)\"[ \t]*:[ \t]*"
+        r"\"[^\"\n]{0,40}(?:password|passwort|passcode|passphrase)\b[^\"\n]{0,60}\",\s{0,8}"
+        r"(?:\"\w{1,16}\"[ \t]*:[ \t]*\"[^\"\n]{0,60}\",\s{0,8}){0,3}\"(?:text|value)\"[ \t]*:[ \t]*\")",
+        start=r"\"(?i:element|field|placeholder|selector|locator)\"[ \t]*:[ \t]*\"",
+        until=r"\"",
+        glued=True,
+    ),
+    rule(
+        "listed-password",
+        "<key>",
+        r"[^<\n]+",
+        start=r"(?i:<key>)",
+        keep=r"(?i:<key>[^<\n]{0,40}(?:password|passphrase|secret|token|pin)</key>\s{0,40}<value[^>\n]{0,60}>)",
+        glued=True,
+    ),
+    # A relay, the account there and its password, as Postfix keeps them.
+    rule(
+        "listed-password",
+        "]: :25 :465 :587",
+        r"[^\s:]{4,128}",
+        start=r"(?m:^)(?:\[[\w.-]+\]:\d|[\w.-]+:(?:25|465|587|2525)[ \t])",
+        keep=rf"(?m:^)(?:\[[\w.-]{{1,120}}\]:\d{{1,5}}|[\w.-]{{1,120}}:(?:25|465|587|2525))[ \t]+{_ACCOUNT}:",
+        until=r"[ \t]*(?m:$)",
+        glued=True,
+    ),
+    # A user and a password, each in a line of its own.
+    rule(
+        "listed-password",
+        "auth-user-pass",
+        r"\S{6,128}",
+        start=r"auth-user-pass\b",
+        keep=rf"auth-user-pass\b[^\n]{{0,80}}\n[ \t]*{_ACCOUNT}[ \t]*\n[ \t]*",
+        until=r"[ \t]*(?m:$)",
+        odd=True,
+        glued=True,
+    ),
+    rule(
+        "wallet-key",
+        "0x",
+        r"[0-9a-fA-F]{64}",
+        keep=r"(?i:(?:pk|signer|deployer|priv)(?:_key|_pk)?[\"']?[ \t]*[:=][ \t]*[\"']?0x)",
+        until=r"(?:[^\w]|$)",
+        glued=True,
+    ),
+    # As long as what a server signs or draws at random; shorter ones number the sessions of anything.
+    rule(
+        "session",
+        "session",
+        r"[A-Za-z0-9_-]{40,}",
+        keep=r"(?i:[\"']session_?id[\"'][ \t]*:[ \t]*[\"'])",
+        random=True,
+        glued=True,
+    ),
+    rule(
+        "encryption-key",
+        "encryption:",
+        r"[A-Za-z0-9+/]{43}=",
+        keep=r"encryption:[ \t]*\n[ \t]+key:[ \t]*[\"']?",
+        glued=True,
+    ),
+    rule(
+        "defined-password",
+        "#define",
+        r"[^\"\n\s]{6,128}",
+        start=r"#define[ \t]+\w+[ \t]+\"",
+        keep=r"#define[ \t]+\w{0,40}(?:PASS|PASSWORD|PASSWD|PASSPHRASE|PSK)[ \t]+\"",
+        until=r"\"",
+        glued=True,
+    ),
+    rule(
+        "connection-password",
+        "keyring.",
+        r"[^\"'\n]{4,128}",
+        start=r"keyring\.set_password\(",
+        keep=r"keyring\.set_password\([ \t]*[^,\n]{1,80},[ \t]*[^,\n]{1,80},[ \t]*[\"']",
+        until=r"[\"']",
+        glued=True,
+    ),
+    rule(
+        "command-password",
+        "signtool",
+        r"[^\s\"'/][^\s\"']{3,128}",
+        start=r"(?i:signtool)\b",
+        keep=r"(?i:signtool)\b[^\n|;&]{0,160}?[ \t]/[pP][ \t]+[\"']?",
+    ),
+    rule(
+        "command-password",
+        "conn",
+        r"[^\s\"'@/;]{4,128}",
+        start=r"(?i:conn(?:ect)?)[ \t]+[\w$.]+/",
+        keep=r"(?i:conn(?:ect)?)[ \t]+[\w$.]{1,30}/[\"']?",
+        until=r"[\"']?@[\w/.:-]",
+        odd=True,
+    ),
+    # A host, and who gets in there by what.
+    rule(
+        "told-password",
+        "box host",
+        r"[^\s\"',;/]{6,64}",
+        start=r"(?i:box|host)[ \t]+[\w-]+\.",
+        keep=r"(?i:box|host)[ \t]+[\w-]{1,40}(?:\.[\w-]{1,40}){1,6}[ \t]*:[ \t]*[a-z][\w.-]{1,24}/",
+        until=r"(?:[\s,;]|$)",
+        odd=True,
+    ),
+    # Both sides of a change.
+    rule(
+        "changed-password",
+        "neu new",
+        r"[^\s\"'`,;]{6,64}",
+        start=r"(?i:alt|old)[: ]+[^\s,;]+[,;]?[ \t]+(?:->[ \t]*)?(?i:neu|new)[: ]",
+        keep=r"(?i:(?:alt|old)[: ]+[^\s,;]{4,64}[,;]?[ \t]+(?:->[ \t]*)?(?:neu|new)[: ]+[\"'`]?)",
+    ),
+    rule(
+        "seed-phrase",
+        "words",
+        r"(?:[a-z]{3,8} ){11,23}[a-z]{3,8}\b",
+        start=r"(?i:words)(?: [^\s:]+)+[ \t]*:\s",
+        keep=r"(?i:words(?: [\w()',.-]{1,16}){1,12}[ \t]*:\s*[\"']?)",
+    ),
+)

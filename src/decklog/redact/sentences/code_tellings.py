@@ -1,0 +1,78 @@
+"""The ways of telling codes, seeds of them, licences and keys of ciphers: "unlock code …", "setup key: …"."""
+
+from decklog.redact.sentences import checks, codes
+from decklog.redact.sentences.telling import QUOTE, Telling
+
+_PLACES = "door|gate|alarm|safe|entry|entrance|garage|locker|lock|building|office"
+_LOCKS = (
+    "unlock|access|activation|recovery|backup|rescue|emergency|verification|security|2fa|mfa|otp|totp|login|sign-?in"
+    "|pairing|scratch"
+)
+_AUTHENTICATOR = (
+    r"(?:authenticator|2fa|mfa|t?otp|two[- ]factor)(?: app)?(?: (?:setup|secret|manual|entry|shared|enrol?lment)){0,3} "
+    r"(?:key|seed|secret)|(?:setup|manual entry|enrol?lment) key|authenticator(?: app)?"
+)
+_FOREIGN_CODES = (
+    r"einmal-?code|best[\xe4a]tigungscode|c[\xf3o]digo de (?:verificaci[\xf3o]n|acceso|seguridad)|code de (?:v[\xe9e]rification"
+    r"|s[\xe9e]curit[\xe9e]|confirmation)|codice di (?:verifica|sicurezza|accesso)|verificatiecode|kod weryfikacyjny"
+)
+# First what is the longer of two openings at one place.
+CODES: tuple[Telling, ...] = (
+    Telling(
+        "otp-seed",
+        _AUTHENTICATOR,
+        " \t:=(",
+        r"(?:[ \t]*\([^)\n]{1,40}\)|[ \t]+(?:for|of|on|into|in)[ \t][^\n:=\"']{1,40}?|[ \t]+instead)?"
+        r"(?:[ \t]*[:=]|[ \t]+(?:is|was))[ \t]*[\"'`]?"
+        r"([a-z2-7]{16,64}=*|[a-z2-7]{4}(?:[ -][a-z2-7]{4}){3,15})(?:[^\w]|$)",
+        codes.is_seed,
+    ),
+    Telling(
+        "unseal-key",
+        r"(?:unseal|recovery|seal) key(?: (?:share|part|shard))?",
+        " \t:=(",
+        r"(?:[ \t]*[(#]?\d{1,2}\)?(?:[ \t]+of[ \t]+\d{1,2})?)?(?:[ \t]*[:=]|[ \t]+(?:is|was))[ \t]*[\"'`]?([\w+/=-]{32,90})",
+        codes.is_share,
+    ),
+    Telling(
+        "license-key",
+        r"(?:licen[cs]e|product|activation|registration)(?: key| code|-key|_key)|licen[cs]e",
+        " \t:=(",
+        r"(?:[ \t]*[( ][^\n:=\"']{1,60}?)?(?:[ \t]*[:=]|[ \t]+(?:is|was))[ \t]*[\"'`]?"
+        r"([A-Z0-9]{4,8}(?:-[A-Z0-9]{4,8}){2,7})(?:[^\w-]|$)",
+        codes.is_licence,
+    ),
+    Telling(
+        "encryption-key",
+        r"(?:fernet|aes(?:-?\d{3})?|hmac|cipher|encryption|decryption|signing|master|private) key",
+        " \t:=",
+        r"(?:[ \t]*\((?:hex|base64|b64|raw|base58|wif)[^)\n]{0,24}\)"
+        r"|[ \t]+(?:for|of|on|to|into|in|from|at|we|i|you|they|that|which|used|behind|your|this|it)[ \t][^\n:=\"']{1,60}?)?"
+        r"(?:[ \t]*[:=]|[ \t]+(?:is|was|to)(?:[ \t]+(?:now|still|currently))?:?|[ \t]+->|,?[ \t]+(?:it|this|that|which)"
+        r"(?:'s|[ \t]+(?:is|was))(?:[ \t]+(?:now|still))?:?)?[ \t]*[\"'`]?([\w+/=-]{32,90})",
+        codes.is_share,
+    ),
+    Telling(
+        "code",
+        _FOREIGN_CODES,
+        " \t:=",
+        r"(?:[ \t][^\n:=\"'\d]{1,40}?)?(?:[ \t]*[:=]|[ \t]+(?:est|ist|war|lautet|es|\xe8|is|to))[ \t]*[\"'`]?"
+        r"(\d{4,8})(?:[^\w.:/-]|\.(?:\s|$)|$)",
+        checks.is_any,
+    ),
+    Telling(
+        "code",
+        rf"(?:{_PLACES}|{_LOCKS}|one[ -]time)[ _-](?:pass)?codes?",
+        " \t:=",
+        rf"(?:(?:[ \t](?:[^\n:=\"'\d]|2-?(?:fa|step|sv)){{1,60}})?[ \t]*[:=]|[ \t]+(?:is|was))?[ \t]*{QUOTE}"
+        r"(\d{4,10}#?|[\w.!-]{6,40})(?:[^\w:/-]|$)",
+        checks.is_code,
+    ),
+    Telling(
+        "code",
+        rf"(?:{_PLACES}|{_LOCKS}|one[ -]time)[ _-](?:pass)?codes?",
+        " \t",
+        rf"(?:[ \t]+[a-z']{{1,12}}){{1,6}}[ \t]+(?:is|was|are)[ \t]+{QUOTE}(\d{{4,10}}#?|[\w-]{{6,40}})(?:[^\w:/-]|$)",
+        checks.is_number,
+    ),
+)

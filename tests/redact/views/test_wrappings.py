@@ -1,0 +1,114 @@
+"""Lines in what tools put around them: found as without it, and nothing but the secret goes."""
+
+import json
+import re
+
+import pytest
+
+from decklog.redact import may_hold_secret, redact, scan_by_rules
+from decklog.redact.batch import clean_among
+from decklog.redact.view import looked_through
+from decklog.redact.views import wrappings
+
+SECRET = "lantern" + "Wombat" + "323!"
+_MARKER = re.compile(r"\[redacted:[\w-]+\]")
+NETRC = f"machine mail.example.org\n  login ana\n  password {SECRET}"
+
+
+def _each(text: str, before: str) -> str:
+    return "\n".join(before.format(number) + line for number, line in enumerate(text.split("\n"), 97))
+
+
+BEFORE = (
+    "{:6}\t",
+    "{:5}→",
+    "{}: ",
+    "{}:",
+    "{:4} | ",
+    "etc/site.conf:{}:",
+    "./etc/site.conf-{}-",
+    "C:\\site\\conf.txt:{}:",
+    "> ",
+    "+",
+    "2026-03-04T05:06:07.123Z ",
+    "2026-03-04 05:06:07,123 INFO ",
+    "Mar  4 05:06:07 nas job[71]: ",
+    "web-1  | ",
+    "[05:06:07] ",
+    "etc/netrc:",
+)
+
+
+@pytest.mark.parametrize("before", BEFORE)
+def test_what_a_tool_puts_before_each_line_hides_nothing_and_stays(before: str) -> None:
+    text = _each(NETRC, before)
+    assert _MARKER.sub(SECRET, redact(text)) == text
+    assert SECRET not in redact(text)
+    as_json = json.dumps({"output": text})
+    assert SECRET not in redact(as_json)
+    assert json.loads(redact(as_json))["output"].count("\n") == 2
+    assert SECRET not in redact(json.dumps({"said": as_json}))
+
+
+@pytest.mark.parametrize("sign", "+-")
+def test_both_sides_of_a_change_are_looked_at(sign: str) -> None:
+    lines = NETRC.replace("\n", f"\n{sign}")
+    shown = redact(f"@@ -1,3 +1,3 @@\n unchanged\n{sign}{lines}\n unchanged")
+    assert SECRET not in shown
+    assert shown.startswith(f"@@ -1,3 +1,3 @@\n unchanged\n{sign}machine mail.example.org\n")
+    assert shown.endswith("\n unchanged")
+
+
+def test_a_string_of_json_has_lines_of_its_own() -> None:
+    text = json.dumps({"role": "tool", "output": f"$ pass show team/mail\n{SECRET}", "code": 0})
+    assert redact(text) == text.replace(SECRET, "[redacted:printed-secret]")
+    table = json.dumps({"content": f"host\tuser\tpass\nmx1.example.org\tana\t{SECRET}"})
+    assert redact(table) == table.replace(SECRET, "[redacted:listed-password]")
+
+
+def test_a_word_in_bold_is_read_as_the_word() -> None:
+    assert redact(f"Your new password: **{SECRET}** is set.") == "Your new password: **[redacted:password]** is set."
+
+
+def test_numbers_that_are_secrets_are_still_found() -> None:
+    assert "4826" not in redact("door pin: 4826\n1: door pin: 4826\n2: gate pin: 4826")
+
+
+@pytest.mark.parametrize("before", BEFORE)
+def test_what_stands_before_a_line_is_never_taken_for_the_secret(before: str) -> None:
+    text = _each("step 3 of 9: login\nstep 4 of 9: rotate the token\nstep 5 of 9: verify", before)
+    assert redact(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "one line",
+        "def f(x):\n    return x ** 2 ** y",
+        "key: value\nother: value",
+        "12 apples\n30 pears",
+        'print("a\\n")\nprint("b\\n")',
+        "10:30 opened\n10:45 closed",
+    ],
+)
+def test_most_texts_have_nothing_around_their_lines(text: str) -> None:
+    assert wrappings.peeled(text, looked_through(text)) is None
+
+
+def test_the_way_back_is_exact() -> None:
+    text = "\n".join(["first", *(f"{number:5}→line {number}" for number in range(20)), *["far"] * 40, "> quoted", "last"])
+    view = wrappings.peeled(text, looked_through(text))
+    assert view is not None
+    for number in range(20):
+        place = view.text.index(f"line {number}")
+        start, end = view.span(place, place + len(f"line {number}"))
+        assert text[start:end] == f"line {number}"
+        assert view.left_out_to(start - 1) == start
+    assert view.text.count("far") < 20
+
+
+def test_many_texts_at_once_are_judged_as_each_by_itself() -> None:
+    texts = [_each(text, before) for text in (NETRC, "x = 1\ny = 2", "steps:\nlogin\nrotate") for before in BEFORE]
+    texts += [text.split("\n")[0] for text in texts] + [f"/srv/conf/sasl:8:[mx.example.org]:587 ana:{SECRET}"]
+    assert clean_among(texts) == {text for text in texts if not scan_by_rules(text)[1]}
+    assert all(may_hold_secret(text) for text in texts if scan_by_rules(text)[1])
