@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from decklog.redact import RULES, redact, scan, scan_value
+from decklog.redact import RULES, redact, scan, scan_value, values
 
 TOKEN = "gh" + "p_" + "aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"
 
@@ -80,3 +80,9 @@ def test_a_backslash_at_the_end_of_a_value_does_not_take_what_follows_with_it(pa
         told = json.loads(told)["inner"]
     assert json.loads(told)["b"] == "kept"
     assert "hunter2" not in told
+
+
+def test_what_documentation_gives_to_everybody_stays() -> None:
+    for known in values._DOCUMENTED:
+        text = f"The documentation has it:\n{known}\nAuthorization: Basic {known}"
+        assert redact(text) == text

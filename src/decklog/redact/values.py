@@ -47,6 +47,7 @@ _PLACEHOLDER = prepared(
     | ^@{1,2}[\w.-]+@{1,2}$ | ^@(?:keychain|env|file):
     | ^(?:required|nullable|bail|sometimes|string|(?:min|max|size|between):\d+)[|,] | ^(?:len|length)?[<>]=?\d+$  # rules for one
     | ^\#(?:[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})$
+    | ^[\w-]+/(?-i:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)$                     # an action: session/SET_TOKEN
     | ^(?:\*{1,2}|\$)(?:\.[a-z_]{2,}|\[\*\])+$                       # *.token, $.user.password: where a field stands
     | ^0x[0-9a-f]{5,16}$                                             # where it lies in the memory
     | ^kv/[\w./-]+(?::[\w-]+)?$ | ^@(?:-|(?:~|\.{1,2})?/[\w./-]+)$      # where it is kept or read from
@@ -112,11 +113,14 @@ _UNCLOSED = prepared(r"[$#@%]?[({<]{1,2}%?=?([A-Za-z0-9]{6,}|(?:\d[A-Za-z0-9]{5,
 _PUBLIC_MARKS = ("phc_", "pk_live_", "pk_test_", "pk.eyJ", "AAAAB3NzaC1", "AAAAC3NzaC1", "ssh-rsa ", "ssh-ed25519 ")
 # What a mail server asks by.
 _PROMPTS = ("UGFzc3dvcmQ6", "VXNlcm5hbWU6")
-# What documentation gives to everybody: the keys of two emulators, and the example of the RFC on how to log in by a header.
+# What documentation gives to everybody: the keys of two emulators, the example of the RFC on how to log in by a header, a token.
 _DOCUMENTED = (
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==",
     "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==",
     "QWxhZGRpbjpvcGVuIHNlc2FtZQ==",
+    # What the debugger at jwt.io begins with.
+    "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9lIiwiaWF0IjoxNTE2MjM5MDIyfQ"
+    ".SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c",
 )
 # What a cluster alone can open: its session key comes first, and that key's length before it.
 _SEALED = prepared(r"Ag[A-P][A-Za-z0-9+/]{140}|ENC\[AES256_GCM,")
@@ -195,9 +199,14 @@ def is_label(name: str, value: str) -> bool:
     return len(value) < 24 and value.istitle() and value.isalpha() and name.strip("-") in ("secret", "token", "Secret", "Token")
 
 
+def is_documented(value: str) -> bool:
+    """Tell whether a key is one that the documentation of its kind gives to everybody."""
+    return value.rstrip("\"';,") in _DOCUMENTED
+
+
 def is_public(value: str) -> bool:
     """Tell whether a key says of itself that everybody may see it."""
-    if value in _PROMPTS or value.rstrip("\"';,") in _DOCUMENTED:
+    if value in _PROMPTS or is_documented(value):
         return True
     return value.startswith(_PUBLIC_MARKS) or bool(_PUBLIC_BLOCK.match(value) or _SEALED.match(value))
 
