@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 
 from decklog.prepared import prepared
+from decklog.redact import values
 from decklog.redact.placeholders import is_chord
 from decklog.redact.view import Found
 
@@ -59,6 +60,8 @@ def _is_within(one: Found, places: list[tuple[int, int]]) -> bool:
 
 def _is_spared(text: str, one: Found) -> bool:
     value = text[one.start : one.end]
+    if values.is_documented(value):
+        return True
     if is_chord(value) or (_NAME.fullmatch(value) and _is_reported(text, one)):
         return True
     if value.isdigit() and _COUNTED.match(text, one.end):
