@@ -119,4 +119,4 @@ def _clean_of(left: list[_Looked]) -> list[str]:
     for number, find in enumerate(_FINDERS):
         left = [one for one in left if number not in one.signs or engine.is_clean_where_shown(*one[:2], find(one.view))]
     left = [one for one in left if engine.is_clean_where_shown(*one[:2], engine.find_across_lines(one.view))]
-    return [one.text for one in left if engine.is_clean_peeled(*one)]
+    return [one.text for one in left if engine.is_clean_peeled(*one[:2])]

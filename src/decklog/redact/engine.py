@@ -17,7 +17,7 @@ from decklog.redact.finder import (
 )
 from decklog.redact.patterns import prefilter
 from decklog.redact.patterns.pattern import Pattern, Sign
-from decklog.redact.patterns.presence import Look, Presence, loosened, unanchored
+from decklog.redact.patterns.presence import Look, Presence, loosened
 from decklog.redact.patterns.spared import not_spared
 from decklog.redact.patterns.together import Together
 from decklog.redact.rules.table import RULES
@@ -62,19 +62,11 @@ _OWN = {number: Sign(f"(?m){loosened(_EACH[number])}") for number in (ASSIGNMENT
 # Longer texts are searched for everything: what a look costs matters where there is little else to do.
 LONGEST_LOOK = 4_096
 _ABOVE_NUMBER = len(_EACH)
-# Of signs at the beginning of a line the rest: a tool may have put something before it. Nothing else shows for the first time in
-# lines without what was put before them.
-_BEHIND = {
-    _ABOVE_NUMBER + 1 + number: unanchored(sign)
-    for number, sign in _EACH.items()
-    if number != NEARBY_NUMBER and unanchored(sign) != sign
-}
 # Of what is found beside a name only the shape: the way between both may be long, and takes longest to follow.
-TOGETHER = Together({**_EACH, NEARBY_NUMBER: nearby.SHAPE, _ABOVE_NUMBER: told.SIGN_ABOVE, **_BEHIND})
+TOGETHER = Together({**_EACH, NEARBY_NUMBER: nearby.SHAPE, _ABOVE_NUMBER: told.SIGN_ABOVE})
 _BESIDE_NAMES = _presence(((NEARBY_NUMBER,),))
 _GROUPS: dict[int, tuple[int, ...]] = {number: group for group in (*_IN_RUNS, *_IN_WORDS) for number in group}
 _GROUPS[_ABOVE_NUMBER] = ()
-_GROUPS.update({number: (number,) for number in _BEHIND})
 _ACROSS = frozenset(number for group in (*_IN_RUNS, *_IN_WORDS[:2]) for number in group)
 
 
@@ -213,13 +205,8 @@ def _is_clean_otherwise(text: str, view: View) -> bool:
     is_clean_as_written = view.is_plain or _WRITTEN.find(to_bytes(text), 0) is None
     if not is_clean_as_written or not _is_clean_across_lines(view):
         return False
-    other = _peeled(text, view, ())
+    other = wrappings.peeled(text, view)
     return other is None or (not signs_of(other) and _is_clean_across_lines(other))
-
-
-def _peeled(text: str, view: View, signs: Collection[int]) -> View | None:
-    """View a text without what a tool put before its lines, if there is any and a sign of something to be found."""
-    return wrappings.peeled(text, view) if signs or TOGETHER.look is None else None
 
 
 def _is_clean_across_lines(view: View) -> bool:
@@ -243,7 +230,7 @@ def _as_written(text: str) -> tuple[str, bool]:
 
 def _scan_once(text: str, view: View, signs: Collection[int]) -> tuple[str, bool | None]:
     """Replace what shows; True if a marker now touches a word, which may be a secret of its own."""
-    other = _peeled(text, view, signs)
+    other = wrappings.peeled(text, view)
     found = _find_in(view, signs)
     if other is not None:
         found = [*_not_misread(view.text, other, found), *_find_peeled(other)]
@@ -320,9 +307,9 @@ def is_clean_where_shown(text: str, view: View, found: Iterable[Found]) -> bool:
     return not (found if other is None else _not_misread(view.text, other, found))
 
 
-def is_clean_peeled(text: str, view: View, signs: Collection[int]) -> bool:
+def is_clean_peeled(text: str, view: View) -> bool:
     """Tell whether there is no secret that only shows without what a tool put before the lines of a text."""
-    other = _peeled(text, view, signs)
+    other = wrappings.peeled(text, view)
     return other is None or not _find_peeled(other)
 
 

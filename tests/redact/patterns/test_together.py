@@ -35,7 +35,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Give the folder where tables are kept."""
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     monkeypatch.setattr(together, "_FOLDER", str(tmp_path))
-    monkeypatch.setattr(together, "_KEPT", str(tmp_path / "together"))
+    monkeypatch.setattr(together, "_KEPT", str(tmp_path / "together.cpython-311"))
     yield tmp_path
     for thread in threading.enumerate():
         if thread.name == "decklog-signs":
@@ -91,8 +91,10 @@ def test_tables_are_kept_and_taken_up_by_the_next_program(kept: Path) -> None:
     damaged[len(damaged) // 2] ^= 1
     file.write_bytes(damaged)
     assert Together(SIGNS).ask() is None, "tables that are not whole"
+    (kept / "together.cpython-399-0123456789abcdef.tables").write_bytes(b"another Python's")
     other.make()
-    assert len(list(kept.iterdir())) == 1, "those of rules that have changed since"
+    assert len(list(kept.iterdir())) == 2, "those of rules that have changed since"
+    assert not file.exists()
 
 
 def test_they_are_made_beside_the_program_once_there_was_enough_to_look_at(kept: Path) -> None:
@@ -106,6 +108,18 @@ def test_they_are_made_beside_the_program_once_there_was_enough_to_look_at(kept:
             thread.join(60)
     assert made.look is not None
     assert len(list(kept.iterdir())) == 1
+
+
+def test_where_no_thread_can_be_had_the_look_is_left_to_others(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    made = Together(SIGNS)
+    made.ask()
+    assert made.ask(together._MANY) is None
+    assert made.ask() is None
+    assert not any(kept.iterdir())
 
 
 def test_where_they_cannot_be_kept_more_is_to_be_gained_before_they_are_made(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,13 +2,15 @@
 
 import json
 import re
+from types import SimpleNamespace
 
 import pytest
 
-from decklog.redact import may_hold_secret, redact, scan_by_rules
+from decklog.redact import engine, may_hold_secret, redact, scan_by_rules
 from decklog.redact.batch import clean_among
 from decklog.redact.view import looked_through
 from decklog.redact.views import wrappings
+from tests.redact.patterns.test_together import made_together
 
 SECRET = "lantern" + "Wombat" + "323!"
 _MARKER = re.compile(r"\[redacted:[\w-]+\]")
@@ -112,3 +114,22 @@ def test_many_texts_at_once_are_judged_as_each_by_itself() -> None:
     texts += [text.split("\n")[0] for text in texts] + [f"/srv/conf/sasl:8:[mx.example.org]:587 ana:{SECRET}"]
     assert clean_among(texts) == {text for text in texts if not scan_by_rules(text)[1]}
     assert all(may_hold_secret(text) for text in texts if scan_by_rules(text)[1])
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("    - name: LD_SDK_KEY", '      value: "sdk-{}"'),
+        ("  shop:dbPassword:", "    secure: false", "    value: {}"),
+        ('expect "assword:"', 'send "{}"'),
+    ],
+)
+@pytest.mark.parametrize("before", ["main.cfg:{}:", "> ", "{:6}\t"])
+def test_what_goes_on_in_the_next_line_is_found_by_whatever_looks_for_signs(
+    lines: tuple[str, ...], before: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = "QVZ4Fc" + "!3ny7z"
+    text = "\n".join(before.format(number) + line for number, line in enumerate(lines, 7)).replace("{}", secret)
+    for look in (None, made_together().look):
+        monkeypatch.setattr(engine, "TOGETHER", SimpleNamespace(look=look, ask=lambda _texts=1, look=look: look))
+        assert secret not in scan_by_rules(text)[0], look

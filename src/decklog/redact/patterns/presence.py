@@ -7,7 +7,6 @@ from functools import cached_property
 from decklog.redact.patterns.pattern import Sign
 
 _COUNTED = re.compile(r"\{(\d+)(?:(,)(\d*))?\}")
-_CLASS_OR_START = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]|\\.|\^")
 _LEAST = 4
 _DIGITS = b"0123456789"
 
@@ -20,11 +19,6 @@ def loosened(pattern: str) -> str:
     What counts up to a hundred needs a hundred times the tables, and is new to them with nearly every text.
     """
     return _COUNTED.sub(_uncounted, pattern)
-
-
-def unanchored(pattern: str) -> str:
-    """Give a pattern that also matches where no line begins."""
-    return _CLASS_OR_START.sub(lambda match: "" if match[0] == "^" else match[0], pattern)
 
 
 def _uncounted(count: re.Match[str]) -> str:

@@ -94,7 +94,11 @@ class Together:
         """Make the tables in a thread, to whose end a program waits before it ends: C++ must not be left in the middle."""
         from threading import Thread
 
-        Thread(target=self._make_or_leave, name="decklog-signs").start()
+        try:
+            Thread(target=self._make_or_leave, name="decklog-signs").start()
+        except RuntimeError:
+            # There are too many already, or the program is about to end: RE2 goes on.
+            return
 
     def _make_or_leave(self) -> None:
         import hyperscan
@@ -126,8 +130,8 @@ class Together:
                 file.write(sha256(tables).digest() + tables)
             os.replace(new, path)
             for other in os.listdir(_FOLDER):
-                # Of rules that have changed since.
-                if other.endswith(".tables") and other != os.path.basename(path):
+                # Of rules that have changed since, and of this Python: another one has its own.
+                if other.startswith(f"{os.path.basename(_KEPT)}-") and other.endswith(".tables") and other not in path:
                     os.unlink(os.path.join(_FOLDER, other))
         except OSError:
             # Whoever comes next makes them anew.
