@@ -92,6 +92,7 @@ def test_tables_are_kept_and_taken_up_by_the_next_program(kept: Path) -> None:
     file.write_bytes(damaged)
     assert Together(SIGNS).ask() is None, "tables that are not whole"
     (kept / "together.cpython-399-0123456789abcdef.tables").write_bytes(b"another Python's")
+    (kept / f"{file.name}.7").write_bytes(b"half of them, by a program that was killed")
     other.make()
     assert len(list(kept.iterdir())) == 2, "those of rules that have changed since"
     assert not file.exists()

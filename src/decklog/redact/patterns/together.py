@@ -130,8 +130,8 @@ class Together:
                 file.write(sha256(tables).digest() + tables)
             os.replace(new, path)
             for other in os.listdir(_FOLDER):
-                # Of rules that have changed since, and of this Python: another one has its own.
-                if other.startswith(f"{os.path.basename(_KEPT)}-") and other.endswith(".tables") and other not in path:
+                # Of rules that have changed since or of a program that was killed, and of this Python: another one has its own.
+                if other.startswith(f"{os.path.basename(_KEPT)}-") and ".tables" in other and other != os.path.basename(path):
                     os.unlink(os.path.join(_FOLDER, other))
         except OSError:
             # Whoever comes next makes them anew.

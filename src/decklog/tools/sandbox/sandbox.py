@@ -19,6 +19,7 @@ SYSTEM = (
     *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/run/current-system"),
     *("/run/systemd/resolve",),
 )
+_IN_SYSTEM = tuple(f"{path}/" for path in SYSTEM)
 # The system's settings: some are for root alone, and root is who an agent may run as.
 SETTINGS = "/etc"
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/pts", "/dev/ptmx")
@@ -218,8 +219,12 @@ def _programs(site: Site) -> list[str]:
     for directory in dict.fromkeys(site.env.get("PATH", "").split(":")):
         if os.path.isabs(directory):
             needed = (directory, *map(os.path.dirname, _interpreters(directory)))
-            found += [_prefix(one, home) for one in needed if not one.startswith(SYSTEM)]
-    return [path for path in found if not path.startswith(SYSTEM) and path != "/"]
+            found += [_prefix(one, home) for one in needed if not _is_system(one)]
+    return [path for path in found if not _is_system(path) and path != "/"]
+
+
+def _is_system(path: str) -> bool:
+    return path.startswith(_IN_SYSTEM) or path in SYSTEM
 
 
 def _interpreters(directory: str) -> list[str]:
