@@ -40,6 +40,8 @@ class _Ruleset(ctypes.Structure):
 
 
 class _Beneath(ctypes.Structure):
+    # Python 3.14 wants it said whose layout a packed one has; of these two fields all layouts are the same.
+    _layout_ = "ms"
     _pack_ = 1
     _fields_ = (("rights", ctypes.c_uint64), ("parent", ctypes.c_int32))
 
