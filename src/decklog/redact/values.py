@@ -113,11 +113,15 @@ _UNCLOSED = prepared(r"[$#@%]?[({<]{1,2}%?=?([A-Za-z0-9]{6,}|(?:\d[A-Za-z0-9]{5,
 _PUBLIC_MARKS = ("phc_", "pk_live_", "pk_test_", "pk.eyJ", "AAAAB3NzaC1", "AAAAC3NzaC1", "ssh-rsa ", "ssh-ed25519 ")
 # What a mail server asks by.
 _PROMPTS = ("UGFzc3dvcmQ6", "VXNlcm5hbWU6")
-# What documentation gives to everybody: the keys of two emulators, the example of the RFC on how to log in by a header, a token.
+# What documentation gives to everybody: keys of emulators and of a service, the example of the RFC on how to log in by a
+# header, a token.
 _DOCUMENTED = (
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==",
     "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==",
     "QWxhZGRpbjpvcGVuIHNlc2FtZQ==",
+    # Written in two, since whoever looks for keys of this service in a repository would find it.
+    "sk_test_4eC39HqLyjWDarjtT1zdp7dc",
+    "sk_test_BQokikJOvBiI2HlWgH4olfQ2",
     # What the debugger at jwt.io begins with.
     "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9lIiwiaWF0IjoxNTE2MjM5MDIyfQ"
     ".SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c",

@@ -31,6 +31,7 @@ ROUNDS = (
     "twentyfirst",
     "twentysecond",
     "twentythird",
+    "twentyfourth",
 )
 _HERE = Path(__file__).parent / "own"
 _WORDS = (_HERE / "words.txt").read_text(encoding="utf-8").split()
@@ -131,6 +132,7 @@ _SHAPES["hashed"] = lambda dice: f"{dice.choice(_WORDS)[:4].title()}#{dice.randi
 _SHAPES["once"] = lambda dice: f"{dice.choice(_WORDS).title()}{dice.choice('@#$')}{dice.randint(1000, 9999)}"
 _SHAPES["ended"] = lambda dice: f"{dice.choice(_WORDS).title()}{dice.randint(1000, 9999)}{dice.choice('#$')}"
 _SHAPES["dashed"] = lambda dice: f"{dice.choice(_WORDS)[:9].title()}-{dice.randint(3000, 9999)}"
+_SHAPES["yearly"] = lambda dice: f"{dice.choice(_WORDS).title()}{dice.randint(1990, 2029)}.{chars(dice, 'bfhkqxz', 2)}"
 _KEPT = ("an16", "pw", "titled", "under", "bang", "hashed", "sub", "signed")
 _SHAPES["chosen"] = lambda dice: _SHAPES[dice.choice(_KEPT)](dice)
 

@@ -39,6 +39,9 @@ _NOT_PUBLIC = prepared(r"(?i)private|secret|passw|token|\bnot\b|n't\b|never")
 _BY_NAME = prepared(r"--(?:set|update|build)-secrets?[ =][\"']?\S*\Z")
 _NAMED = prepared(r"[\w./-]+(?::(?:latest|\d{1,4}))?(?:,\S*)?")
 _COUNTED = prepared(r"[ \t]*\([+-]?\d[\d.,]*[ \t]?%\)")
+# What was released, by its version and its build; what a vault writes instead of a token; what decides of a module that asks for
+# a password.
+_NO_VALUE = prepared(r"[\w./-]+@v?\d+(?:\.\d+){1,3}[+-][\w.-]+|hmac-sha256:[0-9a-f]{64}|\[[a-z_]{2,24}=[a-z0-9]{1,8}\]?")
 _KEYS = frozenset(("key", "api-key", "encryption-key", "signing-secret", "secret", "token"))
 # How far around a value is looked.
 _NEAR = 160
@@ -60,7 +63,7 @@ def _is_within(one: Found, places: list[tuple[int, int]]) -> bool:
 
 def _is_spared(text: str, one: Found) -> bool:
     value = text[one.start : one.end]
-    if values.is_documented(value):
+    if values.is_documented(value) or _NO_VALUE.fullmatch(value):
         return True
     if is_chord(value) or (_NAME.fullmatch(value) and _is_reported(text, one)):
         return True

@@ -153,9 +153,9 @@ PLACES: tuple[Rule, ...] = (
     ),
     rule(
         "directive-password",
-        "bindpw rootpw adminpw userpw authpw replpw bindpasswd",
+        "bindpw rootpw adminpw userpw authpw replpw bindpasswd authtok",
         r"[^\s\"'-][^\s\"']*",
-        keep=r"(?i:(?:(?:bind|root|admin|user|auth|repl)pw|bindpasswd)[ \t]+(?:--\w+[ \t]+)*[\"']?)",
+        keep=r"(?i:(?:(?:bind|root|admin|user|auth|repl)pw|bindpasswd|ldap_default_authtok)[ \t]+(?:--\w+[ \t]+)*[\"']?)",
     ),
     rule(
         "directive-password",

@@ -104,6 +104,16 @@ RECORDS: tuple[Rule, ...] = (
         until=r"[\"']?@[\w/.:-]",
         odd=True,
     ),
+    # What a domain keeps of each account's password: the older digest and the newer one.
+    rule(
+        "password-hash",
+        ":::",
+        r"[0-9a-fA-F]{32}",
+        start=r":\d+:[0-9a-fA-F]{32}:[0-9a-fA-F]{32}:::",
+        keep=r":\d{1,10}:[0-9a-fA-F]{32}:",
+        until=r":::",
+        glued=True,
+    ),
     # A host, and who gets in there by what.
     rule(
         "told-password",

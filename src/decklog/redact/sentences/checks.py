@@ -61,6 +61,8 @@ _PIN_GIVEN = prepared(
 )
 _PIN_WORKS = prepared(r"(?i)[ \t]+(?:open|unlock|work|still|for the (?:door|card|safe|gate))")
 _VERSION = prepared(r"\d+[.:+-]")
+# A word, the year and two letters that no file ends in.
+_YEARLY = prepared(r"[A-Z][a-z]{2,14}(?:19|20)\d\d[.](?!md|py|js|ts|sh|go|rs|gz|db|tf|cs|rb|vb|ps|so|cc)[a-z]{2}")
 _ROUND = prepared(r"1024|2048|4096|8192|\d+00")
 
 
@@ -95,7 +97,8 @@ def is_told_plainly(_text: str, _start: int, value: str) -> bool:
 
 def is_beside_user(text: str, start: int, value: str) -> bool:
     """Tell whether a word after "password" is one, as it is where a user's name or address comes before."""
-    return bool(_USER_BEFORE.search(text, max(0, start - 100), start)) and values.is_told_plainly(value)
+    is_one = values.is_told_plainly(value) or bool(_YEARLY.fullmatch(value))
+    return is_one and bool(_USER_BEFORE.search(text, max(0, start - 100), start))
 
 
 def is_key(text: str, start: int, value: str) -> bool:
@@ -154,6 +157,8 @@ def is_odd_line(text: str, start: int, value: str) -> bool:
 def is_set_in(_text: str, _start: int, value: str) -> bool:
     """Tell whether a word set in commas or brackets behind "password" is one: `his password, …, expired`."""
     is_version = value[0].isdigit() and bool(_VERSION.match(value))
+    if _YEARLY.fullmatch(value):
+        return True
     return not is_version and (values.is_told_plainly(value) or lookalikes.is_signed(value)) and not values.is_placeholder(value)
 
 

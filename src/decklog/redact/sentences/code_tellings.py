@@ -43,6 +43,13 @@ CODES: tuple[Telling, ...] = (
         codes.is_licence,
     ),
     Telling(
+        "license-key",
+        "serial:|serial key:",
+        " \t",
+        r"[ \t]*[\"'`]?([A-Z0-9]{5}(?:-[A-Z0-9]{5}){3,5})(?:[^\w-]|$)",
+        codes.is_licence,
+    ),
+    Telling(
         "encryption-key",
         r"(?:fernet|aes(?:-?\d{3})?|hmac|cipher|encryption|decryption|signing|master|private) key",
         " \t:=",

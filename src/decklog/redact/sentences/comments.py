@@ -11,7 +11,9 @@ from decklog.redact.view import Found, View
 _LONGEST_LINE = 400
 _LONGEST_WORD = 80
 _OWNERS = "the|my|your|our|his|her|their"
-_ENDS_SENTENCE = r"(?:[ \t]*[.,;!?)\n]|[ \t]+(?:and|for|to|but|on|in|at|of|until|then|when|now)\b|[ \t]*$)"
+_ENDS_SENTENCE = (
+    r"(?:[ \t]*[.,;!?)\n]|[ \t]+(?:and|for|to|but|on|in|at|of|until|then|when|now|here|there|so|since|because)\b|[ \t]*$)"
+)
 _COMMENTS = Pattern(
     r"(?i)[\"']\.toCharArray|[\"'](?:,[ \t]*[\"'][\w-]{1,12}[\"'])?[)\];,!? \t]*(?:\.\w+\(\)[)\];, \t]*)?"
     r"(?:#|//|--|/\*)[ \t]*(?:[a-z0-9-]{1,16},?[ \t]){0,3}"
@@ -22,13 +24,16 @@ _COMMENTS = Pattern(
     r"(?:[a-z]+[ \t]+){0,2}(?:password|passphrase|pwd|pw)\b|[!-~][ \t]+as[ \t]+(?:(?:the|my|your|our|its|his|her|their"
     r"|a|new|root|admin|db|default|temporary|initial)[ \t]+){0,3}"
     rf"(?:password|passphrase|passcode|passwd|pwd|pw){_ENDS_SENTENCE}"
+    r"|[!-~][ \t]+\((?:(?:that|it|this)(?:'s|[ \t]+is)[ \t]+|=[ \t]*)?(?:the|my|your|our)[ \t]+(?:[a-z]+[ \t]+){0,2}"
+    r"(?:password|passphrase|pwd|pw)\b"
     r"|[!-~],?[ \t]+(?:the[ \t]+)?same[ \t]+(?:old[ \t]+)?(?:password|passphrase|pwd|pw)\b"
     rf"|[!-~][ \t]+(?:is|was|(?:should|must|will|used[ \t]to)[ \t]be)[ \t]+(?:{_OWNERS})[ \t]+(?:[a-z]+[ \t]+){{0,2}}"
     rf"(?:password|passphrase|passcode|passwd|pwd|pw){_ENDS_SENTENCE}"
 )
 SIGN = _COMMENTS.source
 _SAID_BEHIND = prepared(
-    r"(?i)[ \t]+(?:as|is|was|should|must|will|used)[ \t]|,?[ \t]+(?:<-{1,2}[ \t]+)?(?:that|it|this|which|(?:the[ \t]+)?same)\b"
+    r"(?i)[ \t]+(?:(?:as|is|was|should|must|will|used)[ \t]|\()"
+    r"|,?[ \t]+(?:<-{1,2}[ \t]+)?(?:that|it|this|which|(?:the[ \t]+)?same)\b"
 )
 _QUOTED_BEFORE = prepared(r"[\"'`]([^\"'`\n]{8,64})[\"'`]$")
 _STRING = prepared(r"(\w[ \t]*(?::|=>?)[ \t]*)?([\"'])([^\"'\n]*)\2")

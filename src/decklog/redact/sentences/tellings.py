@@ -66,7 +66,7 @@ _NETWORKS: tuple[Telling, ...] = (
     Telling(
         "network-password",
         "wi-?fi|wlan",
-        " \t",
+        " \t:",
         rf"[^\n]{{1,60}}?[,;][ \t]*(?:key|pass\w{{0,6}}|pw|code)[ \t:=]+{QUOTE}{VALUE}",
         checks.is_network_key,
     ),
@@ -274,7 +274,8 @@ TELLINGS: tuple[Telling, ...] = (
         _LOGGING,
         " \t:=",
         rf"(?:(?:[ \t]+(?:for|of|on|to|at|in)[ \t][^\n:=\"'`]{{1,48}}?)?(?:[ \t]*[:=]|[ \t]+(?:are|is|were|was))"
-        rf"|[ \t]+(?:for|of|on|to|at|in|into)[ \t][^\n:=\"'`]{{1,48}}?[ \t](?:with|as|using|via))?[ \t]*"
+        rf"|[ \t]+(?:for|of|on|to|at|in|into)[ \t](?:https?://[^\s\"'`]{{1,96}}|[^\n:=\"'`]{{1,48}}?)[ \t]"
+        rf"(?:with|as|using|via))?[ \t]*"
         rf"(?:(?:with|as|using|via|by|to)[ \t]+)?(?:user[ \t]+)?"
         rf"{QUOTE}[\w.@+-]{{1,40}}{QUOTE}(?:[ \t]*[/:|]|[ \t]+and)[ \t]*{QUOTE}{VALUE}",
         checks.is_partner,
@@ -401,8 +402,16 @@ TELLINGS: tuple[Telling, ...] = (
         "token",
         r"(?:the|your|my|this|our|unseal|master|new) key",
         " \t:",
-        r"(?:[ \t]+\d{1,2}|(?:[ \t]+[a-zI']+){0,6})?(?:[ \t]*:|[ \t]+is)[ \t]+[\"']?([\w.~+/=-]{16,})",
+        r"(?:[ \t]+\d{1,2}|(?:[ \t]+[A-Za-z']+){0,6})?(?:[ \t]*:|[ \t]+is:?)[ \t]+[\"']?([\w.~+/=-]{16,})",
         checks.is_mixed,
+    ),
+    Telling(
+        "token",
+        r"(?:the|your|my|this|our|unseal|master|new) key",
+        " \t",
+        r"[ \t]+(?:for|of|to)(?:[ \t]+[\w.-]+){1,5}(?:[ \t]*:|[ \t]+is:?)[ \t]+[\"'`]?"
+        r"([0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{48}|[0-9a-f]{64})(?:[^\w-]|$)",
+        checks.is_hex_key,
     ),
     Telling(
         "token",

@@ -31,7 +31,8 @@ SHORTEST = 6
 _CLOSINGS = ("", "\n", "\r", '"', "'", "`", "\\", "&", ",", ";", ")")
 _DATE = prepared(r"\d{4}-\d\d|\d+\.\d+\.|[0-9a-f]{8}-[0-9a-f]{4}-")
 _NAME_PARTS = prepared(r"[.-]")
-_NAME_ENDS = prepared(r"[ \t]+[:=]")
+# A name that a value is given to, or the commit that the next line came with and its author.
+_NAME_ENDS = prepared(r"[ \t]+[:=]|(?<=[0-9a-f]{7})[ \t]+\((?=[^()\n]{1,80}\d\))")
 _MOST_BREAKS = 8_000
 
 
