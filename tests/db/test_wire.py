@@ -105,6 +105,8 @@ def test_what_needs_no_answer_of_its_own_goes_with_what_follows(target: str, mon
         assert ways == 2
         log.runs.get("run_1")
         assert ways == 4
+        log.db.read(lambda: [list(log.db.each(f"select {number} + :more", {"more": 1})) for number in range(5)])
+        assert ways == 10  # a cursor is opened on the way of its first rows, and closed on that of what comes next
 
 
 def _prepare_and_forget(log: Decklog) -> None:
