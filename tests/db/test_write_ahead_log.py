@@ -31,7 +31,7 @@ def wal_bytes(path: Path) -> int:
 
 
 def write(log: Decklog, megabytes: int) -> None:
-    """Commit entries with bytes beside them, so many megabytes or a part of that: texts would be searched for secrets, at length."""
+    """Commit entries with bytes beside them, so many megabytes or a part of that: texts would be searched for secrets."""
     for number in range(megabytes * 4):
         content = b"%d of %d " % (number, megabytes) + PIECE
         with log.transaction():
