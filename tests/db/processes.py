@@ -88,7 +88,11 @@ def _fork(number: int, job: Job, gate: int, opener: int) -> tuple[int, int]:
 
 
 def prepare() -> Callable[..., None]:
-    """Import the jobs and what they need, and give what runs one in several processes."""
+    """Import the jobs, and what the tests' own functions need, and give what runs a job in several processes or in this one."""
+    import hypothesis  # noqa: F401
+    import pytest  # noqa: F401
+
+    import tests.conftest
     import tests.imported  # noqa: F401
     from tests.db import jobs
 
@@ -97,7 +101,8 @@ def prepare() -> Callable[..., None]:
         if count is None:
             job(*arguments)
         else:
-            print(json.dumps(fork_all(count, lambda number: job(number, *arguments))), flush=True)
+            print(json.dumps(fork_all(count, lambda number: job(number, *arguments))))
+        sys.stdout.flush()
         # Nothing is left to do, and Python would first take all apart that was imported, for as long as many jobs last.
         os._exit(0)
 
