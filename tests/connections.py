@@ -1,21 +1,41 @@
 """Connections to PostgreSQL that outlive the log of one test, for the log of the next.
 
-The server starts a process for each connection, which reads the catalogue anew: in a short test that is most of what it does.
+The server starts a process for each connection, which reads the catalogue anew, and makes a plan of every statement that it has
+not met: in a short test that is most of what it does. So what a connection has prepared stays prepared, as it does in a log that
+is open for long; a test whose subject that is asks for connections that are new.
 """
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from psycopg import Connection, pq
 
 from decklog.db.postgres.connections import PatientConnection
+from decklog.db.postgres.wire import Wire
 
 # A log that is at work alone rarely has more; those above it end with it.
 _MOST_KEPT = 2
+# Settings, locks, temporary tables and what was listened to end, as they do with a connection. Plans stay.
+_RENEW = b"""
+close all; set session authorization default; reset all; unlisten *; select pg_advisory_unlock_all(); discard temp;
+select count(*) from pg_prepared_statements
+"""
+
+
+class Spare(NamedTuple):
+    """A connection, and what the last log knew to be prepared there."""
+
+    pgconn: Any
+    wire: Wire
+
+    def serve(self, connection: PatientConnection) -> None:
+        """Let the next log know it too."""
+        for name in ("_known", "_number", "_spent"):
+            setattr(connection.wire, name, getattr(self.wire, name))
 
 
 class Kept:
@@ -24,17 +44,17 @@ class Kept:
     def __init__(self) -> None:
         self._process = os.getpid()
         self._lock = Lock()
-        self._spare: dict[str, list[Any]] = {}
+        self._spare: dict[str, list[Spare]] = {}
 
-    def take(self, made_with: str) -> Any:
+    def take(self, made_with: str) -> Spare | None:
         """Give a connection that still answers, or None."""
         while (spare := self._popped(made_with)) is not None:
-            if spare.exec_(b"").status == pq.ExecStatus.EMPTY_QUERY:
+            if spare.pgconn.exec_(b"").status == pq.ExecStatus.EMPTY_QUERY:
                 return spare
-            spare.finish()
+            spare.pgconn.finish()
         return None
 
-    def _popped(self, made_with: str) -> Any:
+    def _popped(self, made_with: str) -> Spare | None:
         with self._lock:
             spares = self._spare.get(made_with)
             return spares.pop() if spares and self._is_here() else None
@@ -43,28 +63,32 @@ class Kept:
         """Whether this is not a forked process, whose connections are still those of its parent."""
         return os.getpid() == self._process
 
-    def keep(self, made_with: str, connection: Any) -> bool:
-        """Take a connection back as if it were new; say whether that was possible."""
-        if not self._is_here() or connection.transaction_status != pq.TransactionStatus.IDLE:
+    def keep(self, made_with: str, pgconn: Any, wire: Wire) -> bool:
+        """Take a connection back as if it were new, but for what is prepared; say whether that was possible."""
+        if not self._is_here() or pgconn.transaction_status != pq.TransactionStatus.IDLE:
             return False
         with self._lock:
             spares = self._spare.setdefault(made_with, [])
-            # Settings, locks, plans, temporary tables and what was listened to end, as they do with a connection.
-            if len(spares) >= _MOST_KEPT or connection.exec_(b"discard all").status != pq.ExecStatus.COMMAND_OK:
+            if len(spares) >= _MOST_KEPT:
                 return False
-            spares.append(connection)
+            renewed = pgconn.exec_(_RENEW)
+            prepared = sum(isinstance(known, bytes) for known in wire._known.values()) + len(wire._spent)
+            # A test may have had the server forget some.
+            if renewed.status != pq.ExecStatus.TUPLES_OK or int(renewed.get_value(0, 0)) != prepared:
+                return False
+            spares.append(Spare(pgconn, wire))
             return True
 
     def processes(self) -> list[int]:
         """Give the server's processes that wait for the next test."""
         with self._lock:
-            return [spare.backend_pid for spares in self._spare.values() for spare in spares]
+            return [spare.pgconn.backend_pid for spares in self._spare.values() for spare in spares]
 
     def close(self) -> None:
         with self._lock:
             for spares in self._spare.values():
                 while spares:
-                    spares.pop().finish()
+                    spares.pop().pgconn.finish()
 
 
 @contextmanager
@@ -77,13 +101,15 @@ def kept_for(databases: set[str], server: str) -> Iterator[Kept]:
 
     def reach_or_take(cls: Any, made_with: str = "") -> Any:
         spare = kept.take(made_with)
-        connection = (yield from reach(cls, made_with)) if spare is None else cls(spare)
+        connection = (yield from reach(cls, made_with)) if spare is None else cls(spare.pgconn)
         connection.made_with = made_with
+        if spare is not None:
+            spare.serve(connection)
         return connection
 
     def close_or_keep(self: Any) -> None:
         ours = self.pgconn
-        if not self.closed and ours.db.decode() in databases and kept.keep(self.made_with, ours):
+        if not self.closed and ours.db.decode() in databases and kept.keep(self.made_with, ours, self.wire):
             self.pgconn = finished
         close(self)
 

@@ -77,6 +77,10 @@ class Databases:
             with psycopg.connect(self._server, autocommit=True) as connection:
                 connection.execute(f"drop database {name} with (force)".encode())
 
+    def forget_connections(self) -> None:
+        """Have the next log open connections that are new."""
+        self._kept.close()
+
     def close(self) -> None:
         for connection in self._connections.values():
             connection.close()

@@ -1,6 +1,6 @@
 """New SQLite logs as copies of one that the steps have made: the steps take ten times as long, and few tests are about them.
 
-Tests of the steps themselves, of opening and of old logs, and processes that are started from nothing, go through them.
+Tests of the steps themselves and of opening, and processes that are started from nothing, go through them.
 """
 
 import os
@@ -13,7 +13,7 @@ from decklog import Decklog
 from decklog.db import schema
 from decklog.db.sqlite import migrate
 
-BY_STEPS = tuple(f"tests/db/test_{name}.py" for name in ("migrations", "new_logs", "old_logs", "opening"))
+BY_STEPS = tuple(f"tests/db/test_{name}.py" for name in ("migrations", "new_logs", "opening"))
 
 _apply = migrate._apply
 

@@ -2,6 +2,7 @@
 
 import array
 import atexit
+import gc
 import json
 import os
 import signal
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -18,7 +20,8 @@ from typing import Any, NamedTuple
 from decklog.caller.agents import VARIABLES
 
 ROOT = Path(__file__).parent.parent
-_TOO_LONG = 1000
+# Neither an exit code nor the number of a process.
+_TOO_LONG = -1000
 # A model that happens to be installed on this machine would change what recall finds.
 NO_MODELS = str(ROOT / "tests" / "no-models")
 
@@ -55,10 +58,52 @@ def run(
         given.write(stdin)
         given.seek(0)
         where = {"cwd": str(cwd or Path.cwd()), "environment": environment(**(variables or {}))}
-        code = _prepared(module).order({"arguments": arguments, "timeout": timeout, **where}, [given, out, err])
+        code = _prepared(module).order(
+            {"arguments": arguments, "timeout": timeout, **where}, [file.fileno() for file in (given, out, err)]
+        )
         out.seek(0)
         err.seek(0)
         return Done(code, out.read(), err.read())
+
+
+class Started:
+    """A forked process that goes on beside whoever started it, and whose lines can be read meanwhile; as `subprocess.Popen`."""
+
+    def __init__(self, module: str, arguments: list[Any]) -> None:
+        self._prepared = _prepared(module)
+        theirs_in, ours_in = os.pipe()
+        ours_out, theirs_out = os.pipe()
+        order = {"arguments": arguments, "cwd": str(Path.cwd()), "environment": environment(), "goes_on": True}
+        self.pid = self._prepared.order(order, [theirs_in, theirs_out, 2])
+        os.close(theirs_in)
+        os.close(theirs_out)
+        self.stdin, self.stdout = os.fdopen(ours_in, "w"), os.fdopen(ours_out)
+        self._code: int | None = None
+
+    def wait(self, timeout: float = 60) -> int:
+        """Wait for its end; give its exit code."""
+        if self._code is None:
+            self._code = self._prepared.order({"arguments": [], "awaited": self.pid, "timeout": timeout}, [])
+        return self._code
+
+    def poll(self) -> int | None:
+        try:
+            return self.wait(0)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def kill(self) -> None:
+        if self._code is None:
+            os.kill(self.pid, signal.SIGKILL)  # until somebody has waited for it, no other process has its number
+
+    def communicate(self, said: str = "", timeout: float = 60) -> tuple[str, None]:
+        """Say something and hang up; give what it said until its end, which is no more than a pipe holds."""
+        with self.stdin, self.stdout:
+            with suppress(BrokenPipeError):
+                self.stdin.write(said)
+                self.stdin.close()
+            self.wait(timeout)
+            return self.stdout.read(), None
 
 
 # What a shell finds in the place of a program: it hands its words, its surroundings and its open files on.
@@ -104,9 +149,9 @@ class _Prepared:
     def number(self) -> int:
         return self._ours.fileno()
 
-    def order(self, order: dict[str, Any], files: list[Any]) -> int:
-        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [file.fileno() for file in files]))]
-        self._ours.sendmsg([json.dumps(order).encode()], rights)
+    def order(self, order: dict[str, Any], files: list[int]) -> int:
+        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", files))]
+        self._ours.sendmsg([json.dumps(order).encode()], rights if files else [])
         answer = self._ours.recv(64)
         assert answer, f"the prepared process ended with {self._process.wait(10)}"
         code = int(answer)
@@ -121,6 +166,9 @@ def _prepared(module: str) -> _Prepared:
 
 
 def _serve(act: Act, orders: socket.socket) -> None:
+    # No child looks for garbage among what was imported: to look at it would copy it.
+    gc.collect()
+    gc.freeze()
     while True:
         message, rights, *_ = orders.recvmsg(1 << 20, socket.CMSG_SPACE(3 * array.array("i").itemsize))
         if not message:
@@ -129,13 +177,20 @@ def _serve(act: Act, orders: socket.socket) -> None:
         for _, _, data in rights:
             files.frombytes(data[: len(data) - len(data) % files.itemsize])
         order = json.loads(message)
-        child = os.fork()
-        if not child:
-            orders.close()
-            _act(act, order, list(files))
-        for file in files:
-            os.close(file)
-        orders.send(str(_ended(child, order["timeout"])).encode())
+        awaited = order.get("awaited")
+        answer = _waited(awaited, order["timeout"]) if awaited else _forked(act, order, files, orders)
+        orders.send(str(answer).encode())
+
+
+def _forked(act: Act, order: dict[str, Any], files: "array.array[int]", orders: socket.socket) -> int:
+    """Fork a child; give its exit code, or its number when it is to go on."""
+    child = os.fork()
+    if not child:
+        orders.close()
+        _act(act, order, list(files))
+    for file in files:
+        os.close(file)
+    return child if order.get("goes_on") else _ended(child, order["timeout"])
 
 
 def _act(act: Act, order: dict[str, Any], files: list[int]) -> None:
@@ -150,19 +205,29 @@ def _act(act: Act, order: dict[str, Any], files: list[int]) -> None:
 
 
 def _ended(child: int, timeout: float) -> int:
-    """Wait for a child as long as it may take; give its exit code as `subprocess` does."""
+    """Wait for a child as long as it may take, and end it then; give its exit code as `subprocess` does."""
+    code = _waited(child, timeout)
+    if code == _TOO_LONG:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    return code
+
+
+def _waited(child: int, timeout: float) -> int:
+    """Wait for a child for so long; give its exit code."""
 
     def stop(*_: object) -> None:
         raise TimeoutError
 
+    if timeout <= 0:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        return os.waitstatus_to_exitcode(status) if ended else _TOO_LONG
     signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_REAL, timeout)
     try:
         _, status = os.waitpid(child, 0)
         return os.waitstatus_to_exitcode(status)
     except TimeoutError:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
         return _TOO_LONG
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

@@ -18,6 +18,20 @@ from decklog.stores.journal import journal, tail, verify  # noqa: F401
 from tests.db.processes import say
 
 
+def in_processes(order: str) -> None:
+    """Do what a test of a store has packed, in several processes."""
+    from tests.stores.processes import run_packed
+
+    run_packed(order)
+
+
+def in_process(order: str) -> None:
+    """Do what a test of a store has packed, here."""
+    from tests.stores.processes import call_packed
+
+    call_packed(order)
+
+
 def open_often(_number: int, target: str, times: int) -> int:
     for _ in range(times):
         with Decklog.open(target) as log:

@@ -1,14 +1,13 @@
-"""Runs jobs in real processes: those of `together` are forked from one that has everything imported and nothing open."""
+"""Runs jobs in real processes, which are forked from one that has everything imported and nothing open."""
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from typing import Any
 
 from tests import prepared
-from tests.prepared import ROOT, environment
+from tests.prepared import ROOT, Started, environment
 
 __all__ = ["ROOT", "alone", "environment", "fork_all", "hear", "say", "start", "together", "unmeasured"]
 
@@ -35,10 +34,9 @@ def alone(job: str, *arguments: Any, timeout: float = 120) -> Any:
     return together(job, 1, *arguments, timeout=timeout)[0]
 
 
-def start(job: str, *arguments: Any) -> "subprocess.Popen[str]":
+def start(job: str, *arguments: Any) -> Started:
     """Start a job whose lines can be read while it runs; it is the caller's to end."""
-    words = [sys.executable, "-m", "tests.db.processes", job, json.dumps(arguments)]
-    return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment())
+    return Started(__name__, [job, None, arguments])
 
 
 def say(value: Any) -> None:
@@ -47,9 +45,8 @@ def say(value: Any) -> None:
     sys.stdout.flush()
 
 
-def hear(process: "subprocess.Popen[str]") -> Any:
+def hear(process: Started) -> Any:
     """Read one line of a process that was started."""
-    assert process.stdout is not None
     line = process.stdout.readline()
     assert line, f"the process ended with {process.wait(10)}"
     return json.loads(line)
@@ -91,18 +88,22 @@ def _fork(number: int, job: Job, gate: int, opener: int) -> tuple[int, int]:
 
 
 def prepare() -> Callable[..., None]:
-    """Import the jobs and what they need, and give what runs one in several processes."""
+    """Import the jobs, and what the tests' own functions need, and give what runs a job in several processes or in this one."""
+    import hypothesis  # noqa: F401
+    import pytest  # noqa: F401
+
+    import tests.conftest
     import tests.imported  # noqa: F401
     from tests.db import jobs
 
-    def run(name: str, count: int, arguments: list[Any]) -> None:
+    def run(name: str, count: int | None, arguments: list[Any]) -> None:
         job: Job = getattr(jobs, name)
-        print(json.dumps(fork_all(count, lambda number: job(number, *arguments))))
+        if count is None:
+            job(*arguments)
+        else:
+            print(json.dumps(fork_all(count, lambda number: job(number, *arguments))))
+        sys.stdout.flush()
+        # Nothing is left to do, and Python would first take all apart that was imported, for as long as many jobs last.
+        os._exit(0)
 
     return run
-
-
-if __name__ == "__main__":
-    from tests.db import jobs
-
-    getattr(jobs, sys.argv[1])(*json.loads(sys.argv[2]))

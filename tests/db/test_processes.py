@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import time
 from collections import Counter
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 
 from decklog import Busy, Decklog
 from tests.db.processes import alone, hear, start, together
+from tests.prepared import Started
 
 # `make test-full` runs the sizes that the claims in the README are made of; fewer still have every writer wait for others.
 FULL = bool(os.environ.get("DECKLOG_TEST_FULL"))
@@ -101,8 +101,6 @@ def test_a_killed_writer_leaves_the_lock_to_others_even_if_it_had_forked(started
             assert log.journal.append("run_1", "free").seq == 3
     finally:
         os.kill(child, signal.SIGKILL)
-        assert writer.stdin is not None
-        assert writer.stdout is not None
         writer.stdin.close()
         writer.stdout.close()
 
@@ -124,8 +122,7 @@ def test_opening_a_file_again_in_one_process_loses_no_lock(tmp_path: Path) -> No
     assert whole(target) == 9
 
 
-def _tell(process: "subprocess.Popen[str]") -> None:
-    assert process.stdin is not None
+def _tell(process: Started) -> None:
     process.stdin.write("go on\n")
     process.stdin.flush()
 

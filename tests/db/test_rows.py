@@ -29,6 +29,25 @@ def test_rows_that_nobody_wants_any_more_leave_the_read_as_it_was(log: Decklog) 
     assert log.db.read(read) == (7,)
 
 
+def test_rows_can_be_taken_in_turns_and_beside_other_statements(log: Decklog) -> None:
+    def read() -> object:
+        taken = []
+        for (one,), (other,) in zip(log.db.each(MANY, {}), log.db.each(f"{MANY} limit :most", {"most": 3000}), strict=False):
+            taken.append((one, other, *(log.db.one("select cast(:n as integer)", {"n": one}) or ())))
+        return taken
+
+    assert log.db.read(read) == [(number, number, number) for number in range(1, 3001)]
+
+
+def test_rows_whose_statement_fails_say_so_and_the_next_read_is_answered(log: Decklog) -> None:
+    def read() -> object:
+        return list(log.db.each("select x from nowhere where x = :word", {"word": "a"}))
+
+    with pytest.raises(DecklogError):
+        log.db.read(read)
+    assert log.db.read(lambda: [*log.db.each("select 7", {}), *log.db.each("select 8", {})]) == [(7,), (8,)]
+
+
 def test_what_is_asked_ahead_is_answered_with_the_next_statement_or_by_itself(log: Decklog) -> None:
     def read() -> object:
         first, second = (log.db.rows_ahead("select cast(:n as integer)", {"n": number}) for number in (1, 2))

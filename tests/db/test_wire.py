@@ -9,6 +9,7 @@ import pytest
 from decklog import Decklog
 from decklog.db.postgres import wire
 from decklog.errors import Busy, Invalid, NotFound
+from tests.databases import Databases
 from tests.db.test_kept_connections import connections_of
 
 pytestmark = pytest.mark.parametrize("target", ["postgres"], indirect=True)
@@ -30,8 +31,9 @@ def test_values_come_back_as_they_went(target: str) -> None:
 
 
 def test_a_statement_is_prepared_when_it_comes_again_and_no_more_are_kept_than_have_room(
-    target: str, monkeypatch: pytest.MonkeyPatch
+    target: str, postgres_databases: Databases, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    postgres_databases.forget_connections()
     monkeypatch.setattr(wire, "_MOST_KEPT", 3)
     with Decklog.open(target) as log:
         (before,) = log.db.read(lambda: log.db.one(_PREPARED, {})) or ()
@@ -105,6 +107,8 @@ def test_what_needs_no_answer_of_its_own_goes_with_what_follows(target: str, mon
         assert ways == 2
         log.runs.get("run_1")
         assert ways == 4
+        log.db.read(lambda: [list(log.db.each(f"select {number} + :more", {"more": 1})) for number in range(5)])
+        assert ways == 10  # a cursor is opened on the way of its first rows, and closed on that of what comes next
 
 
 def _prepare_and_forget(log: Decklog) -> None:

@@ -9,13 +9,18 @@ import pytest
 
 from decklog import Decklog
 from decklog.db.sqlite import checkpoints
+from tests.searches import FULL
 
-PIECE = b"x" * 250_000
-SMALL = 64 * 1024 * 1024
+# As many commits of a quarter of the bytes, with bounds of a quarter.
+PART = 1 if FULL else 4
+PIECE = b"x" * (250_000 // PART)
+SMALL = 64 * 1024 * 1024 // PART
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("_BYTES_KEPT", "_MANY_BYTES"):
+        monkeypatch.setattr(checkpoints, name, getattr(checkpoints, name) // PART)
     with Decklog.open(tmp_path / "decklog.db") as log:
         log.runs.start("x", run_id="run_1")
     return tmp_path / "decklog.db"
@@ -26,7 +31,7 @@ def wal_bytes(path: Path) -> int:
 
 
 def write(log: Decklog, megabytes: int) -> None:
-    """Commit entries with bytes beside them: texts would be searched for secrets, which is most of the work."""
+    """Commit entries with bytes beside them, so many megabytes or a part of that: texts would be searched for secrets."""
     for number in range(megabytes * 4):
         content = b"%d of %d " % (number, megabytes) + PIECE
         with log.transaction():

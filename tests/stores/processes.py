@@ -1,37 +1,47 @@
-"""Real processes for claims about several writers: each opens the log itself, and all start together."""
+"""Real processes for claims about several writers: each opens the log itself, and all start together.
 
+They are forked from one that has opened nothing and has imported what they need: real, at a tenth of the cost.
+"""
+
+import base64
 import multiprocessing
+import pickle
+import sys
 from collections.abc import Callable
 from importlib import import_module
 from multiprocessing.synchronize import Barrier
 from typing import Any
 
 from decklog import Decklog, DecklogError
+from tests import prepared
+from tests.db.processes import fork_all
 
-# Children are forked from a server that has opened nothing and has imported what they need: real, at a tenth of the cost.
-CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload(["hypothesis", "pytest", "tests.conftest", "tests.imported", __name__])
-
-
-def _work(target: str, barrier: Barrier, answers: Any, job: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-    with Decklog.open(target) as log:
-        barrier.wait(60)
-        try:
-            answers.put(("done", job(log, *arguments)))
-        except DecklogError as problem:
-            answers.put((problem.code, problem.message))
+_MODULE = "tests.db.processes"
 
 
 def together(target: str, job: Callable[..., Any], calls: list[tuple[Any, ...]]) -> list[tuple[str, Any]]:
     """Run one call of the job in each of as many processes; give what each answered, or its error's code and message."""
-    barrier, answers = CONTEXT.Barrier(len(calls)), CONTEXT.Queue()
-    workers = [CONTEXT.Process(target=_work, args=(target, barrier, answers, job, call)) for call in calls]
-    for worker in workers:
-        worker.start()
-    got = [answers.get(timeout=120) for _ in workers]
-    for worker in workers:
-        worker.join(60)
-    return got
+    return in_processes(len(calls), _at_once, target, job, calls)
+
+
+def _at_once(number: int, ready: Barrier, target: str, job: Callable[..., Any], calls: list[tuple[Any, ...]]) -> tuple[str, Any]:
+    with Decklog.open(target) as log:
+        ready.wait(60)
+        try:
+            return "done", job(log, *calls[number])
+        except DecklogError as problem:
+            return problem.code, problem.message
+
+
+def shared_out(job: Callable[..., Any], calls: list[tuple[Any, ...]], *, processes: int = 4) -> list[Any]:
+    """Share calls of the job out to several processes; give what each call answered."""
+    parts = in_processes(processes, _in_turn, processes, job, calls)
+    return [parts[number % processes][number // processes] for number in range(len(calls))]
+
+
+def _in_turn(number: int, ready: Barrier, processes: int, job: Callable[..., Any], calls: list[tuple[Any, ...]]) -> list[Any]:
+    ready.wait(60)
+    return [job(*call) for call in calls[number::processes]]
 
 
 def at_once(job: str, target: str, *, processes: int, times: int) -> None:
@@ -46,3 +56,39 @@ def _repeat(log: Decklog, job: str, first: int, times: int) -> int:
     for number in range(first, first + times):
         do(log, number)
     return times
+
+
+def in_processes(count: int, work: Callable[..., Any], *arguments: Any) -> Any:
+    """Do some work in so many processes, each of which is given its number and a place to meet; give what each returned."""
+    done = prepared.run(_MODULE, ["in_processes", None, [_packed((count, work, arguments))]], timeout=180)
+    assert done.code == 0, done.err.decode()
+    return pickle.loads(done.out)
+
+
+def begin(job: Callable[..., Any], *arguments: Any) -> prepared.Started:
+    """Call a job in a process of its own, which may be killed; it is the caller's to end."""
+    return prepared.Started(_MODULE, ["in_process", None, [_packed((job, arguments))]])
+
+
+def call_packed(order: str) -> None:
+    """Call what was packed."""
+    job, arguments = _unpacked(order)
+    job(*arguments)
+
+
+def run_packed(order: str) -> None:
+    """Do what was packed, in a process that was forked for it, and write down what came of it."""
+    count, work, arguments = _unpacked(order)
+    ready = multiprocessing.get_context("fork").Barrier(count)
+    answers = fork_all(count, lambda number: _packed(work(number, ready, *arguments)))
+    if failed := [answer for answer in answers if not isinstance(answer, str)]:
+        sys.exit(str(failed))
+    sys.stdout.buffer.write(pickle.dumps([_unpacked(answer) for answer in answers]))
+
+
+def _packed(value: Any) -> str:
+    return base64.b64encode(pickle.dumps(value)).decode()
+
+
+def _unpacked(text: str) -> Any:
+    return pickle.loads(base64.b64decode(text))

@@ -6,7 +6,7 @@ import pytest
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound, Refused
 from decklog.stores.desk.feedback import MOVES, Feedback, FeedbackState, FixClass
 from tests.every import every
-from tests.stores.processes import CONTEXT
+from tests.stores.processes import shared_out
 
 STEPS: dict[FeedbackState, Callable[[Decklog, str], Feedback]] = {
     FeedbackState.TRIAGED: lambda log, fb: log.feedback.triage(fb, "tool"),
@@ -130,8 +130,7 @@ def _note(target: str, feedback_id: str, number: int) -> None:
 
 def test_notes_of_several_processes_are_all_kept(log: Decklog, target: str) -> None:
     feedback_id = log.feedback.file("ana", "You broke the build").id
-    with CONTEXT.Pool(4) as pool:
-        pool.starmap(_note, [(target, feedback_id, number) for number in range(16)])
+    shared_out(_note, [(target, feedback_id, number) for number in range(16)])
     texts = {note["text"] for note in log.feedback.get(feedback_id).notes}  # type: ignore[index]
     assert texts == {f"note {number}" for number in range(16)}
     assert log.journal.verify().ok

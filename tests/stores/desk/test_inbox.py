@@ -6,7 +6,7 @@ import pytest
 from decklog import Conflict, Decklog, Invalid, LeaseLost, ManualClock, NotFound
 from decklog.stores.desk.inbox import MessageChannel, MessageSeverity, MessageState
 from tests.stores.desk.trust.trust_desk import make_keys
-from tests.stores.processes import CONTEXT
+from tests.stores.processes import shared_out
 
 
 @pytest.fixture
@@ -272,8 +272,7 @@ def _escalate(target: str, message_id: str) -> str:
 
 def test_eight_processes_that_escalate_one_message_make_one_feedback(log: Decklog, target: str) -> None:
     message_id = post(log)
-    with CONTEXT.Pool(4) as pool:
-        ids = pool.starmap(_escalate, [(target, message_id)] * 8)
+    ids = shared_out(_escalate, [(target, message_id)] * 8)
     assert len(set(ids)) == 1
     assert [feedback.id for feedback in log.feedback.find()] == ids[:1]
     assert log.journal.verify().ok
@@ -285,8 +284,7 @@ def _post_once(target: str, number: int) -> str:
 
 
 def test_eight_processes_that_post_with_one_key_make_one_message(log: Decklog, target: str) -> None:
-    with CONTEXT.Pool(4) as pool:
-        ids = pool.starmap(_post_once, [(target, number) for number in range(8)])
+    ids = shared_out(_post_once, [(target, number) for number in range(8)])
     assert len(set(ids)) == len(log.inbox.find()) == 1
     assert log.journal.verify().ok
 

@@ -4,7 +4,7 @@ import pytest
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
 from tests.every import every
-from tests.stores.processes import CONTEXT
+from tests.stores.processes import shared_out
 
 START = datetime(2026, 1, 1, 8, tzinfo=UTC)
 
@@ -146,8 +146,7 @@ def _record(target: str, number: int) -> bool:
 
 
 def test_processes_that_record_the_same_runs_agree(log: Decklog, target: str) -> None:
-    with CONTEXT.Pool(4) as pool:
-        already = pool.starmap(_record, [(target, number) for number in range(12)])
+    already = shared_out(_record, [(target, number) for number in range(12)])
     assert already.count(False) == len(log.ci.find()) == 3
     assert log.journal.verify().ok
 

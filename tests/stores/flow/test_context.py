@@ -6,7 +6,7 @@ import pytest
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
 from decklog.stores.flow.context_package import ConsumingAgent, ContextAgent, ContextPackage, PackagePriority, PackageType
 from tests.every import every
-from tests.stores.processes import CONTEXT
+from tests.stores.processes import shared_out
 
 
 def save(log: Decklog, summary: str = "The lexer is slow", **more: Any) -> ContextPackage:
@@ -129,8 +129,7 @@ def _save_some(target: str, worker: int) -> list[int]:
 
 
 def test_processes_that_save_at_once_get_numbers_without_gap_or_repeat(log: Decklog, target: str) -> None:
-    with CONTEXT.Pool(4) as pool:
-        numbers = pool.starmap(_save_some, [(target, worker) for worker in range(6)])
+    numbers = shared_out(_save_some, [(target, worker) for worker in range(6)])
     assert sorted(number for some in numbers for number in some) == list(range(1, 31))
     assert all(some == sorted(some) for some in numbers)
     assert log.journal.verify().ok
@@ -177,8 +176,7 @@ def _supersede(target: str, number: int) -> bool:
 
 def test_of_processes_that_supersede_one_package_one_does(log: Decklog, target: str) -> None:
     save(log)
-    with CONTEXT.Pool(4) as pool:
-        assert pool.starmap(_supersede, [(target, number) for number in range(4)]).count(True) == 1
+    assert shared_out(_supersede, [(target, number) for number in range(4)]).count(True) == 1
     assert len(log.context.find("run_1", include_superseded=True)) == 2
     assert log.journal.verify().ok
 

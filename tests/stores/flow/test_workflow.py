@@ -10,7 +10,7 @@ from decklog.operations import operations_of
 from decklog.stores.flow.document import digest_of, shipped
 from decklog.stores.flow.workflow import Workflow
 from tests.every import every
-from tests.stores.processes import CONTEXT
+from tests.stores.processes import shared_out
 
 
 def small(**changes: Any) -> dict[str, Any]:
@@ -194,8 +194,7 @@ def _load(target: str, number: int) -> str:
 
 
 def test_processes_that_load_at_once_leave_one_whole_workflow(log: Decklog, target: str) -> None:
-    with CONTEXT.Pool(4) as pool:
-        results = pool.starmap(_load, [(target, number) for number in range(4)])
+    results = shared_out(_load, [(target, number) for number in range(4)])
     numbers = [int(result) for result in results if result != "conflict"]
     assert sorted(numbers) == list(range(1, len(numbers) + 1))
     newest = log.workflow.versions()[0]

@@ -5,12 +5,12 @@ import random
 import signal
 import time
 from datetime import timedelta
-from multiprocessing.context import ForkServerProcess
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 from decklog import BudgetExceeded, Decklog, ManualClock
-from tests.stores.processes import CONTEXT
+from tests.prepared import Started
+from tests.stores.processes import begin, in_processes
 from tests.waiting import wait_until
 
 FULL = bool(os.environ.get("DECKLOG_TEST_FULL"))
@@ -44,9 +44,7 @@ def wait_for_the_others(folder: Path, seed: int) -> None:
     wait_until((folder / "go").exists)
 
 
-def start_together(workers: list[ForkServerProcess], folder: Path) -> None:
-    for worker in workers:
-        worker.start()
+def begin_together(workers: list[Started], folder: Path) -> None:
     wait_until(lambda: len(list(folder.glob("ready_*"))) == len(workers))
     (folder / "go").touch()
 
@@ -90,19 +88,21 @@ def test_sixteen_processes_never_spend_a_microdollar_too_much(target: str, tmp_p
 
 def run_workers(target: str, folder: Path) -> None:
     """Let some workers spend until they are killed, and the others until nothing is left."""
-    workers = [
-        CONTEXT.Process(target=work, args=(target, seed, folder, None if seed < KILLED else REFUSALS)) for seed in range(WORKERS)
-    ]
-    start_together(workers, folder)
+    workers = [begin(work, target, seed, folder, None if seed < KILLED else REFUSALS) for seed in range(WORKERS)]
+    begin_together(workers, folder)
     dice = random.Random(7)
     for worker in workers[:KILLED]:
         # Until they are killed they go on asking: what they are refused costs as much as what they get.
         time.sleep(dice.uniform(0.02, 0.1))
-        assert worker.pid is not None
-        os.kill(worker.pid, signal.SIGKILL)
+        worker.kill()
+    assert ended(workers) == [-signal.SIGKILL] * KILLED + [0] * (WORKERS - KILLED)
+
+
+def ended(workers: list[Started]) -> list[int]:
+    """Wait for the end of all of them; give their exit codes."""
     for worker in workers:
-        worker.join(120)
-    assert [worker.exitcode for worker in workers] == [-signal.SIGKILL] * KILLED + [0] * (WORKERS - KILLED)
+        worker.communicate(timeout=120)
+    return [worker.wait() for worker in workers]
 
 
 def the_dead_hold_nothing(log: Decklog) -> None:
@@ -114,7 +114,7 @@ def the_dead_hold_nothing(log: Decklog) -> None:
     assert (everything["spent"], everything["left"]) == (CEILING, 0)
 
 
-def spend_at_once(target: str, seed: int, start: Barrier) -> None:
+def spend_at_once(seed: int, start: Barrier, target: str) -> None:
     with Decklog.open(target) as log:
         log.runs.start("spend", run_id=f"run_{seed}")
         for number in range(ROUNDS):
@@ -130,13 +130,7 @@ def test_of_many_who_spend_at_the_same_moment_only_as_many_succeed_as_there_is_m
         log.prices.set("m", 1_000_000, 1_000_000)
         for number in range(ROUNDS):
             log.budgets.set("agent", scope_id=f"round_{number}", limit_microdollars=399)
-    start = CONTEXT.Barrier(8)
-    workers = [CONTEXT.Process(target=spend_at_once, args=(target, seed, start)) for seed in range(8)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join(120)
-    assert [worker.exitcode for worker in workers] == [0] * 8
+    in_processes(8, spend_at_once, target)
     with Decklog.open(target) as log:
         assert [shown["spent"] for shown in log.budgets.burn()] == [300] * ROUNDS
         assert log.budgets.check()["ok"]
@@ -157,12 +151,10 @@ def test_a_budget_set_while_others_spend_misses_none_of_their_charges(target: st
         for number in range(4):
             log.runs.start("spend", run_id=f"run_{number}")
             log.budgets.set("run", scope_id=f"run_{number}", limit_microdollars=CEILING)
-    workers = [CONTEXT.Process(target=work, args=(target, seed, tmp_path)) for seed in range(4)]
-    workers.append(CONTEXT.Process(target=set_budgets, args=(target, tmp_path)))
-    start_together(workers, tmp_path)
-    for worker in workers:
-        worker.join(120)
-    assert [worker.exitcode for worker in workers] == [0] * 5
+    workers = [begin(work, target, seed, tmp_path) for seed in range(4)]
+    workers.append(begin(set_budgets, target, tmp_path))
+    begin_together(workers, tmp_path)
+    assert ended(workers) == [0] * 5
     with Decklog.open(target) as log:
         assert log.budgets.check()["ok"]
         assert log.journal.verify().ok

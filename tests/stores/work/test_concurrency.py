@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import threading
 import time
 from collections import Counter
@@ -12,6 +11,7 @@ import pytest
 
 from decklog import Conflict, Decklog, NotFound
 from tests.db.processes import hear, start, together
+from tests.prepared import Started
 
 FULL = bool(os.environ.get("DECKLOG_TEST_FULL"))
 # Enough that all of them wait for each other, on any machine; `make test-full` has more of both.
@@ -265,6 +265,6 @@ def test_a_worker_that_freezes_and_comes_back_finds_its_task_gone(one_task: tupl
         assert log.journal.verify().ok
 
 
-def told_in_the_end(worker: "subprocess.Popen[str]") -> str:
+def told_in_the_end(worker: Started) -> str:
     told, _ = worker.communicate("go on\n", timeout=30)
     return told

@@ -7,7 +7,7 @@ from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
 from decklog.stores.work.criteria import Criterion, CriterionStatus
 from decklog.values import to_json
 from tests.every import every
-from tests.stores.processes import CONTEXT
+from tests.stores.processes import shared_out
 
 COVERAGE, SPEED = "Coverage above 80 %", "Parses 1 MB in 10 ms"
 FIRST, SECOND = "a1b2c3d4" * 5, "e5f60718" * 5
@@ -321,12 +321,7 @@ def _meet_and_record(target: str, number: int) -> None:
 
 
 def test_processes_that_record_and_meet_criteria_lose_none(log: Decklog, run_id: str, target: str) -> None:
-    workers = [CONTEXT.Process(target=_meet_and_record, args=(target, number)) for number in range(6)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join(60)
-    assert [worker.exitcode for worker in workers] == [0] * 6
+    shared_out(_meet_and_record, [(target, number) for number in range(6)], processes=6)
     assert [c.number for c in log.criteria.find(run_id)] == list(range(1, 8))
     assert [c.criterion for c in log.criteria.open_required(run_id)] == ["shared"]
     assert log.journal.verify().ok

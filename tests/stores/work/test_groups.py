@@ -18,7 +18,7 @@ from decklog.stores.work.groups import (
 from decklog.values import to_json
 from tests.every import every
 from tests.searches import examples
-from tests.stores.processes import CONTEXT
+from tests.stores.processes import shared_out
 
 PREFIX = "bazinga/templates/specializations/"
 EVERYTHING: dict[str, object] = {
@@ -459,12 +459,7 @@ def _count_and_create(target: str, number: int) -> None:
 
 def test_processes_lose_neither_counts_nor_groups(log: Decklog, run_id: str, target: str) -> None:
     log.groups.add(run_id, "shared")
-    workers = [CONTEXT.Process(target=_count_and_create, args=(target, number)) for number in range(6)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join(60)
-    assert [worker.exitcode for worker in workers] == [0] * 6
+    shared_out(_count_and_create, [(target, number) for number in range(6)], processes=6)
     assert log.groups.get(run_id, "shared").revision_count == 30
     groups = log.groups.find(run_id, limit=100)
     assert {group.group_id for group in groups} == {"shared", "raced", *(f"own_{number}" for number in range(6))}

@@ -1,5 +1,4 @@
 from datetime import UTC, datetime
-from multiprocessing.synchronize import Barrier
 
 import pytest
 
@@ -7,7 +6,7 @@ from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
 from decklog.stores.work.plans import PhaseStatus, PlanPhase
 from decklog.values import to_json
 from tests.every import every
-from tests.stores.processes import CONTEXT
+from tests.stores.processes import together
 
 PHASES = ["Design", "Build", "Ship"]
 
@@ -289,21 +288,13 @@ def test_what_does_not_exist_is_not_found(log: Decklog, run_id: str) -> None:
             log.plans.mark(run_id, phase, PhaseStatus.COMPLETED)
 
 
-def _complete(target: str, number: int, ready: Barrier) -> None:
-    with Decklog.open(target) as log:
-        ready.wait(90)
-        log.plans.mark("run_1", str(number), PhaseStatus.COMPLETED)
+def _complete(log: Decklog, number: int) -> None:
+    log.plans.mark("run_1", str(number), PhaseStatus.COMPLETED)
 
 
 def test_24_processes_complete_24_phases_and_all_are_kept(log: Decklog, run_id: str, target: str) -> None:
     recorded(log, run_id, [f"Part {number}" for number in range(1, 25)])
-    ready = CONTEXT.Barrier(24)
-    workers = [CONTEXT.Process(target=_complete, args=(target, number, ready)) for number in range(1, 25)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join(120)
-    assert [worker.exitcode for worker in workers] == [0] * 24
+    assert together(target, _complete, [(number,) for number in range(1, 25)]) == [("done", None)] * 24
     assert [phase.status for phase in log.plans.phases(run_id)] == [PhaseStatus.COMPLETED] * 24
     assert {phase.progress_percent for phase in log.plans.phases(run_id)} == {100}
     assert log.journal.verify().ok

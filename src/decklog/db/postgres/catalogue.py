@@ -26,11 +26,12 @@ with place as (
     from pg_class c
     join place on place.oid = c.relnamespace
    where c.relkind in ('r', 'p', 'v', 'm', 'f')
+), silenced as (
+  select tgrelid, count(*) as number from pg_trigger where tgisinternal and tgenabled <> 'O' group by tgrelid
 )
-select 'table', relname, relname,
-       concat(relkind, relpersistence, relrowsecurity, relforcerowsecurity,
-              (select count(*) from pg_trigger t where t.tgrelid = tables.oid and t.tgisinternal and t.tgenabled <> 'O'))
+select 'table', relname, relname, concat(relkind, relpersistence, relrowsecurity, relforcerowsecurity, coalesce(number, 0))
   from tables
+  left join silenced on tgrelid = tables.oid
 union all
 select 'column', relname, attname,
        concat(format_type(atttypid, atttypmod), ' ', attnotnull, ' ', attcollation::regcollation, ' ', attidentity, ' ',

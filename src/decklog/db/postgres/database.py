@@ -179,10 +179,8 @@ class PostgresDatabase(Database):
         return self._ask(self._transactions.wire().count, sql, parameters)
 
     def each(self, sql: str, parameters: "Mapping[str, Any]") -> "Iterator[Row]":
-        try:
-            yield from portal.each(self._transactions.here(), self._spell(sql), parameters)
-        except psycopg.Error as problem:
-            raise errors.translate(problem) from problem
+        text, names = self._numbered.get(sql) or self._number(sql)
+        yield from portal.each(self._transactions.at(), text, [parameters[name] for name in names], self._heard)
 
     def many(self, sql: str, parameters: "list[dict[str, Any]]") -> None:
         if len(parameters) >= bulk.WORTH_A_COPY:

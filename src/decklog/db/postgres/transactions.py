@@ -99,18 +99,19 @@ class Transactions:
         finally:
             self.local.connection = None
 
-    def _at(self) -> "Connection":
+    def at(self) -> "Connection":
+        """Give the caller's connection, for what goes by its wire."""
         connection = self.current()
         assert connection is not None, "statements run inside read(), write() or transaction()"
         return connection
 
     def wire(self) -> "Wire":
         """Give what the caller's statements are sent by."""
-        return self._at().wire
+        return self.at().wire
 
     def here(self) -> "Connection":
         """Give the caller's connection, for what is asked by psycopg: everything that was put off has been run."""
-        connection = self._at()
+        connection = self.at()
         connection.wire.flush()
         return connection
 
@@ -243,7 +244,7 @@ class Transactions:
 
     @contextmanager
     def _savepoint(self) -> "Iterator[None]":
-        connection = self._at()
+        connection = self.at()
         wire, mark = connection.wire, connection.undoing.mark()
         wire.depth += 1
         # Each by a name of its own: one inside of it may not have been released when this one is gone back to.

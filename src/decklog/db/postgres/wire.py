@@ -53,11 +53,13 @@ class Silent(psycopg.OperationalError):
 class Statement:
     """A statement with its parameters as they are sent, and what is done with its rows."""
 
-    __slots__ = ("formats", "is_done", "sql", "take", "types", "values")
+    __slots__ = ("formats", "is_done", "is_single", "sql", "take", "types", "values")
 
     def __init__(self, sql: bytes, take: "Callable[[list[Row]], None] | None" = None) -> None:
         self.sql = sql
         self.take = take
+        # Its text never comes again, and is not worth remembering.
+        self.is_single = False
         self.types: tuple[int, ...] = ()
         self.values: Sequence[Any] = ()
         self.formats: Any = None
@@ -111,6 +113,16 @@ class Wire:
         result = self._run(self._dumped(sql, parameters))
         return result, self._rows_of(result)
 
+    def single_later(self, sql: bytes, parameters: "Sequence[Any]" = ()) -> None:
+        """Run a statement whose text never comes again before the next one, sent together with it."""
+        self.later(sql, parameters).is_single = True
+
+    def single_rows(self, sql: bytes) -> "list[Row]":
+        """Run a statement whose text never comes again; give all rows."""
+        statement = self._dumped(sql, ())
+        statement.is_single = True
+        return self._rows_of(self._run(statement))
+
     def count(self, sql: bytes, parameters: "Sequence[Any]") -> int:
         """Run a statement without a result; say how many rows it wrote."""
         return self._run(self._dumped(sql, parameters)).command_tuples or 0
@@ -126,6 +138,11 @@ class Wire:
         """Run what waits for the next statement, for somebody who speaks to the server in another way."""
         if self._waiting:
             self._together([])
+
+    @property
+    def transaction(self) -> object:
+        """What tells the transaction that is open from all others; None when there is none."""
+        return self._begin
 
     @property
     def has_begun(self) -> bool:
@@ -202,6 +219,8 @@ class Wire:
 
         It is prepared on the way, among what is asked together.
         """
+        if statement.is_single:
+            return None
         key = statement.sql, statement.types
         known = self._known.get(key, 0)
         if isinstance(known, bytes):

@@ -13,7 +13,7 @@ from decklog import Decklog, Denied, Invalid, ManualClock
 from decklog.operations import operations_of
 from decklog.stores.desk.trust.trust import Trust
 from tests.stores.desk.trust.trust_desk import Desk, Key, altered, make_keys
-from tests.stores.processes import CONTEXT
+from tests.stores.processes import shared_out
 
 Attack = Callable[[], object]
 
@@ -354,8 +354,7 @@ def _apply(target: str, statement: str, signature: str) -> str:
 def test_of_four_processes_with_one_statement_one_applies_it(desk: Desk, target: str) -> None:
     desk.bind()
     statement = desk.proposed()
-    with CONTEXT.Pool(4) as pool:
-        results = pool.starmap(_apply, [(target, statement, desk.sign(statement))] * 4)
+    results = shared_out(_apply, [(target, statement, desk.sign(statement))] * 4)
     assert sorted(results) == ["applied", "denied", "denied", "denied"]
     assert desk.tier() == 1
     assert desk.refusals() == 3
@@ -372,8 +371,7 @@ def _bind(target: str, name: str, key: str) -> str:
 
 def test_of_four_processes_that_bind_at_once_one_is_the_manager(desk: Desk, target: str) -> None:
     key = desk.keys["manager"].public
-    with CONTEXT.Pool(4) as pool:
-        results = pool.starmap(_bind, [(target, f"manager{number}", key) for number in range(4)])
+    results = shared_out(_bind, [(target, f"manager{number}", key) for number in range(4)])
     assert results.count("denied") == 3
     assert desk.trust.show()["manager"] in results
     assert desk.log.journal.verify().ok
