@@ -182,7 +182,7 @@ class Writer:
     def change(self, columns: "list[Any]", new_stream: bool = False) -> bool:
         """Chain and insert one entry, of which nothing is long; say whether it is new, rather than known by its key."""
         db = self._db
-        if db.append_entry is not None:
+        if db.append_keyed is not None and columns[chain.KEY] is not None:
             return self._insert_there(columns, new_stream)
         stream, at = columns[chain.STREAM], columns[chain.AT]
         before = self.head(stream, new_stream, at=at)
@@ -190,7 +190,7 @@ class Writer:
         columns[chain.SEQ] = position % STREAM_SIZE
         columns[chain.HASH] = hashed = chain.hashed(before[1], columns)
         if columns[chain.KEY] is None:
-            db.insert_one(self._plain_insert, COLUMNS, columns)
+            db.put_off(self._plain_insert, COLUMNS, columns)
         elif not db.insert_one(self._insert_once, COLUMNS, columns):
             db.memo["head", stream] = before
             return False
@@ -201,8 +201,8 @@ class Writer:
         return True
 
     def _insert_there(self, columns: "list[Any]", new_stream: bool) -> bool:
-        """Have the database chain and insert an entry, all in one statement."""
-        stream, at, append = columns[chain.STREAM], columns[chain.AT], self._db.append_entry
+        """Have the database chain and insert an entry with a key, all in one statement."""
+        stream, at, append = columns[chain.STREAM], columns[chain.AT], self._db.append_keyed
         assert append is not None
         values, (before, after) = dict(zip(COLUMNS, columns, strict=True)), chain.halves(columns)
         written = append(values, before, after)
@@ -211,8 +211,6 @@ class Writer:
             written = append(values, before, after)
         position, hashed = written
         if position is None:
-            if columns[chain.KEY] is None:
-                raise Conflict(f"an entry of {stream} could not be written in its place; try again", stream=stream)
             return False
         columns[0], columns[chain.SEQ], columns[chain.HASH] = position, position % STREAM_SIZE, hashed
         self._db.memo["head", stream] = (position, hashed, at)
@@ -236,7 +234,11 @@ class Writer:
             if number is None:
                 number = self._start(stream, new_stream, at)
             start = number * STREAM_SIZE
-            head = self._db.one(HEAD, {"start": start, "end": start + STREAM_SIZE}) or (start, chain.START, "")
+            head = self._db.head_at_hand(stream)
+            if head is None:
+                head = self._db.one(HEAD, {"start": start, "end": start + STREAM_SIZE})
+            if head is None or head[0] is None:
+                head = start, chain.START, ""
         return head
 
     def out_of_order(self, stream: str) -> None:
