@@ -30,9 +30,9 @@ class Database(ABC):
     target: str
     # Whether kind, agent and phase are found through `search`, for want of an index of their own.
     finds_tags_by_search: bool
-    # Numbers, chains and inserts an entry with a key, written down but for its number, where going to and fro would
+    # Numbers, chains and inserts an entry that is written down but for its number, in a database to which going to and fro would
     # cost more. Gives its position and hash; neither when its key is known, and an empty row when there is no such stream.
-    append_keyed: "Callable[[Mapping[str, Any], str, str], Row] | None" = None
+    append_entry: "Callable[[Mapping[str, Any], str, str], Row] | None" = None
     # Whether transactions lock row by row, and may wait for each other; else one writer has everything.
     locks_rows: bool
     # True where long values are compressed on their way to the database, and not by it.

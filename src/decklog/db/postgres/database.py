@@ -287,7 +287,7 @@ class PostgresDatabase(Database):
         head: Row | None = self.memo.get(("locked at", stream))
         return head
 
-    def append_keyed(self, values: "Mapping[str, Any]", before: str, after: str) -> "Row":
+    def append_entry(self, values: "Mapping[str, Any]", before: str, after: str) -> "Row":
         return self.one(_APPEND, {**values, "before": before, "after": after, "channel": CHANNEL}) or ()
 
     def put_off(self, sql: str, names: "tuple[str, ...]", row: "Sequence[Any]") -> None:

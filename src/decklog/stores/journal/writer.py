@@ -182,9 +182,9 @@ class Writer:
     def change(self, columns: "list[Any]", new_stream: bool = False) -> bool:
         """Chain and insert one entry, of which nothing is long; say whether it is new, rather than known by its key."""
         db = self._db
-        if db.append_keyed is not None and columns[chain.KEY] is not None:
-            return self._insert_there(columns, new_stream)
         stream, at = columns[chain.STREAM], columns[chain.AT]
+        if db.append_entry is not None and (columns[chain.KEY] is not None or not self._is_at_hand(stream)):
+            return self._insert_there(columns, new_stream)
         before = self.head(stream, new_stream, at=at)
         columns[0] = position = before[0] + 1
         columns[chain.SEQ] = position % STREAM_SIZE
@@ -201,8 +201,8 @@ class Writer:
         return True
 
     def _insert_there(self, columns: "list[Any]", new_stream: bool) -> bool:
-        """Have the database chain and insert an entry with a key, all in one statement."""
-        stream, at, append = columns[chain.STREAM], columns[chain.AT], self._db.append_keyed
+        """Have the database chain and insert an entry, all in one statement."""
+        stream, at, append = columns[chain.STREAM], columns[chain.AT], self._db.append_entry
         assert append is not None
         values, (before, after) = dict(zip(COLUMNS, columns, strict=True)), chain.halves(columns)
         written = append(values, before, after)
@@ -211,10 +211,16 @@ class Writer:
             written = append(values, before, after)
         position, hashed = written
         if position is None:
+            if columns[chain.KEY] is None:
+                raise Conflict(f"an entry of {stream} could not be written in its place; try again", stream=stream)
             return False
         columns[0], columns[chain.SEQ], columns[chain.HASH] = position, position % STREAM_SIZE, hashed
         self._db.memo["head", stream] = (position, hashed, at)
         return True
+
+    def _is_at_hand(self, stream: str) -> bool:
+        """Tell whether a stream's last entry is known: it was written here, or came with the lock."""
+        return ("head", stream) in self._db.memo or self._db.head_at_hand(stream) is not None
 
     def _move_all_long(self, columns: "list[Any]") -> None:
         """Move texts that are too long for a row to blobs. What a record became stays in its row, whatever its length."""
