@@ -432,7 +432,7 @@ class Decklog:
             lease.reset(held)
 
     def _held(self, task_id: str | None, fence: int) -> "Callable[[Database], None]":
-        from decklog.stores.work.leases import lease_check
+        from decklog.stores.work.held import lease_check
 
         if task_id is None:
             raise Invalid("a fence is that of a task; say which", field="task_id")

@@ -100,9 +100,19 @@ def test_a_block_whose_connection_is_lost_is_not_kept_and_may_be_tried_again(log
     assert [entry for entry in log.journal.find("run_1") if entry.kind == "interaction"] == []
 
 
+def test_what_goes_to_the_server_with_the_commit_is_known_to_be_lost_with_its_connection(log: Decklog, postgres_url: str) -> None:
+    with pytest.raises(Unreachable) as lost, log.transaction():
+        log.tasks.add("run_1", "gone")
+        end_connections(postgres_url)
+    assert lost.value.retryable
+    assert log.tasks.find("run_1") == []
+    assert log.journal.append("run_1", "after").seq == 2
+
+
 def test_a_connection_lost_at_the_commit_leaves_the_outcome_unknown(log: Decklog, postgres_url: str) -> None:
     with pytest.raises(OutcomeUnknown) as unknown, log.transaction():
         log.journal.append("run_1", "who knows")
+        log.runs.get("run_1")
         end_connections(postgres_url)
     assert not unknown.value.retryable
     assert "key" in str(unknown.value.hint)

@@ -111,6 +111,38 @@ def test_what_needs_no_answer_of_its_own_goes_with_what_follows(target: str, mon
         assert ways == 10  # a cursor is opened on the way of its first rows, and closed on that of what comes next
 
 
+@pytest.mark.parametrize("is_listened_to", [False, True])
+def test_a_task_is_claimed_by_two_ways_to_the_server_and_finished_by_two(
+    target: str, monkeypatch: pytest.MonkeyPatch, is_listened_to: bool
+) -> None:
+    ways = 0
+    answered = wire.Wire._answered
+
+    def counted(*given: Any) -> Any:
+        nonlocal ways
+        ways += 1
+        return answered(*given)
+
+    with Decklog.open(target) as log:
+        log.runs.start("Make the parser faster", run_id="run_1")
+        for number in range(4):
+            log.tasks.add("run_1", f"task {number}")
+        log.tasks.claim("run_1", worker="ada")
+        if is_listened_to:
+            log.db.wait_for_change(0, "run_1")
+        monkeypatch.setattr(wire.Wire, "_answered", counted)
+        claim = log.tasks.claim("run_1", worker="bo")
+        assert claim is not None
+        assert ways == 2
+        fused = log.tasks.finish_and_claim(claim.task.id, fence=claim.task.fence)
+        assert fused is not None
+        assert (ways, fused.task.worker) == (4, "bo")
+        log.tasks.finish(fused.task.id, fence=fused.task.fence)
+        assert ways == 6
+        monkeypatch.undo()
+        assert log.journal.verify().ok
+
+
 def _prepare_and_forget(log: Decklog) -> None:
     """Append often enough for statements to be prepared, and have the server let go of them."""
     log.runs.start("Make the parser faster", run_id="run_1")
@@ -151,7 +183,7 @@ def test_a_statement_that_was_passed_over_on_its_way_to_be_prepared_is_prepared_
         asked = "select :word as word"
 
         def failing() -> None:
-            log.db._lock_next("select name, 1 / :by from streams", {"by": 0})  # type: ignore[attr-defined]
+            log.db.rows_ahead("select name, 1 / :by from streams", {"by": 0})
             log.db.rows(asked, {"word": "a"})
 
         log.runs.start("Make the parser faster", run_id="run_1")

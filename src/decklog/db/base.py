@@ -112,13 +112,18 @@ class Database(ABC):
     def rows(self, sql: str, parameters: "Mapping[str, Any]") -> "tuple[tuple[str, ...], list[Row]]":
         """Run one statement; give its column names and all its rows."""
 
-    def rows_ahead(self, sql: str, parameters: "Mapping[str, Any]") -> "Callable[[], list[Row]]":
-        """Run a statement that only reads, together with the next one; what comes back gives its rows.
+    def ask(self, sql: str, parameters: "Mapping[str, Any]") -> "Callable[[], tuple[tuple[str, ...], list[Row]]]":
+        """Run a statement together with the next one; what comes back gives its column names and all its rows.
 
         A server is asked for several things on one way. A file answers at once.
         """
-        _, found = self.rows(sql, parameters)
+        found = self.rows(sql, parameters)
         return lambda: found
+
+    def rows_ahead(self, sql: str, parameters: "Mapping[str, Any]") -> "Callable[[], list[Row]]":
+        """Do as `ask`, and give the rows alone."""
+        asked = self.ask(sql, parameters)
+        return lambda: asked()[1]
 
     @abstractmethod
     def count(self, sql: str, parameters: "Mapping[str, Any]") -> int:
@@ -144,6 +149,10 @@ class Database(ABC):
         """Insert one row by the statement of `insert_of`, its values in the order of the names; tell how many were."""
         return self.count(sql, dict(zip(names, row, strict=True)))
 
+    def put_off(self, sql: str, names: "tuple[str, ...]", row: "Sequence[Any]") -> None:
+        """Insert one row of which nobody waits to hear: a server is told of it with the next statement, or with the commit."""
+        self.insert_one(sql, names, row)
+
     @abstractmethod
     def lock_stream(self, stream: str) -> int | None:
         """Make this transaction the only one that appends to a stream until it ends; give the stream's number."""
@@ -155,6 +164,13 @@ class Database(ABC):
     @abstractmethod
     def lock_stream_of_next(self, table: str, record_id: str) -> None:
         """Lock the stream of a record that is known by its id before the next statement runs."""
+
+    def head_at_hand(self, stream: str) -> "Row | None":  # noqa: ARG002 - a file is asked when it is needed
+        """Give position, hash and time of a stream's last entry as it was locked, all None where it has none.
+
+        None itself where that did not come with the lock.
+        """
+        return None
 
     @abstractmethod
     def announce(self, stream: str) -> None:

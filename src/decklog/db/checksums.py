@@ -22,6 +22,7 @@ CHECKSUMS = {
         "0018_hash_bytes": "40fd73ba142ea088c8c2aa98e3193237bf3b0c067df26c25fdf57ffa4cfd4c0d",
         "0019_graphs": "0fa50fb0831a380adf547dd8aa914b950cc4a030fb3ae9c7009f93868c7c1125",
         "0020_lesson_lengths": "4b60a9d6e5d2732db7845539dcdde002b701f30a0566ae98bd0ecf0da510c412",
+        "0021_checks": "e8bad93e4f4f79be98ac887b412ea5ab383851554dabfab919337ee81cbaa57e",
     },
     "postgres": {
         "0001_first": "1f355fe4ab5a16cab9dbd0c4b635bcb78b281112b22476bb2764d28bf27a7550",
@@ -44,5 +45,6 @@ CHECKSUMS = {
         "0018_hash_bytes": "4777f73377d0bf706f3d0aa16e4356c32afb09728b9606cd14e4b069ac4b4cf4",
         "0019_graphs": "c8ceedf8e4e07d6cb2d46571b014dad19dc52589ee9404701822f52586169dc9",
         "0020_lesson_lengths": "c2ecfb0333c620e2968f82d07ba9a7ed7e7a270f3aee46b18abb84f0e4940d7e",
+        "0021_checks": "ab1a9d1bde556da2abb3a8307cedafe7d04dbefe7e5e46387f82d483a7e34ba4",
     },
 }

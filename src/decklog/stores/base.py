@@ -182,6 +182,12 @@ class Store:
         if record_class.is_guarded and all(name in parameters for name in record_class.identity):
             self._compare(record_class, parameters)
         names, rows = db.rows(sql, parameters)
+        return self._record_changes(record_class, names, rows, note, redacted)
+
+    def _record_changes(
+        self, record_class: "type[R]", names: "tuple[str, ...]", rows: "list[tuple[Any, ...]]", note: str | None, redacted: bool
+    ) -> "list[R]":
+        """Write an entry for each record that was changed."""
         if len(rows) == 1:
             self._writer.change(self._writer.changed(record_class, names, rows[0], "changed", note, redacted))
             return [record_class.from_row(names, rows[0])]

@@ -18,12 +18,13 @@ from decklog.values import Values
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
     from typing import Any
 
     from decklog.clock import Clock
     from decklog.db.base import Row, T
+    from decklog.db.postgres.wire import Result
 
 # In the order of the function's own parameters.
 _APPEND = """
@@ -35,7 +36,33 @@ select new_pos, new_hash
 """
 
 
-_LOCK_STREAM = "select name, no from streams where name = :stream for update"
+_STREAM_SIZE = 2**32
+_LOCK_STREAM = "select no from streams where name = :stream for update"
+# A record without a run of its own is told in the ledger's stream.
+_LOCK_STREAM_OF = """
+select s.no
+  from {table} r
+  join streams s on s.name = coalesce(r.run_id, '@ledger')
+ where r.id = :id
+   for update of s
+"""
+# What is to be known once a stream is locked: which schema this is, where the stream ends, and whether anybody listens to it. A
+# statement of its own, since one that waits for a lock sees what there was before it waited.
+_LOCKED = f"""
+select v.version, s.name, s.no, e.pos, e.hash, e.at,
+       exists (select 1 from listeners l where l.stream in (s.name, '*') and l.until > now())
+  from (select max(version) as version from schema_steps) v
+  left join {{stream}}
+  left join lateral (
+    select pos, hash, at
+      from entries
+     where pos >= s.no * {_STREAM_SIZE} and pos < (s.no + 1) * {_STREAM_SIZE}
+     order by pos desc
+     limit 1
+  ) e on true
+"""
+_STREAM = _LOCKED.format(stream="streams s on s.name = :stream")
+_STREAM_OF = "({table} r join streams s on s.name = coalesce(r.run_id, '@ledger')) on r.id = :id"
 
 
 class PostgresDatabase(Database):
@@ -152,22 +179,26 @@ class PostgresDatabase(Database):
 
     def rows(self, sql: str, parameters: "Mapping[str, Any]") -> "tuple[tuple[str, ...], list[Row]]":
         result, found = self._ask(self._transactions.wire().rows, sql, parameters)
+        return self._names_of(sql, result), found
+
+    def _names_of(self, sql: str, result: "Result") -> "tuple[str, ...]":
         # Describing forty columns takes as long as asking for them: it is done once for each statement.
         names = self._names.get(sql)
         if names is None:
             columns = (result.fname(place) or b"" for place in range(result.nfields))
             names = self._names.keep(sql, tuple(column.decode() for column in columns))
-        return names, found
+        return names
 
-    def rows_ahead(self, sql: str, parameters: "Mapping[str, Any]") -> "Callable[[], list[Row]]":
+    def ask(self, sql: str, parameters: "Mapping[str, Any]") -> "Callable[[], tuple[tuple[str, ...], list[Row]]]":
         wire = self._transactions.wire()
         found: list[list[Row]] = []
-        self._ask(wire.later, sql, parameters, found.append)
+        statement = self._ask(wire.later, sql, parameters, found.append)
 
-        def answer() -> "list[Row]":
+        def answer() -> "tuple[tuple[str, ...], list[Row]]":
             if not found:
                 self._heard(wire.flush)
-            return found[0]
+            assert statement.result is not None
+            return self._names_of(sql, statement.result), found[0]
 
         return answer
 
@@ -212,43 +243,53 @@ class PostgresDatabase(Database):
         self.rows(f"lock table {table} in exclusive mode", {})
 
     def lock_stream(self, stream: str) -> int | None:
-        number: int | None = self.memo.get(("stream", stream))
-        if number is None:
-            row = self.one(_LOCK_STREAM, {"stream": stream})
-            self._remember(row)
-            number = row[1] if row else None
+        memo = self.memo
+        if ("stream", stream) not in memo and ("lock", stream) in memo:
+            self._heard(self._transactions.wire().flush)
+        if ("stream", stream) not in memo:
+            # One that was not there when it was to be locked may have been begun since.
+            self._lock_next(_LOCK_STREAM, _STREAM, {"stream": stream})
+            self._heard(self._transactions.wire().flush)
+        number: int | None = memo.get(("stream", stream))
         return number
 
     def lock_stream_next(self, stream: str) -> None:
         if ("stream", stream) not in self.memo and ("lock", stream) not in self.memo:
-            self._lock_next(_LOCK_STREAM, {"stream": stream})
+            self._lock_next(_LOCK_STREAM, _STREAM, {"stream": stream})
             self.memo["lock", stream] = True
 
     def lock_stream_of_next(self, table: str, record_id: str) -> None:
-        # A record without a run of its own is told in the ledger's stream.
-        self._lock_next(
-            f"""
-            select s.name, s.no
-              from {table} r
-              join streams s on s.name = coalesce(r.run_id, '@ledger')
-             where r.id = :id
-               for update of s
-            """,
-            {"id": record_id},
-        )
+        if ("lock of", table, record_id) not in self.memo:
+            found = _LOCKED.format(stream=_STREAM_OF.format(table=table))
+            self._lock_next(_LOCK_STREAM_OF.format(table=table), found, {"id": record_id})
+            self.memo["lock of", table, record_id] = True
 
-    def _lock_next(self, sql: str, parameters: "Mapping[str, Any]") -> None:
-        self._ask(self._transactions.wire().later, sql, parameters, self._remember_first)
+    def _lock_next(self, lock: str, found: str, parameters: "Mapping[str, Any]") -> None:
+        wire = self._transactions.wire()
+        self._ask(wire.later, lock, parameters)
+        self._ask(wire.later, found, parameters, self._remember).tells_check = True
 
-    def _remember_first(self, rows: "list[Row]") -> None:
-        self._remember(rows[0] if rows else None)
+    def _remember(self, found: "list[Row]") -> None:
+        version, name, number, position, hashed, at, is_listened_to = found[0]
+        self._transactions.check_version(version)
+        if name is None:
+            return
+        memo = self.memo
+        memo["stream", name] = number
+        memo.setdefault(("locked at", name), (position, hashed, at))
+        if not is_listened_to:
+            # Whoever begins to listen from now on looks at the heads first, and again soon.
+            memo["announced", name] = True
 
-    def _remember(self, locked: "Row | None") -> None:
-        if locked is not None:
-            self.memo["stream", locked[0]] = locked[1]
+    def head_at_hand(self, stream: str) -> "Row | None":
+        head: Row | None = self.memo.get(("locked at", stream))
+        return head
 
     def append_entry(self, values: "Mapping[str, Any]", before: str, after: str) -> "Row":
         return self.one(_APPEND, {**values, "before": before, "after": after, "channel": CHANNEL}) or ()
+
+    def put_off(self, sql: str, names: "tuple[str, ...]", row: "Sequence[Any]") -> None:
+        self._ask(self._transactions.wire().later, sql, dict(zip(names, row, strict=True)))
 
     def announce(self, stream: str) -> None:
         if ("announced", stream) not in self.memo:

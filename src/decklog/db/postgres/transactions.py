@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Any
 
-    from decklog.db.base import Row, T
+    from decklog.db.base import T
     from decklog.db.postgres.connections import PatientConnection as Connection
     from decklog.db.postgres.connections import Pool
     from decklog.db.postgres.wire import Wire
@@ -177,11 +177,11 @@ class Transactions:
             wire.later(setting)
         if begin is WRITE and self.version:
             # Whoever has the log open when it is migrated must not write to tables it does not know.
-            wire.later(b"select max(version) from schema_steps", take=self._check_version)
+            wire.check(b"select max(version) from schema_steps", lambda rows: self.check_version(rows[0][0]))
 
-    def _check_version(self, rows: "list[Row]") -> None:
-        found = rows[0][0]
-        if found != self.version:
+    def check_version(self, found: int) -> None:
+        """Refuse to go on with a schema that is not the one this process knows."""
+        if self.version and found != self.version:
             raise SchemaTooNew(
                 f"this database was migrated to schema {found} while this process had it open at {self.version}",
                 hint="Restart this process with the newer Decklog.",
@@ -350,10 +350,13 @@ def _commit(connection: "Connection", *, is_read: bool) -> None:
     """End a transaction; when the connection is lost at this moment, only the server knows how."""
     if not connection.wire.has_begun:
         return  # nothing was asked
+    wire = connection.wire
+    last = wire.last_waiting
     try:
-        connection.wire.ask(b"commit")
+        wire.ask(b"commit")
     except psycopg.Error as problem:
-        if not errors.is_lost(problem):
+        # What the server itself ended before it came to the commit is not committed.
+        if not errors.is_lost(problem) or (problem.sqlstate is not None and last is not None and not last.is_done):
             raise
         if not is_read:
             raise OutcomeUnknown(

@@ -53,7 +53,7 @@ class Silent(psycopg.OperationalError):
 class Statement:
     """A statement with its parameters as they are sent, and what is done with its rows."""
 
-    __slots__ = ("formats", "is_done", "is_single", "sql", "take", "types", "values")
+    __slots__ = ("formats", "is_done", "is_single", "result", "sql", "take", "tells_check", "types", "values")
 
     def __init__(self, sql: bytes, take: "Callable[[list[Row]], None] | None" = None) -> None:
         self.sql = sql
@@ -64,6 +64,9 @@ class Statement:
         self.values: Sequence[Any] = ()
         self.formats: Any = None
         self.is_done = False
+        self.result: Result | None = None
+        # Whether its rows tell what is asked before the first statements of a transaction.
+        self.tells_check = False
 
 
 class _Preparing(Statement):
@@ -92,6 +95,7 @@ class Wire:
         self._spent: list[bytes] = []
         self._waiting: list[Statement] = []
         self._begin: Statement | None = None
+        self._check: Statement | None = None
         # How many savepoints the transaction is in.
         self.depth = 0
 
@@ -101,6 +105,10 @@ class Wire:
         """Begin a transaction with the next statement."""
         self._waiting.clear()
         self._begin = self.later(command)
+
+    def check(self, sql: bytes, take: "Callable[[list[Row]], None]") -> None:
+        """Ask something before the first statements, unless one of them tells it too."""
+        self._check = self.later(sql, take=take)
 
     def later(self, sql: bytes, parameters: "Sequence[Any]" = (), take: "Callable[[list[Row]], None] | None" = None) -> Statement:
         """Run a statement before the next one, sent together with it; `take` is given its rows."""
@@ -149,6 +157,11 @@ class Wire:
         """Whether the server has heard of the transaction."""
         return self._begin is None or self._begin.is_done
 
+    @property
+    def last_waiting(self) -> Statement | None:
+        """The last of what waits for the next statement."""
+        return self._waiting[-1] if self._waiting else None
+
     def take_back(self, statement: Statement) -> bool:
         """Take a statement back with all behind it, if it has not been sent; what came later is not wanted in any case."""
         is_waiting = statement in self._waiting
@@ -158,7 +171,7 @@ class Wire:
     def forget(self) -> None:
         """Let go of what was not sent: the transaction is over."""
         self._waiting.clear()
-        self._begin = None
+        self._begin = self._check = None
 
     # How it is sent
 
@@ -179,6 +192,10 @@ class Wire:
     def _together(self, last: "list[Statement]") -> "Result":
         """Send what waits and what comes last; give the last result."""
         batch, self._waiting = [*self._waiting, *last], []
+        if self._check is not None:
+            if any(statement.tells_check for statement in batch):
+                batch.remove(self._check)
+            self._check = None
         asked: list[Statement] = []
         results = self._answered(lambda: self._send_all(batch, asked), lambda: self._all_results(asked))
         self._pgconn.exit_pipeline_mode()
@@ -189,6 +206,7 @@ class Wire:
         for statement, result in zip(asked, results, strict=True):
             self._checked(result)
             if statement.take is not None:
+                statement.result = result
                 statement.take(self._rows_of(result))
         return results[-1]
 
@@ -291,18 +309,27 @@ class Wire:
     def _all_results(self, asked: "list[Statement]") -> "list[Result]":
         """Give the results of what was sent together, each of which an empty one follows."""
         self._flush_out()
+        pgconn = self._pgconn
+        is_busy, get_result = pgconn.is_busy, pgconn.get_result
         results: list[Result] = []
-        while True:
-            result = self._next()
-            if result is None and (result := self._next()) is None:
+        for statement in asked:
+            if is_busy():
+                self._wait()
+            result = get_result()
+            if result is None:
                 raise psycopg.OperationalError("the server gave no answer")
-            if result.status == pq.ExecStatus.PIPELINE_SYNC:
-                return results
             if result.status in _GOOD:
-                asked[len(results)].is_done = True
+                statement.is_done = True
             elif errors.is_lost(problem := error_from_result(result, self._connection.info.encoding)):
                 raise problem  # the connection is gone, and nothing follows
             results.append(result)
+            get_result()
+        if is_busy():
+            self._wait()
+        last = get_result()
+        if last is None or last.status != pq.ExecStatus.PIPELINE_SYNC:
+            raise psycopg.OperationalError("the server gave no answer")
+        return results
 
     def _flush_out(self) -> None:
         pgconn, end = self._pgconn, self._end()
@@ -319,15 +346,20 @@ class Wire:
             pgconn.consume_input()
 
     def _next(self) -> "Result | None":
-        pgconn = self._pgconn
-        if pgconn.is_busy():
-            end = self._end()
-            while pgconn.is_busy():
-                left = _left(end)
-                if not self._socket.poll(None if left is None else left * 1000):
-                    raise Silent("the server does not answer")
-                pgconn.consume_input()
-        return pgconn.get_result()
+        if self._pgconn.is_busy():
+            self._wait()
+        return self._pgconn.get_result()
+
+    def _wait(self) -> None:
+        """Wait until the next result has come."""
+        pgconn, end = self._pgconn, self._end()
+        while True:
+            left = _left(end)
+            if not self._socket.poll(None if left is None else left * 1000):
+                raise Silent("the server does not answer")
+            pgconn.consume_input()
+            if not pgconn.is_busy():
+                return
 
     def _end(self) -> float | None:
         patience = self._connection.patience_seconds

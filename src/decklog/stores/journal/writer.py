@@ -182,15 +182,15 @@ class Writer:
     def change(self, columns: "list[Any]", new_stream: bool = False) -> bool:
         """Chain and insert one entry, of which nothing is long; say whether it is new, rather than known by its key."""
         db = self._db
-        if db.append_entry is not None:
-            return self._insert_there(columns, new_stream)
         stream, at = columns[chain.STREAM], columns[chain.AT]
+        if db.append_entry is not None and (columns[chain.KEY] is not None or not self._is_at_hand(stream)):
+            return self._insert_there(columns, new_stream)
         before = self.head(stream, new_stream, at=at)
         columns[0] = position = before[0] + 1
         columns[chain.SEQ] = position % STREAM_SIZE
         columns[chain.HASH] = hashed = chain.hashed(before[1], columns)
         if columns[chain.KEY] is None:
-            db.insert_one(self._plain_insert, COLUMNS, columns)
+            db.put_off(self._plain_insert, COLUMNS, columns)
         elif not db.insert_one(self._insert_once, COLUMNS, columns):
             db.memo["head", stream] = before
             return False
@@ -218,6 +218,10 @@ class Writer:
         self._db.memo["head", stream] = (position, hashed, at)
         return True
 
+    def _is_at_hand(self, stream: str) -> bool:
+        """Tell whether a stream's last entry is known: it was written here, or came with the lock."""
+        return ("head", stream) in self._db.memo or self._db.head_at_hand(stream) is not None
+
     def _move_all_long(self, columns: "list[Any]") -> None:
         """Move texts that are too long for a row to blobs. What a record became stays in its row, whatever its length."""
         for text, digest in ((chain.BODY, chain.BODY_DIGEST), (chain.PAYLOAD, chain.PAYLOAD_DIGEST)):
@@ -236,7 +240,11 @@ class Writer:
             if number is None:
                 number = self._start(stream, new_stream, at)
             start = number * STREAM_SIZE
-            head = self._db.one(HEAD, {"start": start, "end": start + STREAM_SIZE}) or (start, chain.START, "")
+            head = self._db.head_at_hand(stream)
+            if head is None:
+                head = self._db.one(HEAD, {"start": start, "end": start + STREAM_SIZE})
+            if head is None or head[0] is None:
+                head = start, chain.START, ""
         return head
 
     def out_of_order(self, stream: str) -> None:

@@ -195,6 +195,28 @@ def take_at_once(asked: "tuple[str, ...]") -> str:
     return _take(_first(asked, _ANYBODYS), _NOTHING_BEFORE)
 
 
+# Whoever holds a task that is about to be finished, and its run.
+_OF_HOLDER = {name: f"(select {name} from holder)" for name in ("worker", "run_id")}
+
+
+@cache
+def take_after(asked: "tuple[str, ...]") -> str:
+    """Write the update that takes a task as `take_at_once` does, for whoever holds `finished` and is about to finish it.
+
+    It meets no task where others may wait for that one: what they are to each other is seen to first.
+    """
+    sql = take_at_once(asked)
+    for name, found in _OF_HOLDER.items():
+        sql = sql.replace(f":{name}", found)
+    return f"""
+    with holder as materialized (
+      select worker, run_id from tasks
+       where id = :finished and worker is not null and not exists (select 1 from dependencies where depends_on = :finished)
+    )
+    {sql}
+    """
+
+
 @cache
 def take_next(asked: "tuple[str, ...]") -> str:
     """Write the update that takes the most urgent, oldest task that is ready, of those with an id, group, role or tag."""
@@ -238,6 +260,11 @@ update tasks set
   updated_at = :now
 where id = :id and fence = :fence and state = 'running'
 returning *
+"""
+
+# Who holds a task, beside each of those that are linked with it.
+HOLDER_AND_LINKS = """
+select t.worker, d.run_id, d.kind from tasks t left join dependencies d on d.depends_on = t.id where t.id = :id
 """
 
 

@@ -5,7 +5,7 @@ A lease has a number that only grows. Whoever comes with an older number has los
 
 from datetime import datetime, timedelta
 
-from decklog.errors import BudgetExceeded, Conflict, Invalid, LeaseLost, NotFound
+from decklog.errors import BudgetExceeded, Conflict, Invalid, LeaseLost
 from decklog.operations import calling, reading, waiting, waits_to_write, writes, writing
 from decklog.stores.base import Store
 from decklog.stores.checks import check_span, moment
@@ -14,15 +14,18 @@ from decklog.stores.work.claim import Claim
 from decklog.stores.work.claimable import (
     EXPIRED,
     FINISH,
+    HOLDER_AND_LINKS,
     Patience,
     before_claim,
     held_update,
     look,
     narrowed,
     runs_with_work,
+    take_after,
     take_at_once,
     take_next,
 )
+from decklog.stores.work.held import ending, lease_check, lost
 from decklog.stores.work.task import AttemptOutcome, LinkKind, Task, TaskState
 
 TYPE_CHECKING = False
@@ -243,13 +246,33 @@ class Leases(Store):
         The next may be narrowed, and budget reserved for it, as in `claim`; when a budget says no, the first is not ended either.
         """
         check_span(lease_seconds, "lease_seconds")
-        holder = self._db.one("select worker from tasks where id = :task_id", {"task_id": task_id})
-        done = self._finish(task_id, fence, summary, result)
-        worker = holder[0] if holder else ""
         wanted = {"group_id": group_id, "role": role, "tag": tag}
         amounts = {"microdollars": reserve_microdollars, "tokens": reserve_tokens}
-        task = self._claim(done.run_id, worker or "", wanted, lease_seconds, amounts)
+        taken = self._take_ahead(task_id, narrowed(wanted), lease_seconds)
+        done, worker = self._finish(task_id, fence, summary, result)
+        task = taken()
+        if task is None:
+            task = self._claim(done.run_id, worker, wanted, lease_seconds, amounts)
+        elif any(amounts.values()):
+            task = self._reserve(task, amounts, self._now() + timedelta(seconds=lease_seconds))
         return None if task is None else self._claimed(task, lease_seconds)
+
+    def _take_ahead(self, finished: str, asked: "dict[str, str]", lease_seconds: float) -> "Callable[[], Task | None]":
+        """Take the next task on the way of what finishes one; what comes back tells of it, and gives it."""
+        now, steady_now = self._now(), self._steady_now()
+        bound = {"finished": finished, "now": now, "steady_now": steady_now, **asked}
+        bound["until"] = steady_now + timedelta(seconds=lease_seconds)
+        redacted = self._db.values.bind_into(bound, bound)
+        self._lock_first(Task, {"id": bound["finished"]})
+        found = self._db.ask(take_after(tuple(asked)), bound)
+
+        def taken() -> Task | None:
+            names, rows = found()
+            note = f"claimed by {rows[0][names.index('worker')]}" if rows else None
+            tasks = self._record_changes(Task, names, rows, note, redacted)
+            return tasks[0] if tasks else None
+
+        return taken
 
     # What a worker does with what it has
 
@@ -311,22 +334,26 @@ class Leases(Store):
         A worker that did not hear the answer may say it again: with the same fence the task comes back as it is.
         """
         try:
-            return self._finish(task_id, fence, summary, result)
+            return self._finish(task_id, fence, summary, result)[0]
         except LeaseLost:
             task = self._fetch(Task, task_id)
             if task.state == TaskState.DONE and task.fence == fence:
                 return task.marked_already()
             raise
 
-    def _finish(self, task_id: str, fence: int, summary: str | None, result: object) -> Task:
+    def _finish(self, task_id: str, fence: int, summary: str | None, result: object) -> tuple[Task, str]:
+        """End a task as done; give it, and who held it."""
+        bound, _ = self._db.values.bind({"id": task_id})
+        self._lock_first(Task, bound)
+        links = self._db.rows_ahead(HOLDER_AND_LINKS, bound)
         task = self._change_held(FINISH, task_id, fence, note=summary or "done", summary=summary, result=result)
-        self._free_dependents(task_id)
-        return task
+        found = links()
+        self._free_dependents(task_id, {(run_id, kind) for _, run_id, kind in found if kind is not None})
+        return task, found[0][0]
 
-    def _free_dependents(self, task_id: str) -> None:
+    def _free_dependents(self, task_id: str, links: "set[tuple[str, str]]") -> None:
         """Let those go on that waited for a task; what has open parts itself is not done."""
-        _, links = self._db.rows("select run_id, kind from dependencies where depends_on = :task_id", {"task_id": task_id})
-        for run_id, kind in sorted(set(links)):
+        for run_id, kind in sorted(links):
             if kind == LinkKind.PARENT:
                 self._check_parts(task_id)
             elif kind == LinkKind.BLOCKS:
@@ -387,7 +414,7 @@ class Leases(Store):
         used_up = task.failures + 1 >= task.max_attempts
         repeats = 0 if blocker is None else task.blocker_repeats + 1 if blocker == task.blocker else 1
         reason = f"all {task.max_attempts} attempts are used" if used_up else None
-        ending = _ending(
+        changes = ending(
             AttemptOutcome.FAILED,
             TaskState.BLOCKED if used_up else TaskState.PENDING,
             summary=summary,
@@ -398,14 +425,14 @@ class Leases(Store):
             reason=reason or summary,
             not_before=self._now() + timedelta(seconds=retry_after_seconds) if retry_after_seconds > 0 else None,
         )
-        return self._held(task_id, fence, ending, note=f"failed: {summary or blocker or ''}")
+        return self._held(task_id, fence, changes, note=f"failed: {summary or blocker or ''}")
 
     @writes
     def block(self, task_id: str, *, fence: int, blocker: str, summary: str | None = None) -> Task:
         """Give a task up until something outside changes; `resume` makes it ready again."""
         task = self._must_hold(task_id, fence)
         repeats = task.blocker_repeats + 1 if blocker == task.blocker else 1
-        ending = _ending(
+        changes = ending(
             AttemptOutcome.BLOCKED,
             TaskState.BLOCKED,
             summary=summary,
@@ -413,20 +440,20 @@ class Leases(Store):
             blocker_repeats=repeats,
             reason=summary or blocker,
         )
-        return self._held(task_id, fence, ending, note=f"blocked: {blocker}")
+        return self._held(task_id, fence, changes, note=f"blocked: {blocker}")
 
     @writes
     def release(self, task_id: str, *, fence: int, reason: str | None = None, not_before: datetime | None = None) -> Task:
         """Give a task back unharmed: it is ready again, or will be at `not_before`, and no attempt is used."""
         later = {} if not_before is None else {"not_before": moment("not_before", not_before)}
-        ending = _ending(AttemptOutcome.RELEASED, TaskState.PENDING, reason=reason, **later)
-        return self._held(task_id, fence, ending, note=f"released: {reason or ''}")
+        changes = ending(AttemptOutcome.RELEASED, TaskState.PENDING, reason=reason, **later)
+        return self._held(task_id, fence, changes, note=f"released: {reason or ''}")
 
     @writes
     def park(self, task_id: str, *, fence: int, reason: str) -> Task:
         """Set a task aside while it waits for something outside, such as CI or an answer; `resume` makes it ready again."""
         return self._held(
-            task_id, fence, _ending(AttemptOutcome.PARKED, TaskState.WAITING, reason=reason), note=f"waits: {reason}"
+            task_id, fence, ending(AttemptOutcome.PARKED, TaskState.WAITING, reason=reason), note=f"waits: {reason}"
         )
 
     def lease_check(self, task_id: str, fence: int) -> "Callable[[Database], None]":
@@ -439,7 +466,7 @@ class Leases(Store):
         if not found:
             raise self._refusal(Task, task_id)
         if found[0].state != TaskState.RUNNING or found[0].fence != fence:
-            raise _lost(found[0], fence)
+            raise lost(found[0], fence)
         return found[0]
 
     def _held(self, task_id: str, fence: int, changes: "dict[str, Any]", note: str | None = None) -> Task:
@@ -452,38 +479,8 @@ class Leases(Store):
         changed = self._change_all(Task, sql, note=note, id=task_id, fence=fence, now=self._now(), **parameters)
         if not changed:
             present = self._seek(Task, task_id)
-            raise self._refusal(Task, task_id) if present is None else _lost(present, fence)
+            raise self._refusal(Task, task_id) if present is None else lost(present, fence)
         task = changed[0]
         if task.as_held("reservation_id") is not None and task.state != TaskState.RUNNING:
             self._settle(task)
         return task
-
-
-def lease_check(task_id: str, fence: int) -> "Callable[[Database], None]":
-    """Make the check that a task is still held with a fence; whoever has lost it gets `LeaseLost`."""
-
-    def check(db: "Database") -> None:
-        names, rows = db.rows("select * from tasks where id = :task_id", {"task_id": task_id})
-        if not rows:
-            raise NotFound(f"there is no task {task_id}", table=Task.table, id=task_id)
-        task = Task.from_row(names, rows[0])
-        if task.state != TaskState.RUNNING or task.fence != fence:
-            raise _lost(task, fence)
-
-    return check
-
-
-def _ending(outcome: AttemptOutcome, state: TaskState, **fields: "Any") -> "dict[str, Any]":
-    return {"state": state, "outcome": outcome, "worker": None, "leased_until": None, **fields}
-
-
-def _lost(task: Task, fence: int) -> LeaseLost:
-    holder = f"; {task.worker} has it with fence {task.fence}" if task.worker else ""
-    return LeaseLost(
-        f"task {task.id} is no longer yours: it is {task.state}{holder}",
-        hint="Stop working on it; claim another: decklog next",
-        task_id=task.id,
-        state=task.state.value,
-        fence=task.fence,
-        yours=fence,
-    )

@@ -1,0 +1,2 @@
+-- SQLite keeps checks with the statement that was prepared.
+select 1;
