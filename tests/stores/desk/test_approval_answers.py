@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from decklog import Answers, Approval, Decklog, Invalid, ManualClock
+from decklog.stores.desk import approval_answers
 
 
 def answered(log: Decklog, run_id: str, about: str, payload: object = None, verdict: str = "granted") -> Approval:
@@ -48,6 +49,19 @@ def test_answers_to_the_same_thing_come_from_every_run(log: Decklog, run_id: str
     assert sorted(found["same_thing"]) == sorted([here.id, there.id])
     with pytest.raises(Invalid):
         log.approvals.answers(digest="x")
+
+
+def test_of_its_own_run_every_answer_to_a_thing_is_found_and_of_others_the_newest(
+    log: Decklog, run_id: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(approval_answers, "_SAME_THING", approval_answers._SAME_THING.replace("limit 300", "limit 2"))
+    first = answered(log, run_id, "push")
+    for number in range(3):
+        clock.advance(seconds=1)
+        answered(log, log.runs.start("another").id, f"pull {number}")
+    digest = first.subject_digest
+    assert log.approvals.answers(digest=digest).same_thing == []
+    assert [one.id for one in log.approvals.answers(digest=digest, run_id=run_id).same_thing] == [first.id]
 
 
 @pytest.mark.parametrize(

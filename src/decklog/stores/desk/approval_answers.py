@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from decklog.db.base import Database
 
 # No index has the thing or the rule over all runs: so many of the newest answers are looked at.
-_MOST_OF_THING, _MOST_OF_RULE = 5000, 500
+MOST_LOOKED_AT = 300
 # A payload that is longer holds a whole file, and is not read through for its rule.
 _LONGEST_PAYLOAD = 4000
 _OVER = "(state <> 'open' or expires_at <= :now)"
@@ -22,12 +22,16 @@ _NEWEST = "order by asked_at desc, run_id desc, number desc"
 _ANSWERED = f"from approvals where {_OVER} {_NEWEST}"
 _LATEST = f"select id from approvals where {_OVER} {_NEWEST} limit :most"
 _SAME_THING = f"""
-select id from (select id, subject_digest {_ANSWERED} limit {_MOST_OF_THING}) a where subject_digest = :digest limit :most
+select id from (select id, subject_digest {_ANSWERED} limit {MOST_LOOKED_AT}) a where subject_digest = :digest limit :most
+"""
+# Of one run an index has it.
+_SAME_THING_HERE = f"""
+select id from approvals where run_id = :run_id and subject_digest = :digest and {_OVER} order by number desc limit :most
 """
 # Canonical JSON spells a field in one way only. It may be one of another object inside, so whoever reads it looks again.
 _SAME_RULE = f"""
 select id from (
-  select id, case when length(payload) <= {_LONGEST_PAYLOAD} then payload end as payload {_ANSWERED} limit {_MOST_OF_RULE}
+  select id, case when length(payload) <= {_LONGEST_PAYLOAD} then payload end as payload {_ANSWERED} limit {MOST_LOOKED_AT}
 ) a where payload like :rule escape '!' limit :most
 """
 
@@ -44,12 +48,15 @@ class Answers:
         return {name: [one.as_dict() for one in found] for name, found in vars(self).items()}
 
 
-def read(db: "Database", now: "datetime", most: int, digest: str | None, rule: str | None) -> Answers:
+def read(db: "Database", now: "datetime", most: int, digest: str | None, rule: str | None, run_id: str | None) -> Answers:
     """Read them all by one statement."""
     parts, bound = {"latest": _LATEST}, {"now": to_text(now), "most": most}
     if digest is not None:
         parts["same_thing"] = _SAME_THING
         bound["digest"] = digest
+        if run_id is not None:
+            parts["same_thing"] = f"select * from ({_SAME_THING}) there union select * from ({_SAME_THING_HERE}) here"
+            bound["run_id"] = run_id
     if rule is not None:
         parts["same_rule"] = _SAME_RULE
         bound["rule"] = f"%{_escaped(_field(rule))}%"
@@ -64,7 +71,7 @@ def read(db: "Database", now: "datetime", most: int, digest: str | None, rule: s
         listed.sort(key=lambda one: (one.asked_at, one.run_id, one.number), reverse=True)
     same = {one.id for one in found["same_thing"]}
     others = [one for one in found["same_rule"] if one.id not in same and cause_of(one.payload).get("rule") == rule]
-    return Answers(latest=found["latest"], same_thing=found["same_thing"], same_rule=others)
+    return Answers(latest=found["latest"], same_thing=found["same_thing"][:most], same_rule=others)
 
 
 def _field(rule: str) -> str:

@@ -374,14 +374,16 @@ class Approvals(Store):
         return Page((approval.seen_at(now) for approval in page), next=page.next)
 
     @reads
-    def answers(self, *, digest: str | None = None, rule: str | None = None, limit: int = 8) -> "Answers":
+    def answers(
+        self, *, digest: str | None = None, rule: str | None = None, run_id: str | None = None, limit: int = 8
+    ) -> "Answers":
         """List what was answered, newest question first: lately, and to exactly this thing or to what this rule held.
 
-        Answers to a thing are looked for among the newest 5,000, those to a rule among the newest 500.
+        Answers to a thing or a rule are looked for among the newest 300; with a run, all of that run's to the thing too.
         """
         from decklog.stores.desk.approval_answers import read
 
-        return read(self._db, self._now(), page_size(limit), digest and hex_digest(digest), rule)
+        return read(self._db, self._now(), page_size(limit), digest and hex_digest(digest), rule, run_id)
 
     @reads
     def latest(self, run_id: str, source: str) -> Approval | None:
