@@ -2,13 +2,14 @@
 
     python -m benchmarks.web [--size 1000000] [--engines sqlite,postgres] [--times 11] [--keep FOLDER] [--write]
 
-Pages are asked in this process, as a server hands requests on, in turns with two floors of Starlette and Jinja alone: a page with
-as many rows as ours has, which is what a page is held against, and one with 50 rows. What is compared is processor time, ours
-and on PostgreSQL that of the server's processes too, so that other work on the machine changes little. The small log has 1,000
-entries, the large one so many as asked; both are made by `decklog demo --big`, once: they are kept in a folder, and each run
-works on copies, which are moved to PostgreSQL for its part. One more entry is written before each page, so that nothing is
-answered from memory alone. The rest is measured on a server in a process of its own (`benchmarks.web_served`). It takes less
-than twelve minutes, once the large log is there. `--write` puts the figures into their page of the documents.
+Pages are asked in this process, as a server hands requests on, in turns with two floors of Starlette and Jinja alone: a page
+with as many rows as ours has, which is what a page is held against, and one with 50 rows. What is compared is processor time,
+ours and on PostgreSQL that of the server's processes too, so that other work on the machine changes little. The small log has
+as many runs as a page lists, in under 3,000 entries, the large one so many entries as asked; both are made as by `decklog demo
+--big`, once: they are kept in a folder, and each run works on copies, which are moved to PostgreSQL for its part. One more
+entry is written before each page, so that nothing is answered from memory alone. The rest is measured on a server in a process
+of its own (`benchmarks.web_served`). It takes less than twelve minutes, once the large log is there. `--write` puts the figures
+into their page of the documents.
 """
 
 import argparse

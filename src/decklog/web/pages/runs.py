@@ -1,10 +1,11 @@
 """Runs: every run in a line, the newest first, by the word for how it stands; one by one, or with what came of each."""
 
+import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from html import escape
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, quote_plus
 
 from markupsafe import Markup
 
@@ -69,7 +70,7 @@ def _line(
         where = f'<td class="wide w">{_text(named) if named else _NOTHING}</td>\n'
         took = f'<td class="n wide">{length(run.started_at, run.ended_at or now)}</td>'
     return (
-        f'<tr id="run-{escape(run.id)}"{_KIN if has_more else ""} data-row>\n'
+        f'<tr id="run-{_name(run.id)}"{_KIN if has_more else ""} data-row>\n'
         f"<td>{sign(run.status.value)}</td>\n"
         f'<td class="g{f" l{level}" if level else ""}">{_BELOW.format(level) if level else ""}'
         f'<a href="/runs/{segment(run.id)}/overview">{_text(run.goal)}</a></td>\n'
@@ -81,9 +82,18 @@ def _line(
     )
 
 
+# Printable ASCII without the signs that mean something in markup: to look takes less than to write a text anew.
+_PLAIN_TEXT = re.compile("[ !#-%(-;=?-~]*")
+
+
 def _text(said: str) -> str:
     """Write somebody's text: nothing in it is markup, and whatever nobody would see is written out."""
-    return escape(revealed(said))
+    return said if _PLAIN_TEXT.fullmatch(said) else escape(revealed(said))
+
+
+def _name(text: str) -> str:
+    """Write an id inside of an attribute, as it is: whoever looks for a row looks for just this."""
+    return text if _PLAIN_TEXT.fullmatch(text) else escape(text)
 
 
 def _sums(family: Any, now: datetime) -> str:
@@ -94,7 +104,7 @@ def _sums(family: Any, now: datetime) -> str:
     if family.is_cut:
         said = f'the first {size} together, there are more: <a href="/runs?parent={quote(family.id, safe="")}">forks of it</a>'
     return (
-        f'<tr class="sums" id="family-{escape(family.id)}"><td></td><td class="g">{said}</td>'
+        f'<tr class="sums" id="family-{_name(family.id)}"><td></td><td class="g">{said}</td>'
         '<td class="wide"></td><td class="d"></td><td class="wide"></td>'
         f'<td class="n">{tasks}</td>'
         f'<td class="n c-spent">{dollars(sums["cost_microdollars"]) if sums["calls"] else ""}</td>'
@@ -137,10 +147,13 @@ def read(asked: Asked) -> View:
     return View("runs.html", "Runs", said, page, shown, next=page.next, place="runs", decisions=decisions)
 
 
+_PLAIN_WORD = re.compile("[A-Za-z0-9_.~-]*")
+
+
 def _address(asked: Mapping[str, str | None]) -> str:
     """Write where runs are listed that are as asked for."""
-    given = {name: value for name, value in asked.items() if value}
-    return f"/runs?{urlencode(given)}" if given else "/runs"
+    given = [f"{name}={value if _PLAIN_WORD.fullmatch(value) else quote_plus(value)}" for name, value in asked.items() if value]
+    return f"/runs?{'&'.join(given)}" if given else "/runs"
 
 
 def _command(verb: str, asked: Mapping[str, Any]) -> str:
