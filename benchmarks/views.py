@@ -31,6 +31,8 @@ from decklog.values import to_json
 
 END = datetime(2026, 11, 15, 14, 2, 52, tzinfo=UTC)
 SMALL = 1_000
+# As many runs as a page lists, in the small log too: a page with few rows costs less beside its floor than one with many.
+LEAST_RUNS = 60
 _TABLES = ("run_marks", "run_attempts", "run_moments", "record_firsts")
 _INDEXES = ("tasks_held", "tasks_dependent", "tasks_waiting", "tasks_paused", "runs_by_repo", "runs_by_parent")
 
@@ -84,7 +86,7 @@ def sampled(target: str, size: int) -> Sample:
     if not log.journal.heads():
         log.close()
         log, clock = opened(target, END, 7)
-        Big(log, clock, END, size, 7, lambda _done, _whole: None).run()
+        Big(log, clock, END, size, 7, lambda _done, _whole: None, LEAST_RUNS).run()
         if log.db.engine == "postgres":
             log.db.write(lambda: log.db.rows("analyze", {}))
     heads = log.journal.heads()

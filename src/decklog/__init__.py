@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from decklog.stores.content.outputs import SkillOutput
     from decklog.stores.content.states import InvestigationStatus, State, StateVersion
     from decklog.stores.desk.approval import Approval, ApprovalState, Verdict
+    from decklog.stores.desk.approval_answers import Answers
     from decklog.stores.desk.feedback import Feedback, FeedbackSeverity, FeedbackState, FixClass
     from decklog.stores.desk.inbox import Message, MessageChannel, MessageSeverity, MessageState
     from decklog.stores.desk.notices import Notice, NoticeChannel, NoticeEvent, NoticeState, NotifyRule
@@ -156,6 +157,7 @@ _NAMES = {
     "stores.content.outputs": "SkillOutput",
     "stores.content.states": "InvestigationStatus State StateVersion",
     "stores.desk.approval": "Approval ApprovalState Verdict",
+    "stores.desk.approval_answers": "Answers",
     "stores.desk.feedback": "Feedback FeedbackSeverity FeedbackState FixClass",
     "stores.desk.inbox": "Message MessageChannel MessageSeverity MessageState",
     "stores.desk.notices": "Notice NoticeChannel NoticeEvent NoticeState NotifyRule",
@@ -223,6 +225,7 @@ _HOMES = {name: module for module, names in _NAMES.items() for name in names.spl
 
 __all__ = [
     "Agent",
+    "Answers",
     "Approval",
     "ApprovalState",
     "Artifact",

@@ -39,6 +39,24 @@ def test_a_decision_says_which_rule_made_it_wait_why_and_how_far_agents_are_trus
     assert "Trust tier 0 when it was asked" in after
 
 
+@on_both
+def test_earlier_answers_to_what_the_same_rule_held_are_told(log: Decklog, browser: Browser, run_id: str) -> None:
+    log.trust.bind("ana", "cli", password=PASSWORD)
+    before = ask(log, run_id, HELD)
+    with log.proving(password=PASSWORD):
+        log.approvals.decide(before.id, "granted", by="ana", rationale="it is ours")  # type: ignore[arg-type]
+    now = log.approvals.ask(run_id, "And this?", by="dev-2", about="git push --tags", payload=HELD)
+    page = read(browser, f"/inbox/approval/{now.id}").text
+    assert "1 earlier answer to what this rule held May this run? granted by ana, 0 s ago : it is ours" in page
+    # What was asked about exactly the same is told as that, and once.
+    again = ask(log, run_id, HELD)
+    page = read(browser, f"/inbox/approval/{again.id}").text
+    assert "1 earlier answer to exactly this" in page
+    assert "to what this rule held" not in page
+    other = log.approvals.ask(run_id, "And this?", by="dev-2", about="x", payload={**HELD, "rule": "git"})
+    assert "earlier answer" not in read(browser, f"/inbox/approval/{other.id}").text
+
+
 def test_another_tier_than_the_one_it_was_asked_at_is_told(log: Decklog, browser: Browser, run_id: str) -> None:
     asked = ask(log, run_id, {**HELD, "tier": 2})
     page = read(browser, f"/inbox/approval/{asked.id}").text

@@ -165,7 +165,19 @@ def test_earlier_answers_to_exactly_this_are_answers(log: Decklog, browser: Brow
     with log.proving(password=PASSWORD):
         log.approvals.decide(other.id, "denied", by="ana", rationale="not on a Friday")  # type: ignore[arg-type]
     page = Read(browser.get(f"/inbox/approval/{asked.id}").text).text
-    assert "1 earlier answer to exactly this denied by ana, 0 s ago : not on a Friday" in page
+    assert "1 earlier answer to exactly this Push it now? denied by ana, 0 s ago : not on a Friday" in page
+
+
+@on_both
+def test_what_was_decided_last_is_listed_however_much_was_asked_since(
+    log: Decklog, browser: Browser, asked: Approval, clock: ManualClock
+) -> None:
+    with log.proving(password=PASSWORD):
+        log.approvals.decide(asked.id, "denied", by="ana", rationale="no")  # type: ignore[arg-type]
+    for number in range(20):
+        clock.advance(seconds=1)
+        log.approvals.ask(asked.run_id, f"And this, {number}?", by="dev-1", about=f"rm {number}")
+    assert "Decided Push it? denied by ana" in Read(browser.get("/inbox").text).text
 
 
 def test_who_asked_can_not_approve(log: Decklog, browser: Browser, run_id: str) -> None:

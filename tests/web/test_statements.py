@@ -38,7 +38,7 @@ MOST = {
     "/memory?q=lexer+commas+token": 8,
     "/workflow": 5,
     "/trust": 6,
-    "/system": 4,
+    "/system": 5,
 }
 
 

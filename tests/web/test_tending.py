@@ -1,16 +1,19 @@
 """The System page: who is logged in and how a session is ended; the whole log verified while the dashboard goes on."""
 
 import asyncio
+import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from decklog import Decklog, ManualClock
 from decklog.web.sessions import BY_PASSWORD, COOKIE, Session, browser_of
-from decklog.web.tending import END, VERIFY
-from decklog.web.verifying import PROGRAM, Verifying
+from decklog.web.tending import ANEW, END, STOP, VERIFY
+from decklog.web.verifying import PROGRAM, Standing, Verifying
 from tests.conftest import on_both
+from tests.db.tampering import PostgresVictim, SqliteVictim
 from tests.every import every
 from tests.waiting import wait_until
 from tests.web.asking import Browser, made
@@ -121,7 +124,7 @@ def test_a_session_is_ended_and_a_log_verified_by_a_form_of_this_page_alone(brow
         assert browser.post(f"/system/sessions/{phone.name}/end", form, **headers).status == 403
         assert browser.post("/system/verify", {"token": browser.session.form_token(VERIFY, "")}, **headers).status == 403
     assert browser.site.sessions.has(phone)
-    assert browser.site.verifying.standing.as_dict() == {"is_running": False, "began_at": None, "last": None}
+    assert browser.site.verifying.standing == Standing()
 
 
 @on_both
@@ -173,12 +176,82 @@ def test_it_is_verified_once_at_a_time_while_pages_are_answered(log: Decklog, tm
         wait_until(lambda: began.exists() and began.read_text() != "")
         page = browser.get("/system").text
         assert "verifying" in Read(page).text
-        assert "<button disabled>" in page
+        assert ">Stop it</button>" in page
+        assert ">Verify" not in page
         assert browser.get("/system.json").data["data"]["verification"]["is_running"]
         path.touch()
         # What says nothing that can be read has verified nothing.
         assert "It could not be verified (ended)" in ended(browser).text
         assert began.read_text() == "x"
+
+
+def steps(path: Path, *told: dict[str, Any]) -> tuple[str, ...]:
+    """A program that keeps what it is given, tells of steps, and goes on for ever."""
+    said = "".join(f"print({json.dumps(json.dumps({'step': one}))}, flush=True); " for one in told)
+    return (
+        sys.executable,
+        "-S",
+        "-c",
+        f"import sys, time; open({str(path)!r}, 'a').write(sys.stdin.read() + '\\n'); {said}time.sleep(600)",
+    )
+
+
+CHAINS = {"what": "chains", "done": 1200, "whole": 4000, "heads": {"1": [1200, "ab", "2026", False]}}
+COMPARED = {"what": "the indexes", "done": 4, "whole": 9, "checks": {"records": [7, []]}}
+
+
+def test_how_far_it_is_is_told_and_it_can_be_stopped_and_gone_on_with_or_begun_anew(log: Decklog, tmp_path: Path) -> None:
+    given, verifying = tmp_path / "given", Verifying(steps(tmp_path / "given", CHAINS))
+    browser = made(log, verifying=verifying)
+    with browser.runner:
+        browser.log_in()
+        for how, known in ((ANEW, {}), ("on", {"heads": CHAINS["heads"], "checks": {}}), (ANEW, {})):
+            assert verify(browser, how=how) == 303
+            wait_until(lambda: verifying.standing.progress is not None)
+            assert "1,200 of 4,000 entries walked" in read(browser, "/system").text
+            assert verify(browser, how=STOP) == 303
+            page = ended(browser).text
+            assert "It was stopped." in page
+            assert "1,200 of 4,000 entries walked" in page
+            assert "Go on From the beginning" in page
+            assert json.loads(given.read_text().splitlines()[-1])[2] == known
+        told = browser.get("/system.json").data["data"]["verification"]
+        assert (told["is_stopped"], told["heads"], told["last"], told["progress"]["done"]) == (True, 1, None, 1200)
+        # To stop what does not go on is nothing.
+        assert verify(browser, how=STOP) == 303
+        assert browser.site.verifying.standing.is_stopped
+
+
+def test_what_is_compared_after_the_entries_is_told(log: Decklog, tmp_path: Path) -> None:
+    verifying = Verifying(steps(tmp_path / "given", CHAINS, COMPARED))
+    browser = made(log, verifying=verifying)
+    with browser.runner:
+        browser.log_in()
+        verify(browser)
+        wait_until(lambda: (verifying.standing.progress or CHAINS)["what"] != "chains")
+        assert "all entries walked; 4 of 9 comparisons done, the last: the indexes" in read(browser, "/system").text
+        verifying.end()
+        wait_until(lambda: verifying.standing.began_at is None)
+
+
+@on_both
+def test_what_came_since_goes_on_from_what_was_found_whole(log: Decklog, target: str, run_id: str, browser: Browser) -> None:
+    log.journal.append(run_id, "one")
+    verify(browser)
+    assert "Verify what came since Verify all of it again" in ended(browser).text
+    log.journal.append(run_id, "two")
+    log.runs.start("another")
+    verify(browser, how="on")
+    page = ended(browser)
+    last = browser.get("/system.json").data["data"]["verification"]["last"]["found"]
+    assert last == {**log.journal.verify().as_dict(), "anchored": 1, "is_derived": True}
+    assert "whole 2 streams" in page.text
+    # What was whole and is gone shows, though nothing that is left is wrong.
+    victim = SqliteVictim(target) if log.db.engine == "sqlite" else PostgresVictim(target, log)
+    assert victim.change("delete from entries where seq = 3") == 1
+    verify(browser, how="on")
+    assert "entries up to the anchored one are cut off" in ended(browser).text
+    assert browser.site.verifying.standing.heads == 0
 
 
 def test_what_goes_on_ends_with_the_server(log: Decklog, tmp_path: Path) -> None:
@@ -241,3 +314,14 @@ def test_a_log_that_may_only_be_read_is_verified_and_its_sessions_are_ended(targ
             assert end(browser, another(browser).name) == (303, "/system")
             assert verify(browser) == 303
             assert "whole" in ended(browser).text
+
+
+@on_both
+def test_the_page_says_how_far_the_search_index_is_behind(log: Decklog, run_id: str, browser: Browser) -> None:
+    log.db.prepare_search(None)
+    assert "search index holds every entry of what goes on" in read(browser, "/system").text
+    log.journal.append_many([{"stream": run_id, "body": "a word"} for _ in range(1200)])
+    assert "search index 1,200 entries behind: the next search takes them in" in read(browser, "/system").text
+    assert browser.get("/system.json").data["data"]["not_indexed"] == 1200
+    browser.get("/search?q=word")
+    assert browser.get("/system.json").data["data"]["not_indexed"] == 0

@@ -12,6 +12,7 @@ from decklog.stores.content.graphs import GraphCheckpoint, GraphItem
 from decklog.stores.content.outputs import SkillOutput
 from decklog.stores.content.states import InvestigationStatus, State, StateVersion
 from decklog.stores.desk.approval import Approval, ApprovalState, Verdict
+from decklog.stores.desk.approval_answers import Answers
 from decklog.stores.desk.feedback import Feedback, FeedbackSeverity, FeedbackState, FixClass
 from decklog.stores.desk.inbox import Message, MessageChannel, MessageSeverity, MessageState
 from decklog.stores.desk.notices import Notice, NoticeChannel, NoticeEvent, NoticeState, NotifyRule
@@ -720,6 +721,10 @@ class AsyncApprovals:
         after: str | None = ...,
     ) -> Page[Approval]:
         """List approvals as they count now, newest first."""
+    async def answers(
+        self, *, digest: str | None = ..., rule: str | None = ..., run_id: str | None = ..., limit: int = ...
+    ) -> Answers:
+        """List what was answered, newest question first: lately, and to exactly this thing or to what this rule held."""
     async def latest(self, run_id: str, source: str) -> Approval | None:
         """Get a run's newest approval from one source; none is null."""
     async def grants(self, approval_id: str, action: str) -> bool:

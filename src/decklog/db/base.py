@@ -215,6 +215,12 @@ class Database(ABC):
         False where nothing can be written at the moment.
         """
 
+    def not_indexed(self) -> int:
+        """Count the entries that no search has met yet, in streams that go on and in new ones; inside of a read."""
+        from decklog.db.text.marks import not_indexed
+
+        return sum(newest - mark for _, mark, newest in not_indexed(self, None, going_on=True))
+
     @abstractmethod
     def search(
         self,

@@ -51,7 +51,7 @@ def opened(target: str, until: datetime, seed: int) -> "tuple[Decklog, MovedCloc
 
 @dataclass
 class Big:
-    """Fills a log with about so many entries, which end at a moment."""
+    """Fills a log with about so many entries, which end at a moment; a small one has `least_runs` short ones."""
 
     log: Decklog
     clock: MovedClock
@@ -59,13 +59,14 @@ class Big:
     size: int
     seed: int
     say: "Callable[[int, int], None]"
+    least_runs: int = len(_NEWEST) + 2
 
     def run(self) -> int:
         """Make the month; give how many runs there are."""
         told = tomllib.loads(files("decklog.demo").joinpath("stories.toml").read_text(encoding="utf-8"))
         stories, work = [Story(**one) for one in told["stories"]], told["work"]
         self.log.budgets.set(BudgetScope.ALL, period=BudgetPeriod.DAY, limit_microdollars=50_000_000, action=BudgetAction.WARN)
-        count, written = max(len(_NEWEST) + 2, round(self.size / _USUAL)), 0
+        count, written = max(self.least_runs, round(self.size / _USUAL)), 0
         for number in range(count):
             length = self._length(number, count)
             written += self._run(number, count, length, stories[number % len(stories)], work)

@@ -2,7 +2,6 @@
 
 import shlex
 from dataclasses import field
-from time import monotonic
 from typing import Any
 
 from decklog.app import Decklog
@@ -10,24 +9,9 @@ from decklog.dataclass import dataclass
 from decklog.web.elsewhere import Password
 from decklog.web.live import Feed
 from decklog.web.names import Names
+from decklog.web.now_and_then import NowAndThen
 from decklog.web.sessions import Session, Sessions
 from decklog.web.verifying import Verifying
-
-
-class NowAndThen:
-    """Says yes at first, and then once in so many seconds."""
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._said = -seconds
-
-    def is_time(self) -> bool:
-        now = monotonic()
-        if now - self._said < self._seconds:
-            return False
-        self._said = now
-        return True
-
 
 # What was added to runs that are over is looked for so often: to look at those that go on costs the same however many are over.
 _WHOLE_SECONDS = 5.0

@@ -4,6 +4,8 @@ from decklog.errors import Denied
 from decklog.web.site import Asked
 
 END, VERIFY = "sessions.end", "journal.verify"
+# What the form that verifies a log may say beside "go on".
+ANEW, STOP = "anew", "stop"
 
 
 def end_session(asked: Asked) -> str:
@@ -17,9 +19,13 @@ def end_session(asked: Asked) -> str:
 
 
 def verify(asked: Asked) -> str:
-    """Have the log verified, unless it is just being so."""
+    """Have the log verified, unless it is just being so, from where it was left or from its beginning; or have that stopped."""
     _check_token(asked, VERIFY, "")
-    asked.site.verifying.begin(asked.log, asked.site.feed.renew)
+    how, verifying = asked.form.get("how"), asked.site.verifying
+    if how == STOP:
+        verifying.stop()
+    else:
+        verifying.begin(asked.log, asked.site.feed.renew, anew=how == ANEW)
     asked.site.feed.renew()
     return "/system"
 

@@ -1,7 +1,8 @@
 """Verifying the log while the dashboard goes on: in a process of its own, one at a time; what came of it last is kept.
 
 A thread would take the processor from every page that is read meanwhile: it hands it on 200 times a second, and a page waits its
-turn at each row. A process also uses the other cores.
+turn at each row. The process tells of each step. What it has walked is known here and nowhere else, so that nobody can write
+it: whoever verifies again goes on from there, be it that the process was stopped or that the log has grown.
 """
 
 import json
@@ -9,6 +10,8 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from threading import Lock, Thread
 from typing import Any
@@ -17,11 +20,15 @@ from decklog.app import Decklog
 from decklog.clock import to_text
 from decklog.dataclass import dataclass
 from decklog.errors import DecklogError
+from decklog.transfer.verify_steps import Steps, added
+from decklog.web.now_and_then import NowAndThen
 
 # Without the folder that the server was started in: whatever agents put there is not ours to run.
 PROGRAM = (sys.executable, "-P", "-m", "decklog.web.verifying")
 # Whoever works comes first.
 _NICE = 10
+# Open pages are told of its steps so often: all of them read themselves anew then.
+_NEWS_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -45,14 +52,26 @@ class Verified:
 
 @dataclass(frozen=True)
 class Standing:
-    """Since when it goes on, if it does, and what came of it last, if it ever did."""
+    """Since when it goes on, if it does, and what came of it last, if it ever did.
+
+    `progress` is the step that was done last, of what goes on or was stopped: what was looked at, and how much of how much.
+    `heads` counts the streams that are known to be whole up to an entry, from which it can go on.
+    """
 
     began_at: datetime | None = None
     last: Verified | None = None
+    progress: dict[str, Any] | None = None
+    heads: int = 0
+
+    @property
+    def is_stopped(self) -> bool:
+        return self.began_at is None and self.progress is not None
 
     def as_dict(self) -> dict[str, Any]:
         began = None if self.began_at is None else to_text(self.began_at)
-        return {"is_running": began is not None, "began_at": began, "last": None if self.last is None else self.last.as_dict()}
+        last = None if self.last is None else self.last.as_dict()
+        steps = {"progress": self.progress, "is_stopped": self.is_stopped, "heads": self.heads}
+        return {"is_running": began is not None, "began_at": began, "last": last, **steps}
 
 
 class Verifying:
@@ -62,33 +81,79 @@ class Verifying:
         self._program = program
         self._gate = Lock()
         self._process: subprocess.Popen[bytes] | None = None
-        self._is_over = False
+        self._is_over = self._is_stopped = False
+        self._known: dict[str, Any] = {}
         self._standing = Standing()
+        self._news = NowAndThen(_NEWS_SECONDS)
 
-    def begin(self, log: Decklog, on_end: Callable[[], object]) -> bool:
-        """Begin, and say so; no where it goes on already."""
-        given = json.dumps([log.db.target, bool(log.db.read_only)]).encode()
+    def begin(self, log: Decklog, tell: Callable[[], object], *, anew: bool = False) -> bool:
+        """Begin, and say so; no where it goes on already. Unless it is to begin anew, it goes on from what is known.
+
+        `tell` is called when there is news: now and then while it goes on, and at its end.
+        """
         with self._gate:
             if self._process is not None or self._is_over:
                 return False
+            self._known = {} if anew else self._known
+            given = json.dumps([log.db.target, bool(log.db.read_only), self._known]).encode()
             # Not among its arguments, which everyone on the machine can read: an address may hold a password. In a session of its
             # own: Ctrl-C at the terminal is for the server, which ends it.
             pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "start_new_session": True}
             process = self._process = subprocess.Popen(self._program, **pipes)
-            self._standing = Standing(log.clock.now(), self._standing.last)
-        Thread(target=self._wait, args=(process, given, log, on_end), name="decklog verify", daemon=True).start()
+            self._is_stopped = False
+            self._standing = Standing(log.clock.now(), self._standing.last, heads=self._heads)
+        Thread(target=self._wait, args=(process, given, log, tell), name="decklog verify", daemon=True).start()
         return True
 
-    def _wait(self, process: "subprocess.Popen[bytes]", given: bytes, log: Decklog, on_end: Callable[[], object]) -> None:
-        said, _ = process.communicate(given)
-        found = _read(said) if process.returncode == 0 else {"code": "ended"}
-        code = found.get("code")
+    def _wait(self, process: "subprocess.Popen[bytes]", given: bytes, log: Decklog, tell: Callable[[], object]) -> None:
+        found: dict[str, Any] = {"code": "ended"}
+        with process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            # What ends before it has read this says by its end that it has failed.
+            with suppress(BrokenPipeError):
+                process.stdin.write(given)
+                process.stdin.close()
+            for line in process.stdout:
+                found = _read(line)
+                if "step" in found:
+                    self._note(found["step"], tell)
+        is_done = process.returncode == 0 and "step" not in found
         with self._gate:
-            began_at = self._standing.began_at
-            assert began_at is not None
-            self._standing = Standing(None, Verified(began_at, log.clock.now(), None if code else found, code))
-            self._process = None
-        on_end()
+            self._finish(found if is_done else {"code": "ended"}, log.clock.now())
+        tell()
+
+    def _note(self, step: dict[str, Any], tell: Callable[[], object]) -> None:
+        """Keep what a step found whole."""
+        with self._gate:
+            self._known = added(self._known, step)
+            progress = {name: step[name] for name in ("what", "done", "whole")}
+            self._standing = replace(self._standing, progress=progress, heads=self._heads)
+        if self._news.is_time():
+            tell()
+
+    def _finish(self, found: dict[str, Any], now: datetime) -> None:
+        self._process, began_at = None, self._standing.began_at
+        assert began_at is not None
+        if self._is_stopped:
+            self._standing = replace(self._standing, began_at=None)
+            return
+        code = found.get("code")
+        if code is None:
+            # Records and what is derived are compared each time; chains go on from their heads if all is as it was.
+            self._known = {"heads": self._known.get("heads", {})} if found["ok"] else {}
+        self._standing = Standing(None, Verified(began_at, now, None if code else found, code), heads=self._heads)
+
+    @property
+    def _heads(self) -> int:
+        return len(self._known.get("heads", ()))
+
+    def stop(self) -> None:
+        """Stop what goes on; what it has found whole stays known."""
+        with self._gate:
+            self._is_stopped = self._process is not None
+            if self._process is not None:
+                self._process.kill()
 
     def end(self) -> None:
         """End what goes on, with the server."""
@@ -106,19 +171,19 @@ class Verifying:
 
 def _read(said: bytes) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = json.loads(said)
+        found = json.loads(said)
     except ValueError:
         return {"code": "ended"}
-    return found
+    return found if isinstance(found, dict) else {"code": "ended"}
 
 
 def main() -> None:
-    """Verify the log that is named on standard input, and print what came of it."""
+    """Verify the log that is named on standard input, and print each step and what came of it."""
     os.nice(_NICE)
-    target, read_only = json.load(sys.stdin)
+    target, read_only, known = json.load(sys.stdin)
     try:
         with Decklog.open(target, read_only=read_only) as log:
-            result = log.journal.verify()
+            result = Steps(log, known).run(lambda step: print(json.dumps({"step": step}), flush=True))
             is_derived = {problem.table for problem in result.problems} <= log.derived_tables()
     except DecklogError as problem:
         print(json.dumps({"code": problem.code}))

@@ -130,6 +130,34 @@ def test_marks_are_moved_where_many_runs_together_are_far_behind(log: Decklog, m
     assert log.db.read(lambda: log.db.one(f"select count(*) from {tallies.TABLE}", {})) == (5,)
 
 
+LOOKS: dict[str, Callable[[Decklog], object]] = {
+    "now": lambda log: log.overview.now(),
+    "runs": lambda log: log.overview.runs(),
+    "families": lambda log: log.overview.families(),
+    "waiting": lambda log: log.overview.waiting(),
+    "run": lambda log: log.overview.run("r0"),
+    "picture": lambda log: log.overview.picture("r0"),
+    "picture of then": lambda log: log.overview.picture("r0", at="1"),
+    "money": lambda log: log.overview.money(),
+}
+
+
+@pytest.mark.parametrize("name", LOOKS)
+def test_whoever_looks_moves_the_marks_of_spending_once_they_are_far_behind(
+    log: Decklog, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Every look reads which streams were charged to since their marks: none may leave that to another."""
+    monkeypatch.setattr(spending, "MOST_BEHIND", 20)
+    for number in range(5):
+        log.runs.start("a goal", run_id=f"r{number}")
+        for _ in range(5):
+            log.ledger.charge("m", cost_microdollars=1, run_id=f"r{number}")
+    LOOKS[name](log)
+    assert log.db.read(lambda: spending.behind(log.db)) == []
+    assert log.db.read(lambda: log.db.one(f"select count(*) from {spending.MARKS}", {})) == (5,)
+    assert log.journal.verify().ok
+
+
 def test_runs_that_are_not_counted_are_said_to_be(log: Decklog, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(overview, "MOST_GOING_ON", 2)
     monkeypatch.setattr(overview, "NEWEST_GOING_ON", "select * from runs order by started_at desc, id desc limit 3")

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from decklog.clock import to_text
 from decklog.db.packing import unpacked
-from decklog.db.where import Where, enum_of, placed
+from decklog.db.where import Where, enum_of, page_size, placed
 from decklog.errors import Conflict, Denied, Invalid, StillPending
 from decklog.operations import reading, reads, waiting, waits_to_read, writes
 from decklog.records import Page
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from decklog.operations import Step
     from decklog.stores.base import Parts
+    from decklog.stores.desk.approval_answers import Answers
 
     class Questions(Protocol):
         """Keeps what people are asked in words; the inbox does."""
@@ -371,6 +372,18 @@ class Approvals(Store):
         order = ("number",) if run_id is not None else ("asked_at", "run_id", "number")
         page = self._page(Approval, where, order=order, limit=limit, after=after, descending=not oldest_first)
         return Page((approval.seen_at(now) for approval in page), next=page.next)
+
+    @reads
+    def answers(
+        self, *, digest: str | None = None, rule: str | None = None, run_id: str | None = None, limit: int = 8
+    ) -> "Answers":
+        """List what was answered, newest question first: lately, and to exactly this thing or to what this rule held.
+
+        Answers to a thing or a rule are looked for among the newest 300; with a run, all of that run's to the thing too.
+        """
+        from decklog.stores.desk.approval_answers import read
+
+        return read(self._db, self._now(), page_size(limit), digest and hex_digest(digest), rule, run_id)
 
     @reads
     def latest(self, run_id: str, source: str) -> Approval | None:

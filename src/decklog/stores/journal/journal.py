@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from decklog.clock import Clock
     from decklog.db.base import Database, Row
     from decklog.operations import Step
-    from decklog.stores.journal.verify import Audit, Verification
+    from decklog.stores.journal.verify import Audit, Verification, Verifier
 
     R = TypeVar("R", bound=Record)
     from decklog.stores.journal.writer import Writer, Written
@@ -382,9 +382,13 @@ class Journal:
         Without a stream, what is derived is checked too: indexes, sums, words, the schema and the manager's signatures.
         `anchor` is a file outside the log that keeps the streams' heads, so that a cut-off tail shows too.
         """
+        return self.verifier().run(stream, anchor)
+
+    def verifier(self) -> "Verifier":
+        """Give what verifies this log, with all its checks."""
         from decklog.stores.journal.verify import Verifier
 
-        return Verifier(self._db, self.record_classes(), self._audits()).run(stream, anchor)
+        return Verifier(self._db, self.record_classes(), self._audits())
 
 
 def _parts_of(entry_id: str) -> tuple[str, int]:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Problem", "Verification", "Verifier"]
 
+# What is said of a head that was kept when it was verified, and is not there any more as it was.
+CUT_OFF, CHANGED = "entries up to the anchored one are cut off", "the entry is not the one that was anchored"
 # Several for each process that may walk them: one that has had more else to do takes fewer.
 _RANGES = 12
 
@@ -49,7 +51,7 @@ class Verifier:
     def run(self, stream: str | None, anchor: str | None) -> Verification:
         anchors = Anchors(anchor) if anchor else None
         if stream is None:
-            self._read_all([Verifier._check_chains, *self._others()], anchors)
+            self._read_all([Verifier._check_chains, *self.checks().values()], anchors)
         else:
             self._read(lambda: self._check_stream(stream, anchors))
         if anchors is not None and self.result.ok:
@@ -131,9 +133,10 @@ class Verifier:
         """Give a check as parts that only tell whether all is well."""
         if check is Verifier._check_text and (its := self._db.sound_text()):
             return [partial(self._sound_text, part) for part in its]
-        return [partial(self._sound, check)]
+        return [partial(self.sound, check)]
 
-    def _sound(self, check: "Check") -> "Sound | None":
+    def sound(self, check: "Check") -> "Sound | None":
+        """Look at one thing, in a read; None where anything is not as it should be."""
         alone = Verifier(self._db, self._classes, self._audits)
         with resumable(self._db):
             check(alone)
@@ -187,13 +190,16 @@ class Verifier:
 
     # What no entry tells: the schema, the indexes, the words that entries are found by, and what the stores derive
 
-    def _others(self) -> "list[Check]":
-        """List all checks but that of the chains."""
-        audits = (partial(Verifier._check_derived, name=name) for name in self._audits)
-        return [
-            *(Verifier._check_tables, Verifier._check_schema, Verifier._check_wal, Verifier._check_indexes, Verifier._check_text),
-            *audits,
-        ]
+    def checks(self) -> "dict[str, Check]":
+        """List all checks but that of the chains, by what they look at."""
+        return {
+            "records": Verifier._check_tables,
+            "the schema": Verifier._check_schema,
+            "the write-ahead log": Verifier._check_wal,
+            "the indexes": Verifier._check_indexes,
+            "the text index": Verifier._check_text,
+            **{name: partial(Verifier._check_derived, name=name) for name in self._audits},
+        }
 
     def _check_wal(self) -> None:
         for what in self._db.check_wal():
@@ -231,9 +237,9 @@ class Verifier:
             number = number_of(self._db, stream) or 0
             row = self._db.one("select hash from entries where pos = :pos", {"pos": number * STREAM_SIZE + seq})
             if row is None:
-                self._bad_entry("entries up to the anchored one are cut off", stream, seq)
+                self._bad_entry(CUT_OFF, stream, seq)
             elif row[0] != expected:
-                self._bad_entry("the entry is not the one that was anchored", stream, seq)
+                self._bad_entry(CHANGED, stream, seq)
 
     def _bad_entry(self, what: str, stream: str, seq: int) -> None:
         self.result.bad(what, stream=stream, seq=seq, table="entries", record_id=f"{stream}:{seq}")

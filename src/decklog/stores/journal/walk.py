@@ -61,16 +61,21 @@ _LEAST_ENTRIES = 5_000
 
 def ranges(db: "Database", count: int) -> "list[tuple[int, int]]":
     """Cut all positions into about so many ranges with as many entries each, or fewer; one where there are few entries."""
-    ends = [(number, last) for number, last in db.rows(_ENDS, {})[1] if type(number) is int and type(last) is int]
-    size = max(_LEAST_ENTRIES, sum(last - number * STREAM_SIZE for number, last in ends) // count + 1)
+    lasts = ends(db)
+    size = max(_LEAST_ENTRIES, sum(last - number * STREAM_SIZE for number, last in lasts) // count + 1)
     cuts, room = [_FIRST], size
-    for number, last in ends:
+    for number, last in lasts:
         at = number * STREAM_SIZE
         while last - at > room:
             at, room = at + room, size
             cuts.append(at + 1)
         room -= last - at
     return list(zip(cuts, (*(cut - 1 for cut in cuts[1:]), _LAST), strict=True))
+
+
+def ends(db: "Database") -> "list[tuple[int, int]]":
+    """Give the last position of each stream that has entries, in the order of their numbers."""
+    return [(number, last) for number, last in db.rows(_ENDS, {})[1] if type(number) is int and type(last) is int]
 
 
 def streams_of(db: "Database") -> "Iterator[Stream]":

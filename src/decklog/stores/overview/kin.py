@@ -212,13 +212,16 @@ def _walked(rows: "Iterable[Row]") -> "list[_Walked]":
     for first, run_id, parent, _, depth, child, sibling in known.values():
         if depth:
             below.setdefault(parent, []).append(run_id)
-        is_cut[first] = is_cut[first] or any(next_one is not None and next_one not in known for next_one in (child, sibling))
+        if (child is not None and child not in known) or (sibling is not None and sibling not in known):
+            is_cut[first] = True
     firsts = sorted(is_cut, key=lambda first: (known[first][3], first), reverse=True)
     return [_Walked(first, known[first][3], _in_order(first, known, below), is_cut[first]) for first in firsts]
 
 
 def _in_order(first: str, known: "Mapping[str, Row]", below: "Mapping[str, list[str]]") -> "list[tuple[str, int]]":
     """List a family, each run followed by what came of it, in the order in which they began."""
+    if first not in below:
+        return [(first, known[first][4])]
     listed, waiting = list[tuple[str, int]](), [first]
     while waiting:
         run_id = waiting.pop()

@@ -4,7 +4,7 @@ from decklog.dataclass import dataclass
 from decklog.errors import Busy, Denied, ReadOnly
 from decklog.stores.base import Store
 from decklog.stores.overview import spending, tallies, waiting
-from decklog.stores.overview.run_facts import Moment, TooFarBehind, look
+from decklog.stores.overview.run_facts import Moment, TooFarBehind, check_marks, look
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,7 +67,10 @@ class Looking(Store):
 
     def _base(self, can_move_marks: bool) -> Base:
         moment = Moment(now=self._now(), steady_now=self._steady_now(), can_move_marks=can_move_marks)
-        return Base(moment, *waiting.read(self._db, moment.now))
+        base = Base(moment, *waiting.read(self._db, moment.now))
+        # Whoever looks reads which streams were charged to since their marks: if only some moved these, all would read more.
+        check_marks(base.charged, can_move_marks)
+        return base
 
     def _look(self, base: Base, sql: str, bound: "Mapping[str, Any]") -> "list[RunOverview]":
         return look(self._db, sql, bound, base.moment, base.by_run)

@@ -7,7 +7,6 @@ from operator import itemgetter
 from decklog.clock import to_text
 from decklog.dataclass import dataclass
 from decklog.stores.overview import spending
-from decklog.stores.overview.run_facts import check_marks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +53,6 @@ class MoneyPicture:
 
 def spent(db: "Database", base: "Any", span: "tuple[date, date]", column: str, most: int) -> MoneyPicture:
     """Read the days from one to another; `base` is what every overview begins with."""
-    check_marks(base.charged, base.moment.can_move_marks)
     now = base.moment.now.astimezone(UTC).date()
     since, until, today = (day.isoformat() for day in (*span, now))
     lately = (now - timedelta(days=_LEAST_DAYS - 1)).isoformat()

@@ -399,7 +399,6 @@ class Overview(Families):
         from decklog.stores.overview.summary import Summary, by_status, sentence
 
         base = self._base(can_move_marks)
-        check_marks(base.charged, can_move_marks)
         found = self._look(base, NEWEST_GOING_ON, {})
         runs, is_cut = found[:MOST_GOING_ON], len(found) > MOST_GOING_ON
         runs.sort(key=lambda run: (_ORDER.index(run.status), -run.last_at.timestamp()))

@@ -13,7 +13,7 @@ from decklog.stores.journal.entry import Entry, EntryKind
 from decklog.stores.journal.rows import COLUMNS, SELECT
 from decklog.stores.overview import spending
 from decklog.stores.overview.board import BoardColumn, columns
-from decklog.stores.overview.run_facts import RunOverview, check_marks, look_at_one
+from decklog.stores.overview.run_facts import RunOverview, look_at_one
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -214,7 +214,6 @@ def _first_tasks(db: "Database", record: "type[Record]", run_id: str, most: int)
 
 def _spent(db: "Database", base: "Any", place: "Any", is_now: bool, line: "list[tuple[int, int]]") -> "RunSpending":
     """Read for which models and agents it was, as of now, and the run's own budgets."""
-    check_marks(base.charged, base.moment.can_move_marks)
     by = spending.of_run(db, place.run_id, base.charged) if is_now else []
     return RunSpending(line, by, [one for one in base.budgets if one.run_id == place.run_id])
 

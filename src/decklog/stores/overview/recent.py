@@ -107,9 +107,9 @@ def steps(
 ) -> dict[str, list[int]]:
     """Count the times of each run in so many even steps."""
     counts = {run_id: [0] * buckets for run_id in run_ids}
+    step, last = whole / buckets, buckets - 1
     for run_id, at in times:
-        place = int((from_text(at) - since) * buckets / whole)
-        counts[run_id][min(place, buckets - 1)] += 1
+        counts[run_id][min((from_text(at) - since) // step, last)] += 1
     return counts
 
 

@@ -22,7 +22,7 @@ STATES = ("pending", "running", "waiting", "blocked", "paused", "done", "abandon
 FIELDS = (*STATES, "failures")
 # So many entries of a run are read by whoever looks, and so many of all runs together; with more, marks are moved first.
 MOST_BEHIND = 200
-MOST_IN_ALL = 4000
+MOST_IN_ALL = 1000
 # SQLite joins no more than 500 queries to one, and these are not the only ones of a statement.
 _MOST_SPANS = 128
 _BATCH = 2000

@@ -44,7 +44,8 @@ def item(asked: Asked, **answer: Any) -> View:
 
 
 def _view(asked: Asked, page: Any, opened: dict[str, Any] | None, title: str, said: str, data: Any) -> View:
-    shown = {"items": page, "opened": opened, "decided": _decided(asked.log)}
+    decided = opened["decided"] if opened is not None and "decided" in opened else _decided(asked.log)
+    shown = {"items": page, "opened": opened, "decided": decided}
     # Where the list is whole, it has everything that is counted in the bar.
     is_whole = page.next is None and asked.word("after") is None
     decisions = sum(one.is_decision for one in page) if is_whole else None
@@ -53,7 +54,7 @@ def _view(asked: Asked, page: Any, opened: dict[str, Any] | None, title: str, sa
 
 def _decided(log: Decklog) -> Any:
     try:
-        return [one for one in log.approvals.find(limit=2 * _DECIDED) if one.state.value != "open"][:_DECIDED]
+        return log.approvals.answers(limit=_DECIDED).latest
     except DecklogError as problem:
         return told(problem)
 
@@ -89,16 +90,18 @@ def _goal(asked: Asked, run_id: str, listed: Any) -> str:
 def _approval(asked: Asked, approval_id: str, listed: Any) -> dict[str, Any]:
     log = asked.log
     record = log.approvals.show(approval_id)
-    digest = record["subject_digest"]
-    same = log.approvals.find(digest=digest, limit=6) if digest else []
-    # What waits beside it is no answer yet.
-    earlier = [one for one in same if one.id != approval_id and one.state.value != "open"]
+    rule = record["cause"].get("rule")
+    given = {"digest": record["subject_digest"], "rule": rule, "run_id": record["run_id"]}
+    answers = log.approvals.answers(**given, limit=_DECIDED)
+    found = (("to exactly this", answers.same_thing), ("to what this rule held", answers.same_rule))
+    earlier = [(said, [one for one in same if one.id != approval_id]) for said, same in found]
     return {
         "record": record,
         "title": record["question"] or record["verdict"] or "Approval",
         "goal": _goal(asked, record["run_id"], listed),
         "told_by": SOURCES.get(record["source"] or "", record["source"]) or record["asked_by"],
-        "earlier": earlier,
+        "earlier": [(said, same) for said, same in earlier if same],
+        "decided": answers.latest,
         "is_open": record["state"] == "open",
     }
 

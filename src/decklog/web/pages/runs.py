@@ -1,9 +1,11 @@
 """Runs: every run in a line, the newest first, by the word for how it stands; one by one, or with what came of each."""
 
+import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
-from urllib.parse import urlencode
+from html import escape
+from typing import Any
+from urllib.parse import quote, quote_plus
 
 from markupsafe import Markup
 
@@ -23,93 +25,91 @@ _OPTIONS = {"parent_run_id": "parent-run"}
 FAMILY, LEVELS = "family", 4
 
 
-class Line(NamedTuple):
-    """A run as a table shows it, in words alone and in the order that the template takes them: it asks for none by its name.
+def lines_of(runs: Iterable[Any], now: datetime, strips: Mapping[str, list[int]], *, is_whole: bool = False) -> Markup:
+    """Write the lines of a table; `strips` has the last hours of those runs that had anything to say in it.
 
-    `level` is how deep it is indented below what it came of, and `has_more` whether its family goes on in the next line.
+    They are written here and not by the template, which takes as long for every word as this does for a line.
     """
-
-    id: str
-    path: str
-    sign: Markup
-    goal: str
-    doing: str
-    where: str
-    figures: Markup
-    level: int = 0
-    has_more: bool = False
+    return Markup("".join([_line(run, now, strips, is_whole=is_whole) for run in runs]))
 
 
-class Sums(NamedTuple):
-    """What the runs of a family add up to, in the words of a line."""
-
-    id: str
-    size: int
-    tasks: str
-    spent: str
-    age: Markup
-    took: str
-    is_cut: bool
-
-
-def lines_of(runs: Iterable[Any], now: datetime, strips: Mapping[str, list[int]], *, is_whole: bool = False) -> list[Line]:
-    """Make the lines of a table; `strips` has the last hours of those runs that had anything to say in it."""
-    return [
-        Line(
-            id=run.id,
-            path=segment(run.id),
-            sign=sign(run.status.value),
-            goal=revealed(run.goal),
-            doing=revealed(_doing(run)),
-            where=revealed(f"{run.repo or ''} {run.branch or ''}".strip()),
-            figures=_figures(
-                bars(strips.get(run.id, ())),
-                f"{run.done} / {planned}" if (planned := run.planned) else _NOTHING,
-                dollars(run.cost_microdollars) if run.calls else _NOTHING,
-                length(run.started_at, run.ended_at or now) if is_whole else None,
-                age(run.last_at, now),
-            ),
-        )
-        for run in runs
-    ]
+def families_of(families: Iterable[Any], now: datetime, strips: Mapping[str, list[int]]) -> Markup:
+    """Write the lines of families, each a part of the table, and of those with more than one run what they add up to."""
+    parts: list[str] = []
+    for family in families:
+        is_many = len(family.runs) > 1 or family.is_cut
+        parts.append("<tbody>\n")
+        parts += [
+            _line(member.run, now, strips, is_whole=True, level=min(member.depth, LEVELS), has_more=is_many)
+            for member in family.runs
+        ]
+        parts.append(f"{_sums(family, now) if is_many else ''}</tbody>\n")
+    return Markup("".join(parts))
 
 
 _NOTHING = '<span class="nothing">–</span>'
 _STRIP = '<svg class="strip" viewBox="0 0 72 12" role="img" aria-label="entries of the last hour"><path d="{}"/></svg>'
+_KIN = ' class="kin"'
+_BELOW = '<span class="unseen">level {}, came of the one above: </span>'
 
 
-def _figures(drawn: str, tasks: str, spent: str, took: str | None, last: Markup) -> Markup:
-    """Write the cells of a line that have nobody's text in them at once: a template takes as long for each as for a word."""
-    strip = _STRIP.format(drawn) if drawn else _NOTHING
-    cells = (("wide", strip), ("n", tasks), ("n c-spent", spent), ("n wide", took), ("n", last))
-    # Nothing in it is anybody's text: digits and words of ours.
-    return Markup("".join([f'<td class="{name}">{said}</td>' for name, said in cells if said is not None]))
+def _line(
+    run: Any,
+    now: datetime,
+    strips: Mapping[str, list[int]],
+    *,
+    is_whole: bool,
+    level: int = 0,
+    has_more: bool = False,
+) -> str:
+    """Write a run as a line: `level` is how deep it is indented below what it came of, `has_more` whether its family goes on."""
+    drawn, planned = bars(strips.get(run.id, ())), run.planned
+    where = took = ""
+    if is_whole:
+        named = f"{run.repo or ''} {run.branch or ''}".strip()
+        where = f'<td class="wide w">{_text(named) if named else _NOTHING}</td>\n'
+        took = f'<td class="n wide">{length(run.started_at, run.ended_at or now)}</td>'
+    return (
+        f'<tr id="run-{_name(run.id)}"{_KIN if has_more else ""} data-row>\n'
+        f"<td>{sign(run.status.value)}</td>\n"
+        f'<td class="g{f" l{level}" if level else ""}">{_BELOW.format(level) if level else ""}'
+        f'<a href="/runs/{segment(run.id)}/overview">{_text(run.goal)}</a></td>\n'
+        f'{where}<td class="d">{_text(_doing(run))}</td>\n'
+        f'<td class="wide">{_STRIP.format(drawn) if drawn else _NOTHING}</td>'
+        f'<td class="n">{f"{run.done} / {planned}" if planned else _NOTHING}</td>'
+        f'<td class="n c-spent">{dollars(run.cost_microdollars) if run.calls else _NOTHING}</td>'
+        f'{took}<td class="n">{age(run.last_at, now)}</td>\n</tr>\n'
+    )
 
 
-def families_of(families: Iterable[Any], now: datetime, strips: Mapping[str, list[int]]) -> list[tuple[list[Line], Sums | None]]:
-    """Make the lines of families, and of those with more than one run what they add up to."""
-    found: list[tuple[list[Line], Sums | None]] = []
-    for family in families:
-        lines = lines_of([member.run for member in family.runs], now, strips, is_whole=True)
-        is_many = len(lines) > 1 or family.is_cut
-        levels = [
-            line._replace(level=min(member.depth, LEVELS), has_more=is_many)
-            for line, member in zip(lines, family.runs, strict=True)
-        ]
-        found.append((levels, _sums(family, now) if is_many else None))
-    return found
+# Printable ASCII without the signs that mean something in markup: to look takes less than to write a text anew.
+_PLAIN_TEXT = re.compile("[ !#-%(-;=?-~]*")
 
 
-def _sums(family: Any, now: datetime) -> Sums:
-    sums, first = family.sums, family.runs[0].run
-    return Sums(
-        id=family.id,
-        size=len(family.runs),
-        tasks=f"{sums['done']} / {sums['planned']}" if sums["planned"] else "",
-        spent=dollars(sums["cost_microdollars"]) if sums["calls"] else "",
-        age=age(family.last_at, now),
-        took=length(first.started_at, family.ended_at or now),
-        is_cut=family.is_cut,
+def _text(said: str) -> str:
+    """Write somebody's text: nothing in it is markup, and whatever nobody would see is written out."""
+    return said if _PLAIN_TEXT.fullmatch(said) else escape(revealed(said))
+
+
+def _name(text: str) -> str:
+    """Write an id inside of an attribute, as it is: whoever looks for a row looks for just this."""
+    return text if _PLAIN_TEXT.fullmatch(text) else escape(text)
+
+
+def _sums(family: Any, now: datetime) -> str:
+    """Write what the runs of a family add up to."""
+    sums, first, size = family.sums, family.runs[0].run, len(family.runs)
+    tasks = f"{sums['done']} / {sums['planned']}" if sums["planned"] else ""
+    said = f"together, {size} runs"
+    if family.is_cut:
+        said = f'the first {size} together, there are more: <a href="/runs?parent={quote(family.id, safe="")}">forks of it</a>'
+    return (
+        f'<tr class="sums" id="family-{_name(family.id)}"><td></td><td class="g">{said}</td>'
+        '<td class="wide"></td><td class="d"></td><td class="wide"></td>'
+        f'<td class="n">{tasks}</td>'
+        f'<td class="n c-spent">{dollars(sums["cost_microdollars"]) if sums["calls"] else ""}</td>'
+        f'<td class="n wide">{length(first.started_at, family.ended_at or now)}</td>'
+        f'<td class="n">{age(family.last_at, now)}</td></tr>\n'
     )
 
 
@@ -135,22 +135,25 @@ def read(asked: Asked) -> View:
     page: Page[Any]
     if by_family:
         kin = log.overview.families_table(**given, **place)
-        page, decisions, families = kin.families, kin.decisions, families_of(kin.families, now, kin.pulse)
+        page, decisions, lines = kin.families, kin.decisions, families_of(kin.families, now, kin.pulse)
     else:
         table = log.overview.table(**given, **place)
-        page, decisions, families = table.runs, table.decisions, [(lines_of(table.runs, now, table.pulse, is_whole=True), None)]
+        page, decisions, lines = table.runs, table.decisions, lines_of(table.runs, now, table.pulse, is_whole=True)
     chosen = {"as": FAMILY if by_family else None, "status": word, **narrowed}
-    shown: dict[str, Any] = {"families": families if page else [], "by_family": by_family, "word": word, "words": list(Status)}
+    shown: dict[str, Any] = {"lines": lines, "by_family": by_family, "word": word, "words": list(Status)}
     shown |= {"is_first": asked.word("after") is None, "narrowed": narrowed}
     shown["address"] = lambda **changed: _address({**chosen, **changed})
     said = _command("families" if by_family else "runs", {"status": word, **given})
     return View("runs.html", "Runs", said, page, shown, next=page.next, place="runs", decisions=decisions)
 
 
+_PLAIN_WORD = re.compile("[A-Za-z0-9_.~-]*")
+
+
 def _address(asked: Mapping[str, str | None]) -> str:
     """Write where runs are listed that are as asked for."""
-    given = {name: value for name, value in asked.items() if value}
-    return f"/runs?{urlencode(given)}" if given else "/runs"
+    given = [f"{name}={value if _PLAIN_WORD.fullmatch(value) else quote_plus(value)}" for name, value in asked.items() if value]
+    return f"/runs?{'&'.join(given)}" if given else "/runs"
 
 
 def _command(verb: str, asked: Mapping[str, Any]) -> str:

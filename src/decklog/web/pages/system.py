@@ -16,6 +16,7 @@ def read(asked: Asked) -> View:
     """Read the facts of the log and of this server; with `look`, also what a doctor finds."""
     facts, site = asked.log.db.facts(), asked.site
     told = {name: value for name, value in facts.items() if name in _TOLD}
+    told["not_indexed"] = asked.log.db.read(asked.log.db.not_indexed)
     findings: list[dict[str, Any]] | None = None
     if asked.word("look"):
         findings = [dict(one) for one in check_up(asked.log, facts, deep=False)]

@@ -1,0 +1,164 @@
+"""Verifying a log step by step: each is a short read of its own, told when it is done, so that it can be stopped and go on.
+
+What was walked is kept as the heads of the chains, and whoever goes on compares these and walks what came after them. Where
+anything is not as it should be, the whole log is looked at in one read, which names all that is wrong.
+"""
+
+from itertools import pairwise
+
+from decklog.db.where import placed
+from decklog.stores.journal.findings import Verification, resumable
+from decklog.stores.journal.rows import STREAM_SIZE
+from decklog.stores.journal.walk import ends, joined_up, sound, streams_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Any
+
+    from decklog.app import Decklog
+
+    # Of a stream: up to which entry it was walked, the hash of that, when its first was written, whether it goes back in time.
+    Head = tuple[int, str, str, bool]
+    # The number of a stream, and the first and last position that are to be walked.
+    Piece = tuple[int, int, int]
+
+# So many entries are walked in one step: about a second's work.
+_STEP = 20_000
+_AT_ONCE = 400
+CHAINS = "chains"
+
+
+class Steps:
+    """Verifies a log from what is known of it; `known` is what the steps before have told, all of it together."""
+
+    def __init__(self, log: "Decklog", known: "Mapping[str, Any] | None" = None) -> None:
+        self._db = log.db
+        self._verifier = log.journal.verifier()
+        given = known or {}
+        self._heads: dict[int, Head] = {int(number): tuple(head) for number, head in given.get("heads", {}).items()}
+        self._checks: dict[str, tuple[int, list[str]]] = {name: tuple(one) for name, one in given.get("checks", {}).items()}
+
+    def run(self, told: "Callable[[dict[str, Any]], object]") -> Verification:
+        """Take the steps that are left; each is given as what is known by it, with how many there are and were done."""
+        lost, anchored = self._db.read(lambda: list(self._lost())), len(self._heads)
+        if not lost and self._are_chains_sound(told) and self._is_rest_sound(told):
+            result = Verification(anchored=anchored)
+            if self._db.read(lambda: self._joined(result)):
+                result.add(self._checks.values())
+                return result
+        whole = self._verifier.run(None, None)
+        whole.anchored = anchored
+        for problem in lost:
+            whole.bad(**problem)
+        return whole
+
+    def _lost(self) -> "Iterator[dict[str, Any]]":
+        """Name the heads that are not what they were when they were walked."""
+        names = {stream.number: stream.name for stream in streams_of(self._db)}
+        known = [(number * STREAM_SIZE + head[0], number, head) for number, head in sorted(self._heads.items())]
+        for start in range(0, len(known), _AT_ONCE):
+            part = known[start : start + _AT_ONCE]
+            hashes = self._hashes([pos for pos, _, _ in part])
+            for pos, number, (seq, hash, *_) in part:
+                if hashes.get(pos) != hash:
+                    stream = str(names.get(number, number))
+                    is_cut = pos not in hashes
+                    what = (
+                        "entries up to the anchored one are cut off" if is_cut else "the entry is not the one that was anchored"
+                    )
+                    yield {"what": what, "stream": stream, "seq": seq, "table": "entries", "record_id": f"{stream}:{seq}"}
+
+    def _hashes(self, places: "list[int]") -> "dict[int, str]":
+        marks, bound = placed(places)
+        return dict(self._db.rows(f"select pos, hash from entries where pos in ({marks})", bound)[1])
+
+    # The chains
+
+    def _are_chains_sound(self, told: "Callable[[dict[str, Any]], object]") -> bool:
+        while True:
+            found = self._db.read(self._walked)
+            if found is None:
+                return False
+            walked, done, whole = found
+            heads = {str(number): self._heads[number] for number in walked}
+            told({"what": CHAINS, "done": done, "whole": whole, "heads": heads})
+            if not walked:
+                return True
+
+    def _walked(self) -> "tuple[list[int], int, int] | None":
+        """Walk the next entries; give the streams they are of, and how many were walked of how many. None where not sound."""
+        lasts = ends(self._db)
+        pieces = self._pieces(lasts)
+        with resumable(self._db):
+            if not all(self._is_sound(part) for part in _joined_pieces(pieces, [number for number, _ in lasts])):
+                return None
+        whole = sum(last % STREAM_SIZE for _, last in lasts)
+        return [number for number, _, _ in pieces], sum(head[0] for head in self._heads.values()), whole
+
+    def _pieces(self, lasts: "list[tuple[int, int]]") -> "list[Piece]":
+        pieces: list[Piece] = []
+        room = _STEP
+        for number, last in lasts:
+            start = number * STREAM_SIZE + (self._heads[number][0] if number in self._heads else 0) + 1
+            if start <= last and room > 0:
+                pieces.append((number, start, min(last, start + room - 1)))
+                room -= pieces[-1][2] - start + 1
+        return pieces
+
+    def _is_sound(self, pieces: "list[Piece]") -> bool:
+        """Walk pieces that lie one behind the other, and keep their heads."""
+        found = sound(self._db, pieces[0][1], pieces[-1][2])
+        if found is None:
+            return False
+        _, firsts, backwards = found
+        for start in range(0, len(pieces), _AT_ONCE):
+            part = pieces[start : start + _AT_ONCE]
+            hashes = self._hashes([last for _, _, last in part])
+            for number, _, last in part:
+                _, _, first_at, goes_back = self._heads.get(number, (0, "", firsts.get(number, ""), False))
+                self._heads[number] = (last % STREAM_SIZE, hashes[last], first_at, goes_back or number in backwards)
+        return True
+
+    # The rest
+
+    def _is_rest_sound(self, told: "Callable[[dict[str, Any]], object]") -> bool:
+        checks = self._verifier.checks()
+        for done, (name, check) in enumerate(checks.items(), 1):
+            if name not in self._checks:
+                came = self._db.read(lambda check=check: self._verifier.sound(check))  # type: ignore[misc]
+                if came is None:
+                    return False
+                self._checks[name] = came
+            told({"what": name, "done": done, "whole": len(checks), "checks": {name: self._checks[name]}})
+        return True
+
+    def _joined(self, result: Verification) -> bool:
+        """Walk what came meanwhile, and compare the streams' own rows and the number of entries with all that was walked."""
+        found = self._walked()
+        while found is not None and found[0]:
+            found = self._walked()
+        if found is None or self._db.one("select count(*) from entries", {}) != (found[1],):
+            return False
+        firsts = {number: head[2] for number, head in self._heads.items()}
+        backwards = [number for number, head in self._heads.items() if head[3]]
+        return joined_up(self._db, [(found[1], firsts, backwards)], result)
+
+
+def _joined_pieces(pieces: "list[Piece]", numbers: "list[int]") -> "Iterator[list[Piece]]":
+    """Give pieces together that can be walked as one: whole beginnings of streams, each the next one behind the one before."""
+    following = dict(pairwise(numbers))
+    part: list[Piece] = []
+    for piece in pieces:
+        number, start, _ = piece
+        if part and not (following.get(part[-1][0]) == number and start == number * STREAM_SIZE + 1):
+            yield part
+            part = []
+        part.append(piece)
+    if part:
+        yield part
+
+
+def added(known: "dict[str, Any]", step: "Mapping[str, Any]") -> "dict[str, Any]":
+    """Give what is known after one more step."""
+    return {name: {**known.get(name, {}), **step.get(name, {})} for name in ("heads", "checks")}
