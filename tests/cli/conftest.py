@@ -4,12 +4,14 @@ import json
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from decklog import Decklog
+from decklog.place.accepted import accept
 from tests.programs import call
 
 
@@ -59,9 +61,18 @@ def started_log_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def log_folder(tmp_path: Path, decklog: Program, started_log_file: Path) -> Path:
-    """A folder with a log and one run in it."""
-    (tmp_path / ".decklog").mkdir(mode=0o700)
-    shutil.copy(started_log_file, tmp_path / ".decklog" / "decklog.db")
-    assert decklog("accept").code == 0
+def log_folder(tmp_path: Path, started_log_file: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a log and one run in it, to which the user has said yes."""
+    inside = tmp_path / ".decklog"
+    inside.mkdir(mode=0o700)
+    shutil.copy(started_log_file, inside / "decklog.db")
+    with monkeypatch.context() as patch:
+        patch.setenv("HOME", str(tmp_path / "home"))
+        accept(str(inside), None, _made_at(started_log_file))
     return tmp_path
+
+
+@cache
+def _made_at(path: Path) -> str:
+    with Decklog.open(path) as log:
+        return log.db.made_at()

@@ -4,27 +4,33 @@ With its own program and a model on loopback it is tried in `tests/agents/real`.
 """
 
 import asyncio
-import json
 import logging
-from collections.abc import AsyncIterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-pytest.importorskip("claude_agent_sdk", reason="the Claude Agent SDK is not installed: `make test-agents` brings it")
-
-from claude_agent_sdk import ClaudeAgentOptions, HookMatcher, Transport
-
 from decklog import Decklog, EntryKind, RunStatus
-from decklog.adapters.claude_sdk import DecklogSessions
 from decklog.agents import recorded
+
+if find_spec("claude_agent_sdk") is None:
+    pytest.skip("the Claude Agent SDK is not installed: `make test-agents` brings it", allow_module_level=True)
 
 SESSION = "s1"
 RUN = f"claude-{SESSION}"
 BASE = {"session_id": SESSION, "transcript_path": "/nowhere/s1.jsonl", "cwd": "/nowhere"}
 # Held by the policy.
 HELD = "echo alias ls=true >> ~/.bashrc"
+
+
+def setup_module() -> None:
+    """Import what takes longer than most that is collected, for those who run these tests alone."""
+    global ClaudeAgentOptions, DecklogSessions, HookMatcher, Played
+    from claude_agent_sdk import ClaudeAgentOptions, HookMatcher
+
+    from decklog.adapters.claude_sdk import DecklogSessions
+    from tests.adapters.claude_sdk.played import Played
 
 
 def hook(name: str, **facts: Any) -> tuple[str, dict[str, Any]]:
@@ -47,49 +53,7 @@ def result(uuid: str, tokens: int, cost: float, **facts: Any) -> tuple[str, dict
     return "message", {"type": "result", "session_id": SESSION, "uuid": uuid, **told, **usage, **facts}
 
 
-class Played(Transport):
-    """Plays the program: hooks are asked for one after the other, and their answers are kept."""
-
-    def __init__(self, *script: tuple[str, dict[str, Any]]) -> None:
-        self._script = script
-        self._written: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
-        self._callbacks: dict[str, list[str]] = {}
-        self.answers: list[Any] = []
-
-    async def connect(self) -> None:
-        """Be there."""
-
-    async def write(self, data: str) -> None:
-        for line in data.splitlines():
-            await self._written.put(json.loads(line))
-
-    async def read_messages(self) -> AsyncIterator[dict[str, Any]]:
-        begun = await self._written.get()
-        hooks = begun["request"]["hooks"]
-        self._callbacks = {event: [id for one in some for id in one["hookCallbackIds"]] for event, some in hooks.items()}
-        yield {"type": "control_response", "response": {"subtype": "success", "request_id": begun["request_id"], "response": {}}}
-        while (await self._written.get()).get("type") != "user":
-            pass
-        for kind, told in self._script:
-            if kind == "message":
-                yield told
-                continue
-            for callback in self._callbacks[told["hook_event_name"]]:
-                asked = {"subtype": "hook_callback", "callback_id": callback, "input": told, "tool_use_id": None}
-                yield {"type": "control_request", "request_id": f"r{len(self.answers)}", "request": asked}
-                self.answers.append((await self._written.get())["response"])
-
-    async def close(self) -> None:
-        """Be gone."""
-
-    def is_ready(self) -> bool:
-        return True
-
-    async def end_input(self) -> None:
-        """Hear no more."""
-
-
-def play(sessions: DecklogSessions, *script: tuple[str, dict[str, Any]], **settings: Any) -> list[Any]:
+def play(sessions: "DecklogSessions", *script: tuple[str, dict[str, Any]], **settings: Any) -> list[Any]:
     async def all_of_it() -> list[Any]:
         played = Played(*script)
         async for _ in sessions.query(prompt="go", options=ClaudeAgentOptions(**settings), transport=played):

@@ -8,38 +8,22 @@ import subprocess
 import sys
 from collections.abc import Coroutine, Iterator
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-pytest.importorskip("agents", reason="the OpenAI Agents SDK is not installed: `make test-agents` brings it")
-
-from openai import AsyncOpenAI
-
-from agents import (
-    Agent,
-    GuardrailFunctionOutput,
-    InputGuardrailTripwireTriggered,
-    MaxTurnsExceeded,
-    OpenAIChatCompletionsModel,
-    OpenAIResponsesModel,
-    RunConfig,
-    Runner,
-    function_tool,
-    input_guardrail,
-    set_trace_processors,
-    set_tracing_disabled,
-    trace,
-)
 from decklog import Decklog, Entry, EntryKind, Run, RunStatus
-from decklog.adapters.openai_agents import DecklogTracing
 from decklog.agents import recorded
 from tests.agents.fake_model import FakeModel, Step, Use
 from tests.db.processes import ROOT
 from tests.project.documents import blocks_of, variables
 
-CLIENTS: list[AsyncOpenAI] = []
+if find_spec("agents") is None:
+    pytest.skip("the OpenAI Agents SDK is not installed: `make test-agents` brings it", allow_module_level=True)
+
+CLIENTS: "list[AsyncOpenAI]" = []
 KINDS = ("input_tokens", "cache_read_tokens", "cache_create_tokens", "output_tokens")
 SCRIPT = {
     "tools": [
@@ -56,30 +40,29 @@ SCRIPT = {
 }
 
 
-@function_tool
-def read(path: str) -> str:
-    """Read a file."""
-    return f"text of {path}"
+def setup_module() -> None:
+    """Import what takes longer than all else that is collected, for those who run these tests alone."""
+    global Agent, AsyncOpenAI, DecklogTracing, GuardrailFunctionOutput, InputGuardrailTripwireTriggered, MaxTurnsExceeded
+    global OpenAIChatCompletionsModel, OpenAIResponsesModel, RunConfig, Runner, input_guardrail, set_trace_processors
+    global set_tracing_disabled, trace, fail, kill, read, wait
+    from openai import AsyncOpenAI
 
-
-@function_tool
-def fail() -> str:
-    """Fail."""
-    raise ValueError("it does not work")
-
-
-@function_tool
-async def wait() -> str:
-    """Wait for ever."""
-    await asyncio.sleep(60)
-    return "never"
-
-
-@function_tool
-def kill() -> str:
-    """End the process without a word."""
-    os.kill(os.getpid(), signal.SIGKILL)
-    return "never"
+    from agents import (
+        Agent,
+        GuardrailFunctionOutput,
+        InputGuardrailTripwireTriggered,
+        MaxTurnsExceeded,
+        OpenAIChatCompletionsModel,
+        OpenAIResponsesModel,
+        RunConfig,
+        Runner,
+        input_guardrail,
+        set_trace_processors,
+        set_tracing_disabled,
+        trace,
+    )
+    from decklog.adapters.openai_agents import DecklogTracing
+    from tests.adapters.openai_agents.tools import fail, kill, read, wait
 
 
 @pytest.fixture
@@ -89,7 +72,7 @@ def model() -> Iterator[FakeModel]:
 
 
 @pytest.fixture
-def tracing(log: Decklog) -> Iterator[DecklogTracing]:
+def tracing(log: Decklog) -> "Iterator[DecklogTracing]":
     set_tracing_disabled(False)
     with DecklogTracing(log) as tracing:
         set_trace_processors([tracing])
@@ -97,7 +80,7 @@ def tracing(log: Decklog) -> Iterator[DecklogTracing]:
         set_trace_processors([])
 
 
-def client(model: FakeModel) -> AsyncOpenAI:
+def client(model: FakeModel) -> "AsyncOpenAI":
     CLIENTS.append(AsyncOpenAI(base_url=f"{model.address}/v1", api_key="none", max_retries=0))
     return CLIENTS[-1]
 
@@ -115,7 +98,7 @@ def run(*given: Any, **settings: Any) -> Any:
     return asyncio.run(finished(Runner.run(*given, **settings)))
 
 
-def agent(model: FakeModel, name: str = "first", **settings: Any) -> Agent[Any]:
+def agent(model: FakeModel, name: str = "first", **settings: Any) -> "Agent[Any]":
     given = {"tools": [read, fail, wait], **settings}
     return Agent(name=name, model=OpenAIResponsesModel("gpt-5.5", client(model)), **given)
 
@@ -144,7 +127,7 @@ def assert_paid(log: Decklog, model: FakeModel) -> None:
     assert log.journal.verify().ok
 
 
-def test_a_run_with_tools_is_on_record_to_the_token(log: Decklog, tracing: DecklogTracing, model: FakeModel) -> None:
+def test_a_run_with_tools_is_on_record_to_the_token(log: Decklog, tracing: "DecklogTracing", model: FakeModel) -> None:
     result = run(agent(model), "lane=tools go")
     assert result.final_output == "All done."
     tracing.force_flush()
@@ -166,7 +149,7 @@ def test_a_run_with_tools_is_on_record_to_the_token(log: Decklog, tracing: Deckl
     assert_paid(log, model)
 
 
-def test_a_streamed_run_and_chat_completions_tell_the_same(log: Decklog, tracing: DecklogTracing, model: FakeModel) -> None:
+def test_a_streamed_run_and_chat_completions_tell_the_same(log: Decklog, tracing: "DecklogTracing", model: FakeModel) -> None:
     async def stream() -> None:
         streamed = Runner.run_streamed(agent(model), "lane=handoff go", run_config=RunConfig(workflow_name="Streamed"))
         async for _ in streamed.stream_events():
@@ -185,7 +168,7 @@ def test_a_streamed_run_and_chat_completions_tell_the_same(log: Decklog, tracing
     assert_paid(log, model)
 
 
-def test_an_agent_that_a_tool_runs_is_a_run_below(log: Decklog, tracing: DecklogTracing, model: FakeModel) -> None:
+def test_an_agent_that_a_tool_runs_is_a_run_below(log: Decklog, tracing: "DecklogTracing", model: FakeModel) -> None:
     helper = agent(model, "below").as_tool("helper", "Helps.")
     run(agent(model, tools=[helper]), "lane=below go")
     tracing.force_flush()
@@ -198,7 +181,7 @@ def test_an_agent_that_a_tool_runs_is_a_run_below(log: Decklog, tracing: Decklog
     assert_paid(log, model)
 
 
-def test_a_guardrail_that_trips_fails_the_run(log: Decklog, tracing: DecklogTracing, model: FakeModel) -> None:
+def test_a_guardrail_that_trips_fails_the_run(log: Decklog, tracing: "DecklogTracing", model: FakeModel) -> None:
     @input_guardrail
     async def polite(_context: Any, _agent: Any, given: Any) -> GuardrailFunctionOutput:
         return GuardrailFunctionOutput(output_info=None, tripwire_triggered="rude" in given)
@@ -211,7 +194,7 @@ def test_a_guardrail_that_trips_fails_the_run(log: Decklog, tracing: DecklogTrac
     assert told(log, made.id, "guardrail") == [("guardrail", "polite: tripped")]
 
 
-def test_an_error_fails_the_run_and_says_why(log: Decklog, tracing: DecklogTracing, model: FakeModel) -> None:
+def test_an_error_fails_the_run_and_says_why(log: Decklog, tracing: "DecklogTracing", model: FakeModel) -> None:
     with pytest.raises(Exception, match="400"):
         run(agent(model), "lane=broken go", run_config=RunConfig(workflow_name="Broken"))
     with pytest.raises(MaxTurnsExceeded):
@@ -224,7 +207,7 @@ def test_an_error_fails_the_run_and_says_why(log: Decklog, tracing: DecklogTraci
     assert_paid(log, model)
 
 
-def test_a_run_that_is_cancelled_says_so(log: Decklog, tracing: DecklogTracing, model: FakeModel) -> None:
+def test_a_run_that_is_cancelled_says_so(log: Decklog, tracing: "DecklogTracing", model: FakeModel) -> None:
     async def cut() -> None:
         task = asyncio.create_task(Runner.run(agent(model), "lane=long go"))
         while not log.runs.find() or not told(log, only_run(log).id, "call"):
@@ -241,7 +224,7 @@ def test_a_run_that_is_cancelled_says_so(log: Decklog, tracing: DecklogTracing, 
     assert [fact["outcome"] for fact in facts(log, made.id, "step.ended")] == ["interrupted"]
 
 
-def test_inside_of_a_recorded_run_everything_belongs_to_that(log: Decklog, tracing: DecklogTracing, model: FakeModel) -> None:
+def test_inside_of_a_recorded_run_everything_belongs_to_that(log: Decklog, tracing: "DecklogTracing", model: FakeModel) -> None:
     with recorded(log, "All of it", run_id="all"), trace("Twice"):
         run(agent(model), "lane=tools go")
         run(agent(model), "lane=handoff2 go")

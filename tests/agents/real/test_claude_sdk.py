@@ -5,25 +5,32 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-pytest.importorskip("claude_agent_sdk", reason="the Claude Agent SDK is not installed: `make test-agents` brings it")
-
-from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, ResultMessage
-
 from decklog import Decklog, EntryKind, RunStatus
-from decklog.adapters.claude_sdk import DecklogSessions
 from tests.agents.fake_model import FakeModel, Step
 from tests.agents.real.programs import DECKLOG, EVENTS, TOOLS, Claude, entries
 from tests.agents.real.test_claude import SCRIPT, SESSION
 from tests.db.processes import ROOT
 from tests.project.documents import blocks_of, variables
 
+if find_spec("claude_agent_sdk") is None:
+    pytest.skip("the Claude Agent SDK is not installed: `make test-agents` brings it", allow_module_level=True)
+
 RUN = f"claude-{SESSION}"
 TURNS = {"more": [Step("First.")]}
+
+
+def setup_module() -> None:
+    """Import what takes longer than most that is collected, for those who run these tests alone."""
+    global ClaudeAgentOptions, ClaudeSDKClient, DecklogSessions, ResultMessage
+    from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, ResultMessage
+
+    from decklog.adapters.claude_sdk import DecklogSessions
 
 
 @pytest.fixture
@@ -32,13 +39,13 @@ def desk(tmp_path: Path) -> Iterator[Claude]:
         yield Claude(tmp_path, model).prepare()  # type: ignore[misc]
 
 
-def options(desk: Claude, **settings: Any) -> ClaudeAgentOptions:
+def options(desk: Claude, **settings: Any) -> "ClaudeAgentOptions":
     tools = {"allowed_tools": TOOLS.split(","), "model": "sonnet", "session_id": SESSION}
     own = {**desk.environment, **desk._own}
     return ClaudeAgentOptions(cwd=str(desk.repository), env=own, **{**tools, **settings})
 
 
-def ask(sessions: DecklogSessions, prompt: str, given: ClaudeAgentOptions) -> list[Any]:
+def ask(sessions: "DecklogSessions", prompt: str, given: "ClaudeAgentOptions") -> list[Any]:
     async def all_of_it() -> list[Any]:
         return [message async for message in sessions.query(prompt=prompt, options=given)]
 

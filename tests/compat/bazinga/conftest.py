@@ -1,7 +1,9 @@
 """A project with a bit of everything in its database, prepared once and copied for each test."""
 
 import json
+import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -61,6 +63,26 @@ def shell(prepared: Path, tmp_path: Path) -> Shell:
     """A copy of the prepared project."""
     shutil.copytree(prepared, tmp_path / "project")
     return Shell(tmp_path / "project")
+
+
+@pytest.fixture
+def project(prepared: Path, tmp_path: Path) -> Callable[[], Shell]:
+    """Give the prepared project to one case after the other: a copy that was left as it was serves the next one too."""
+    as_prepared, copies = _look(prepared), [tmp_path / "project 0"]
+
+    def give() -> Shell:
+        if _look(copies[-1]) != as_prepared:
+            copies.append(tmp_path / f"project {len(copies)}")
+            shutil.copytree(prepared, copies[-1])
+        return Shell(copies[-1])
+
+    return give
+
+
+def _look(root: Path) -> dict[str, tuple[int, int]]:
+    """Give what tells a folder from a copy in which something was written: copies keep the times of their files."""
+    found = (Path(folder, name) for folder, _, names in os.walk(root) for name in names)
+    return {str(path.relative_to(root)): (path.stat().st_size, path.stat().st_mtime_ns) for path in found}
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import pytest
 import decklog.compat.bazinga as bazinga
 from decklog.compat.bazinga import BazingaDB
 from tests.compat.bazinga.shell import Shell
+from tests.every import every
 
 # Every public method with its parameters in order; a default stands after the equals sign.
 SIGNATURES = """
@@ -83,7 +84,7 @@ def database(shell: Shell) -> Iterator[BazingaDB]:
         yield database
 
 
-@pytest.mark.parametrize(("name", "parameters"), METHODS, ids=[name for name, _ in METHODS])
+@every(("name", "parameters"), METHODS, ids=[name for name, _ in METHODS])
 def test_a_method_takes_its_parameters_in_order(name: str, parameters: str) -> None:
     wanted = [part.strip() for part in parameters.split(",") if part.strip() and part.strip() != ")"]
     found = list(inspect.signature(getattr(BazingaDB, name)).parameters.values())[1:]
@@ -96,7 +97,7 @@ def test_all_methods_are_there() -> None:
     assert len(METHODS) == 49
 
 
-@pytest.mark.parametrize("name", NAMES)
+@every("name", NAMES)
 def test_a_name_that_others_import_is_there(name: str) -> None:
     assert getattr(bazinga, name) is not None
     assert name in bazinga.__all__
@@ -126,7 +127,7 @@ INVALID = [
 ]
 
 
-@pytest.mark.parametrize(("name", "arguments"), INVALID, ids=[name for name, _ in INVALID])
+@every(("name", "arguments"), INVALID, ids=[name for name, _ in INVALID])
 def test_what_can_not_be_done_raises_and_never_ends_the_process(
     database: BazingaDB, name: str, arguments: tuple[object, ...]
 ) -> None:
@@ -177,7 +178,7 @@ VALIDATED = [
 ]
 
 
-@pytest.mark.parametrize(("validate", "value", "problem"), VALIDATED)
+@every(("validate", "value", "problem"), VALIDATED)
 def test_a_validator_gives_none_or_what_is_wrong(validate: object, value: object, problem: str | None) -> None:
     found = validate(value)  # type: ignore[operator]
     assert found is None if problem is None else problem in found

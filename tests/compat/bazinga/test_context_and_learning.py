@@ -1,8 +1,9 @@
 """Context packages, consumption, error patterns and strategies: every call and every refusal."""
 
-import pytest
+from collections.abc import Callable
 
 from tests.compat.bazinga.shell import ANY, Case, Shell, fails, gives, prints, refused, silent, try_case
+from tests.every import every
 
 _FILE = "bazinga/artifacts/s/notes.md"
 _PACKAGE = ("save-context-package", "s", "A", "research", _FILE, "tech_lead", '["developer"]', "low", "In short")
@@ -191,9 +192,9 @@ STRATEGIES = [
 ]
 
 
-@pytest.mark.parametrize("case", PACKAGES + CONSUMPTION + PATTERNS + STRATEGIES, ids=lambda case: case.name)
-def test_a_call_about_context_and_learning_is_answered(shell: Shell, case: Case) -> None:
-    try_case(shell, case)
+@every("case", PACKAGES + CONSUMPTION + PATTERNS + STRATEGIES, ids=lambda case: case.name)
+def test_a_call_about_context_and_learning_is_answered(project: Callable[[], Shell], case: Case) -> None:
+    try_case(project(), case)
 
 
 def test_a_bad_topic_is_told_and_has_no_strategies(shell: Shell) -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from decklog import Decklog
 from decklog.compat.bazinga import BazingaDB, scan_and_redact, validate_complexity, validate_scope_global_or_group
 from tests.compat.bazinga.shell import Shell, python
+from tests.every import every
 
 WEAK = "hunter" + "2xyz"
 
@@ -278,9 +280,9 @@ MISSING = [
 ]
 
 
-@pytest.mark.parametrize("words", MISSING, ids=lambda words: words[0])
-def test_d19_what_does_not_exist_is_no_success(shell: Shell, words: tuple[str, ...]) -> None:
-    answer = shell.call(*words)
+@every("words", MISSING, ids=lambda words: words[0])
+def test_d19_what_does_not_exist_is_no_success(project: Callable[[], Shell], words: tuple[str, ...]) -> None:
+    answer = project().call(*words)
     assert answer.code == 1
     assert answer.err or answer.json["success"] is False
 
@@ -300,9 +302,9 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("words", REFUSED, ids=lambda words: words[0])
-def test_d20_an_answer_without_success_exits_with_one(shell: Shell, words: tuple[str, ...]) -> None:
-    answer = shell.call(*words)
+@every("words", REFUSED, ids=lambda words: words[0])
+def test_d20_an_answer_without_success_exits_with_one(project: Callable[[], Shell], words: tuple[str, ...]) -> None:
+    answer = project().call(*words)
     assert answer.json["success"] is False
     assert answer.code == 1
 
@@ -327,9 +329,9 @@ UNCHECKED = [
 ]
 
 
-@pytest.mark.parametrize("words", UNCHECKED, ids=" ".join)
-def test_d22_nothing_is_taken_unchecked(shell: Shell, words: tuple[str, ...]) -> None:
-    answer = shell.call(*words)
+@every("words", UNCHECKED, ids=" ".join)
+def test_d22_nothing_is_taken_unchecked(project: Callable[[], Shell], words: tuple[str, ...]) -> None:
+    answer = project().call(*words)
     assert answer.code == 1
     assert answer.out == ""
 

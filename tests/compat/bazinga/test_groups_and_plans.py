@@ -1,12 +1,12 @@
 """Task groups, plans and criteria: every call and every refusal."""
 
 import json
-
-import pytest
+from collections.abc import Callable
 
 from decklog import Decklog
 from tests.compat.bazinga.conftest import PLAN
 from tests.compat.bazinga.shell import ANY, Case, Shell, fails, gives, prints, refused, refused_as_json, silent, try_case
+from tests.every import every
 
 _NEW = {"id": "C", "session_id": "s", "name": "Docs", "status": "pending", "item_count": 1, "initial_tier": "Developer"}
 
@@ -170,9 +170,9 @@ CRITERIA = [
 ]
 
 
-@pytest.mark.parametrize("case", CREATE + UPDATE + PLANS + CRITERIA, ids=lambda case: case.name)
-def test_a_call_about_groups_and_plans_is_answered(shell: Shell, case: Case) -> None:
-    try_case(shell, case)
+@every("case", CREATE + UPDATE + PLANS + CRITERIA, ids=lambda case: case.name)
+def test_a_call_about_groups_and_plans_is_answered(project: Callable[[], Shell], case: Case) -> None:
+    try_case(project(), case)
 
 
 def test_a_group_has_its_columns_in_order(shell: Shell) -> None:

@@ -1,8 +1,9 @@
 """Logs, reasoning and events: every call and every refusal."""
 
-import pytest
+from collections.abc import Callable
 
 from tests.compat.bazinga.shell import ANY, Case, Shell, fails, gives, prints, refused, shows, try_case
+from tests.every import every
 
 LOGS = [
     gives("log-interaction", "s", "developer", "hällo", success=True, log_id=ANY, session_id="s", content_length=5),
@@ -137,9 +138,9 @@ EVENTS = [
 ]
 
 
-@pytest.mark.parametrize("case", LOGS + REASONING + EVENTS, ids=lambda case: case.name)
-def test_a_call_about_logs_and_events_is_answered(shell: Shell, case: Case) -> None:
-    try_case(shell, case)
+@every("case", LOGS + REASONING + EVENTS, ids=lambda case: case.name)
+def test_a_call_about_logs_and_events_is_answered(project: Callable[[], Shell], case: Case) -> None:
+    try_case(project(), case)
 
 
 def test_an_agent_that_documented_both_phases_is_complete(shell: Shell) -> None:

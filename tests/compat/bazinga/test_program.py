@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from decklog.cli import run
 from decklog.compat.bazinga.program.commands import COMMANDS
 from tests.compat.bazinga.shell import Shell, python
 from tests.db.processes import unmeasured
+from tests.every import every
 
 # As bazinga-db's own documents count them; get-logs is ours, and the others were programs beside it.
 THEIRS = (
@@ -46,20 +48,20 @@ def test_all_fifty_three_commands_are_there() -> None:
     assert set(COMMANDS) - set(THEIRS) == {"get-logs", "route", "auto-logger", "init-db", "init-session", "seed-configs"}
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "query"])
-def test_a_flag_that_a_command_does_not_know_is_refused(shell: Shell, name: str) -> None:
-    answer = shell.call(name, "--no-such-flag")
+@every("name", [name for name in COMMANDS if name != "query"])
+def test_a_flag_that_a_command_does_not_know_is_refused(project: Callable[[], Shell], name: str) -> None:
+    answer = project().call(name, "--no-such-flag")
     assert (answer.code, answer.out) == (1, "")
     assert "Unknown flag: --no-such-flag" in answer.err
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@every("name", COMMANDS)
 def test_help_shows_a_command_with_its_usage(empty: Shell, name: str) -> None:
     assert f"  {name} " in empty.run("help").out + " " or f"  {name}\n" in empty.run("help").out
     assert name in empty.run("help", name).out
 
 
-@pytest.mark.parametrize(
+@every(
     "arguments",
     [(), ("--quiet",), ("--no-such", "help"), ("--db",), ("--db", "x.db"), ("--quiet=1", "help"), ("-x", "help")],
     ids=lambda arguments: " ".join(arguments) or "nothing",

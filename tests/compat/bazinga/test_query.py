@@ -13,6 +13,7 @@ from tests.compat.bazinga.conftest import WORLD
 from tests.compat.bazinga.shell import Shell
 from tests.conftest import ENGINES
 from tests.databases import Databases
+from tests.every import every
 
 TABLES = {
     "sessions": "session_id, start_time, end_time, mode, original_requirements, status, initial_branch, metadata, created_at",
@@ -74,19 +75,19 @@ def _filled(target: str, prepared: Path) -> Iterator[BazingaDB]:
         yield database
 
 
-@pytest.mark.parametrize("table", TABLES)
+@every("table", TABLES)
 def test_a_table_of_bazinga_has_its_columns_and_rows(database: BazingaDB, table: str) -> None:
     rows = database.query(f"select * from {table}")
     assert rows
     assert ", ".join(rows[0]) == TABLES[table]
 
 
-@pytest.mark.parametrize("table", EMPTY_TABLES)
+@every("table", EMPTY_TABLES)
 def test_a_table_of_bazinga_without_rows_has_its_columns(database: BazingaDB, table: str) -> None:
     assert database.query(f"select {EMPTY_TABLES[table]} from {table}") == []
 
 
-@pytest.mark.parametrize("table", SEEDED_TABLES)
+@every("table", SEEDED_TABLES)
 def test_a_table_of_the_workflow_has_its_columns_and_rows(database: BazingaDB, table: str) -> None:
     names = SEEDED_TABLES[table].split(", ")
     assert {tuple(row) for row in database.query(f"select {SEEDED_TABLES[table]} from {table}")} == {tuple(names)}
@@ -145,7 +146,7 @@ ALLOWED = [
 ]
 
 
-@pytest.mark.parametrize(("sql", "rows"), ALLOWED, ids=[sql for sql, _ in ALLOWED])
+@every(("sql", "rows"), ALLOWED, ids=[sql for sql, _ in ALLOWED])
 def test_a_question_is_answered(database: BazingaDB, sql: str, rows: list[object]) -> None:
     assert database.query(sql) == rows
 
@@ -176,7 +177,7 @@ WRITES = [
 ]
 
 
-@pytest.mark.parametrize("sql", WRITES)
+@every("sql", WRITES)
 def test_a_question_can_not_write(database: BazingaDB, sql: str) -> None:
     with pytest.raises(Refusal):
         database.query(sql)
@@ -188,9 +189,7 @@ def test_sqlite_is_asked_nothing_else(shell: Shell, sql: str) -> None:
     assert shell.call("query", sql).code == 1
 
 
-@pytest.mark.parametrize(
-    "sql", ["select 1; select 2", "select 1; drop table runs", "", "   ", "selec 1", "select * from no_such"]
-)
+@every("sql", ["select 1; select 2", "select 1; drop table runs", "", "   ", "selec 1", "select * from no_such"])
 def test_what_is_not_one_question_is_refused(database: BazingaDB, sql: str) -> None:
     with pytest.raises(Refusal):
         database.query(sql)

@@ -1,8 +1,11 @@
 """The router: the same questions, the same shape of answer."""
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.compat.bazinga.shell import Answer, Shell
+from tests.every import every
 
 ROUTES = [
     ("developer", "READY_FOR_QA", "qa_expert", "spawn"),
@@ -32,9 +35,9 @@ def ask(shell: Shell, agent: str, status: str, *more: str, group: str | None = "
     return shell.call("route", "--current-agent", agent, "--status", status, "--session-id", "s", *of_group, *more)
 
 
-@pytest.mark.parametrize(("agent", "status", "next_agent", "action"), ROUTES, ids=lambda word: str(word))
-def test_a_report_is_routed(shell: Shell, agent: str, status: str, next_agent: str | None, action: str) -> None:
-    answer = ask(shell, agent, status)
+@every(("agent", "status", "next_agent", "action"), ROUTES)
+def test_a_report_is_routed(project: Callable[[], Shell], agent: str, status: str, next_agent: str | None, action: str) -> None:
+    answer = ask(project(), agent, status)
     assert answer.code == 0, answer
     found = answer.json
     assert (found["next_agent"], found["action"]) == (next_agent, action)

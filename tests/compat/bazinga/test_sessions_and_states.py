@@ -1,8 +1,9 @@
 """Sessions and state: every call and every refusal."""
 
-import pytest
+from collections.abc import Callable
 
 from tests.compat.bazinga.shell import ANY, Case, Shell, gives, prints, refused, refused_as_json, silent, try_case
+from tests.every import every
 
 _ROW = {"session_id": "s", "mode": "parallel", "status": "active", "end_time": None, "initial_branch": "main"}
 
@@ -133,9 +134,9 @@ def _same(found: object, expected: object) -> None:
     assert found == expected
 
 
-@pytest.mark.parametrize("case", SESSIONS + STATES + INVESTIGATIONS, ids=lambda case: case.name)
-def test_a_call_about_sessions_and_states_is_answered(shell: Shell, case: Case) -> None:
-    try_case(shell, case)
+@every("case", SESSIONS + STATES + INVESTIGATIONS, ids=lambda case: case.name)
+def test_a_call_about_sessions_and_states_is_answered(project: Callable[[], Shell], case: Case) -> None:
+    try_case(project(), case)
 
 
 def test_a_new_session_answers_with_its_keys_in_order(shell: Shell) -> None:

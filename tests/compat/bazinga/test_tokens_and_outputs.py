@@ -1,8 +1,9 @@
 """Tokens and skill outputs: every call and every refusal."""
 
-import pytest
+from collections.abc import Callable
 
 from tests.compat.bazinga.shell import ANY, Case, Shell, gives, prints, refused, silent, try_case
+from tests.every import every
 
 TOKENS = [
     silent("log-tokens", "s", "developer", "10"),
@@ -70,9 +71,9 @@ OUTPUTS = [
 ]
 
 
-@pytest.mark.parametrize("case", TOKENS + OUTPUTS, ids=lambda case: case.name)
-def test_a_call_about_tokens_and_outputs_is_answered(shell: Shell, case: Case) -> None:
-    try_case(shell, case)
+@every("case", TOKENS + OUTPUTS, ids=lambda case: case.name)
+def test_a_call_about_tokens_and_outputs_is_answered(project: Callable[[], Shell], case: Case) -> None:
+    try_case(project(), case)
 
 
 def test_an_output_answers_with_its_iteration_on_one_line(shell: Shell) -> None:
