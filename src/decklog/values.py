@@ -57,14 +57,10 @@ def _made_once(*, sorts: bool) -> "Callable[[Any, int], Sequence[str]] | None":
 _encode_sorted, _encode_plain = _made_once(sorts=True), _made_once(sorts=False)
 
 
-def _encode(value: "Any") -> str:
-    return _encoder.encode(value) if _encode_sorted is None else "".join(_encode_sorted(value, 0))
-
-
 def to_json(value: "Any") -> str:
     """Write a value as canonical JSON: sorted keys, no blanks, text as it is."""
     try:
-        text = _encode(value)
+        text = _encoder.encode(value) if _encode_sorted is None else "".join(_encode_sorted(value, 0))
     except RecursionError:
         raise Invalid(f"this JSON value is nested too deeply (more than {MAX_DEPTH} levels); flatten it") from None
     except (TypeError, ValueError) as problem:
@@ -132,7 +128,8 @@ class Values:
             if kind is datetime:
                 bound[name] = to_text(value) if value.tzinfo is UTC else self._time(name, value)
                 continue
-            bound[name], changed = self.text(name, value) if kind is str else self.one(name, value)
+            bind = self.text if kind is str else self.json if kind is dict or kind is list else self.one
+            bound[name], changed = bind(name, value)
             redacted = redacted or changed
         return redacted
 

@@ -100,7 +100,7 @@ class Recorder:
                 self._write(one)
             elif len(one) == 3:
                 session_id, agent_id, given = one
-                self._take(session_id, agent_id, prepared(values, given) if type(given) is dict else given)
+                self._take(session_id, agent_id, prepared(values, given) if isinstance(given, dict) else given)
             else:
                 self._write(one[0], prepared_beside(values, one[1]) if isinstance(one[1], dict) else one[1])
         self._flush()

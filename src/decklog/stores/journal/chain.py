@@ -154,11 +154,18 @@ def seal(row: "Sequence[Any]") -> tuple[str, str, str]:
     names = agent, agent_id, confidence, group_id, kind, phase, record_table, refs, stream, subtype
     (_, until_iteration, until_payload, until_record_id, until_redacted, until_seq, until_task, _, _, end,
      start) = _fragments[names]  # fmt: skip
-    # What is not there is not asked for: calls are the most of what this takes.
+    # What is not there is not asked for, and what mostly is there is written out: calls are the most of what this takes.
+    if body is None or body_digest is not None or type(body) is not str:
+        said = "" if body is body_digest is None else _text_field("body", body, body_digest)
+    else:
+        said = f'"body":"{digests.sha256(body.encode()).hexdigest()}",'
+    if payload is None or payload_digest is not None or type(payload) is not str:
+        told = "" if payload is payload_digest is None else _text_field("payload", payload, payload_digest)
+    else:
+        told = f'"payload":"{digests.sha256(payload.encode()).hexdigest()}",'
     middle = (
-        f'",{"" if body is body_digest is None else _text_field("body", body, body_digest)}{until_iteration}'
-        f"{'' if iteration is None else _field('iteration', iteration)}{'' if key is None else _field('key', key)}{until_payload}"
-        f"{'' if payload is payload_digest is None else _text_field('payload', payload, payload_digest)}{until_record_id}"
+        f'",{said}{until_iteration}{"" if iteration is None else _field("iteration", iteration)}'
+        f"{'' if key is None else _field('key', key)}{until_payload}{told}{until_record_id}"
         f"{'' if record_id is None else _field('record_id', record_id)}{until_redacted}"
         f"{_field('redacted', redacted) if redacted else ''}{until_seq}"
     )

@@ -98,7 +98,7 @@ class Bulk(Ledger):
         batch: list[Collection[Any]] = []
         charges: list[tuple[Any, ...]] = []
         for one in told:
-            if type(one) is tuple:
+            if isinstance(one, tuple):
                 batch.append(one)
             elif "model" not in one:
                 batch.append(self._writer.bound(one).values())
@@ -163,7 +163,7 @@ class Bulk(Ledger):
 
     def _enter(self, told: "Sequence[Told]", answers: "Sequence[str]") -> None:
         """Lock the streams, then the gates of what is charged, each in an order that all keep to."""
-        streams = {one[chain.STREAM] if type(one) is tuple else _stream_of(one) for one in told}
+        streams = {one[chain.STREAM] if isinstance(one, tuple) else _stream_of(one) for one in told}
         self._lock_all(streams)
         if answers:
             self._meter.pass_gates({*streams, *answers})
