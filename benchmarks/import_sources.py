@@ -272,6 +272,45 @@ def opencode(path: Path, count: int) -> None:
     stored(path, tables, rows)
 
 
+def otlp(path: Path, count: int) -> None:
+    """Write traces of fifty spans, a request each: within an agent's span half are calls of tools, and half of a model."""
+    first = int(START.timestamp()) * 10**9
+
+    def pairs(**told: str) -> list[dict[str, Any]]:
+        return [{"key": name.replace("__", "."), "value": {"stringValue": value}} for name, value in told.items()]
+
+    def chat(number: int) -> dict[str, Any]:
+        said = json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": f"{number}: {BODY}"}]}])
+        named = pairs(gen_ai__operation__name="chat", gen_ai__request__model="gpt-5.5", gen_ai__output__messages=said)
+        used = {"key": "gen_ai.usage.input_tokens", "value": {"intValue": str(1200 + number % 50)}}
+        return {"name": "chat gpt-5.5", "kind": 3, "attributes": [*named, used]}
+
+    def tool(number: int) -> dict[str, Any]:
+        given, found = json.dumps({"command": "pytest -q"}), f"{number}: {BODY}"
+        named = pairs(gen_ai__operation__name="execute_tool", gen_ai__tool__name="bash")
+        return {
+            "name": "execute_tool bash",
+            "kind": 1,
+            "attributes": [*named, *pairs(gen_ai__tool__call__arguments=given, gen_ai__tool__call__result=found)],
+        }
+
+    def span(number: int) -> dict[str, Any]:
+        trace, place = divmod(number, 50)
+        begun = first + trace * 10**11 + place * 10**9
+        times = {"startTimeUnixNano": str(begun), "endTimeUnixNano": str(begun + (60 * 10**9 if place == 0 else 5 * 10**8))}
+        named = {"traceId": f"{trace + 1:032x}", "spanId": f"{number + 1:016x}", **times}
+        if place == 0:
+            return {**named, "name": "invoke_agent", "kind": 1, "attributes": pairs(gen_ai__operation__name="invoke_agent")}
+        return {**named, "parentSpanId": f"{trace * 50 + 1:016x}", **(chat(number) if place % 2 else tool(number))}
+
+    source = {"resource": {"attributes": pairs(service__name="coder", host__name="one")}}
+    with path.open("w") as file:
+        for start in range(0, count, 50):
+            spans = [span(number) for number in range(start, min(count, start + 50))]
+            told = {"scope": {"name": "library", "version": "1"}, "spans": spans}
+            file.write(json.dumps({"resourceSpans": [{**source, "scopeSpans": [told]}]}) + "\n")
+
+
 def _source(fill: Callable[[Path, int], None], system: str, name: str, more: str = "") -> Source:
     return Source(fill, f"from decklog.importers.{system}.importer import {name}", f"{name}(log, path{more})")
 
@@ -294,4 +333,5 @@ SOURCES = {
     "langgraph": _source(langgraph, "langgraph", "LangGraphImport", _LONG),
     "gemini": _history(gemini, "gemini"),
     "opencode": _history(opencode, "opencode"),
+    "otlp": Source(otlp, "from decklog.adapters.otel.importer import OtlpImport", "OtlpImport(log, path)"),
 }

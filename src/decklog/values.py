@@ -36,10 +36,6 @@ _KEY = "key"
 _FEW_TEXTS = 8
 _TEXT_OR_NOTHING = frozenset({str, type(None)})
 
-_encode = json.JSONEncoder(
-    ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"), check_circular=False
-).encode
-
 
 def _fingerprint(key: str) -> str:
     """Tell keys apart that hold a secret. It is made slowly, so that a weak one can't be found by trying many."""
@@ -48,10 +44,23 @@ def _fingerprint(key: str) -> str:
     return scrypt(key.encode(), salt=b"decklog key", n=2**12, r=8, p=1, dklen=6).hex()
 
 
+_encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"), check_circular=False)
+
+
+def _made_once(*, sorts: bool) -> "Callable[[Any, int], Sequence[str]] | None":
+    """Make what the encoder makes anew for each value; not every Python has it."""
+    make: Any = getattr(json.encoder, "c_make_encoder", None)
+    quote = json.encoder.encode_basestring
+    return None if make is None else make(None, _encoder.default, quote, None, ":", ",", sorts, False, False)
+
+
+_encode_sorted, _encode_plain = _made_once(sorts=True), _made_once(sorts=False)
+
+
 def to_json(value: "Any") -> str:
     """Write a value as canonical JSON: sorted keys, no blanks, text as it is."""
     try:
-        text = _encode(value)
+        text = _encoder.encode(value) if _encode_sorted is None else "".join(_encode_sorted(value, 0))
     except RecursionError:
         raise Invalid(f"this JSON value is nested too deeply (more than {MAX_DEPTH} levels); flatten it") from None
     except (TypeError, ValueError) as problem:
@@ -59,15 +68,6 @@ def to_json(value: "Any") -> str:
     if text.count("[") + text.count("{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
         raise Invalid(f"this JSON value is nested too deeply (more than {MAX_DEPTH} levels); flatten it")
     return text
-
-
-def _plain_encoder() -> "Callable[[dict[str, Any], int], Sequence[str]] | None":
-    """Make what `_encode` makes anew for each value; not every Python has it."""
-    make: Any = getattr(json.encoder, "c_make_encoder", None)
-    return None if make is None else make(None, None, json.encoder.encode_basestring, None, ":", ",", False, False, False)
-
-
-_encode_plain = _plain_encoder()
 
 
 def to_json_in_order(values: "dict[str, Any]") -> str:
@@ -128,7 +128,8 @@ class Values:
             if kind is datetime:
                 bound[name] = to_text(value) if value.tzinfo is UTC else self._time(name, value)
                 continue
-            bound[name], changed = self.text(name, value) if kind is str else self.one(name, value)
+            bind = self.text if kind is str else self.json if kind is dict or kind is list else self.one
+            bound[name], changed = bind(name, value)
             redacted = redacted or changed
         return redacted
 
@@ -210,7 +211,13 @@ class Values:
         known = texts & self._clean
         # Numbers that nobody chose are all different: to look at them makes the tables of the rules grow without end.
         known.update([text for text in texts if len(text) >= SHORTEST_ID and is_theirs(text)])
-        found = redact.clean_among(filter(self._is_storable, texts - known))
+        most = self.limit_bytes // 4
+        left = [
+            text
+            for text in texts - known
+            if (text.isascii() and "\x00" not in text and len(text) <= most) or self._is_storable(text)
+        ]
+        found = redact.clean_among(left)
         for text in found:
             if _SHORT_TEXT < len(text) <= self._remembered_characters:
                 self._remember(text)

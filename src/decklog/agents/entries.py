@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 # Longer texts are cut; their digest says what they were.
 MOST_CHARACTERS = 200_000
+# An enumeration looks its members up at every mention, and sessions have a great many events.
+_TOOL, _SAID, _THOUGHT = EntryKind.TOOL.value, EntryKind.INTERACTION.value, EntryKind.REASONING.value
+_EVENT = EntryKind.EVENT.value
 # What tells best what a call does, by the names that programs give it.
 _TELLING = ("command", "cmd", "file_path", "path", "pattern", "query", "url", "description", "prompt")
 
@@ -37,25 +40,25 @@ def run_of_agent(program: str, session_id: str, agent_id: str | None) -> str:
 
 def entry_of(program: str, run_id: str, event: Event) -> "dict[str, Any] | None":
     """Give the arguments of the entry that an event becomes; None for one that the log has to be asked about."""
-    told: tuple[EntryKind, str, str | None, str | None, dict[str, Any]]
+    told: tuple[str, str, str | None, str | None, dict[str, Any]]
     match event:
         case Called():
             # Not all who tell of a call have the same name for its tool, so that is no part of what it is known by.
-            told = (EntryKind.TOOL, "call", *call_told(event.call_id, event.tool, event.arguments))
+            told = (_TOOL, "call", *call_told(event.call_id, event.tool, event.arguments))
         case Returned():
             output, cut = cut_of(event.output)
-            facts = {"call": event.call_id, "tool": event.tool, "outcome": event.outcome.value, **event.facts, **cut}
-            told = (EntryKind.TOOL, "result", output or event.outcome.value, f"result:{event.call_id}", facts)
+            facts = {"call": event.call_id, "tool": event.tool, "outcome": event.outcome._value_, **event.facts, **cut}
+            told = (_TOOL, "result", output or event.outcome._value_, f"result:{event.call_id}", facts)
         case Said():
-            told = (EntryKind.INTERACTION, "said", event.text, event.message_id and f"said:{event.message_id}", {})
+            told = (_SAID, "said", event.text, event.message_id and f"said:{event.message_id}", {})
         case Thought():
-            told = (EntryKind.REASONING, "thought", event.text, f"thought:{event.message_id}", {})
+            told = (_THOUGHT, "thought", event.text, f"thought:{event.message_id}", {})
         case Compacted():
             name = "compacted" if event.is_over else "compacting"
-            told = (EntryKind.EVENT, name, event.summary or event.trigger, key_of(name, event, event.summary), {})
+            told = (_EVENT, name, event.summary or event.trigger, key_of(name, event, event.summary), {})
         case Noted():
             key = event.note_id or key_of(event.name, event, event.text)
-            told = (EntryKind.EVENT, event.name, event.text, key, event.facts)
+            told = (_EVENT, event.name, event.text, key, event.facts)
         case _:
             return None
     return given(program, run_id, event, *told)
@@ -64,7 +67,7 @@ def entry_of(program: str, run_id: str, event: Event) -> "dict[str, Any] | None"
 def prompt_of(program: str, run_id: str, event: Prompted) -> "dict[str, Any]":
     """Give the arguments of the entry that a prompt becomes, unless another has told of it."""
     key = f"prompt:{event.prompt_id}" if event.prompt_id else key_of("prompt", event, event.text)
-    return given(program, run_id, event, EntryKind.INTERACTION, "prompt", event.text, key, {}, event.by)
+    return given(program, run_id, event, _SAID, "prompt", event.text, key, {}, event.by)
 
 
 def answer_of(program: str, event: Answered) -> "dict[str, Any]":
@@ -76,7 +79,7 @@ def given(
     program: str,
     run_id: str,
     event: Event,
-    kind: EntryKind,
+    kind: str,
     subtype: str,
     body: str | None,
     key: str | None,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from decklog.importers.engine.reading_ahead import Balance
 
 # So many events are written together.
-_BATCH = 500
+_BATCH = 1000
 # Programs tell twice what they tell of a call, some lines apart.
 _MOST_TOLD = 4096
 # Agents read the same files again and again.
@@ -107,6 +107,7 @@ class _Files:
         self._balance = balance
         self._part = Part()
         self._read: list[Event | Described | Beside] = []
+        self._kinds: Counter[type[Event]] = Counter()
         # Of what was read just now; whoever writes it remembers it later.
         self._marks: dict[str, dict[str, Any]] = {}
         # The lines that a fork begins with are those of the session it was made of, in the same folder.
@@ -133,7 +134,7 @@ class _Files:
             events = self._events(path, mark, marks)
         told: set[tuple[str, str, str]] = set()
         for event in events:
-            self._part.events[type(event).__name__.lower()] += 1
+            self._kinds[type(event)] += 1
             described = self._described(event)
             if _is_told(described, told):
                 continue
@@ -145,6 +146,8 @@ class _Files:
     def _handed_on(self) -> Part:
         part, read = self._part, self._read
         self._part, self._read = Part(files_done=part.files_done), []
+        part.events.update({kind.__name__.lower(): count for kind, count in self._kinds.items()})
+        self._kinds.clear()
         if self._balance.is_mine():
             self._values.look_through(one[-1] for one in read if isinstance(one, tuple))
             part.told = [self._prepared(one) if isinstance(one, tuple) else one for one in read]
@@ -169,7 +172,7 @@ class _Files:
         given = described[-1]
         try:
             if "stream" in given:
-                return *described[:-1], sealed(self._values, dict(given))
+                return *described[:-1], sealed(self._values, given)
             return *described[:-1], (self._values.text("answer_id", given["answer_id"])[0],)
         except DecklogError:
             # Whoever writes finds the same, and says so in its place.

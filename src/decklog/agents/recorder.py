@@ -96,13 +96,13 @@ class Recorder:
         """Write what was read of many events; `values` checks and redacts what is not prepared yet."""
         values.look_through(one[-1] for one in told if isinstance(one, tuple) and isinstance(one[-1], dict))
         for one in told:
-            if isinstance(one, Event):
+            if not isinstance(one, tuple):
                 self._write(one)
-            elif len(one) == 2:
-                self._write(one[0], prepared_beside(values, one[1]) if isinstance(one[1], dict) else one[1])
-            else:
+            elif len(one) == 3:
                 session_id, agent_id, given = one
                 self._take(session_id, agent_id, prepared(values, given) if isinstance(given, dict) else given)
+            else:
+                self._write(one[0], prepared_beside(values, one[1]) if isinstance(one[1], dict) else one[1])
         self._flush()
 
     def run_of(self, event: Event) -> str:
@@ -125,7 +125,8 @@ class Recorder:
             _follow(calls, columns[_KEY], columns[_PAYLOAD])
 
     def _write(self, event: Event, beside: "tuple[Any, ...] | None" = None) -> None:
-        entry = entry_of(self._program, self.run_of(event), event)
+        # One that comes with what is written of it is one that the log is asked about.
+        entry = entry_of(self._program, self.run_of(event), event) if beside is None else None
         if entry is not None:
             self._ensure(event)
             if self._task_id is not None:
@@ -302,7 +303,8 @@ class Recorder:
             self._flush()
             # Of a run that began here nobody has told before.
             self._turns[run_id] = [] if run_id in self._calls else turns_paid(self._log, run_id)
-        return event.at is not None and any(start <= event.at <= end for start, end in self._turns[run_id])
+        turns = self._turns[run_id]
+        return bool(turns) and event.at is not None and any(start <= event.at <= end for start, end in turns)
 
     def _cost(self, event: Answered, run_id: str) -> int | None:
         """Give what an answer cost by the sum that the session had come to; None leaves it to the prices of the day."""

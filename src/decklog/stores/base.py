@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from decklog.ids import Ids
     from decklog.stores.journal.journal import Journal
     from decklog.stores.journal.writer import Writer
+    from decklog.values import Values
 
     T = TypeVar("T")
 
@@ -121,7 +122,7 @@ class Store:
 
     def _add(self, record_class: "type[R]", *, note: str | None = None, new_stream: bool = False, **fields: "Any") -> "R":
         """Insert a record and its entry; fields that are not given take the record's defaults."""
-        bound, redacted = self._db.values.bind(complete(record_class, fields))
+        bound, redacted = bound_whole(self._db.values, record_class, fields)
         if redacted:
             _check_identity(record_class, fields, bound)
         self._lock_first(record_class, bound)
@@ -374,6 +375,7 @@ def _insert_of(record_class: type[Record]) -> str:
 
 
 _defaults: "dict[type[Record], dict[str, Any]]" = {}
+_bound_defaults: "dict[type[Record], dict[str, Any]]" = {}
 
 
 def complete(record_class: type[Record], given: "dict[str, Any]") -> "dict[str, Any]":
@@ -381,6 +383,21 @@ def complete(record_class: type[Record], given: "dict[str, Any]") -> "dict[str, 
     known = _defaults.get(record_class)
     if known is None:
         known = _defaults[record_class] = {field.name: default_of(field) for field in fields(record_class)}
+    return _filled(record_class, known, given)
+
+
+def bound_whole(values: "Values", record_class: type[Record], given: "dict[str, Any]") -> "tuple[dict[str, Any], bool]":
+    """Do so with all of it fit for its columns; also say whether anything was redacted. Defaults are bound once."""
+    known = _bound_defaults.get(record_class)
+    if known is None:
+        found = {field.name: default_of(field) for field in fields(record_class)}
+        known = {name: value if value is MISSING else values.one(name, value)[0] for name, value in found.items()}
+        _bound_defaults[record_class] = known
+    bound = _filled(record_class, known, given)
+    return bound, values.bind_into(bound, given)
+
+
+def _filled(record_class: type[Record], known: "dict[str, Any]", given: "dict[str, Any]") -> "dict[str, Any]":
     complete = {**known, **given}
     if len(complete) > len(known):
         raise TypeError(f"{record_class.__name__} has no {', '.join(given.keys() - known.keys())}")

@@ -3,7 +3,7 @@
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
-from decklog.stores.base import Store, complete
+from decklog.stores.base import Store, bound_whole
 from decklog.stores.journal import chain
 from decklog.stores.journal.attribution import acting, proving
 from decklog.stores.journal.preparing import change_columns
@@ -38,16 +38,16 @@ class BoundRecord(NamedTuple):
     entry: tuple[Any, ...] | None = None
 
 
-def bound_record(values: "Values", record_class: "type[Record]", whole: "dict[str, Any]") -> BoundRecord:
-    """Check and redact a record that is whole."""
-    bound, redacted = values.bind(whole)
-    return BoundRecord(tuple([whole[name] for name in record_class.identity]), tuple(bound.values()), redacted)
+def bound_record(values: "Values", record_class: "type[Record]", given: "dict[str, Any]") -> BoundRecord:
+    """Check and redact a record; what is not given has its default."""
+    bound, redacted = bound_whole(values, record_class, given)
+    return BoundRecord(tuple([given[name] for name in record_class.identity]), tuple(bound.values()), redacted)
 
 
-def sealed_record(values: "Values", record_class: "type[Record]", whole: "dict[str, Any]", note: str) -> BoundRecord | None:
+def sealed_record(values: "Values", record_class: "type[Record]", given: "dict[str, Any]", note: str) -> BoundRecord | None:
     """Do so where there is no log, with the entry that tells of it; None when it would be known by another name than its own."""
-    bound, redacted = values.bind(whole)
-    identity = tuple([whole[name] for name in record_class.identity])
+    bound, redacted = bound_whole(values, record_class, given)
+    identity = tuple([given[name] for name in record_class.identity])
     if identity != tuple([bound[name] for name in record_class.identity]):
         return None
     row = tuple(bound.values())
@@ -75,9 +75,8 @@ class Intake(Store):
         is_nobody = acting.get() is None and proving.get() is None
         rows: list[tuple[Any, ...]] = []
         entries: list[tuple[Any, ...]] = []
-        whole = [one if isinstance(one, BoundRecord) else complete(record_class, one) for one in records]
-        values.look_through(one for one in whole if isinstance(one, dict))
-        for one in whole:
+        values.look_through(one for one in records if isinstance(one, dict))
+        for one in records:
             bound = one if isinstance(one, BoundRecord) else bound_record(values, record_class, one)
             rows.append(bound.row)
             if bound.entry is not None and is_nobody:

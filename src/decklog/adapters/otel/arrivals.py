@@ -3,13 +3,14 @@
 from dataclasses import field
 
 from decklog.adapters.otel import conventions as names
-from decklog.adapters.otel.incoming import ENTRY, RUN, SOURCE, Piece, pieces_of, run_of_trace
+from decklog.adapters.otel.incoming import ENTRY, RUN, SOURCE, Piece, Sources, pieces_of, run_of_trace
 from decklog.adapters.otel.otlp import Unreadable
 from decklog.clock import from_text
 from decklog.dataclass import dataclass
 from decklog.errors import Conflict, DecklogError, Invalid, Unavailable
 from decklog.importers.engine.landing import run_id_of
 from decklog.stores.intake import Intake
+from decklog.stores.journal.rows import COLUMNS
 from decklog.stores.money.bulk import Bulk
 from decklog.stores.runs.run import ENDED, Run, RunStatus, check_run_id
 
@@ -26,6 +27,7 @@ _MARK = "otel"
 _NOTE = "spans"
 _MOST_REASONS = 20
 _MOST_TRACES = 10_000
+_SUBTYPE = COLUMNS.index("subtype")
 _CHANGE = """
 update runs set goal = :goal, status = :status, started_at = :started_at, ended_at = :ended_at, summary = :summary, repo = :repo,
        branch = :branch, worktree = :worktree, metadata = :metadata, parent_run_id = :parent_run_id, updated_at = :updated_at
@@ -79,6 +81,27 @@ class Placement:
         return run_of_trace(span.trace_id), {"trace": span.trace_id}
 
 
+def pieces_among(found: "Iterable[Span | Unreadable]", placement: Placement, arrived: Arrived) -> "list[Piece]":
+    """Read what spans that came together tell; those that tell nothing that can be written are refused."""
+    spans: list[Span] = []
+    for one in found:
+        arrived.spans += 1
+        if isinstance(one, Unreadable):
+            arrived.refuse(one.name, one.why)
+        else:
+            spans.append(one)
+    placement.look(spans)
+    pieces: list[Piece] = []
+    # Where spans come from is told with the first of a run, and of these few the others say the same.
+    sources = Sources()
+    for span in sorted(spans, key=lambda span: (span.start, span.span_id)):
+        try:
+            pieces += pieces_of(span, *placement.of(span), sources)
+        except Invalid as problem:
+            arrived.refuse(f"{span.trace_id}/{span.span_id}", problem.message)
+    return pieces
+
+
 class Arrivals:
     """Writes what spans tell."""
 
@@ -91,29 +114,9 @@ class Arrivals:
     def take(self, found: "Iterable[Span | Unreadable]") -> Arrived:
         """Put spans on record that came together."""
         arrived = Arrived()
-        pieces = self.pieces(found, arrived)
+        pieces = pieces_among(found, self._placement, arrived)
         self.write(sorted(pieces, key=lambda piece: (piece.run_id, piece.order)), arrived)
         return arrived
-
-    def pieces(self, found: "Iterable[Span | Unreadable]", arrived: Arrived) -> "list[Piece]":
-        """Read what spans tell; those that tell nothing that can be written are refused."""
-        spans: list[Span] = []
-        for one in found:
-            arrived.spans += 1
-            if isinstance(one, Unreadable):
-                arrived.refuse(one.name, one.why)
-            else:
-                spans.append(one)
-        self._placement.look(spans)
-        pieces: list[Piece] = []
-        # Where spans come from is told with the first of a run, and of these few the others say the same.
-        told: set[tuple[str, str]] = set()
-        for span in sorted(spans, key=lambda span: (span.start, span.span_id)):
-            try:
-                pieces += pieces_of(span, *self._placement.of(span), told)
-            except Invalid as problem:
-                arrived.refuse(f"{span.trace_id}/{span.span_id}", problem.message)
-        return pieces
 
     def write(self, pieces: "Sequence[Piece]", arrived: Arrived) -> None:
         """Write pieces in their order, in one transaction; a span that can't be written keeps none of the others out."""
@@ -142,7 +145,7 @@ class Arrivals:
 
     def _write_source(self, pieces: "list[Piece]") -> int:
         """Write where a span comes from that was refused: the others of its run leave that to it."""
-        source = [piece for piece in pieces if piece.told.get("subtype") == SOURCE]
+        source = [piece for piece in pieces if _subtype(piece) == SOURCE]
         if not source:
             return 0
         try:
@@ -158,9 +161,9 @@ class Arrivals:
     def _write_together(self, pieces: "list[Piece]") -> int:
         for piece in {piece.run_id: piece for piece in reversed(pieces)}.values():
             self._begin(piece.run_id, piece.origin, piece.at)
-        told = [_timed(piece.told, "at" if piece.what == ENTRY else "occurred_at") for piece in pieces if piece.what != RUN]
+        told = [_timed(piece) for piece in pieces if piece.what != RUN]
         new = self._bulk.take(told) if told else 0
-        return new + sum(self._complete(piece.told) for piece in pieces if piece.what == RUN)
+        return new + sum(self._complete(piece.told) for piece in pieces if isinstance(piece.told, dict) and piece.what == RUN)
 
     # Runs
 
@@ -214,7 +217,19 @@ def _completed(run: Run, told: "dict[str, Any]", *, is_named: bool) -> "dict[str
     }
 
 
-def _timed(told: "dict[str, Any]", name: str) -> "dict[str, Any]":
+def _subtype(piece: Piece) -> "Any":
+    return piece.told.get("subtype") if isinstance(piece.told, dict) else piece.told[_SUBTYPE]
+
+
+def _timed(piece: Piece) -> "dict[str, Any] | tuple[Any, ...]":
+    """Give what is to be written, with its moment; what was prepared has it."""
+    if isinstance(piece.told, tuple):
+        return piece.told
+    return timed(piece.told, "at" if piece.what == ENTRY else "occurred_at")
+
+
+def timed(told: "dict[str, Any]", name: str) -> "dict[str, Any]":
+    """Read the moment in what a piece tells."""
     try:
         return {**told, name: from_text(told[name])}
     except (ValueError, OverflowError):

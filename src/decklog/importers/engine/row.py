@@ -2,7 +2,7 @@
 
 import base64
 import json
-import pickle
+import marshal
 from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import sha256
@@ -13,7 +13,7 @@ from decklog.values import to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any, TypeVar
 
     from decklog.importers.engine.draft import Draft, RecordDraft
@@ -75,6 +75,11 @@ class Row:
         self.left.pop(name, None)
         value = self.columns.get(name)
         return default if value is None else value
+
+    def pass_over(self, names: "Iterable[str]") -> None:
+        """Take columns that say nothing of their own."""
+        for name in names:
+            self.left.pop(name, None)
 
     def replace(self, name: str, instead: "Any") -> "Any":
         """Leave a column over, and say what the record has in its place."""
@@ -211,7 +216,7 @@ class Row:
 
 
 class LateRow(Row):
-    """A row that was mapped elsewhere. Its columns, in JSON or pickled, are read when they are asked for: of most nobody asks."""
+    """A row that was mapped elsewhere. Its columns, JSON or bytes, are read when they are asked for: of most nobody asks."""
 
     __slots__ = ("_held",)
     _held: "Late | dict[str, Any]"
@@ -239,7 +244,7 @@ def read_late(held: "Late | dict[str, Any]") -> "dict[str, Any]":
     found: dict[str, Any]
     if isinstance(held, dict):
         return held
-    found = json.loads(held) if isinstance(held, str) else pickle.loads(held)
+    found = json.loads(held) if isinstance(held, str) else marshal.loads(held)
     return found
 
 

@@ -103,8 +103,7 @@ class GithubImport(Tracker):
         row.columns.setdefault("author", row.columns.get("user"))
         row.columns.setdefault("html_url", row.columns.get("url"))
         row.usual = _PASSED_OVER
-        for name in _PASSED_OVER:
-            row.take(name)
+        row.pass_over(_PASSED_OVER)
         shown = {name: value for name in _SHOWN if (value := row.take(name)) not in (None, "", [])}
         labels = row.tags("labels")
         assignees = shown.get("assignees")

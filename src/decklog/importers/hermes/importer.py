@@ -108,8 +108,7 @@ class HermesImport(TableTracker):
         """Describe a task; what belongs to its worker there is not taken over."""
         state, reason = self._state(row)
         shown = {name: self._shown(row, name) for name in _SHOWN if row.columns.get(name) not in (None, "", 0)}
-        for name in ("id", *_ITS_WORKERS, *_SHOWN):
-            row.take(name)
+        row.pass_over(("id", *_ITS_WORKERS, *_SHOWN))
         # Nothing there says when a task was last changed.
         return self.task(
             row,
@@ -175,8 +174,7 @@ class HermesImport(TableTracker):
     @describes
     def happened(self, row: Row) -> Draft:
         """Describe the entry that an event, a worker's run or an attachment becomes."""
-        for name in ("id", "task_id", "claim_lock", "worker_pid"):
-            row.take(name)
+        row.pass_over(("id", "task_id", "claim_lock", "worker_pid"))
         for name in ("payload", "metadata"):
             if (parsed := parsed_json(row.columns.get(name))) is not NotImplemented:
                 row.left[name] = parsed

@@ -130,8 +130,7 @@ class TaskTables(ABC):
             self.in_run(row)
             raise NotFound(f"its task {row.columns.get('task_id')} is not in the file, or could not be taken")
         self.in_run(row)
-        for name in ("task_id", "summary", "created_at"):
-            row.take(name)
+        row.pass_over(("task_id", "summary", "created_at"))
         row.json("result_json", _JSON)
         if outcome_of(row.columns.get("status")) in (AttemptOutcome.FAILED, AttemptOutcome.BLOCKED):
             row.take("blocker_signature")

@@ -159,8 +159,7 @@ class TaskMasterImport(Tracker):
     def item(self, row: Row) -> RecordDraft:
         """Describe the task that a task or a subtask becomes."""
         row.stream = self.run_of(row.id)
-        for name in ("id", "siblings", *PARENTS):
-            row.take(name)
+        row.pass_over(("id", "siblings", *PARENTS))
         row.value("dependencies", (list,))
         shown = {name: value for name in SHOWN if (value := row.take(name)) not in (None, "", [], {})}
         state, reason = self._state(row)

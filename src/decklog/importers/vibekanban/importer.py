@@ -94,8 +94,7 @@ class VibeKanbanImport(TableTracker):
     def item(self, row: Row) -> RecordDraft:
         """Describe a task; there are no priorities and no dependencies."""
         row.stream = self.run_of(row.id)
-        for name in ("id", "project_id"):
-            row.take(name)
+        row.pass_over(("id", "project_id"))
         word = str(row.take("status", "todo")).lower()
         if word not in STATES:
             row.replace("status", "inprogress")

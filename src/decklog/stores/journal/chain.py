@@ -73,6 +73,7 @@ STREAM, SEQ, AT, HASH = map(COLUMNS.index, ("stream", "seq", "at", "hash"))
 RECORD_TABLE, RECORD_ID, BODY, PAYLOAD = map(COLUMNS.index, ("record_table", "record_id", "body", "payload"))
 _REDACTED, REFS = COLUMNS.index("redacted"), COLUMNS.index("refs")
 KIND, KEY, BODY_DIGEST, PAYLOAD_DIGEST = map(COLUMNS.index, ("kind", "key", "body_digest", "payload_digest"))
+_WIDTH = len(COLUMNS)
 _NAMES_KEPT = 4096
 _NOTES_KEPT, _LONGEST_NOTE = 512, 64
 _TEXT_OR_NOTHING = frozenset({str, type(None)})
@@ -153,11 +154,18 @@ def seal(row: "Sequence[Any]") -> tuple[str, str, str]:
     names = agent, agent_id, confidence, group_id, kind, phase, record_table, refs, stream, subtype
     (_, until_iteration, until_payload, until_record_id, until_redacted, until_seq, until_task, _, _, end,
      start) = _fragments[names]  # fmt: skip
-    # What is not there is not asked for: calls are the most of what this takes.
+    # What is not there is not asked for, and what mostly is there is written out: calls are the most of what this takes.
+    if body is None or body_digest is not None or type(body) is not str:
+        said = "" if body is body_digest is None else _text_field("body", body, body_digest)
+    else:
+        said = f'"body":"{digests.sha256(body.encode()).hexdigest()}",'
+    if payload is None or payload_digest is not None or type(payload) is not str:
+        told = "" if payload is payload_digest is None else _text_field("payload", payload, payload_digest)
+    else:
+        told = f'"payload":"{digests.sha256(payload.encode()).hexdigest()}",'
     middle = (
-        f'",{"" if body is body_digest is None else _text_field("body", body, body_digest)}{until_iteration}'
-        f"{'' if iteration is None else _field('iteration', iteration)}{'' if key is None else _field('key', key)}{until_payload}"
-        f"{'' if payload is payload_digest is None else _text_field('payload', payload, payload_digest)}{until_record_id}"
+        f'",{said}{until_iteration}{"" if iteration is None else _field("iteration", iteration)}'
+        f"{'' if key is None else _field('key', key)}{until_payload}{told}{until_record_id}"
         f"{'' if record_id is None else _field('record_id', record_id)}{until_redacted}"
         f"{_field('redacted', redacted) if redacted else ''}{until_seq}"
     )
@@ -204,17 +212,19 @@ def extend(head: "tuple[Any, ...]", rows: "Iterable[list[Any]]", now: str) -> "t
     What comes back is the last one's place, hash and time, as the stream's head, and whether any is older than the one before.
     """
     position, previous, latest = head
-    goes_back = False
+    seq, goes_back, sha256 = position % STREAM_SIZE, False, digests.sha256
     for row in rows:
         position += 1
+        seq += 1
         at = row[AT] or now
-        seq = position % STREAM_SIZE
         row[0], row[SEQ], row[AT] = position, seq, at
-        if len(row) > len(COLUMNS):
-            previous = row[HASH] = hashed_sealed(previous, row.pop(), at, seq)
+        if len(row) > _WIDTH:
+            start, middle, end = row.pop()
+            previous = row[HASH] = sha256(f"{previous}{start}{at}{middle}{seq}{end}".encode()).hexdigest()
         else:
             previous = row[HASH] = hashed(previous, row)
-        goes_back = goes_back or at < latest
+        if at < latest:
+            goes_back = True
         latest = at
     return (position, previous, latest), goes_back
 
@@ -245,12 +255,6 @@ def halves(row: "Sequence[Any]") -> tuple[str, str]:
     """Write a row as canonical JSON up to its number and from there on, for a database that numbers it itself."""
     start, middle, end = seal(row)
     return f"{start}{_quote(row[AT])[1:-1]}{middle}", end
-
-
-def hashed_sealed(previous: str, sealed: tuple[str, str, str], at: str, seq: int) -> str:
-    """Hash a row that was sealed onto the one before it."""
-    start, middle, end = sealed
-    return digests.sha256(f"{previous}{start}{at}{middle}{seq}{end}".encode()).hexdigest()
 
 
 def flaw(previous: str, row: "Row") -> str | None:

@@ -107,8 +107,9 @@ def filled(columns: "Sequence[Sequence[Any]]") -> "tuple[tuple[str, ...], list[t
 
 def sealed(values: "Values", given: "dict[str, Any]") -> "tuple[Any, ...]":
     """Do so in another process, and write it as it is hashed, too: what is left to do is numbering and chaining."""
-    columns = tuple(columns_of(values, checked(given)).values())
-    return (*columns, chain.seal(columns))
+    row = [*columns_of(values, checked(given)).values()]
+    row.append(chain.seal(row))
+    return tuple(row)
 
 
 def change_columns(

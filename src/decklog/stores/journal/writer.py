@@ -111,16 +111,18 @@ class Writer:
         Behind the columns of some is a seal. What is given stays as it is: it must serve again when the transaction is tried
         again.
         """
-        batch = [[*row] for row in given]
+        batch = [*map(list, given)]
         # In one order by all who write to several.
         times = {row[chain.STREAM]: row[chain.AT] or now for row in reversed(batch)}
         # Before the keys are looked up: from here on nobody else adds one.
         heads = {stream: self.head(stream, at=times[stream]) for stream in sorted(times)}
         repeated, found = self._known(batch)
         rows: list[list[Any] | None] = [*batch]
-        for place in (*found, *repeated):
-            rows[place] = None
-        fresh = [row for row in rows if row is not None]
+        fresh = batch
+        if found or repeated:
+            for place in (*found, *repeated):
+                rows[place] = None
+            fresh = [row for row in rows if row is not None]
         self._link_all(fresh, heads, now)
         self._db.memo.update((("head", stream), head) for stream, head in heads.items())
         self._db.insert("entries", COLUMNS, fresh)  # type: ignore[arg-type]

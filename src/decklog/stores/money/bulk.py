@@ -43,9 +43,8 @@ _OWN = ("id", "occurred_at", *TOKENS, "cost_microdollars", "counted_at", "key", 
 _ID, _OCCURRED_AT, _INPUT, _CACHE_READ, _CACHE_CREATE, _OUTPUT, _COST, _COUNTED_AT, _KEY, _ANSWER = map(_FIELDS.index, _OWN)
 _SHARED = tuple(name for name in _FIELDS if name not in _OWN and name != "overdrew")
 _shared, _tokens = itemgetter(*_SHARED), itemgetter(*TOKENS)
-# In the order of their names, as an image has them; those behind may be nothing.
-_OWN_IN_ORDER = sorted(_OWN)
-_own_in_order = itemgetter(*map(_FIELDS.index, _OWN_IN_ORDER))
+# In the order of their names, as an image has them.
+_own_in_order = itemgetter(*map(_FIELDS.index, sorted(_OWN)))
 _MOST_FRAMES = 256
 _DAY = 10
 
@@ -58,18 +57,18 @@ class _Frame:
         self.redacted = redacted
         # An entry's columns, but for its time, the charge that it tells of and that one's image.
         self.entry: list[Any] = []
-        # What an image says around what is a charge's own, by what of that is nothing.
+        # What an image says around what is a charge's own, by which of that may be nothing and is.
         self._images: dict[tuple[bool, ...], str] = {}
 
     def image(self, row: "tuple[Any, ...]") -> str:
         """Write the row of one charge as its entry does."""
-        own = _own_in_order(row)
-        lacking = tuple([value is None for value in own])
+        lacking = row[_COST] is None, row[_COUNTED_AT] is None, row[_KEY] is None, row[_ANSWER] is None
         around = self._images.get(lacking)
         if around is None:
-            names = {name for name, is_nothing in zip(_OWN_IN_ORDER, lacking, strict=True) if not is_nothing}
+            names = {name for name in _OWN if row[_FIELDS.index(name)] is not None}
             around = self._images[lacking] = Charge.image_around(_FIELDS, row, names)
-        return around % tuple([_quote(value) if type(value) is str else value for value in own if value is not None])
+        said = [_quote(value) if type(value) is str else value for value in _own_in_order(row) if value is not None]
+        return around % tuple(said)
 
 
 class Bulk(Ledger):
@@ -88,20 +87,21 @@ class Bulk(Ledger):
         were looked through elsewhere.
         """
         # All of it is looked through together, and then only once.
-        unbound = [one for one in told if isinstance(one, dict) and ("model" not in one or one["answer_id"] not in bound)]
+        unbound = [one for one in told if type(one) is dict and ("model" not in one or one["answer_id"] not in bound)]
         if unbound:
             self._db.values.look_through(unbound)
-            told = [self._named(one) if isinstance(one, dict) and "model" in one else one for one in told]
-        self._enter(told)
-        paid = self._paid([one["answer_id"] for one in told if isinstance(one, dict) and "model" in one])
+            told = [self._named(one) if type(one) is dict and "model" in one else one for one in told]
+        answers = [one["answer_id"] for one in told if type(one) is dict and "model" in one]
+        self._enter(told, answers)
+        paid = self._paid(answers) if answers else set()
         new, meter = 0, self._meter
-        batch: list[Told] = []
+        batch: list[Collection[Any]] = []
         charges: list[tuple[Any, ...]] = []
         for one in told:
             if isinstance(one, tuple):
                 batch.append(one)
             elif "model" not in one:
-                batch.append(self._writer.bound(one))
+                batch.append(self._writer.bound(one).values())
             elif one["answer_id"] not in paid:
                 paid.add(one["answer_id"])
                 given = self._placed(one)
@@ -124,7 +124,7 @@ class Bulk(Ledger):
         self._lock_all(streams)
         self._meter.pass_gates(streams)
         known, new = self._keyed(all_given), list[bool]()
-        batch: list[Told] = []
+        batch: list[Collection[Any]] = []
         charges: list[tuple[Any, ...]] = []
         for given in all_given:
             place = (given["run_id"] or "", given["key"])
@@ -161,11 +161,10 @@ class Bulk(Ledger):
     def _meter(self) -> Meter:
         return Meter(self._db, self._clock)
 
-    def _enter(self, told: "Sequence[Told]") -> None:
+    def _enter(self, told: "Sequence[Told]", answers: "Sequence[str]") -> None:
         """Lock the streams, then the gates of what is charged, each in an order that all keep to."""
-        streams = {_stream_of(one) for one in told}
+        streams = {one[chain.STREAM] if isinstance(one, tuple) else _stream_of(one) for one in told}
         self._lock_all(streams)
-        answers = {one["answer_id"] for one in told if isinstance(one, dict) and "model" in one}
         if answers:
             self._meter.pass_gates({*streams, *answers})
 
@@ -185,11 +184,12 @@ class Bulk(Ledger):
 
     def _placed(self, told: "dict[str, Any]") -> "dict[str, Any]":
         given = {**_UNSAID, **told}
-        named = dict(given)
         check(given)
         given["is_late"] = is_late()
-        self._attribute(given)
-        complete_by_task(self._db, given, named)
+        if acting.get() is not None:
+            self._attribute(given)
+        if given["task_id"] is not None:
+            complete_by_task(self._db, given, {**_UNSAID, **told})
         return given
 
     def _charged(self, given: "dict[str, Any]", charges: "list[tuple[Any, ...]]", *unbound: str) -> "tuple[Any, ...]":
@@ -234,14 +234,11 @@ class Bulk(Ledger):
                 self._frames[shared] = found
         return found
 
-    def _flush(self, batch: "list[Told]", charges: "list[tuple[Any, ...]]") -> int:
+    def _flush(self, batch: "list[Collection[Any]]", charges: "list[tuple[Any, ...]]") -> int:
         if charges:
             self._db.insert(Charge.table, _FIELDS, charges)
-        columns = [one if isinstance(one, tuple) else one.values() for one in batch]
-        return len(batch) - len(self._writer.append_many(columns).known) if batch else 0
+        return len(batch) - len(self._writer.append_many(batch).known) if batch else 0
 
 
-def _stream_of(one: "Told") -> str:
-    if isinstance(one, tuple):
-        return str(one[1])
+def _stream_of(one: "dict[str, Any]") -> str:
     return str(one["stream"]) if "stream" in one else one["run_id"] or "@ledger"

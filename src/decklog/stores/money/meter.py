@@ -14,6 +14,7 @@ clocks disagree. It is the time of an entry, so that `verify` can tell it from o
 
 from dataclasses import replace
 from itertools import islice
+from operator import itemgetter
 from zlib import crc32
 
 from decklog.clock import to_text
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 _TOGETHER = 20_000
 GATES = 32
 _MOST_REMEMBERED = 1000
+_whose = itemgetter(*COLUMNS.values())
 _BUDGETS = f"""
 select *
   from budgets
@@ -154,7 +156,7 @@ class Meter:
 
     def budgets(self, place: "Mapping[str, Any]") -> list[Budget]:
         """Find and lock the budgets that something falls under. Behind a gate they stay as they are."""
-        whose = tuple(place[column] for column in COLUMNS.values())
+        whose = _whose(place)
         known: dict[Any, list[Budget]] = self._db.memo.setdefault("budgets", {})
         found = known.get(whose)
         if found is None:

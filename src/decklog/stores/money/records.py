@@ -208,6 +208,7 @@ def complete_by_task(
 # Small enough that nine million charges of this size can still be added up.
 MOST = 10**12
 TOKENS = ("input_tokens", "cache_read_tokens", "cache_create_tokens", "output_tokens")
+_FIGURES = (*TOKENS, "cost_microdollars")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -259,10 +260,8 @@ def check(given: "Mapping[str, Any]") -> None:
     """Refuse what no call can have used or cost."""
     if not given["model"].strip():
         raise Invalid("a charge needs the name of its model", field="model")
-    for name in (*TOKENS, "cost_microdollars"):
+    for name in TOKENS if given["cost_microdollars"] is None else _FIGURES:
         value = given[name]
-        if name == "cost_microdollars" and value is None:
-            continue
         if type(value) is not int or not 0 <= value <= MOST:
             raise Invalid(f"{name} is {value!r}; it is a whole number from 0 to {MOST}", field=name)
     aware("occurred_at", given["occurred_at"])
