@@ -4,13 +4,12 @@ What is found in the view of a text is still found there. This one is searched b
 lines that have something before them, some that surround them, and strings of JSON with lines of their own.
 """
 
-import re
+from bisect import bisect_left
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from decklog.prepared import prepared
 from decklog.redact.patterns.pattern import Span
-from decklog.redact.view import View, pieced
+from decklog.redact.view import View, to_bytes
 
 # How far a name goes is counted: one that does not end where it should is then tried no more often than that.
 _FILE = r"(?:[A-Za-z]:)?[\w.@+~/\\-]{2,200}+"
@@ -24,21 +23,26 @@ _ALONE = (
     r"|(?:[Uu]ser|[Hh]uman|[Aa]ssistant|[Ss]ystem|[Tt]ool):[ \t]+|<[\w.-]{1,24}>[ \t]+)"
     r"|(?P<hung>[ \t]{0,8}+[⎿└├│┃]─*[ \t]{1,4})"
 )
+# How such a line begins: one look that says no to most others, at a fifth of what it takes to tell all kinds apart.
+_MAY_BE_HEADED = (
+    r"[ \t]{0,8}+[\d⎿└├│┃]|(?=[^ \t\n])(?:[\w.@+~/\\-]{2,200}+(?::|[ \t]{0,24}+\|)|[\w.@+~/\\-]{2,200}?-\d{1,6}-|[>\[<+@`-]"
+    r"|[A-Za-z]:[\\/]|[A-Z][a-z]{2} [ \d]\d \d\d:)"
+)
+# None of them takes the break behind it, with which the next line begins.
 _HEAD = prepared(
-    rf"\n(?:(?P<stamp>\[?{_DAY}\]?[ \t]+{_LEVEL}|[A-Z][a-z]{{2}} [ \d]\d \d\d:\d\d:\d\d (?:[\w.-]+ )?(?:[\w./-]+(?:\[\d+\])?: )?)"
+    rf"\n(?={_MAY_BE_HEADED})"
+    rf"(?:(?P<stamp>\[?{_DAY}\]?[ \t]+{_LEVEL}|[A-Z][a-z]{{2}} [ \d]\d \d\d:\d\d:\d\d (?:[\w.-]+ )?(?:[\w./-]+(?:\[\d+\])?: )?)"
     rf"|(?P<numbered>[ \t]{{0,8}}+(?P<number>\d{{1,6}})(?:\t|→|: ?| ?[|│](?: |{_ENDS})|{_ENDS}))|{_ALONE}"
     rf"|(?P<near>(?P<beside>[\w.@+~/\\-]{{2,200}}?)-\d{{1,6}}-)|(?P<file>(?P<whole>{_FILE}):(?![/\\\d \t]))"
     rf"|(?P<added>\+(?!\+))|(?P<taken>-(?![-\s]))|(?P<hunk>@@ -\d)"
-    rf"|(?P<service>(?P<name>[\w.-]{{2,40}}+)[ \t]{{0,24}}+\|(?: |{_ENDS}))|(?P<fence>```[\w.+-]{{0,16}}[ \t]*(?:\n|\Z)))"
-)
-# How such a line begins: one look that says no to most others, at a fifth of what it takes to tell all kinds apart.
-_MAY_BE_HEADED = prepared(
-    r"\n(?:[ \t]{0,8}+[\d⎿└├│┃]|(?=[^ \t\n])(?:[\w.@+~/\\-]{2,200}+(?::|[ \t]{0,24}+\|)|[\w.@+~/\\-]{2,200}?-\d{1,6}-|[>\[<+@`-]"
-    r"|[A-Za-z]:[\\/]|[A-Z][a-z]{2} [ \d]\d \d\d:))"
+    rf"|(?P<service>(?P<name>[\w.-]{{2,40}}+)[ \t]{{0,24}}+\|(?: |{_ENDS}))|(?P<fence>```[\w.+-]{{0,16}}[ \t]*{_ENDS}))"
 )
 _FIRST = prepared(f"(?:{_ALONE})")
 _ALONE_KINDS = frozenset(("quote", "said", "hung", "fence"))
-_SHARED = {"found": "path", "near": "beside", "file": "whole", "service": "name"}
+# By what of it each kind is known to go on in the next line, and those that have the name of a file there.
+_SHARED = {"numbered": "number", "found": "path", "near": "beside", "file": "whole", "service": "name"}
+_FILES = frozenset(("found", "near", "file"))
+_BOTH = frozenset(("found", "near"))
 _CHANGED = ("+", "-", " ", "\\")
 _BOLD = prepared(r"\*\*(?<![\w*]\*\*)(?=[^\s*])([^*\n]{1,120}+(?:\*(?!\*)[^*\n]{0,60}+){0,3})(?<=\S)\*\*(?![\w*])")
 # What lies between two pieces of the text: nothing goes on across it.
@@ -47,22 +51,6 @@ _LINES_BEFORE, _LINES_BEHIND = 3, 6
 _BEFORE_STRING = frozenset(" \t\n:,[({=")
 _BEHIND_STRING = frozenset(" \t\n,])};\\")
 _SHORTEST_STRING = 12
-
-
-class _Head(NamedTuple):
-    """What stands before a line: where, of which kind it is, and by what it is known to go on in the next line."""
-
-    start: int
-    end: int
-    kind: str
-    shared: str
-
-    def goes_on(self, following: "_Head") -> bool:
-        """Tell whether the next line has the same before it, or the next number."""
-        if self.kind == "numbered" == following.kind:
-            return int(following.shared) == int(self.shared) + 1
-        is_same_kind = self.kind == following.kind or {self.kind, following.kind} == {"found", "near"}
-        return is_same_kind and self.shared == following.shared
 
 
 def is_headed(line: str) -> bool:
@@ -75,13 +63,13 @@ def peeled(text: str, view: View) -> View | None:
     """View what is wrapped in a text without its wrapping, as a part of its view; None if nothing is wrapped."""
     strings = list(_strings(text, view)) if "\\n" in text and not view.is_plain else []
     shown = _apart(view.text, strings) if strings else view.text
-    dropped = list(_heads(shown))
+    dropped = _heads(shown)
     if "**" in shown:
-        dropped += [span for bold in _BOLD.finditer(shown) for span in ((bold.start(), bold.start(1)), (bold.end(1), bold.end()))]
-        dropped = _without_overlaps(dropped)
+        bold = [span for word in _BOLD.finditer(shown) for span in ((word.start(), word.start(1)), (word.end(1), word.end()))]
+        dropped = _without_overlaps([*dropped, *bold]) if bold else dropped
     if not dropped and not strings:
         return None
-    return _pieced(shown, dropped, _regions(shown, dropped, strings))
+    return _pieced(shown, dropped, _regions(shown, sorted([*dropped, *strings]) if strings else dropped))
 
 
 def _strings(text: str, view: View) -> Iterator[Span]:
@@ -133,45 +121,49 @@ def _is_file(name: str) -> bool:
     return "/" in name or "." in name or "\\" in name
 
 
-def _heads(shown: str) -> Iterator[Span]:
+def _heads(shown: str) -> list[Span]:
     """Give where something stands before a line that is no part of it."""
-    last, is_given, reached = None, False, 0
-    for match in _matched(f"\n{shown}"):
-        kind = match.lastgroup or ""
-        head = _Head(match.start(), match.end() - 1, kind, match[_SHARED.get(kind, "number")] or "")
-        if head.start < reached:
-            continue
-        if kind == "hunk":
-            for reached in _changed(shown, head.start):
-                yield reached, reached + 1
-            last = None
-            continue
-        if kind in _SHARED and kind != "service" and not _is_file(head.shared):
+    dropped, reached, is_given = list[Span](), 0, False
+    # What was before the line above: of which kind it is, by what it is known to go on, and where.
+    above, known_by, first, last = "", "", 0, 0
+    for match in _HEAD.finditer(f"\n{shown}"):
+        start, end, kind = match.start(), match.end() - 1, match.lastgroup or ""
+        if start < reached:
             continue
         if kind in _ALONE_KINDS:
-            yield head.start, head.end
+            dropped.append((start, end + (kind == "fence" and end < len(shown))))
             continue
-        is_next = last is not None and last.goes_on(head) and shown.find("\n", last.end) + 1 == head.start
-        if is_next and last and not is_given:
-            yield last.start, last.end
+        if kind == "hunk":
+            dropped += _changed(shown, start)
+            reached, above = dropped[-1][1] if dropped else 0, ""
+            continue
+        shared = match[_SHARED[kind]] if kind in _SHARED else ""
+        if kind in _FILES and not _is_file(shared):
+            continue
+        is_same = kind == above or (kind in _BOTH and above in _BOTH)
+        is_next = is_same and _goes_on(kind, known_by, shared) and shown.find("\n", last) + 1 == start
+        if is_next and not is_given:
+            dropped.append((first, last))
         is_given = is_next or kind == "found"
         if is_given:
-            yield head.start, head.end
-        last = head
+            dropped.append((start, end))
+        above, known_by, first, last = kind, shared, start, end
+    return dropped
 
 
-def _matched(text: str) -> Iterator[re.Match[str]]:
-    for place in _MAY_BE_HEADED.finditer(text):
-        if match := _HEAD.match(text, place.start()):
-            yield match
+def _goes_on(kind: str, before: str, shared: str) -> bool:
+    """Tell whether the next line has the same before it, or the next number."""
+    return int(shared) == int(before) + 1 if kind == "numbered" else shared == before
 
 
-def _changed(shown: str, place: int) -> Iterator[int]:
-    """Give where the lines of a change begin, below the head of it."""
+def _changed(shown: str, place: int) -> list[Span]:
+    """Give where the signs of a change are, below the head of it."""
+    signs = list[Span]()
     place = shown.find("\n", place) + 1
     while place and shown.startswith(_CHANGED, place):
-        yield place
+        signs.append((place, place + 1))
         place = shown.find("\n", place) + 1
+    return signs
 
 
 def _without_overlaps(spans: list[Span]) -> list[Span]:
@@ -182,40 +174,53 @@ def _without_overlaps(spans: list[Span]) -> list[Span]:
     return kept
 
 
-def _regions(shown: str, dropped: list[Span], strings: list[Span]) -> list[Span]:
+def _regions(shown: str, wrapped: list[Span]) -> list[Span]:
     """Give the parts of a text that are wrapped, with the lines around them."""
     regions = list[Span]()
-    for start, end in sorted([*dropped, *strings]):
-        if regions and end <= regions[-1][1] and shown.find("\n", end) < 0:
-            continue
-        first = start
-        for _ in range(_LINES_BEFORE):
-            first = max(0, shown.rfind("\n", 0, first))
-        last = end
-        for _ in range(_LINES_BEHIND):
-            last = shown.find("\n", last + 1) % (len(shown) + 1)
-        if regions and first <= regions[-1][1]:
-            regions[-1] = (regions[-1][0], max(last, regions[-1][1]))
-        else:
-            regions.append((first, last))
-    return regions
+    # A region goes at least to `last`; how far in all is told by what ends last in it, when that matters.
+    first, last, end = _line_before(shown, wrapped[0][0]), -1, wrapped[0][1]
+    for span in wrapped:
+        if span[0] > last:
+            last = _line_behind(shown, end)
+            if span[0] > last and (before := _line_before(shown, span[0])) > last:
+                regions.append((first, last))
+                first, end = before, span[1]
+        end = max(end, span[1])
+    return [*regions, (first, _line_behind(shown, end))]
+
+
+def _line_before(shown: str, place: int) -> int:
+    for _ in range(_LINES_BEFORE):
+        place = max(0, shown.rfind("\n", 0, place))
+    return place
+
+
+def _line_behind(shown: str, place: int) -> int:
+    for _ in range(_LINES_BEHIND):
+        place = shown.find("\n", place + 1)
+        if place < 0:
+            return len(shown)
+    return place
 
 
 def _pieced(shown: str, dropped: list[Span], regions: list[Span]) -> View:
-    kept, original, position, index = [""], [""], 0, 0
+    """View these regions of a text without what is dropped: a place in the view for each place where something is left out."""
+    pieces, starts, origins, size, position, index = list[str](), [0], [0], 0, 0, 0
     for first, last in regions:
         if first > position:
-            kept += [APART, ""]
-            original += [shown[position:first], ""]
-        position = first
-        while index < len(dropped) and dropped[index][0] < last:
-            start, end = dropped[index]
-            kept[-1] += shown[position:start]
-            original[-1] += shown[position:start]
-            kept += ["", ""]
-            original += [shown[start:end], ""]
-            position, index = end, index + 1
-        kept[-1] += shown[position : max(last, position)]
-        original[-1] += shown[position : max(last, position)]
-        position = max(last, position)
-    return pieced(kept, original)
+            starts += (size, size + len(APART))
+            origins += (position, first)
+            pieces.append(APART)
+            size += len(APART)
+        until = bisect_left(dropped, (last, 0), index)
+        for start, end in dropped[index:until]:
+            pieces.append(shown[first:start])
+            size += start - first
+            starts += (size, size)
+            origins += (start, end)
+            first = end
+        pieces.append(shown[first:last])
+        size += last - first
+        index, position = until, last
+    text = "".join(pieces)
+    return View(text, to_bytes(text), [*starts, size], [*origins, position])
