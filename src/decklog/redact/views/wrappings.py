@@ -6,6 +6,7 @@ lines that have something before them, some that surround them, and strings of J
 
 from bisect import bisect_left
 from collections.abc import Iterator
+from itertools import pairwise
 
 from decklog.prepared import prepared
 from decklog.redact.patterns.pattern import Span
@@ -28,19 +29,21 @@ _MAY_BE_HEADED = (
     r"[ \t]{0,8}+[\d⎿└├│┃]|(?=[^ \t\n])(?:[\w.@+~/\\-]{2,200}+(?::|[ \t]{0,24}+\|)|[\w.@+~/\\-]{2,200}?-\d{1,6}-|[>\[<+@`-]"
     r"|[A-Za-z]:[\\/]|[A-Z][a-z]{2} [ \d]\d \d\d:)"
 )
+_STAMP = rf"\[?{_DAY}\]?[ \t]+{_LEVEL}|[A-Z][a-z]{{2}} [ \d]\d \d\d:\d\d:\d\d (?:[\w.-]+ )?(?:[\w./-]+(?:\[\d+\])?: )?"
+_NUMBERED = rf"[ \t]{{0,8}}+(\d{{1,6}})(?:\t|→|: ?| ?[|│](?: |{_ENDS})|{_ENDS})"
 # None of them takes the break behind it, with which the next line begins.
 _HEAD = prepared(
-    rf"\n(?={_MAY_BE_HEADED})"
-    rf"(?:(?P<stamp>\[?{_DAY}\]?[ \t]+{_LEVEL}|[A-Z][a-z]{{2}} [ \d]\d \d\d:\d\d:\d\d (?:[\w.-]+ )?(?:[\w./-]+(?:\[\d+\])?: )?)"
-    rf"|(?P<numbered>[ \t]{{0,8}}+(?P<number>\d{{1,6}})(?:\t|→|: ?| ?[|│](?: |{_ENDS})|{_ENDS}))|{_ALONE}"
+    rf"\n(?={_MAY_BE_HEADED})(?:(?P<stamp>{_STAMP})|(?P<numbered>{_NUMBERED})|{_ALONE}"
     rf"|(?P<near>(?P<beside>[\w.@+~/\\-]{{2,200}}?)-\d{{1,6}}-)|(?P<file>(?P<whole>{_FILE}):(?![/\\\d \t]))"
     rf"|(?P<added>\+(?!\+))|(?P<taken>-(?![-\s]))|(?P<hunk>@@ -\d)"
     rf"|(?P<service>(?P<name>[\w.-]{{2,40}}+)[ \t]{{0,24}}+\|(?: |{_ENDS}))|(?P<fence>```[\w.+-]{{0,16}}[ \t]*{_ENDS}))"
 )
+# These often stand before many lines one below the other, which then need not be told from all other kinds.
+_ALIKE = {"stamp": prepared(rf"\n({_STAMP})[^\n]*+"), "numbered": prepared(rf"\n({_NUMBERED})[^\n]*+")}
 _FIRST = prepared(f"(?:{_ALONE})")
 _ALONE_KINDS = frozenset(("quote", "said", "hung", "fence"))
 # By what of it each kind is known to go on in the next line, and those that have the name of a file there.
-_SHARED = {"numbered": "number", "found": "path", "near": "beside", "file": "whole", "service": "name"}
+_SHARED = {"found": "path", "near": "beside", "file": "whole", "service": "name"}
 _FILES = frozenset(("found", "near", "file"))
 _BOTH = frozenset(("found", "near"))
 _CHANGED = ("+", "-", " ", "\\")
@@ -48,6 +51,8 @@ _BOLD = prepared(r"\*\*(?<![\w*]\*\*)(?=[^\s*])([^*\n]{1,120}+(?:\*(?!\*)[^*\n]{
 # What lies between two pieces of the text: nothing goes on across it.
 APART = "\n\n\x01\n\n"
 _LINES_BEFORE, _LINES_BEHIND = 3, 6
+# Where no more ends of lines lie between, those around the one reach those around the other.
+_LINES_BETWEEN = _LINES_BEFORE + _LINES_BEHIND - 1
 _BEFORE_STRING = frozenset(" \t\n:,[({=")
 _BEHIND_STRING = frozenset(" \t\n,])};\\")
 _SHORTEST_STRING = 12
@@ -126,34 +131,49 @@ def _heads(shown: str) -> list[Span]:
     dropped, reached, is_given = list[Span](), 0, False
     # What was before the line above: of which kind it is, by what it is known to go on, and where.
     above, known_by, first, last = "", "", 0, 0
-    for match in _HEAD.finditer(f"\n{shown}"):
-        start, end, kind = match.start(), match.end() - 1, match.lastgroup or ""
+    # With a break before it, so that each place is one before that of the line.
+    text, place = f"\n{shown}", 0
+    while match := _HEAD.search(text, place):
+        start, place, kind = match.start(), match.end(), match.lastgroup or ""
         if start < reached:
             continue
-        if kind in _ALONE_KINDS:
-            dropped.append((start, end + (kind == "fence" and end < len(shown))))
-            continue
-        if kind == "hunk":
+        if kind in _ALIKE:
+            alike, place = _alike(text, start, kind)
+            dropped += alike
+            above = ""
+        elif kind in _ALONE_KINDS:
+            dropped.append((start, place - (kind != "fence" or place == len(text))))
+        elif kind == "hunk":
             dropped += _changed(shown, start)
             reached, above = dropped[-1][1] if dropped else 0, ""
-            continue
-        shared = match[_SHARED[kind]] if kind in _SHARED else ""
-        if kind in _FILES and not _is_file(shared):
-            continue
-        is_same = kind == above or (kind in _BOTH and above in _BOTH)
-        is_next = is_same and _goes_on(kind, known_by, shared) and shown.find("\n", last) + 1 == start
-        if is_next and not is_given:
-            dropped.append((first, last))
-        is_given = is_next or kind == "found"
-        if is_given:
-            dropped.append((start, end))
-        above, known_by, first, last = kind, shared, start, end
+        else:
+            shared, end = match[_SHARED[kind]] if kind in _SHARED else "", place - 1
+            if kind in _FILES and not _is_file(shared):
+                continue
+            is_same = (kind == above or (kind in _BOTH and above in _BOTH)) and shared == known_by
+            is_next = is_same and shown.find("\n", last) + 1 == start
+            if is_next and not is_given:
+                dropped.append((first, last))
+            is_given = is_next or kind == "found"
+            if is_given:
+                dropped.append((start, end))
+            above, known_by, first, last = kind, shared, start, end
     return dropped
 
 
-def _goes_on(kind: str, before: str, shared: str) -> bool:
-    """Tell whether the next line has the same before it, or the next number."""
-    return int(shared) == int(before) + 1 if kind == "numbered" else shared == before
+def _alike(text: str, start: int, kind: str) -> tuple[list[Span], int]:
+    """Give what stands before lines that are stamped, or have the next number, if there are several; and where they end."""
+    line_at, spans, numbers = _ALIKE[kind].match, list[Span](), list[int]()
+    while line := line_at(text, start):
+        # A place in the text with a break before it is one less in the text that is looked at.
+        spans.append((start, line.end(1) - 1))
+        start = line.end()
+        if kind == "numbered":
+            numbers.append(int(line[2]))
+    if numbers and numbers != list(range(numbers[0], numbers[0] + len(numbers))):
+        follow = [False, *(one + 1 == two for one, two in pairwise(numbers)), False]
+        return [span for span, pair in zip(spans, pairwise(follow), strict=True) if any(pair)], start
+    return spans if len(spans) > 1 else [], start
 
 
 def _changed(shown: str, place: int) -> list[Span]:
@@ -177,16 +197,13 @@ def _without_overlaps(spans: list[Span]) -> list[Span]:
 def _regions(shown: str, wrapped: list[Span]) -> list[Span]:
     """Give the parts of a text that are wrapped, with the lines around them."""
     regions = list[Span]()
-    # A region goes at least to `last`; how far in all is told by what ends last in it, when that matters.
-    first, last, end = _line_before(shown, wrapped[0][0]), -1, wrapped[0][1]
-    for span in wrapped:
-        if span[0] > last:
-            last = _line_behind(shown, end)
-            if span[0] > last and (before := _line_before(shown, span[0])) > last:
-                regions.append((first, last))
-                first, end = before, span[1]
-        end = max(end, span[1])
-    return [*regions, (first, _line_behind(shown, end))]
+    first, end = wrapped[0]
+    for start, last in wrapped:
+        if shown.count("\n", end + 1, start) > _LINES_BETWEEN:
+            regions.append((_line_before(shown, first), _line_behind(shown, end)))
+            first = start
+        end = max(end, last)
+    return [*regions, (_line_before(shown, first), _line_behind(shown, end))]
 
 
 def _line_before(shown: str, place: int) -> int:
