@@ -46,33 +46,35 @@ def joined(view: View) -> View | None:
     pieces = _BREAK.split(text)
     if len(pieces) == 1:
         return None
-    marks = pieces[2::3]
+    count, are_tokens = len(pieces) // 3, any(line[:3].lower() in _BEGINNINGS for line in pieces[3::3])
+    are_rests, are_few = "" in pieces[2::3], count * _FAR < len(text)
+    # Most texts have no mark anywhere: where breaks are many, to ask that of the whole takes less than to take it apart.
+    if not (are_tokens or are_rests or are_few or count > _MOST_BREAKS) and not may_be_marked(to_bytes("".join(pieces[::3]))):
+        return None
+    rests = pieces[2::3]
     del pieces[2::3]
     places = list(accumulate(map(len, pieces)))
     breaks = list(zip(places[::2], places[1::2], strict=False))
-    rests = [end for end, mark in zip(places[1::2], marks, strict=False) if mark is not None] if "" in marks else []
-    if any(line[:3].lower() in _BEGINNINGS for line in pieces[2::2]):
+    following = [end for end, rest in zip(places[1::2], rests, strict=False) if rest is not None]
+    if are_tokens:
         breaks = [span for span in breaks if not _begins_token(text, span[1])]
-        rests = [place for place in rests if not _begins_token(text, place)]
-    return _joined_at(text, breaks, rests) if breaks else None
+        following = [place for place in following if not _begins_token(text, place)]
+    return _joined_at(text, breaks, following) if breaks else None
 
 
-def _joined_at(text: str, breaks: list[Span], rests: list[int]) -> View | None:
-    """View what surrounds some breaks without them, if one of the lines behind them may be a token's rest, or one has a mark."""
+def _joined_at(text: str, breaks: list[Span], following: list[int]) -> View | None:
+    """View what surrounds some breaks without them, if a line behind one may be a token's rest, or there is a mark."""
     if len(breaks) > _MOST_BREAKS:
         return _joined_whole(text)
-    goes_on = any(_may_go_on(text, place) for place in rests)
+    if any(_may_go_on(text, place) for place in following):
+        return pieced(*_around(text, breaks))
     are_few = len(breaks) * _FAR < len(text)
-    # Most texts have no mark anywhere: where breaks are many, to ask that of the whole takes less than to take it apart.
-    if not goes_on and not are_few and not may_be_marked(to_bytes(_without(text, breaks))):
+    if not are_few and not may_be_marked(to_bytes(_without(text, breaks))):
         return None
     kept, original = _around(text, breaks)
     # A mark elsewhere in the text is found there, without any line being joined.
-    if not goes_on and not may_be_marked(to_bytes("".join(kept))):
-        return None
-    if not goes_on and are_few and not may_be_marked(to_bytes(_without(text, breaks))):
-        return None
-    return pieced(kept, original)
+    is_marked = may_be_marked(to_bytes("".join(kept)))
+    return pieced(kept, original) if is_marked and (not are_few or may_be_marked(to_bytes(_without(text, breaks)))) else None
 
 
 def _may_go_on(text: str, place: int) -> bool:
