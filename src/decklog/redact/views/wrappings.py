@@ -41,6 +41,7 @@ _HEAD = prepared(
 # These often stand before many lines one below the other, which then need not be told from all other kinds.
 _ALIKE = {"stamp": prepared(rf"\n({_STAMP})[^\n]*+"), "numbered": prepared(rf"\n({_NUMBERED})[^\n]*+")}
 _FIRST = prepared(f"(?:{_ALONE})")
+_OPENING = frozenset(">[<")
 _ALONE_KINDS = frozenset(("quote", "said", "hung", "fence"))
 # By what of it each kind is known to go on in the next line, and those that have the name of a file there.
 _SHARED = {"found": "path", "near": "beside", "file": "whole", "service": "name"}
@@ -60,8 +61,13 @@ _SHORTEST_STRING = 12
 
 def is_headed(line: str) -> bool:
     """Tell whether a text of one line has something before it, or around its words, that need not be on other lines too."""
+    if "**" in line:
+        return True
+    if ":" not in line and line[:1] not in _OPENING and line.isascii():
+        # None of them is without all of these, which takes less to see.
+        return False
     head = _FIRST.match(line)
-    return "**" in line or (head is not None and (head["path"] is None or _is_file(head["path"])))
+    return head is not None and (head["path"] is None or _is_file(head["path"]))
 
 
 def peeled(text: str, view: View) -> View | None:
