@@ -64,9 +64,13 @@ LONGEST_LOOK = 4_096
 _ABOVE_NUMBER = len(_EACH)
 # Of what is found beside a name only the shape: the way between both may be long, and takes longest to follow.
 TOGETHER = Together({**_EACH, NEARBY_NUMBER: nearby.SHAPE, _ABOVE_NUMBER: told.SIGN_ABOVE})
-_BESIDE_NAMES = _presence(((NEARBY_NUMBER,),))
-_GROUPS: dict[int, tuple[int, ...]] = {number: group for group in (*_IN_RUNS, *_IN_WORDS) for number in group}
-_GROUPS[_ABOVE_NUMBER] = ()
+_BESIDE_NAMES = Sign(f"(?m){loosened(nearby.SIGN)}")
+# None of the others finds anything without a sign of its own; statements go by those of all that name something.
+_WITH: dict[int, tuple[int, ...]] = {
+    ASSIGNMENTS_NUMBER: (ASSIGNMENTS_NUMBER, STATEMENTS_NUMBER),
+    TOLD_NUMBER: (TOLD_NUMBER, STATEMENTS_NUMBER),
+}
+_NAMING = frozenset((ASSIGNMENTS_NUMBER, TOLD_NUMBER, STATEMENTS_NUMBER))
 _ACROSS = frozenset(number for group in (*_IN_RUNS, *_IN_WORDS[:2]) for number in group)
 
 
@@ -114,27 +118,26 @@ def signs_of_line(text: str) -> Collection[int] | None:
 
 def _signs_together(data: bytes) -> list[int] | None:
     """Give the numbers of the signs that bytes in plain letters have, where all are looked for together."""
-    look = TOGETHER.ask()
+    look = TOGETHER.look or TOGETHER.ask()
     if look is None:
         return None
     signs = look(data)
-    if NEARBY_NUMBER in signs and not _BESIDE_NAMES.of(data):
+    if NEARBY_NUMBER in signs and not _BESIDE_NAMES.look(data):
         signs.remove(NEARBY_NUMBER)
     return signs
 
 
 def _in_line(signs: list[int]) -> list[int]:
-    return [number for number in _with_groups(signs) if number not in _OWN or number in signs]
+    """Give the numbers of what a line that has these signs must be searched for."""
+    if not signs:
+        return signs
+    return sorted({number for sign in signs if sign != _ABOVE_NUMBER for number in _WITH.get(sign, (sign,))})
 
 
 def _in_lines(signs: list[int]) -> list[int]:
-    found = _with_groups(signs)
-    return [*found, TOLD_NUMBER] if _ABOVE_NUMBER in signs and TOLD_NUMBER not in found else found
-
-
-def _with_groups(signs: list[int]) -> list[int]:
-    """Give the numbers of these signs, and of those that go by any of their group."""
-    return sorted({number for sign in signs for number in _GROUPS[sign]}) if signs else signs
+    """Give the numbers of what a text that has these signs must be searched for, where a line may tell what the next one is."""
+    searched = _in_line(signs)
+    return [*searched, TOLD_NUMBER] if _ABOVE_NUMBER in signs and TOLD_NUMBER not in searched else searched
 
 
 def signs_by(looks: list[Look], data: bytes) -> list[int]:
@@ -179,7 +182,7 @@ def signs_of(view: View) -> Collection[int]:
     has_lines = "\n" in view.text
     signs = _signs_together(view.data)
     if signs is not None:
-        return _in_lines(signs) if has_lines else _with_groups(signs)
+        return _in_lines(signs) if has_lines or not _NAMING.isdisjoint(signs) else _in_line(signs)
     if len(view.data) > LONGEST_LOOK:
         return _EVERY
     return _with_told_below(signs_in(view.data), view.data) if has_lines else signs_in(view.data)

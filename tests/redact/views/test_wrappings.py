@@ -61,6 +61,11 @@ def test_both_sides_of_a_change_are_looked_at(sign: str) -> None:
     assert shown.endswith("\n unchanged")
 
 
+def test_the_last_line_of_a_change_may_begin_with_a_file_and_a_number() -> None:
+    text = f'@@ -1 +1 @@\n+src/app.py:12: password = "{SECRET}"\nits password = "{SECRET}"\nend'
+    assert redact(text) == text.replace(SECRET, "[redacted:password]")
+
+
 def test_a_string_of_json_has_lines_of_its_own() -> None:
     text = json.dumps({"role": "tool", "output": f"$ pass show team/mail\n{SECRET}", "code": 0})
     assert redact(text) == text.replace(SECRET, "[redacted:printed-secret]")

@@ -24,6 +24,8 @@ _SAID_USER = prepared(
 )
 _LINE = prepared(r"([ \t]*)[^\n]*(?:\n|$)")
 _MOST_LINES = 40
+_LONGEST_HEADING = 92
+_NO_HEADING = frozenset("={}()[]<>")
 # Fields of such a section that are no user.
 _FIELDS = word_set(
     """
@@ -35,17 +37,25 @@ _FIELDS = word_set(
 
 def find(view: View, places: list[int]) -> Iterator[Found]:
     """Find the passwords below the headings at some places."""
-    text, position = view.text, 0
+    text, position, seen = view.text, 0, set[int]()
     for place in places:
-        if place < position:
-            continue
         line = text.rfind("\n", max(0, place - 64), place) + 1
+        if place < position or line in seen:
+            continue
+        seen.add(line)
+        if not _may_be_heading(text[line : text.find("\n", line) + 1]):
+            continue
         if heading := _HEAD.match(text, line):
             position = heading.end()
             yield from _listed(text, position, len(heading[1]))
         elif said := _SAID_HEAD.match(text, line):
             position = said.end()
             yield from _told(text, position)
+
+
+def _may_be_heading(line: str) -> bool:
+    """Tell whether a line has nothing that no heading has: most are longer, or code, which takes far less to see."""
+    return bool(line) and len(line.strip()) <= _LONGEST_HEADING and _NO_HEADING.isdisjoint(line)
 
 
 def _listed(text: str, place: int, indent: int) -> Iterator[Found]:

@@ -1,5 +1,7 @@
 """Tokens that a terminal or an editor broke across lines."""
 
+from itertools import accumulate
+
 from decklog.prepared import prepared
 from decklog.redact import expressions, values
 from decklog.redact.finder import may_be_marked
@@ -17,11 +19,11 @@ _BEGINNINGS = frozenset(word[:3] for word in _PREFIXES)
 _TOKEN = r"[A-Za-z0-9_+/=.~$-]"
 _NEAR = "|".join(rf"(?<=[A-Z0-9]{_TOKEN}{{{count}}}\n)" for count in range(10))
 # Inside a token a break has digits or capitals near it and characters on each side; between words rarely.
+# Its second group is empty before a line that begins as `goes_on` could say yes to, and missing before any other.
 _BREAK = prepared(
-    rf"\n(?<={_TOKEN}\n)(?:(?:{_NEAR})[ \t]*(?={_TOKEN}{{3}})|(?<={_TOKEN}{{5}}\n)[ \t]*(?={_TOKEN}{{0,9}}[A-Z0-9]{_TOKEN}))"
+    rf"(\n(?<={_TOKEN}\n)(?:(?:{_NEAR})[ \t]*(?={_TOKEN}{{3}})|(?<={_TOKEN}{{5}}\n)[ \t]*(?={_TOKEN}{{0,9}}[A-Z0-9]{_TOKEN})))"
+    rf"(?:(?=(?!\d{{4}}-\d\d){_TOKEN}{{8}}|{_TOKEN}++(?:[\n\r\"'`\\&,;)]|\Z))())?"
 )
-# How a line begins that `goes_on` could say yes to.
-_GOING_ON = prepared(rf"(?!\d{{4}}-\d\d){_TOKEN}{{8}}|{_TOKEN}+(?:[\n\r\"'`\\&,;)]|\Z)")
 _RUN = prepared(rf"{_TOKEN}+")
 _BREAK_HERE = prepared(r"\n[ \t]*")
 _ANY_BREAK = prepared(rf"(\n(?<={_TOKEN}\n)[ \t]*)(?={_TOKEN})")
@@ -34,23 +36,46 @@ _NAME_PARTS = prepared(r"[.-]")
 # A name that a value is given to, or the commit that the next line came with and its author.
 _NAME_ENDS = prepared(r"[ \t]+[:=]|(?<=[0-9a-f]{7})[ \t]+\((?=[^()\n]{1,80}\d\))")
 _MOST_BREAKS = 8_000
+# So much text for each break is far more than what surrounds it.
+_FAR = 512
 
 
 def joined(view: View) -> View | None:
     """View the wrapped tokens of a text put together again, and nothing else; None if there can't be any."""
     text = view.text
-    breaks = _breaks(text)
-    if not breaks:
+    # The breaks that could be inside a token, with what lies between them and whether the next line could be the rest of one.
+    pieces = _BREAK.split(text)
+    if len(pieces) == 1:
         return None
+    count, are_tokens = len(pieces) // 3, any(line[:3].lower() in _BEGINNINGS for line in pieces[3::3])
+    are_rests, are_few = "" in pieces[2::3], count * _FAR < len(text)
+    # Most texts have no mark anywhere: where breaks are many, to ask that of the whole takes less than to take it apart.
+    if not (are_tokens or are_rests or are_few or count > _MOST_BREAKS) and not may_be_marked(to_bytes("".join(pieces[::3]))):
+        return None
+    rests = pieces[2::3]
+    del pieces[2::3]
+    places = list(accumulate(map(len, pieces)))
+    breaks = list(zip(places[::2], places[1::2], strict=False))
+    following = [end for end, rest in zip(places[1::2], rests, strict=False) if rest is not None]
+    if are_tokens:
+        breaks = [span for span in breaks if not _begins_token(text, span[1])]
+        following = [place for place in following if not _begins_token(text, place)]
+    return _joined_at(text, breaks, following) if breaks else None
+
+
+def _joined_at(text: str, breaks: list[Span], following: list[int]) -> View | None:
+    """View what surrounds some breaks without them, if a line behind one may be a token's rest, or there is a mark."""
     if len(breaks) > _MOST_BREAKS:
         return _joined_whole(text)
-    goes_on = any(_may_go_on(text, end) for _, end in breaks if _GOING_ON.match(text, end))
-    # Most texts have no mark anywhere: to ask that of the whole takes less than to take it apart.
-    if not goes_on and not may_be_marked(to_bytes(_without(text, breaks))):
+    if any(_may_go_on(text, place) for place in following):
+        return pieced(*_around(text, breaks))
+    are_few = len(breaks) * _FAR < len(text)
+    if not are_few and not may_be_marked(to_bytes(_without(text, breaks))):
         return None
     kept, original = _around(text, breaks)
     # A mark elsewhere in the text is found there, without any line being joined.
-    return pieced(kept, original) if goes_on or may_be_marked(to_bytes("".join(kept))) else None
+    is_marked = may_be_marked(to_bytes("".join(kept)))
+    return pieced(kept, original) if is_marked and (not are_few or may_be_marked(to_bytes(_without(text, breaks)))) else None
 
 
 def _may_go_on(text: str, place: int) -> bool:
@@ -73,10 +98,9 @@ def _starts_token(line: str) -> bool:
     return line[:3] in _BEGINNINGS and line.startswith(_PREFIXES)
 
 
-def _breaks(text: str) -> list[Span]:
-    """Find the line breaks that could be inside a token, each with the indentation after it."""
-    found = [match.span() for match in _BREAK.finditer(text)]
-    return [span for span in found if not _starts_token(text[span[1] : span[1] + 16].lower())]
+def _begins_token(text: str, place: int) -> bool:
+    """Tell whether a token begins at a place: a line that begins so is no rest of another."""
+    return _starts_token(text[place : place + 16].lower())
 
 
 def _without(text: str, breaks: list[Span]) -> str:
@@ -126,12 +150,13 @@ def goes_on(text: str, place: int, *, is_long: bool) -> bool:
 def _run_at(text: str, place: int) -> tuple[str, str]:
     """Give the characters of a token at a place and the one behind them; none if they are a name, a call or a date."""
     match = _RUN.match(text, place)
-    if not match or _starts_token(match.group()[:16].lower()) or values.is_service_id(match.group()):
+    if not match:
         return "", ""
     run, after = match.group(), text[match.end() : match.end() + 1]
-    if _assigns(run) or _NAME_ENDS.match(text, match.end()):
+    # What is soonest told comes first: in code most of them are a name.
+    if after in ("(", "[", "{", "<") or (after in (":", "=") and len(run) < 20) or _NAME_ENDS.match(text, match.end()):
         return "", ""
-    if after in ("(", "[", "{", "<") or (after in (":", "=") and len(run) < 20) or _DATE.match(run):
+    if _starts_token(run[:16].lower()) or _assigns(run) or _DATE.match(run) or values.is_service_id(run):
         return "", ""
     return run, after
 

@@ -4,13 +4,13 @@ What is found in the view of a text is still found there. This one is searched b
 lines that have something before them, some that surround them, and strings of JSON with lines of their own.
 """
 
-import re
+from bisect import bisect_left
 from collections.abc import Iterator
-from typing import NamedTuple
+from itertools import pairwise
 
 from decklog.prepared import prepared
 from decklog.redact.patterns.pattern import Span
-from decklog.redact.view import View, pieced
+from decklog.redact.view import View, to_bytes
 
 # How far a name goes is counted: one that does not end where it should is then tried no more often than that.
 _FILE = r"(?:[A-Za-z]:)?[\w.@+~/\\-]{2,200}+"
@@ -24,64 +24,63 @@ _ALONE = (
     r"|(?:[Uu]ser|[Hh]uman|[Aa]ssistant|[Ss]ystem|[Tt]ool):[ \t]+|<[\w.-]{1,24}>[ \t]+)"
     r"|(?P<hung>[ \t]{0,8}+[⎿└├│┃]─*[ \t]{1,4})"
 )
+# How such a line begins: one look that says no to most others, at a fifth of what it takes to tell all kinds apart.
+_MAY_BE_HEADED = (
+    r"[ \t]{0,8}+[\d⎿└├│┃]|(?=[^ \t\n])(?:[\w.@+~/\\-]{2,200}+(?::|[ \t]{0,24}+\|)|[\w.@+~/\\-]{2,200}?-\d{1,6}-|[>\[<+@`-]"
+    r"|[A-Za-z]:[\\/]|[A-Z][a-z]{2} [ \d]\d \d\d:)"
+)
+_STAMP = rf"\[?{_DAY}\]?[ \t]+{_LEVEL}|[A-Z][a-z]{{2}} [ \d]\d \d\d:\d\d:\d\d (?:[\w.-]+ )?(?:[\w./-]+(?:\[\d+\])?: )?"
+_NUMBERED = rf"[ \t]{{0,8}}+(\d{{1,6}})(?:\t|→|: ?| ?[|│](?: |{_ENDS})|{_ENDS})"
+# None of them takes the break behind it, with which the next line begins.
 _HEAD = prepared(
-    rf"\n(?:(?P<stamp>\[?{_DAY}\]?[ \t]+{_LEVEL}|[A-Z][a-z]{{2}} [ \d]\d \d\d:\d\d:\d\d (?:[\w.-]+ )?(?:[\w./-]+(?:\[\d+\])?: )?)"
-    rf"|(?P<numbered>[ \t]{{0,8}}+(?P<number>\d{{1,6}})(?:\t|→|: ?| ?[|│](?: |{_ENDS})|{_ENDS}))|{_ALONE}"
+    rf"\n(?={_MAY_BE_HEADED})(?:(?P<stamp>{_STAMP})|(?P<numbered>{_NUMBERED})|{_ALONE}"
     rf"|(?P<near>(?P<beside>[\w.@+~/\\-]{{2,200}}?)-\d{{1,6}}-)|(?P<file>(?P<whole>{_FILE}):(?![/\\\d \t]))"
     rf"|(?P<added>\+(?!\+))|(?P<taken>-(?![-\s]))|(?P<hunk>@@ -\d)"
-    rf"|(?P<service>(?P<name>[\w.-]{{2,40}}+)[ \t]{{0,24}}+\|(?: |{_ENDS}))|(?P<fence>```[\w.+-]{{0,16}}[ \t]*(?:\n|\Z)))"
+    rf"|(?P<service>(?P<name>[\w.-]{{2,40}}+)[ \t]{{0,24}}+\|(?: |{_ENDS}))|(?P<fence>```[\w.+-]{{0,16}}[ \t]*{_ENDS}))"
 )
-# How such a line begins: one look that says no to most others, at a fifth of what it takes to tell all kinds apart.
-_MAY_BE_HEADED = prepared(
-    r"\n(?:[ \t]{0,8}+[\d⎿└├│┃]|(?=[^ \t\n])(?:[\w.@+~/\\-]{2,200}+(?::|[ \t]{0,24}+\|)|[\w.@+~/\\-]{2,200}?-\d{1,6}-|[>\[<+@`-]"
-    r"|[A-Za-z]:[\\/]|[A-Z][a-z]{2} [ \d]\d \d\d:))"
-)
+# These often stand before many lines one below the other, which then need not be told from all other kinds.
+_ALIKE = {"stamp": prepared(rf"\n({_STAMP})[^\n]*+"), "numbered": prepared(rf"\n({_NUMBERED})[^\n]*+")}
 _FIRST = prepared(f"(?:{_ALONE})")
+_OPENING = frozenset(">[<")
 _ALONE_KINDS = frozenset(("quote", "said", "hung", "fence"))
+# By what of it each kind is known to go on in the next line, and those that have the name of a file there.
 _SHARED = {"found": "path", "near": "beside", "file": "whole", "service": "name"}
+_FILES = frozenset(("found", "near", "file"))
+_BOTH = frozenset(("found", "near"))
 _CHANGED = ("+", "-", " ", "\\")
 _BOLD = prepared(r"\*\*(?<![\w*]\*\*)(?=[^\s*])([^*\n]{1,120}+(?:\*(?!\*)[^*\n]{0,60}+){0,3})(?<=\S)\*\*(?![\w*])")
 # What lies between two pieces of the text: nothing goes on across it.
 APART = "\n\n\x01\n\n"
 _LINES_BEFORE, _LINES_BEHIND = 3, 6
+# Where no more ends of lines lie between, those around the one reach those around the other.
+_LINES_BETWEEN = _LINES_BEFORE + _LINES_BEHIND - 1
 _BEFORE_STRING = frozenset(" \t\n:,[({=")
 _BEHIND_STRING = frozenset(" \t\n,])};\\")
 _SHORTEST_STRING = 12
 
 
-class _Head(NamedTuple):
-    """What stands before a line: where, of which kind it is, and by what it is known to go on in the next line."""
-
-    start: int
-    end: int
-    kind: str
-    shared: str
-
-    def goes_on(self, following: "_Head") -> bool:
-        """Tell whether the next line has the same before it, or the next number."""
-        if self.kind == "numbered" == following.kind:
-            return int(following.shared) == int(self.shared) + 1
-        is_same_kind = self.kind == following.kind or {self.kind, following.kind} == {"found", "near"}
-        return is_same_kind and self.shared == following.shared
-
-
 def is_headed(line: str) -> bool:
     """Tell whether a text of one line has something before it, or around its words, that need not be on other lines too."""
+    if "**" in line:
+        return True
+    if ":" not in line and line[:1] not in _OPENING and line.isascii():
+        # None of them is without all of these, which takes less to see.
+        return False
     head = _FIRST.match(line)
-    return "**" in line or (head is not None and (head["path"] is None or _is_file(head["path"])))
+    return head is not None and (head["path"] is None or _is_file(head["path"]))
 
 
 def peeled(text: str, view: View) -> View | None:
     """View what is wrapped in a text without its wrapping, as a part of its view; None if nothing is wrapped."""
     strings = list(_strings(text, view)) if "\\n" in text and not view.is_plain else []
     shown = _apart(view.text, strings) if strings else view.text
-    dropped = list(_heads(shown))
+    dropped = _heads(shown)
     if "**" in shown:
-        dropped += [span for bold in _BOLD.finditer(shown) for span in ((bold.start(), bold.start(1)), (bold.end(1), bold.end()))]
-        dropped = _without_overlaps(dropped)
+        bold = [span for word in _BOLD.finditer(shown) for span in ((word.start(), word.start(1)), (word.end(1), word.end()))]
+        dropped = _without_overlaps([*dropped, *bold]) if bold else dropped
     if not dropped and not strings:
         return None
-    return _pieced(shown, dropped, _regions(shown, dropped, strings))
+    return _pieced(shown, dropped, _regions(shown, sorted([*dropped, *strings]) if strings else dropped))
 
 
 def _strings(text: str, view: View) -> Iterator[Span]:
@@ -133,45 +132,64 @@ def _is_file(name: str) -> bool:
     return "/" in name or "." in name or "\\" in name
 
 
-def _heads(shown: str) -> Iterator[Span]:
+def _heads(shown: str) -> list[Span]:
     """Give where something stands before a line that is no part of it."""
-    last, is_given, reached = None, False, 0
-    for match in _matched(f"\n{shown}"):
-        kind = match.lastgroup or ""
-        head = _Head(match.start(), match.end() - 1, kind, match[_SHARED.get(kind, "number")] or "")
-        if head.start < reached:
+    dropped, reached, is_given = list[Span](), 0, False
+    # What was before the line above: of which kind it is, by what it is known to go on, and where.
+    above, known_by, first, last = "", "", 0, 0
+    # With a break before it, so that each place is one before that of the line.
+    text, place = f"\n{shown}", 0
+    while match := _HEAD.search(text, place):
+        start, place, kind = match.start(), match.end(), match.lastgroup or ""
+        if start < reached:
             continue
-        if kind == "hunk":
-            for reached in _changed(shown, head.start):
-                yield reached, reached + 1
-            last = None
-            continue
-        if kind in _SHARED and kind != "service" and not _is_file(head.shared):
-            continue
-        if kind in _ALONE_KINDS:
-            yield head.start, head.end
-            continue
-        is_next = last is not None and last.goes_on(head) and shown.find("\n", last.end) + 1 == head.start
-        if is_next and last and not is_given:
-            yield last.start, last.end
-        is_given = is_next or kind == "found"
-        if is_given:
-            yield head.start, head.end
-        last = head
+        if kind in _ALIKE:
+            alike, place = _alike(text, start, kind)
+            dropped += alike
+            above = ""
+        elif kind in _ALONE_KINDS:
+            dropped.append((start, place - (kind != "fence" or place == len(text))))
+        elif kind == "hunk":
+            dropped += _changed(shown, start)
+            reached, above = dropped[-1][1] if dropped else 0, ""
+        else:
+            shared, end = match[_SHARED[kind]] if kind in _SHARED else "", place - 1
+            if kind in _FILES and not _is_file(shared):
+                continue
+            is_same = (kind == above or (kind in _BOTH and above in _BOTH)) and shared == known_by
+            is_next = is_same and shown.find("\n", last) + 1 == start
+            if is_next and not is_given:
+                dropped.append((first, last))
+            is_given = is_next or kind == "found"
+            if is_given:
+                dropped.append((start, end))
+            above, known_by, first, last = kind, shared, start, end
+    return dropped
 
 
-def _matched(text: str) -> Iterator[re.Match[str]]:
-    for place in _MAY_BE_HEADED.finditer(text):
-        if match := _HEAD.match(text, place.start()):
-            yield match
+def _alike(text: str, start: int, kind: str) -> tuple[list[Span], int]:
+    """Give what stands before lines that are stamped, or have the next number, if there are several; and where they end."""
+    line_at, spans, numbers = _ALIKE[kind].match, list[Span](), list[int]()
+    while line := line_at(text, start):
+        # A place in the text with a break before it is one less in the text that is looked at.
+        spans.append((start, line.end(1) - 1))
+        start = line.end()
+        if kind == "numbered":
+            numbers.append(int(line[2]))
+    if numbers and numbers != list(range(numbers[0], numbers[0] + len(numbers))):
+        follow = [False, *(one + 1 == two for one, two in pairwise(numbers)), False]
+        return [span for span, pair in zip(spans, pairwise(follow), strict=True) if any(pair)], start
+    return spans if len(spans) > 1 else [], start
 
 
-def _changed(shown: str, place: int) -> Iterator[int]:
-    """Give where the lines of a change begin, below the head of it."""
+def _changed(shown: str, place: int) -> list[Span]:
+    """Give where the signs of a change are, below the head of it."""
+    signs = list[Span]()
     place = shown.find("\n", place) + 1
     while place and shown.startswith(_CHANGED, place):
-        yield place
+        signs.append((place, place + 1))
         place = shown.find("\n", place) + 1
+    return signs
 
 
 def _without_overlaps(spans: list[Span]) -> list[Span]:
@@ -182,40 +200,50 @@ def _without_overlaps(spans: list[Span]) -> list[Span]:
     return kept
 
 
-def _regions(shown: str, dropped: list[Span], strings: list[Span]) -> list[Span]:
+def _regions(shown: str, wrapped: list[Span]) -> list[Span]:
     """Give the parts of a text that are wrapped, with the lines around them."""
     regions = list[Span]()
-    for start, end in sorted([*dropped, *strings]):
-        if regions and end <= regions[-1][1] and shown.find("\n", end) < 0:
-            continue
-        first = start
-        for _ in range(_LINES_BEFORE):
-            first = max(0, shown.rfind("\n", 0, first))
-        last = end
-        for _ in range(_LINES_BEHIND):
-            last = shown.find("\n", last + 1) % (len(shown) + 1)
-        if regions and first <= regions[-1][1]:
-            regions[-1] = (regions[-1][0], max(last, regions[-1][1]))
-        else:
-            regions.append((first, last))
-    return regions
+    first, end = wrapped[0]
+    for start, last in wrapped:
+        if shown.count("\n", end + 1, start) > _LINES_BETWEEN:
+            regions.append((_line_before(shown, first), _line_behind(shown, end)))
+            first = start
+        end = max(end, last)
+    return [*regions, (_line_before(shown, first), _line_behind(shown, end))]
+
+
+def _line_before(shown: str, place: int) -> int:
+    for _ in range(_LINES_BEFORE):
+        place = max(0, shown.rfind("\n", 0, place))
+    return place
+
+
+def _line_behind(shown: str, place: int) -> int:
+    for _ in range(_LINES_BEHIND):
+        place = shown.find("\n", place + 1)
+        if place < 0:
+            return len(shown)
+    return place
 
 
 def _pieced(shown: str, dropped: list[Span], regions: list[Span]) -> View:
-    kept, original, position, index = [""], [""], 0, 0
+    """View these regions of a text without what is dropped: a place in the view for each place where something is left out."""
+    pieces, starts, origins, size, position, index = list[str](), [0], [0], 0, 0, 0
     for first, last in regions:
         if first > position:
-            kept += [APART, ""]
-            original += [shown[position:first], ""]
-        position = first
-        while index < len(dropped) and dropped[index][0] < last:
-            start, end = dropped[index]
-            kept[-1] += shown[position:start]
-            original[-1] += shown[position:start]
-            kept += ["", ""]
-            original += [shown[start:end], ""]
-            position, index = end, index + 1
-        kept[-1] += shown[position : max(last, position)]
-        original[-1] += shown[position : max(last, position)]
-        position = max(last, position)
-    return pieced(kept, original)
+            starts += (size, size + len(APART))
+            origins += (position, first)
+            pieces.append(APART)
+            size += len(APART)
+        until = bisect_left(dropped, (last, 0), index)
+        for start, end in dropped[index:until]:
+            pieces.append(shown[first:start])
+            size += start - first
+            starts += (size, size)
+            origins += (start, end)
+            first = end
+        pieces.append(shown[first:last])
+        size += last - first
+        index, position = until, last
+    text = "".join(pieces)
+    return View(text, to_bytes(text), [*starts, size], [*origins, position])
