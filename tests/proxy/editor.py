@@ -41,7 +41,7 @@ class Editor:
         self._thread.start()
 
     def _run(self, order: dict[str, Any], files: list[IO[bytes]]) -> None:
-        self.code = prepared._prepared("tests.programs").order(order, files)
+        self.code = prepared._prepared("tests.programs").order(order, [file.fileno() for file in files])
         for file in files[:2]:
             file.close()
 
