@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog
-from decklog.db.postgres import wire
+from decklog.db.postgres import database, wire
 from decklog.errors import Busy, Invalid, NotFound
 from tests.databases import Databases
 from tests.db.test_kept_connections import connections_of
@@ -208,3 +208,27 @@ def test_what_a_block_inside_a_block_wrote_is_gone_with_the_block_around_it(targ
                 raise ZeroDivisionError
             log.journal.append("run_1", "at last")
         assert [entry.body for entry in log.journal.find("run_1", limit=2)] == ["at last", "outermost"]
+
+
+def test_a_stream_that_another_begins_between_the_lock_and_the_look_is_locked_before_it_is_written_to(
+    target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Decklog.open(target) as log, Decklog.open(target) as other:
+        # As the server answers where the stream is committed after the first statement and before the second.
+        too_early = f"{database._LOCK_STREAM} -- sees nothing yet".replace("where name", "where false and name")
+
+        def write() -> None:
+            with monkeypatch.context() as early:
+                early.setattr(database, "_LOCK_STREAM", too_early)
+                log.db.lock_stream_next("@memory")
+            read_now = log.db.rows("select 1", {})
+            assert read_now[1] == [(1,)]
+            assert log.db.head_at_hand("@memory") is None
+            other.memory.remember("failure_patterns", "Two writers of one stream must meet at its lock")
+            log.db.lock_stream("@memory")
+            head = log.db.head_at_hand("@memory")
+            assert head is not None
+            assert head[0] % 2**32 > 1
+
+        other.memory.remember("failure_patterns", "A lock that found nothing holds nothing")
+        log.db.write(write)

@@ -47,7 +47,7 @@ def _in_turn(number: int, ready: Barrier, processes: int, job: Callable[..., Any
 def at_once(job: str, target: str, *, processes: int, times: int) -> None:
     """Run a job, named as `module.function`, `times` in each of several processes; fail when one of them does."""
     got = together(target, _repeat, [(job, number * times, times) for number in range(processes)])
-    assert got == [("done", times)] * processes
+    assert got == [("done", times)] * processes, got
 
 
 def _repeat(log: Decklog, job: str, first: int, times: int) -> int:

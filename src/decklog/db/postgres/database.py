@@ -266,13 +266,16 @@ class PostgresDatabase(Database):
 
     def _lock_next(self, lock: str, found: str, parameters: "Mapping[str, Any]") -> None:
         wire = self._transactions.wire()
-        self._ask(wire.later, lock, parameters)
-        self._ask(wire.later, found, parameters, self._remember).tells_check = True
+        locked: list[list[Row]] = []
+        self._ask(wire.later, lock, parameters, locked.append)
+        asked = self._ask(wire.later, found, parameters, lambda rows: self._remember(rows[0], is_locked=bool(locked[0])))
+        asked.tells_check = True
 
-    def _remember(self, found: "list[Row]") -> None:
-        version, name, number, position, hashed, at, is_listened_to = found[0]
+    def _remember(self, found: "Row", *, is_locked: bool) -> None:
+        version, name, number, position, hashed, at, is_listened_to = found
         self._transactions.check_version(version)
-        if name is None:
+        if not is_locked:
+            # None was there, or one was begun between the two statements, and others may go on with it.
             return
         memo = self.memo
         memo["stream", name] = number
