@@ -114,6 +114,28 @@ RECORDS: tuple[Rule, ...] = (
         until=r":::",
         glued=True,
     ),
+    rule("code", "g-", r"\d{6}", keep=r"G-", until=r" is your \w+ (?:verification|login) code"),
+    rule("license-key", "pidkey", r"[A-Z0-9]{5}(?:-[A-Z0-9]{5}){4}", keep=r"(?i:PIDKEY=)"),
+    # Whole sentences serve where a backup or a disk is opened.
+    rule(
+        "password",
+        "restic_password passphrase=",
+        r"[^\"'\n$<{]{6,128}",
+        keep=r"(?:RESTIC_PASSWORD|\w{0,24}PASSPHRASE)=[\"']",
+        until=r"[\"']",
+        odd=True,
+        glued=True,
+    ),
+    # What Perl writes without quotes.
+    rule(
+        "password",
+        "pass passw secret",
+        r"[^)}\]|!/\s]{6,128}",
+        start=r"(?i:\$\w*(?:pass|secret)\w*[ \t]*=>?[ \t]*qq?[({\[|!/])",
+        keep=r"(?i:\$\w{0,24}(?:pass|passw|password|passwd|secret)[ \t]*=>?[ \t]*qq?[({\[|!/])",
+        until=r"[)}\]|!/]",
+        glued=True,
+    ),
     # A host, and who gets in there by what.
     rule(
         "told-password",
