@@ -126,6 +126,18 @@ RECORDS: tuple[Rule, ...] = (
         odd=True,
         glued=True,
     ),
+    # What is piped to what opens a disk.
+    rule(
+        "command-password",
+        "echo printf",
+        r"[^\"'\n$]{6,128}",
+        start=r"(?:echo|printf)[ \t]+(?:-\w+[ \t]+)?[\"'][^\"'\n]+[\"'][ \t]*\|[ \t]*(?:sudo[ \t]+)?cryptsetup",
+        keep=r"(?:echo|printf)[ \t]+(?:-\w+[ \t]+)?[\"']",
+        until=r"[\"'][ \t]*\|[ \t]*(?:sudo[ \t]+)?cryptsetup\b",
+    ),
+    # Seeds of one-time codes, as stores of passwords export them; a number to get in by, under its name.
+    rule("totp-seed", '"totp"', r"[A-Z2-7]{16,64}", keep=r"(?i:\"totp\"[ \t]*:[ \t]*\")", until=r"\"", glued=True),
+    rule("pin", "_pin", r"\d{4,8}", keep=r"(?i:\b[a-z]{2,16}_pin[ \t]*[:=][ \t]*[\"']?)", until=r"(?:[^\w.-]|$)", glued=True),
     # What Perl writes without quotes.
     rule(
         "password",

@@ -88,9 +88,14 @@ _TOLD = prepared(
 _LOOSE = prepared(r"[^\W\d_]+(?:[ \t]+[^\W\d_]+){0,5}[ \t]+[\"'«„“]?([^\s\"'«»„“”]{7,48})")
 # The name of a host or of an account between, whose dots end no sentence.
 _OF_HOST = prepared(
-    rf"(?i)(?:{_WORD})[ \t][^\n:：=\"]{{0,32}}?(?:[^\W_]|-){{1,40}}(?:[._@](?:[^\W_]|-){{1,40}}){{0,4}}[ \t]*"
+    rf"(?i)(?:{_WORD})[ \t][^\n:：=\"]{{0,32}}?(?:[^\W_]|-){{1,40}}(?:[._@](?:[^\W_]|-){{1,40}}){{1,4}}[ \t]*"
     rf"(?:[:：=]|-[ \t]|,?[ \t]*(?:{_COPULA})(?: (?:jetzt|nun|ora|ahora|maintenant|nu|teraz|agora))?)"
     r"[ \t]*[\"'«„“]?(?P<value>[^\s\"'«»„“”]{4,64})"
+)
+# The same of a name that has a number and no dots.
+_OF_NUMBERED = prepared(
+    rf"(?i)(?:{_WORD})(?:[ \t]+[^\W\d_]{{1,12}}){{0,3}}[ \t]+[a-z][a-z0-9-]{{0,24}}\d[ \t]+(?:{_COPULA})[ \t]+"
+    r"[\"'«„“]?(?P<value>[^\s\"'«»„“”]{4,64})"
 )
 # What it was changed to: the verb comes behind it, or is in the line before.
 _SET_TO = prepared(
@@ -153,7 +158,7 @@ def _is_glued(text: str, start: int) -> bool:
 
 
 def _loosely_told(view: View, place: int) -> Iterator[Found]:
-    host = _OF_HOST.match(view.text, place)
+    host = _OF_HOST.match(view.text, place) or _OF_NUMBERED.match(view.text, place)
     if host and _is_told(host[0], value := host["value"].rstrip(_ENDS), is_tied=True):
         yield Found(host.start("value"), host.start("value") + len(value), "told-password")
         return
