@@ -20,7 +20,7 @@ from decklog.redact.patterns.pattern import Pattern, Sign
 from decklog.redact.patterns.presence import Look, Presence, loosened
 from decklog.redact.patterns.spared import not_spared
 from decklog.redact.patterns.together import Together
-from decklog.redact.rules.table import RULES
+from decklog.redact.rules.table import RULES, SURE
 from decklog.redact.sentences import told
 from decklog.redact.view import Found, View, looked_through, plain, to_bytes
 from decklog.redact.views import line_wraps, wrappings
@@ -254,8 +254,15 @@ def _find_in(view: View, signs: Collection[int]) -> list[Found]:
 
 
 def _not_misread(text: str, other: View, found: Iterable[Found]) -> list[Found]:
-    """Give those that do not begin in what a tool put before a line, or are numbers there: the line is looked at without it."""
-    return [one for one in found if one.start >= other.left_out_to(one.start) or text[one.start : one.end].isdigit()]
+    """Give those that do not begin in what a tool put before a line: the line is looked at without it.
+
+    Numbers are secrets there too, and what is one wherever it stands: a line may only look as if a file's name came before it.
+    """
+    return [
+        one
+        for one in found
+        if one.start >= other.left_out_to(one.start) or one.kind in SURE or text[one.start : one.end].isdigit()
+    ]
 
 
 def _find_peeled(other: View) -> list[Found]:

@@ -122,6 +122,14 @@ _DOCUMENTED = (
     # Written in two, since whoever looks for keys of this service in a repository would find it.
     "sk_test_4eC39HqLyjWDarjtT1zdp7dc",
     "sk_test_BQokikJOvBiI2HlWgH4olfQ2",
+    # What a service takes for a right answer of any page, and what a chain on one's own machine begins with.
+    "6LeIxAcTAAAAAGG-vFI1TnRWxMZNFuojJ4WifJWe",
+    "test test test test test test test test test test test junk",
+    "abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon about",
+    "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80",
+    "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80",
+    "JBSWY3DPEHPK3PXP",
+    "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ",
     # What the debugger at jwt.io begins with.
     "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9lIiwiaWF0IjoxNTE2MjM5MDIyfQ"
     ".SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c",
@@ -205,7 +213,9 @@ def is_label(name: str, value: str) -> bool:
 
 def is_documented(value: str) -> bool:
     """Tell whether a key is one that the documentation of its kind gives to everybody."""
-    return value.rstrip("\"';,") in _DOCUMENTED
+    value = value.rstrip("\"';,")
+    # Of a long one a rule may have found the beginning.
+    return value in _DOCUMENTED or (len(value) >= 48 and any(known.startswith(value) for known in _DOCUMENTED))
 
 
 def is_public(value: str) -> bool:

@@ -32,6 +32,7 @@ ROUNDS = (
     "twentysecond",
     "twentythird",
     "twentyfourth",
+    "twentyfifth",
 )
 _HERE = Path(__file__).parent / "own"
 _WORDS = (_HERE / "words.txt").read_text(encoding="utf-8").split()
@@ -133,6 +134,7 @@ _SHAPES["once"] = lambda dice: f"{dice.choice(_WORDS).title()}{dice.choice('@#$'
 _SHAPES["ended"] = lambda dice: f"{dice.choice(_WORDS).title()}{dice.randint(1000, 9999)}{dice.choice('#$')}"
 _SHAPES["dashed"] = lambda dice: f"{dice.choice(_WORDS)[:9].title()}-{dice.randint(3000, 9999)}"
 _SHAPES["yearly"] = lambda dice: f"{dice.choice(_WORDS).title()}{dice.randint(1990, 2029)}.{chars(dice, 'bfhkqxz', 2)}"
+_SHAPES["names"] = lambda dice: f"{dice.choice(_WORDS).title()}{dice.choice(_WORDS).title()}{dice.randint(1950, 2029)}"
 _KEPT = ("an16", "pw", "titled", "under", "bang", "hashed", "sub", "signed")
 _SHAPES["chosen"] = lambda dice: _SHAPES[dice.choice(_KEPT)](dice)
 

@@ -1,7 +1,9 @@
 """Lines in what tools put around them: found as without it, and nothing but the secret goes."""
 
 import json
+import random
 import re
+import string
 from types import SimpleNamespace
 
 import pytest
@@ -138,3 +140,37 @@ def test_what_goes_on_in_the_next_line_is_found_by_whatever_looks_for_signs(
     for look in (None, made_together().look):
         monkeypatch.setattr(engine, "TOGETHER", SimpleNamespace(look=look, ask=lambda _texts=1, look=look: look))
         assert secret not in scan_by_rules(text)[0], look
+
+
+def drawn(dice: random.Random, length: int) -> str:
+    return "".join(dice.choice(string.ascii_letters + string.digits) for _ in range(length))
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "{}:12: hello world",
+        "{0}:12:hello\n{0}:13:there",
+        "{0}-12-hello\n{0}-13-there",
+        "./{}:12:hello",
+        "{0}: hello\n{0}: again",
+        "{0} | hello\n{0} | more",
+        "<{0}> hi\n<{0}> again",
+    ],
+)
+def test_a_token_that_stands_where_the_name_of_a_file_or_a_speaker_would_is_found(form: str) -> None:
+    dice = random.Random(4)
+    signed = f"eyJ{drawn(dice, 20)}.eyJ{drawn(dice, 24)}.{drawn(dice, 43)}"
+    tokens = ["gh" + "p_" + drawn(dice, 36), signed, "SG" + f".{drawn(dice, 22)}.{drawn(dice, 43)}", "npm_" + drawn(dice, 36)]
+    for token in tokens:
+        assert token[6:] not in scan_by_rules(form.format(token))[0], form
+
+
+def test_the_dashes_of_a_key_in_a_change_are_no_signs_of_it() -> None:
+    dice = random.Random(3)
+    body = "\\n".join([drawn(dice, 64), drawn(dice, 64), drawn(dice, 36)])
+    key = f"-----BEGIN EC PRIVATE KEY-----\\n{body}\\n-----END EC PRIVATE KEY-----\\n"
+    for text in (f'@@ -41,0 +69,2 @@\n+JWT_KEY="{key}"\n+A=1', f'--- a/.env\n+++ b/.env\n@@ -4 +6,2 @@\n-K="{key}"\n+A=1'):
+        redacted, _ = scan_by_rules(text)
+        assert body[:64] not in redacted
+        assert "[redacted:private-key]" in redacted

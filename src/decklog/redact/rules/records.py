@@ -114,6 +114,40 @@ RECORDS: tuple[Rule, ...] = (
         until=r":::",
         glued=True,
     ),
+    rule("code", "g-", r"\d{6}", keep=r"G-", until=r" is your \w+ (?:verification|login) code"),
+    rule("license-key", "pidkey", r"[A-Z0-9]{5}(?:-[A-Z0-9]{5}){4}", keep=r"(?i:PIDKEY=)"),
+    # Whole sentences serve where a backup or a disk is opened.
+    rule(
+        "password",
+        "restic_password passphrase=",
+        r"[^\"'\n$<{]{6,128}",
+        keep=r"(?:RESTIC_PASSWORD|\w{0,24}PASSPHRASE)=[\"']",
+        until=r"[\"']",
+        odd=True,
+        glued=True,
+    ),
+    # What is piped to what opens a disk.
+    rule(
+        "command-password",
+        "echo printf",
+        r"[^\"'\n$]{6,128}",
+        start=r"(?:echo|printf)[ \t]+(?:-\w+[ \t]+)?[\"'][^\"'\n]+[\"'][ \t]*\|[ \t]*(?:sudo[ \t]+)?cryptsetup",
+        keep=r"(?:echo|printf)[ \t]+(?:-\w+[ \t]+)?[\"']",
+        until=r"[\"'][ \t]*\|[ \t]*(?:sudo[ \t]+)?cryptsetup\b",
+    ),
+    # Seeds of one-time codes, as stores of passwords export them; a number to get in by, under its name.
+    rule("totp-seed", '"totp"', r"[A-Z2-7]{16,64}", keep=r"(?i:\"totp\"[ \t]*:[ \t]*\")", until=r"\"", glued=True),
+    rule("pin", "_pin", r"\d{4,8}", keep=r"(?i:\b[a-z]{2,16}_pin[ \t]*[:=][ \t]*[\"']?)", until=r"(?:[^\w.-]|$)", glued=True),
+    # What Perl writes without quotes.
+    rule(
+        "password",
+        "pass passw secret",
+        r"[^)}\]|!/\s]{6,128}",
+        start=r"(?i:\$\w*(?:pass|secret)\w*[ \t]*=>?[ \t]*qq?[({\[|!/])",
+        keep=r"(?i:\$\w{0,24}(?:pass|passw|password|passwd|secret)[ \t]*=>?[ \t]*qq?[({\[|!/])",
+        until=r"[)}\]|!/]",
+        glued=True,
+    ),
     # A host, and who gets in there by what.
     rule(
         "told-password",

@@ -52,6 +52,9 @@ TOOLS: tuple[Rule, ...] = (
     + tools.STORES
 )
 
+# What is known by itself, whatever stands around it.
+SURE = frozenset(rule.name for rule in PREFIXED + SHAPED + generic.KEY_BLOCKS)
+
 AS_WRITTEN: tuple[Rule, ...] = commands.AS_WRITTEN
 
 RULES: tuple[Rule, ...] = PREFIXED + SHAPED + PLACED + TOOLS + AS_WRITTEN

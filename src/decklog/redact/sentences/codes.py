@@ -17,7 +17,7 @@ _BETWEEN = prepared(
 )
 # The rest of a heading, an empty line or a rule or a sentence below it, and the first item of the list.
 _LISTED = prepared(
-    r"[^\n.=({]{0,60}\n(?:[ \t=~_-]*\n){0,2}(?:[A-Z][^\n]{8,120}[.:]\n(?:[ \t]*\n)?)?"
+    r"(?:[^\n.=({]|\.(?=\w)){0,60}\n(?:[ \t=~_-]*\n){0,2}(?:[A-Z][^\n]{8,120}[.:]\n(?:[ \t]*\n)?)?"
     r"[ \t>|]{0,8}(?:(?:\d{1,2}[.):]|[-*•+])[ \t]+(?:\[[ x]?\][ \t]+)?)?[\"'`]?"
     r"([A-Za-z0-9]{3,10}(?:(?:-[A-Za-z0-9]{3,10}){1,4}|(?: [A-Za-z0-9]{3,10}){1,4})|[A-Za-z0-9]{8,16})"
     r"[\"'`]?,?(?=[ \t]*\n|[ \t]*$|[ \t]{2,})"

@@ -22,7 +22,7 @@ _COMMENTS = Pattern(
     r"|[!-~],?[ \t]+(?:<-{1,2}[ \t]+)?(?:that|it|this|which)(?:'s|[ \t]+(?:is|was))[ \t]+"
     r"(?:(?:the|my|your|our|his|her|their|an?|old|new)[ \t]+)"
     r"(?:[a-z]+[ \t]+){0,2}(?:password|passphrase|pwd|pw)\b|[!-~][ \t]+as[ \t]+(?:(?:the|my|your|our|its|his|her|their"
-    r"|a|new|root|admin|db|default|temporary|initial)[ \t]+){0,3}"
+    r"|a|new|root|admin|db|default|temporary|initial)[ \t]+){0,3}(?:[a-z][\w.-]{1,24}[ \t]+)?"
     rf"(?:password|passphrase|passcode|passwd|pwd|pw){_ENDS_SENTENCE}"
     r"|[!-~][ \t]+\((?:(?:that|it|this)(?:'s|[ \t]+is)[ \t]+|=[ \t]*)?(?:the|my|your|our)[ \t]+(?:[a-z]+[ \t]+){0,2}"
     r"(?:password|passphrase|pwd|pw)\b"

@@ -81,7 +81,7 @@ _COPULA = (
 _TOLD = prepared(
     rf"(?i)(?:(?P<key>{_KEY_WORD})|{_WORD})(?P<tie>[^\n:：=\d\"]{{0,32}}[:：=]"
     rf"|[^\n:：=\d\".,]{{0,32}}?(?:{_COPULA})(?: (?:jetzt|nun|ora|ahora|maintenant|nu|teraz|agora|still))?)?"
-    r"[ \t\u3000]*[\"'«„“「]?"
+    r"を?[ \t\u3000]*(?:[\"'„“「]|«[ \t\xa0\u202f]?)?"
     r"(?P<value>[^\s\"'«»„“”「」、。，；]{4,64})"
 )
 # Some words between, where what follows can be nothing else.
@@ -92,14 +92,20 @@ _OF_HOST = prepared(
     rf"(?:[:：=]|-[ \t]|,?[ \t]*(?:{_COPULA})(?: (?:jetzt|nun|ora|ahora|maintenant|nu|teraz|agora))?)"
     r"[ \t]*[\"'«„“]?(?P<value>[^\s\"'«»„“”]{4,64})"
 )
+# The same of a name that has a number and no dots.
+_OF_NUMBERED = prepared(
+    rf"(?i)(?:{_WORD})(?:[ \t]+[^\W\d_]{{1,12}}){{0,3}}[ \t]+[a-z][a-z0-9-]{{0,24}}\d[ \t]+(?:{_COPULA})[ \t]+"
+    r"[\"'«„“]?(?P<value>[^\s\"'«»„“”]{4,64})"
+)
 # What it was changed to: the verb comes behind it, or is in the line before.
 _SET_TO = prepared(
-    rf"(?i)(?:{_WORD})(?:[ \t]+[^\W\d_]+){{0,4}}[ \t]+(?:auf|na|a|en|por|à|su|in|op|naar|till|til|para)[ \t]+"
+    rf"(?i)(?:{_WORD})(?:[ \t]+[\w.-]+){{0,4}}?[ \t]+(?:auf|na|a|en|por|à|su|in|op|naar|till|til|para)[ \t]+"
     r"[\"'«„“]?([^\s\"'«»„“”]{5,48})[\"'»“”]?"
-    r"(?:[ \t]+(?:geändert|gesetzt|zurückgesetzt|umgestellt|abgeändert)\b|([.!]?[ \t]*(?:\n|$)))"
+    r"(?:[ \t]+(?:geändert|gesetzt|zurückgesetzt|umgestellt|abgeändert)\b|([.!]?[ \t]*(?:\n|$)|,[ \t]))"
 )
 _CHANGING = prepared(
     r"(?i)zmieni|ustawi|cambi|chang|modifi|ändr|endr|wijzig|alter|změn|aggiorn|actualiz|mis à jour|geändert|gesetzt"
+    r"|remis|réinitialis|troqu|mud(?:ei|ou)|nastav"
 )
 _ENDS = ".,;:)\"'»”」"
 # What a sentence ends with that has no blank before it.
@@ -111,6 +117,9 @@ _IDEOGRAPHS = prepared("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _COUNTERS = prepared(r"[位个個字自자文年月日天次回分秒时時]|\d[-~～至到]\d")
 _MOST_KNOWN = 4_096
 _known: dict[bytes, bool] = {}
+# Names and a year or an age, as no thing in systems is called.
+_NAMES_COUNTED = prepared(r"(?=.{10})(?:[A-Z][a-z]+){1,3}\d{2,4}")
+_OF_NETWORK = prepared(r"(?i)(?:wlan|wi-?fi)[- ]\Z")
 _NUMBER_OR_SIGN = prepared(r"\d{3}|[!@#$%^&*+~?_-]")
 
 
@@ -134,7 +143,7 @@ def find(view: View, opened: list[Span]) -> Iterator[Found]:
                 continue
             yield Found(start, start + len(line), "told-password")
             continue
-        if match["key"]:
+        if match["key"] and not _OF_NETWORK.search(view.text, max(0, place - 8), place):
             if match["tie"] and values.looks_random(value) and len(value) > 15:
                 yield Found(start, start + len(value), "token")
         elif _is_told(match[0], value, is_tied=bool(match["tie"])):
@@ -149,7 +158,7 @@ def _is_glued(text: str, start: int) -> bool:
 
 
 def _loosely_told(view: View, place: int) -> Iterator[Found]:
-    host = _OF_HOST.match(view.text, place)
+    host = _OF_HOST.match(view.text, place) or _OF_NUMBERED.match(view.text, place)
     if host and _is_told(host[0], value := host["value"].rstrip(_ENDS), is_tied=True):
         yield Found(host.start("value"), host.start("value") + len(value), "told-password")
         return
@@ -176,6 +185,7 @@ def _is_told(whole: str, value: str, *, is_tied: bool) -> bool:
         is_odd = bool(_NUMBER_OR_SIGN.search(value)) and any(map(str.isdigit, value))
         return is_tied and is_odd and not _COUNTERS.search(value)
     is_odd = lookalikes.is_signed(value) or lookalikes.is_counted(value) or lookalikes.is_unmistakable(value)
+    is_odd = is_odd or bool(_NAMES_COUNTED.fullmatch(value))
     if is_tied and is_odd and not values.is_placeholder(value):
         return True
     return values.is_told_plainly(value) if is_tied else values.is_told(value)

@@ -61,6 +61,30 @@ _LOOSE: tuple[Telling, ...] = (
         checks.is_words,
     ),
 )
+# What was rotated is told by what it is now, and what a variable is set to.
+_ROTATED: tuple[Telling, ...] = (
+    Telling(
+        "token",
+        "(?:new|old|other) one",
+        " \t:",
+        r"(?:[ \t]*[:=]|[ \t]+(?:is|was))[ \t:]+[\"'`]?([\w.~+/=-]{16,})",
+        checks.is_mixed,
+    ),
+    Telling(
+        "told-password",
+        "[a-z][a-z0-9]{1,15}_(?:password|passwd|pwd|pass)",
+        " \t",
+        rf"[ \t]+(?:(?:is|was)[ \t]+)?(?:set|changed)[ \t]+to[ \t:]+{QUOTE}{VALUE}",
+        checks.is_set_to,
+    ),
+    Telling(
+        "token",
+        "(?:my|your|our) key",
+        " \t",
+        r"[ \t]+[\"'(*`]{0,3}([0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{48}|[0-9a-f]{64})(?:[^\w-]|$)",
+        checks.is_hex_key,
+    ),
+)
 # After all others, too: what a network is got into by.
 _NETWORKS: tuple[Telling, ...] = (
     Telling(
@@ -437,5 +461,6 @@ TELLINGS: tuple[Telling, ...] = (
         checks.is_node_cookie,
     ),
     *_LOOSE,
+    *_ROTATED,
     *_NETWORKS,
 )

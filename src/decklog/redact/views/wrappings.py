@@ -48,6 +48,7 @@ _SHARED = {"found": "path", "near": "beside", "file": "whole", "service": "name"
 _FILES = frozenset(("found", "near", "file"))
 _BOTH = frozenset(("found", "near"))
 _CHANGED = ("+", "-", " ", "\\")
+_KEY_LINE = prepared(r"-{4,5} ?(?:BEGIN|END) ")
 _BOLD = prepared(r"\*\*(?<![\w*]\*\*)(?=[^\s*])([^*\n]{1,120}+(?:\*(?!\*)[^*\n]{0,60}+){0,3})(?<=\S)\*\*(?![\w*])")
 # What lies between two pieces of the text: nothing goes on across it.
 APART = "\n\n\x01\n\n"
@@ -187,7 +188,9 @@ def _changed(shown: str, place: int) -> list[Span]:
     signs = list[Span]()
     place = shown.find("\n", place) + 1
     while place and shown.startswith(_CHANGED, place):
-        signs.append((place, place + 1))
+        # The dashes of a key's first line are its own: with the sign of a change there is one more.
+        if not _KEY_LINE.match(shown, place):
+            signs.append((place, place + 1))
         place = shown.find("\n", place) + 1
     return signs
 
