@@ -173,7 +173,7 @@ def test_the_system_page_says_by_itself_when_the_log_is_verified(tab: Tab) -> No
     tab.page.click("text=Verify the whole log")
     tab.page.wait_for_selector("#verified")
     assert tab.page.inner_text("#verified").startswith("whole")
-    assert tab.page.is_enabled("text=Verify again")
+    assert tab.page.is_enabled("text=Verify what came since")
     assert [sign["word"] for sign in signs(tab, ("/system",))] == ["whole"]
     tab.check()
 

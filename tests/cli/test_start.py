@@ -40,8 +40,8 @@ decklog.stores.journal.preparing decklog.stores.journal.time_index decklog.store
 """
 _TASKS = """
 decklog.stores.checks decklog.stores.of_run decklog.stores.work decklog.stores.work.claim decklog.stores.work.claimable
-decklog.stores.work.held decklog.stores.work.leases decklog.stores.work.links decklog.stores.work.ready_tags decklog.stores.work.task
-decklog.stores.work.tasks
+decklog.stores.work.held decklog.stores.work.leases decklog.stores.work.links decklog.stores.work.ready_tags
+decklog.stores.work.task decklog.stores.work.tasks
 encodings.ascii
 """
 # The short way: who calls, what it has, and its answers, in the place of the long way's.
