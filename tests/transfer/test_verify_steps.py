@@ -7,7 +7,7 @@ import pytest
 
 from decklog import Decklog
 from decklog.transfer import verify_steps
-from decklog.transfer.verify_steps import Steps, added
+from decklog.transfer.verify_steps import Steps
 from tests.db.tampering import PostgresVictim, SqliteVictim
 
 
@@ -20,7 +20,7 @@ def steps(log: Decklog, known: dict[str, Any] | None = None) -> tuple[dict[str, 
 def known_by(told: list[dict[str, Any]]) -> dict[str, Any]:
     known: dict[str, Any] = {}
     for step in told:
-        known = added(known, step)
+        known.update(step.get("heads", {}))
     return known
 
 
@@ -64,7 +64,7 @@ def test_whoever_goes_on_walks_what_is_left_and_finds_the_same(some: Decklog, co
 
 
 def test_what_came_since_is_walked_and_nothing_else(some: Decklog) -> None:
-    known = {"heads": known_by(steps(some)[1])["heads"]}
+    known = known_by(steps(some)[1])
     some.journal.append("r2", "later")
     some.runs.start("new", run_id="r9")
     result, told = steps(some, known)
@@ -124,3 +124,9 @@ def test_what_was_found_whole_and_is_not_there_any_more_is_told(some: Decklog, t
     change(some, target, sql.format(hash="hash_bytes = x'00'" if is_file else "hash = '00'"))
     problems = steps(some, known)[0]["problems"]
     assert ("r4", 63, what) in [(one["stream"], one["seq"], one["what"]) for one in problems]
+
+
+def test_a_record_that_was_changed_after_it_was_compared_is_found_by_whoever_goes_on(some: Decklog, target: str) -> None:
+    _, told = steps(some)
+    change(some, target, TAMPERED["a goal"])
+    assert not steps(some, known_by(told[:-1]))[0]["ok"]

@@ -1,7 +1,8 @@
 """Verifying a log step by step: each is a short read of its own, told when it is done, so that it can be stopped and go on.
 
-What was walked is kept as the heads of the chains, and whoever goes on compares these and walks what came after them. Where
-anything is not as it should be, the whole log is looked at in one read, which names all that is wrong.
+What was walked is kept as the heads of the chains, and whoever goes on compares these and walks what came after them. All else
+is compared anew: a record may have been changed since. Where anything is not as it should be, the whole log is looked at in one
+read, which names all that is wrong.
 """
 
 from itertools import pairwise
@@ -9,6 +10,7 @@ from itertools import pairwise
 from decklog.db.where import placed
 from decklog.stores.journal.findings import Verification, resumable
 from decklog.stores.journal.rows import STREAM_SIZE
+from decklog.stores.journal.verify import CHANGED, CUT_OFF
 from decklog.stores.journal.walk import ends, joined_up, sound, streams_of
 
 TYPE_CHECKING = False
@@ -30,14 +32,13 @@ CHAINS = "chains"
 
 
 class Steps:
-    """Verifies a log from what is known of it; `known` is what the steps before have told, all of it together."""
+    """Verifies a log from what is known of it; `known` are the heads that the steps before have told, all of them together."""
 
     def __init__(self, log: "Decklog", known: "Mapping[str, Any] | None" = None) -> None:
         self._db = log.db
         self._verifier = log.journal.verifier()
-        given = known or {}
-        self._heads: dict[int, Head] = {int(number): tuple(head) for number, head in given.get("heads", {}).items()}
-        self._checks: dict[str, tuple[int, list[str]]] = {name: tuple(one) for name, one in given.get("checks", {}).items()}
+        self._heads: dict[int, Head] = {int(number): tuple(head) for number, head in (known or {}).items()}
+        self._compared: list[tuple[int, list[str]]] = []
 
     def run(self, told: "Callable[[dict[str, Any]], object]") -> Verification:
         """Take the steps that are left; each is given as what is known by it, with how many there are and were done."""
@@ -45,7 +46,7 @@ class Steps:
         if not lost and self._are_chains_sound(told) and self._is_rest_sound(told):
             result = Verification(anchored=anchored)
             if self._db.read(lambda: self._joined(result)):
-                result.add(self._checks.values())
+                result.add(self._compared)
                 return result
         whole = self._verifier.run(None, None)
         whole.anchored = anchored
@@ -63,10 +64,7 @@ class Steps:
             for pos, number, (seq, hash, *_) in part:
                 if hashes.get(pos) != hash:
                     stream = str(names.get(number, number))
-                    is_cut = pos not in hashes
-                    what = (
-                        "entries up to the anchored one are cut off" if is_cut else "the entry is not the one that was anchored"
-                    )
+                    what = CHANGED if pos in hashes else CUT_OFF
                     yield {"what": what, "stream": stream, "seq": seq, "table": "entries", "record_id": f"{stream}:{seq}"}
 
     def _hashes(self, places: "list[int]") -> "dict[int, str]":
@@ -125,12 +123,11 @@ class Steps:
     def _is_rest_sound(self, told: "Callable[[dict[str, Any]], object]") -> bool:
         checks = self._verifier.checks()
         for done, (name, check) in enumerate(checks.items(), 1):
-            if name not in self._checks:
-                came = self._db.read(lambda check=check: self._verifier.sound(check))  # type: ignore[misc]
-                if came is None:
-                    return False
-                self._checks[name] = came
-            told({"what": name, "done": done, "whole": len(checks), "checks": {name: self._checks[name]}})
+            came = self._db.read(lambda check=check: self._verifier.sound(check))  # type: ignore[misc]
+            if came is None:
+                return False
+            self._compared.append(came)
+            told({"what": name, "done": done, "whole": len(checks)})
         return True
 
     def _joined(self, result: Verification) -> bool:
@@ -157,8 +154,3 @@ def _joined_pieces(pieces: "list[Piece]", numbers: "list[int]") -> "Iterator[lis
         part.append(piece)
     if part:
         yield part
-
-
-def added(known: "dict[str, Any]", step: "Mapping[str, Any]") -> "dict[str, Any]":
-    """Give what is known after one more step."""
-    return {name: {**known.get(name, {}), **step.get(name, {})} for name in ("heads", "checks")}

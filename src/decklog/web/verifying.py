@@ -20,7 +20,7 @@ from decklog.app import Decklog
 from decklog.clock import to_text
 from decklog.dataclass import dataclass
 from decklog.errors import DecklogError
-from decklog.transfer.verify_steps import Steps, added
+from decklog.transfer.verify_steps import Steps
 from decklog.web.now_and_then import NowAndThen
 
 # Without the folder that the server was started in: whatever agents put there is not ours to run.
@@ -82,7 +82,8 @@ class Verifying:
         self._gate = Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._is_over = self._is_stopped = False
-        self._known: dict[str, Any] = {}
+        # Up to where each stream was found whole.
+        self._heads: dict[str, Any] = {}
         self._standing = Standing()
         self._news = NowAndThen(_NEWS_SECONDS)
 
@@ -94,14 +95,14 @@ class Verifying:
         with self._gate:
             if self._process is not None or self._is_over:
                 return False
-            self._known = {} if anew else self._known
-            given = json.dumps([log.db.target, bool(log.db.read_only), self._known]).encode()
+            self._heads = {} if anew else self._heads
+            given = json.dumps([log.db.target, bool(log.db.read_only), self._heads]).encode()
             # Not among its arguments, which everyone on the machine can read: an address may hold a password. In a session of its
             # own: Ctrl-C at the terminal is for the server, which ends it.
             pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "start_new_session": True}
             process = self._process = subprocess.Popen(self._program, **pipes)
             self._is_stopped = False
-            self._standing = Standing(log.clock.now(), self._standing.last, heads=self._heads)
+            self._standing = Standing(log.clock.now(), self._standing.last, heads=len(self._heads))
         Thread(target=self._wait, args=(process, given, log, tell), name="decklog verify", daemon=True).start()
         return True
 
@@ -126,9 +127,9 @@ class Verifying:
     def _note(self, step: dict[str, Any], tell: Callable[[], object]) -> None:
         """Keep what a step found whole."""
         with self._gate:
-            self._known = added(self._known, step)
+            self._heads = {**self._heads, **step.get("heads", {})}
             progress = {name: step[name] for name in ("what", "done", "whole")}
-            self._standing = replace(self._standing, progress=progress, heads=self._heads)
+            self._standing = replace(self._standing, progress=progress, heads=len(self._heads))
         if self._news.is_time():
             tell()
 
@@ -139,14 +140,9 @@ class Verifying:
             self._standing = replace(self._standing, began_at=None)
             return
         code = found.get("code")
-        if code is None:
-            # Records and what is derived are compared each time; chains go on from their heads if all is as it was.
-            self._known = {"heads": self._known.get("heads", {})} if found["ok"] else {}
-        self._standing = Standing(None, Verified(began_at, now, None if code else found, code), heads=self._heads)
-
-    @property
-    def _heads(self) -> int:
-        return len(self._known.get("heads", ()))
+        if code is None and not found["ok"]:
+            self._heads = {}
+        self._standing = Standing(None, Verified(began_at, now, None if code else found, code), heads=len(self._heads))
 
     def stop(self) -> None:
         """Stop what goes on; what it has found whole stays known."""
