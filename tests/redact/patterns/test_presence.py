@@ -103,6 +103,8 @@ def test_the_first_look_passes_on_whatever_the_rules_would_replace() -> None:
         "[mx.example.org]:587 ana:{}",
         "signtool sign /f a.pfx /p {}",
         "conn ana/{}@orders",
+        "mc alias set lake https://minio.example.org svc-billing {}",
+        "the bank texted me a code\nAna: it's " + "6799" + "02, hurry",
         "box db1.example.org: ana/{} ",
         'keyring.set_password("mail", "ana", "{}")',
         "encrypt it with amber-lantern-velvet-tiger as the passphrase",
