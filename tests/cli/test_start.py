@@ -111,6 +111,21 @@ def test_a_short_call_imports_what_it_needs_and_nothing_else(
     assert {name for name in found - allowed if _IS_LISTED or name.startswith("decklog")} == set()
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("journal", "append", "run_1", "hello", "--payload", '{"phase": 1, "model": "gpt-5"}'),
+        ("states", "save", "run_1", "pm", '{"phase": 1}'),
+    ],
+)
+def test_a_small_value_is_recorded_without_the_rules(tmp_path: Path, words: tuple[str, ...]) -> None:
+    with Decklog.open(tmp_path / "log.db") as log:
+        log.runs.start("x", run_id="run_1")
+    found = imported(tmp_path, *words)
+    assert "decklog.stores.journal.writer" in found
+    assert found & {"decklog.redact.engine", "decklog.redact.json_values"} == set()
+
+
 @pytest.mark.parametrize("words", [("now",), ("runs", "find"), ("approvals", "find"), ("serve", "--help"), ("help", "all")])
 def test_no_command_but_the_one_that_serves_imports_what_the_dashboard_needs(tmp_path: Path, words: tuple[str, ...]) -> None:
     Decklog.open(tmp_path / "log.db").close()

@@ -18,7 +18,8 @@ def columns(record: type[Record]) -> dict[str, str]:
     taken = {*record.identity, *getattr(record, "references", ()), "id", "run_id", "stream"}
     found = {}
     for one in fields(record):
-        kind = str(getattr(one.type, "__name__", one.type)).strip("\"'")
+        # A union has a name of its own since Python 3.14.
+        kind = one.type.__name__ if isinstance(one.type, type) else str(one.type).strip("\"'")
         if one.name in taken or one.name.endswith(("_id", "_at", "digest", "hash", "fingerprint")):
             continue
         if kind in _TEXTS:

@@ -23,6 +23,10 @@ __all__ = [
 ]
 
 
+# A value of more strings is as soon redacted by the rules.
+_MOST_STRINGS = 100
+
+
 class _Rules:
     """The rules once they are loaded, and how many texts are looked at before: loading takes as long as a thousand looks."""
 
@@ -72,13 +76,19 @@ def clean_among(texts: "Iterable[str]") -> set[str]:
 
 def strings_in(value: "Any") -> "list[str] | None":
     """Give every string and name in a JSON-like value; None if one of its names announces a secret."""
-    from decklog.redact import json_values
+    from decklog.redact.views import json_strings
 
-    return json_values.strings_in(value)
+    return json_strings.strings_in(value)
 
 
 def scan_value(value: "Any") -> "tuple[Any, bool]":
     """Redact the strings and keys of a JSON-like value; the same object comes back when nothing changed."""
+    if _Rules.scan is None and _Rules.looks_left:
+        from decklog.redact.views import json_strings
+
+        _Rules.looks_left -= 1
+        if not json_strings.may_hold(value, _MOST_STRINGS):
+            return value, False
     from decklog.redact import json_values
 
     return json_values.scan_value(value)

@@ -4,6 +4,7 @@ from typing import Any
 
 from decklog.redact import engine, phrases, sections, values
 from decklog.redact.names import known_kind
+from decklog.redact.views.json_strings import strings_in
 
 # What lies between two strings that are looked at together: nothing goes on across it.
 _APART = "\n\n\x01\n\n"
@@ -21,25 +22,6 @@ def _is_clean(root: Any) -> bool:
     """Tell whether no name in a value announces a secret and none of its strings has a sign of one."""
     strings = strings_in(root)
     return strings is not None and engine.is_clean(_APART.join(strings))
-
-
-def strings_in(root: Any) -> list[str] | None:
-    """Give every string and name in a value; None if one of its names announces a secret."""
-    strings: list[str] = []
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, str):
-            strings.append(node)
-        elif isinstance(node, list | tuple):
-            stack += node
-        elif isinstance(node, dict):
-            for name in node:
-                if isinstance(name, str) and (name in ("key", "Key") or known_kind(name)):
-                    return None
-            stack += node
-            stack += node.values()
-    return strings
 
 
 class _Walk:

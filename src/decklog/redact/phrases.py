@@ -23,6 +23,8 @@ _SIGNED_WORD = prepared(r"[^\W_][\w!@#$%^&*+~?.-]*")
 _MIXED = prepared(r"[^\W\d_]\d|\d[^\W\d_]|[!@#$%^&*+~?](?=.)")
 _UNIT = prepared(r"(?i)\d+(?:st|nd|rd|th|s|ms|m|h|d|x|k|kb|mb|gb|px|bit|am|pm)?[.,:]?")
 _FOURS = prepared(r"[a-z]{4}(?: [a-z]{4}){3}")
+# As a program's own password is shown where several programs may have one each.
+_MIXED_FOURS = prepared(r"[A-Za-z0-9]{4}(?: [A-Za-z0-9]{4}){3,5}")
 _UNSPOKEN = prepared(r"[^aeiouy]{4}|[aeiou]{3}|[bcdfgjkmpqtvxz]{3}|^(?:[bcdfghjklmnpqrtvwxz][bcdfgjkmnpqtvxz])|q[^u]|[jqxz]$")
 _LABEL_PART = prepared(r"[- ]+")
 # The word for a secret, or the beginning or the end of one, in the languages that forms are translated to.
@@ -58,6 +60,12 @@ def is_odd_phrase(value: str) -> bool:
     return _SENTENCE_WORDS.isdisjoint(map(str.lower, words))
 
 
+def is_spoken_phrase(value: str) -> bool:
+    """Tell whether a sentence talks about no secret, so that it may be one: `The kelp under the pier is blue`."""
+    words = [word.strip(".!?'").lower() for word in value.split()]
+    return len(words) > 3 and _TALK.isdisjoint(words) and (BENIGN_WORDS - _LITTLE).isdisjoint(words)
+
+
 def is_bare_phrase(value: str) -> bool:
     """Tell whether words without quotes are such a phrase: what a line says about a secret has a word for its state in it."""
     words = value.split()
@@ -68,7 +76,14 @@ def is_bare_phrase(value: str) -> bool:
 
 def is_in_fours(value: str) -> bool:
     """Tell whether a value is four groups of four letters that are no words, as mail providers give them to programs."""
-    return bool(_FOURS.fullmatch(value)) and is_unspoken(value)
+    if _FOURS.fullmatch(value):
+        return is_unspoken(value)
+    is_mixed = bool(_MIXED_FOURS.fullmatch(value)) and not value.islower() and not value.isupper()
+    return is_mixed and any(map(str.isdigit, value)) and sum(map(_is_word, value.split())) < 3
+
+
+def _is_word(group: str) -> bool:
+    return group.isdigit() or (group.isalpha() and _is_cased(group))
 
 
 def is_unspoken(value: str, *, least: int = 2) -> bool:

@@ -33,6 +33,7 @@ ROUNDS = (
     "twentythird",
     "twentyfourth",
     "twentyfifth",
+    "twentysixth",
 )
 _HERE = Path(__file__).parent / "own"
 _WORDS = (_HERE / "words.txt").read_text(encoding="utf-8").split()

@@ -15,6 +15,7 @@ from decklog.redact import batch, encoded, engine, finder, json_values, may_hold
 from decklog.redact.patterns.presence import Presence, loosened
 from decklog.redact.rules.table import PREFIXED, SHAPED
 from decklog.redact.view import looked_through
+from decklog.redact.views import json_strings
 from tests.redact.batches import rounds, strangers
 from tests.redact.patterns.test_together import made_together
 from tests.searches import FULL
@@ -102,6 +103,8 @@ def test_the_first_look_passes_on_whatever_the_rules_would_replace() -> None:
         "[mx.example.org]:587 ana:{}",
         "signtool sign /f a.pfx /p {}",
         "conn ana/{}@orders",
+        "mc alias set lake https://minio.example.org svc-billing {}",
+        "the bank texted me a code\nAna: it's " + "6799" + "02, hurry",
         "box db1.example.org: ana/{} ",
         'keyring.set_password("mail", "ana", "{}")',
         "encrypt it with amber-lantern-velvet-tiger as the passphrase",
@@ -125,6 +128,26 @@ def test_strings_looked_at_together_are_clean_only_if_each_of_them_is() -> None:
         drawn = dice.sample(known, 4)
         if json_values._is_clean({"said": drawn[0], "then": drawn[1:]}):
             assert all(engine.is_clean(text) for text in drawn), drawn
+
+
+def test_a_value_that_the_first_look_calls_clean_is_left_as_it_is_by_the_rules() -> None:
+    dice, known, clean = random.Random(11), texts(), 0
+    for _ in range(2_000 if FULL else 400):
+        first, second, third = (_piece(dice, text) for text in dice.sample(known, 3))
+        name = dice.choice(("said", "model", "key", "db_password", "n", first))
+        value = {name: [second, 41, {"phase": 3, "then": third}], "count": 7, "of": first}
+        if not json_strings.may_hold(value, 100):
+            clean += 1
+            assert json_values._Walk().value(value, None) is value, value
+    assert clean > 100
+    assert not json_strings.may_hold({"phase": 1, "model": "gpt-5", "args": ["-q", 3]}, 100)
+    assert json_strings.may_hold({"db_password": "horse"}, 100)
+    assert json_strings.may_hold(["a"] * 101, 100)
+
+
+def _piece(dice: random.Random, text: str) -> str:
+    start = dice.randrange(len(text))
+    return text[start : start + dice.choice((6, 12, 20, 60))]
 
 
 def test_what_is_found_in_runs_is_no_shorter_and_has_no_blank() -> None:

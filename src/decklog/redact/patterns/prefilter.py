@@ -115,7 +115,7 @@ def _directs(low: str) -> bool:
         return True
     if "secret" in low and ("secret_id" in low or "secret-id" in low or "secretid" in low):
         return True
-    return "net use" in low or "secret " in low or "enable " in low or "username " in low
+    return "net use" in low or "alias set " in low or "secret " in low or "enable " in low or "username " in low
 
 
 def _has_box(low: str) -> bool:

@@ -228,7 +228,7 @@ CODES = frozenset(
             "totp",
             "login",
         ),
-        *("signin", "sign-in", "pairing", "scratch", "one-time", "time"),
+        *("signin", "sign-in", "pairing", "scratch", "one-time", "time", "a"),
     )
 )
 # The words for a password in other alphabets than that of English.

@@ -114,7 +114,7 @@ RECORDS: tuple[Rule, ...] = (
         until=r":::",
         glued=True,
     ),
-    rule("code", "g-", r"\d{6}", keep=r"G-", until=r" is your \w+ (?:verification|login) code"),
+    rule("code", "g-", r"\d{6}", keep=r"G-", until=r" is your (?:\w+ )?(?:verification|login|sign-in|security) code"),
     rule("license-key", "pidkey", r"[A-Z0-9]{5}(?:-[A-Z0-9]{5}){4}", keep=r"(?i:PIDKEY=)"),
     # Whole sentences serve where a backup or a disk is opened.
     rule(

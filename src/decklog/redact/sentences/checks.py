@@ -55,7 +55,7 @@ _WORKED = prepared(
 _AFTER_USER = prepared(r"(?:[\w.@+-]{2,32}(?:,|[ \t]+[/|])|>|\b(?:login|user|username|account)[ \t]+[\w.@+-]{2,32})[ \t]*$")
 _WIRED = prepared(r"(?i)(?:gpio|connect|wire|solder|header|chip|board|output|input|i/o)[\w ]{0,12}$")
 _PIN_GIVEN = prepared(
-    r"(?i)(?:\b(?:set|use[ds]?|using|enter(?:ed)?|typ(?:e|ed)|try|tried|my|new|old|sim"
+    r"(?i)(?:\b(?:set|use[ds]?|using|enter(?:ed)?|typ(?:e|ed)|try|tried|takes?|accepts?|wants?|my|new|old|sim"
     r"|card|door|bank|with|is"
     r"|conference|meeting|voicemail|host|moderator|participant|guest|alarm)|'s)[ \t]+(?:(?:the|a|my|new)[ \t]+)?$"
 )
@@ -138,6 +138,11 @@ def is_key_set(text: str, start: int, value: str) -> bool:
 def is_quoted_phrase(_text: str, _start: int, value: str) -> bool:
     """Tell whether words in quotes have nothing to do with each other."""
     return _are_unrelated(value.split(), least=3)
+
+
+def is_spoken_phrase(_text: str, _start: int, value: str) -> bool:
+    """Tell whether a sentence in quotes is the phrase itself, rather than what a program says about one."""
+    return phrases.is_spoken_phrase(value)
 
 
 def is_odd_phrase(text: str, start: int, value: str) -> bool:
@@ -319,6 +324,11 @@ def is_chosen(_text: str, _start: int, value: str) -> bool:
 def is_chosen_plainly(_text: str, _start: int, value: str) -> bool:
     """Tell whether a word behind a user's name was made to get in by."""
     return made.is_made(value) or made.is_signed_once(value)
+
+
+def is_made(text: str, start: int, value: str) -> bool:
+    """Tell whether a text that a call is given to get in by is random, or words and a number that somebody joined."""
+    return is_random(text, start, value) or (any(map(str.isdigit, value)) and is_chosen_plainly(text, start, value))
 
 
 def is_drawn(text: str, start: int, value: str) -> bool:

@@ -1,7 +1,7 @@
 """The ways of telling codes, seeds of them, licences and keys of ciphers: "unlock code …", "setup key: …"."""
 
 from decklog.redact.sentences import checks, codes
-from decklog.redact.sentences.telling import QUOTE, Telling
+from decklog.redact.sentences.telling import END, QUOTE, Telling
 
 _PLACES = "door|gate|alarm|safe|entry|entrance|garage|locker|lock|building|office"
 _LOCKS = (
@@ -22,7 +22,7 @@ CODES: tuple[Telling, ...] = (
         "otp-seed",
         _AUTHENTICATOR,
         " \t:=(",
-        r"(?:[ \t]*\([^)\n]{1,40}\)|[ \t]+(?:for|of|on|into|in)[ \t][^\n:=\"']{1,40}?|[ \t]+instead)?"
+        r"(?:[ \t]*\([^)\n]{1,40}\)|[ \t]+(?:for|of|on|into|in)[ \t][^\n:=\"']{1,80}?|[ \t]+instead)?"
         r"(?:[ \t]*[:=]|[ \t]+(?:is|was))[ \t]*[\"'`]?"
         r"([a-z2-7]{16,64}=*|[a-z2-7]{4}(?:[ -][a-z2-7]{4}){3,15})(?:[^\w]|$)",
         codes.is_seed,
@@ -64,14 +64,14 @@ CODES: tuple[Telling, ...] = (
         _FOREIGN_CODES,
         " \t:=",
         r"(?:[ \t][^\n:=\"'\d]{1,40}?)?(?:[ \t]*[:=]|[ \t]+(?:est|ist|war|lautet|es|\xe8|is|to))[ \t]*[\"'`]?"
-        r"(\d{4,8})(?:[^\w.:/-]|\.(?:\s|$)|$)",
+        rf"(\d{{4,8}}){END}",
         checks.is_any,
     ),
     Telling(
         "code",
         rf"(?:{_PLACES}|{_LOCKS}|one[ -]time)[ _-](?:pass)?codes?",
         " \t:=",
-        rf"(?:(?:[ \t](?:[^\n:=\"'\d]|2-?(?:fa|step|sv)){{1,60}})?[ \t]*[:=]|[ \t]+(?:is|was))?[ \t]*{QUOTE}"
+        rf"(?:(?:[ \t](?:[^\n:=\"\d]|2-?(?:fa|step|sv)){{1,60}})?[ \t]*[:=]|[ \t]+(?:is|was))?[ \t]*{QUOTE}"
         r"(\d{4,10}#?|[\w.!-]{6,40})(?:[^\w:/-]|$)",
         checks.is_code,
     ),

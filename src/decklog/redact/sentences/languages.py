@@ -78,9 +78,14 @@ _COPULA = (
     r"|için|está|ligt|står|ser[áà]|sarà|wird|bleibt|reste|është|olup)(?![a-z])"
     r"|—|–|->|→|⇒|(?:改|变|變|换|換|设|設)(?:成|为|為)了?|是|为|為|は|는|은|هي|هو|است|היא|הוא|है|คือ|είναι|არის|হল|হলো"
 )
+_NOW = (
+    r"(?:jetzt|nun|ab sofort|nunmehr|ora|adesso|ahora|maintenant|désormais|dorénavant|nu|nå|nyt|teraz|obecnie|agora|nyní|teď|acum"
+    r"|şimdi|now|still)"
+)
+_TIE = rf"(?:(?:{_NOW}[ \t]+)?(?:{_COPULA})(?:[ \t]+{_NOW})?|теперь|тепер|сейчас)"
 _TOLD = prepared(
     rf"(?i)(?:(?P<key>{_KEY_WORD})|{_WORD})(?P<tie>[^\n:：=\d\"]{{0,32}}[:：=]"
-    rf"|[^\n:：=\d\".,]{{0,32}}?(?:{_COPULA})(?: (?:jetzt|nun|ora|ahora|maintenant|nu|teraz|agora|still))?)?"
+    rf"|[^\n:：=\d\".,]{{0,32}}?{_TIE})?"
     r"を?[ \t\u3000]*(?:[\"'„“「]|«[ \t\xa0\u202f]?)?"
     r"(?P<value>[^\s\"'«»„“”「」、。，；]{4,64})"
 )
@@ -89,12 +94,12 @@ _LOOSE = prepared(r"[^\W\d_]+(?:[ \t]+[^\W\d_]+){0,5}[ \t]+[\"'«„“]?([^\s\"
 # The name of a host or of an account between, whose dots end no sentence.
 _OF_HOST = prepared(
     rf"(?i)(?:{_WORD})[ \t][^\n:：=\"]{{0,32}}?(?:[^\W_]|-){{1,40}}(?:[._@](?:[^\W_]|-){{1,40}}){{1,4}}[ \t]*"
-    rf"(?:[:：=]|-[ \t]|,?[ \t]*(?:{_COPULA})(?: (?:jetzt|nun|ora|ahora|maintenant|nu|teraz|agora))?)"
+    rf"(?:[:：=]|-[ \t]|,?[ \t]*{_TIE})"
     r"[ \t]*[\"'«„“]?(?P<value>[^\s\"'«»„“”]{4,64})"
 )
 # The same of a name that has a number and no dots.
 _OF_NUMBERED = prepared(
-    rf"(?i)(?:{_WORD})(?:[ \t]+[^\W\d_]{{1,12}}){{0,3}}[ \t]+[a-z][a-z0-9-]{{0,24}}\d[ \t]+(?:{_COPULA})[ \t]+"
+    rf"(?i)(?:{_WORD})(?:[ \t]+[^\W\d_]{{1,16}}){{0,4}}[ \t]+[a-z][a-z0-9-]{{0,24}}\d[ \t]+{_TIE}[ \t]+"
     r"[\"'«„“]?(?P<value>[^\s\"'«»„“”]{4,64})"
 )
 # What it was changed to: the verb comes behind it, or is in the line before.

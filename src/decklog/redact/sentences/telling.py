@@ -4,6 +4,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 QUOTE = r"[\"'`]?"
+# What ends a number that is no part of another.
+END = r"(?:[^\w.:/-]|\.(?:[\s\"'<)*\\]|$)|$)"
 VALUE = r"([^\s\"'`,<>]{4,64})"
 # With a number or a sign in it, which the words of a sentence do not have.
 _PLAIN_SIGN = r"[^\s\"'`,<>=/:(0-9!#$%^&*+~?]"

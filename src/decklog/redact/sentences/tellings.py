@@ -2,7 +2,7 @@
 
 from decklog.redact.sentences import checks
 from decklog.redact.sentences.code_tellings import CODES
-from decklog.redact.sentences.telling import ODD_VALUE, QUOTE, VALUE, Telling
+from decklog.redact.sentences.telling import END, ODD_VALUE, QUOTE, VALUE, Telling
 
 _USERS = (
     r"(?:\w{0,16}admin\w{0,10}|root|user\w{0,8}|test\w{0,8}|demo|guest|ops|pi\b|postgres|sa|ubuntu|deploy|operator|support"
@@ -18,6 +18,8 @@ _BEING = (
     r"(?:is|was|are|were|remains|stays|equals|became|will be|used to be|has (?:always )?been|ends up being|turned out to be)"
     r"(?: (?:now|still|currently|always|just|simply|only|literally|again))*"
 )
+# An equals sign that stands right between two characters may be one of the value's own.
+_COLON = r"(?:[ \t]*:|[ \t]+=|=[ \t\"'`])"
 _WHOM = r"['\"][^'\"\n]{1,120}['\"]"
 _LOGGING = r"(?:log|sign)(?:ged|ging)?[ -]?[io]n(?:to)?|login|ssh in|get in|credentials?|creds?|zugangsdaten|account|wi-?fi|wlan"
 _QUOTED_WORDS = (
@@ -31,7 +33,7 @@ _LOOSE: tuple[Telling, ...] = (
         "pin",
         "puk",
         " \t:=-c",
-        rf"(?:[ -]?code)?[ \t]*(?:[:=]|(?:is|was|ist|est)\b)?[ \t]*{QUOTE}(\d{{6,8}})(?:[^\w.:/-]|\.(?:\s|$)|$)",
+        rf"(?:[ -]?code)?[ \t]*(?:[:=]|(?:is|was|ist|est)\b)?[ \t]*{QUOTE}(\d{{6,8}}){END}",
         checks.is_any,
     ),
     Telling("told-password", _NAMED, "?", rf"\?[ \t]+{QUOTE}([^\s\"'`,<>()]{{6,64}})", checks.is_chosen),
@@ -128,7 +130,7 @@ TELLINGS: tuple[Telling, ...] = (
         "pin",
         "pin",
         " \t'",
-        r"(?:'s|[ \t]+(?:is|was|now|to|i chose:|\xe8|ist|est|es)(?:[ \t]+now)?)?[ \t]+(\d{4,8})(?:[^\w.:/-]|\.(?:\s|$)|$)",
+        rf"(?:'s|[ \t]+(?:is|was|now|to|i chose:|\xe8|ist|est|es)(?:[ \t]+now)?)?[ \t]+(\d{{4,8}}){END}",
         checks.is_pin_given,
     ),
     Telling(
@@ -146,7 +148,7 @@ TELLINGS: tuple[Telling, ...] = (
         "told-password",
         _NAMED,
         " \t",
-        rf"[ \t]+(?:for|of|on|to|at|from|under)[ \t][^\n:=\"']{{1,48}}?(?:[ \t]*[:=]|[ \t](?:is|was))[ \t]*{QUOTE}{VALUE}",
+        rf"[ \t]+(?:for|of|on|to|at|from|under)[ \t][^\n:=\"']{{1,48}}?(?:{_COLON}|[ \t](?:{_BEING}))[ \t]*{QUOTE}{VALUE}",
         checks.is_told,
     ),
     Telling("told-password", _NAMED, " \t", r"[ \t]+[\w.@-]{2,40}[ \t]*[:=][ \t]*([^\s\"'`,<>()]{8,64})", checks.is_random),
@@ -159,7 +161,7 @@ TELLINGS: tuple[Telling, ...] = (
         "told-password",
         _NAMED,
         " \t",
-        rf"[ \t]+(?:(?:for|of|on|to|at|from|in (?:the|our))[ \t][^\n:=\"']{{1,48}}?|\([^)\n]{{1,40}}\))(?:[ \t]*[:=]"
+        rf"[ \t]+(?:(?:for|of|on|to|at|from|in (?:the|our))[ \t][^\n:=\"']{{1,48}}?|\([^)\n]{{1,40}}\))(?:{_COLON}"
         rf"|[ \t](?:{_BEING}))[ \t]*[\"'`*]{{0,3}}{VALUE}",
         checks.is_said,
     ),
@@ -174,8 +176,8 @@ TELLINGS: tuple[Telling, ...] = (
         "pin",
         r"pin",
         " \tc",
-        rf"(?:[ -]?code)?[ \t]+(?:{_OF})[ \t][^\n:=\"'\d]{{1,40}}?(?:[ \t]*[:=]|[ \t](?:is|was"
-        rf"|being|\xe8|est|ist|lautet|es))[ \t]*{QUOTE}(\d{{4,8}})(?:[^\w.:/-]|\.(?:\s|$)|$)",
+        rf"(?:[ -]?code)?[ \t]+(?:{_OF})[ \t][^\n:=\"']{{1,48}}?(?:[ \t]*[:=]|[ \t](?:is|was"
+        rf"|being|\xe8|est|ist|lautet|es)(?:[ \t](?:now|jetzt|still))?)[ \t]*{QUOTE}(\d{{4,8}}){END}",
         checks.is_any,
     ),
     Telling(
@@ -192,6 +194,21 @@ TELLINGS: tuple[Telling, ...] = (
         "?",
         rf"\?[^\n]{{0,24}}\n[^\n]{{0,24}}?(?:\b(?:is|was|be|use|try)|'s)[ \t:]+{QUOTE}{VALUE}",
         checks.is_said,
+    ),
+    Telling(
+        "told-password",
+        _NAMED,
+        " \t?",
+        rf"(?:[ \t]+[^\n:=\"'?]{{1,48}})?\?[ \t]*\n[^\n]{{1,40}}?[:>][ \t]+{QUOTE}{VALUE}[\"'`]?[ \t]*(?:\n|$)",
+        checks.is_said,
+    ),
+    Telling(
+        "told-password",
+        "passphrase",
+        " \t:",
+        r"(?:[ \t]+(?:for|of|on|to|from|under)[ \t][^\n:=\"']{1,48}?)?(?:[ \t]*:|[ \t]+(?:is|was))(?:[ \t]+now)?[ \t]*"
+        r"[\"]([a-z][a-z']*(?: [a-z']+){3,11})[.!]?[\"]",
+        checks.is_spoken_phrase,
     ),
     Telling(
         "told-password",
@@ -230,7 +247,7 @@ TELLINGS: tuple[Telling, ...] = (
         _NAMED,
         " \t:=(",
         r"(?:[ \t]+(?:for|of|on|to|from)[ \t][^\n:=\"']{1,48}?|[ \t]*\([^)\n]{1,40}\))?(?:[ \t]*[:=]|[ \t]+(?:is|was))[ \t]*"
-        r"[\"'`]?([a-z]{4}(?: [a-z]{4}){3})(?:[^\w ]|\n|$)",
+        r"[\"'`]?([a-z]{4}(?: [a-z]{4}){3}|[a-z0-9]{4}(?: [a-z0-9]{4}){3,5})(?:[^\w ]|\n|$)",
         checks.is_in_fours,
     ),
     Telling(
@@ -321,6 +338,13 @@ TELLINGS: tuple[Telling, ...] = (
     ),
     Telling(
         "told-password",
+        rf"(?:use|using|try|enter(?:ed|ing)?|typed?)[ \t]+{QUOTE}[a-z][\w.@+-]{{1,40}}{QUOTE}[ \t]+/",
+        "",
+        rf"[ \t]+{QUOTE}{VALUE}",
+        checks.is_partner,
+    ),
+    Telling(
+        "told-password",
         rf"(?:use|using|try)[ \t]+{QUOTE}{_USERS}",
         " \t/:\"'`",
         rf"{QUOTE}[ \t]*[/:][ \t]*{QUOTE}{VALUE}",
@@ -345,16 +369,24 @@ TELLINGS: tuple[Telling, ...] = (
         "pin",
         "pin",
         " \t:=-c",
-        rf"(?:[ -]?code)?[ \t]*(?:[:=]|is\b)[ \t]*{QUOTE}(\d{{4,8}})(?:[^\w.:/-]|\.(?:\s|$)|$)",
+        rf"(?:[ -]?code)?[ \t]*(?:[:=]|is\b)[ \t]*{QUOTE}(\d{{4,8}}){END}",
         checks.is_pin,
     ),
     Telling(
         "code",
         "otp|totp|one[ -]time password",
         " \t:=",
-        rf"(?:[ \t]*[:=]|[ \t]+(?:is|was))[ \t]*{QUOTE}(\d{{6,8}})(?:[^\w.:/-]|\.(?:\s|$)|$)",
+        rf"(?:[ \t]*[:=]|[ \t]+(?:is|was))[ \t]*{QUOTE}(\d{{6,8}}){END}",
         checks.is_code,
     ),
+    Telling(
+        "code",
+        "a code",
+        "\n ",
+        rf"[^\n:=]{{0,32}}\n[^\n]{{0,32}}?(?:it'?s|is)[ \t]+(\d{{3}} ?\d{{3}}){END}",
+        checks.is_any,
+    ),
+    Telling("code", "otp|totp", " \t", r"[ \t]+(\d{6,8})[ \t]+(?:to|for|via|sent|was|is)\b", checks.is_any),
     Telling(
         "token",
         r"credentials?|tokens?|api[ _-]?keys?|access keys?|secrets?",
@@ -451,7 +483,7 @@ TELLINGS: tuple[Telling, ...] = (
         r"[ \t]*(?:(?:[\w.$]{1,64}|\"[^\"\n]{1,64}\"|'[^'\n]{1,64}'),[ \t]*){1,3}[\"']([^\"'\n\s]{6,64})[\"']",
         checks.is_partner,
     ),
-    Telling("connection-password", r"auth\(", "", r"[ \t]*[\"']([^\"'\n\s]{8,64})[\"'][ \t]*\)", checks.is_random),
+    Telling("connection-password", r"auth\(", "", r"[ \t]*[\"']([^\"'\n\s]{8,64})[\"'][ \t]*\)", checks.is_made),
     Telling("node-cookie", r"setcookie|cookie", " \t", r"[ \t]+[\"']?([A-Za-z0-9_]{8,64})(?:[\"'\s]|$)", checks.is_node_cookie),
     Telling(
         "node-cookie",

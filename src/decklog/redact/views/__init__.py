@@ -1,1 +1,1 @@
-"""Further views of a text: tokens broken across lines put together again, and lines without what a tool put before each."""
+"""Further views: of a text, its broken tokens joined, its lines without what a tool put before them; of a value, its strings."""
