@@ -56,6 +56,17 @@ def kept(folder: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in folder.iterdir() if not file.name.endswith(("-shm", "-lock"))}
 
 
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a log that every case has a copy of."""
+    folder = tmp_path_factory.mktemp("sample")
+    path, clock = sample_log.made(folder, datetime(2026, 3, 2, 9, tzinfo=UTC))
+    with Decklog.open(path, clock=clock) as log:
+        sample_parts.write(log, clock)
+        log.trust.bind("ana", "cli", password=PASSWORD)
+    return Path(path)
+
+
 def left_behind(path: Path) -> None:
     """Have a writer die, which leaves its write-ahead log."""
     code = f"import os; from decklog import Decklog; Decklog.open({str(path)!r}).journal.append('commas', {LAST!r}); os._exit(0)"
@@ -64,13 +75,12 @@ def left_behind(path: Path) -> None:
 
 
 @pytest.mark.parametrize("what", ["the file", "the folder", "the folder, which has no lock", "what a dead writer left"])
-def test_every_screen_of_a_log_that_may_not_be_written_answers_and_decides_nothing(tmp_path: Path, what: str) -> None:
+def test_every_screen_of_a_log_that_may_not_be_written_answers_and_decides_nothing(
+    sample: Path, tmp_path: Path, what: str
+) -> None:
     folder = tmp_path / "kept"
-    folder.mkdir()
-    path, clock = sample_log.made(folder, datetime(2026, 3, 2, 9, tzinfo=UTC))
-    with Decklog.open(path, clock=clock) as log:
-        sample_parts.write(log, clock)
-        log.trust.bind("ana", "cli", password=PASSWORD)
+    shutil.copytree(sample.parent, folder)
+    path = folder / sample.name
     if what == "what a dead writer left":
         left_behind(path)
     if what == "the folder, which has no lock":
