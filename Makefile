@@ -33,10 +33,11 @@ test: $(STAMP)
 tested: compiled
 	@$(IN_MEMORY); $(BIN)/pytest -n 3 --dist worksteal
 
-# What pytest makes of new test files, made once: each process of the tests would make it for itself.
+# What pytest makes of new test files, and redaction of its signs, made once: each process of the tests would make it for itself.
 # A file that can't be collected is shown by the tests. None begins before the style is right.
 compiled: style
 	@$(BIN)/pytest --collect-only -qq >/dev/null 2>&1 || true
+	@$(BIN)/python -c 'from decklog.redact.engine import TOGETHER; TOGETHER.ask() or TOGETHER.make()' 2>/dev/null || true
 
 # Those tests whose size is a matter of number alone, at the size of the claims in the documents; and what `make test` tries on
 # SQLite alone.

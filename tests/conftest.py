@@ -19,7 +19,7 @@ from tests.homes import Homes
 from tests.new_logs import BY_STEPS, Copying
 from tests.prepared import NO_MODELS
 from tests.reports import tell_less
-from tests.searches import FULL  # before any test module: their settings start from the profile that it loads
+from tests.searches import FULL, list_characters  # before any test module: their settings start from the profile that it loads
 
 _named = named
 os.environ["DECKLOG_MODELS"] = NO_MODELS
@@ -86,6 +86,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def pytest_collection(session: pytest.Session) -> None:
     """Look for no garbage while tests are collected: they stay until the end, and looking takes an eighth of the time."""
     gc.disable()
+    list_characters()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

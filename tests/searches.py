@@ -1,8 +1,11 @@
 """How tests search for examples: the same ones each time by default, new ones when exploring."""
 
 import os
+from typing import Any
 
 from hypothesis import settings
+from hypothesis.internal import charmap
+from hypothesis.internal.conjecture import providers
 
 EVERY_TIME = "every-time"
 EXPLORE = "explore"
@@ -25,4 +28,26 @@ settings.load_profile(EVERY_TIME)
 
 def examples(count: int) -> int:
     """Give how many examples to try where a search for new ones tries so many."""
-    return _each_time(count) if settings.default is None or settings.default.derandomize else count
+    return _each_time(count) if _is_each_time() else count
+
+
+def list_characters() -> None:
+    """Have all characters listed that a text can hold: it takes seconds, and those who come later find the list in a file."""
+    charmap.intervals_from_codec("utf-8")
+
+
+def _is_each_time() -> bool:
+    return settings.default is None or settings.default.derandomize
+
+
+# Hypothesis also tries texts and numbers that it reads in those of our modules that happen to be imported: the examples of a test
+# would depend on which tests came before it in the same process, and whatever is imported later has all of them sorted out anew.
+_NOTHING_READ = providers._local_constants
+_read = providers._get_local_constants
+
+
+def _read_when_searching() -> Any:
+    return _NOTHING_READ if _is_each_time() and not FULL else _read()
+
+
+providers._get_local_constants = _read_when_searching

@@ -6,6 +6,9 @@ import pytest
 
 from tests.conftest import ENGINES
 from tests.db.processes import ROOT, environment
+from tests.searches import FULL
+
+KILLS = {"sqlite": 20, "postgres": 10} if FULL else {"sqlite": 8, "postgres": 5}
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -18,7 +21,7 @@ def test_a_writer_killed_at_any_moment_loses_nothing_that_was_acknowledged(engin
         "--engine",
         engine,
         "--kills",
-        "20" if engine == "sqlite" else "10",
+        str(KILLS[engine]),
         "--json",
     ]
     if engine == "postgres":

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,6 +24,7 @@ IS_ROOT = os.geteuid() == 0
 OBEYING = ("setpriv", "--bounding-set=-dac_override,-dac_read_search,-fowner", "--inh-caps=-all") if IS_ROOT else ()
 pytestmark = pytest.mark.skipif(IS_ROOT and shutil.which("setpriv") is None, reason="root is let past a file's mode")
 LAST = "the last word before the end"
+END = "exit code "
 
 
 def walk(target: str) -> None:
@@ -45,8 +47,56 @@ def walk(target: str) -> None:
             print(log.journal.find("commas", limit=1)[0].body)
 
 
-def run(*words: str) -> str:
-    ran = subprocess.run([*OBEYING, sys.executable, *words], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+def walk_each() -> None:
+    """Walk through each log that is named, in a process forked for it; all that is said of it ends with its exit code."""
+    import anyio._backends._asyncio  # noqa: F401
+
+    import tests.imported  # noqa: F401
+
+    for line in sys.stdin:
+        child = os.fork()
+        if not child:
+            os.dup2(1, 2)
+            walk(line.strip())
+            sys.exit()
+        _, status = os.waitpid(child, 0)
+        print(f"{END}{os.waitstatus_to_exitcode(status)}", flush=True)
+
+
+class Walker:
+    """A process with the rights of one that may not write, and everything imported."""
+
+    def __init__(self) -> None:
+        words = [*OBEYING, sys.executable, "-c", "from tests.web.test_unwritable import walk_each; walk_each()"]
+        self._process = subprocess.Popen(words, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def walk(self, path: Path) -> str:
+        """Give what was said on the way."""
+        assert self._process.stdin
+        assert self._process.stdout
+        print(path, file=self._process.stdin, flush=True)
+        said = ""
+        for line in self._process.stdout:
+            if line.startswith(END):
+                assert line.strip() == f"{END}0", said[-3000:]
+                return said
+            said += line
+        raise AssertionError(f"it ended with {self._process.wait(10)}: {said[-3000:]}")
+
+    def close(self) -> None:
+        self._process.communicate(timeout=60)
+
+
+@pytest.fixture(scope="module")
+def walker() -> Iterator[Walker]:
+    walker = Walker()
+    yield walker
+    walker.close()
+
+
+def find_runs(path: Path) -> str:
+    words = [*OBEYING, sys.executable, "-m", "decklog", "--db", str(path), "runs", "find", "--json"]
+    ran = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert ran.returncode == 0, ran.stderr[-3000:] + ran.stdout[-1000:]
     return ran.stdout
 
@@ -54,6 +104,17 @@ def run(*words: str) -> str:
 def kept(folder: Path) -> dict[str, bytes]:
     """Read what the log is made of; whoever waits may note something in its lock."""
     return {file.name: file.read_bytes() for file in folder.iterdir() if not file.name.endswith(("-shm", "-lock"))}
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a log that every case has a copy of."""
+    folder = tmp_path_factory.mktemp("sample")
+    path, clock = sample_log.made(folder, datetime(2026, 3, 2, 9, tzinfo=UTC))
+    with Decklog.open(path, clock=clock) as log:
+        sample_parts.write(log, clock)
+        log.trust.bind("ana", "cli", password=PASSWORD)
+    return Path(path)
 
 
 def left_behind(path: Path) -> None:
@@ -64,13 +125,12 @@ def left_behind(path: Path) -> None:
 
 
 @pytest.mark.parametrize("what", ["the file", "the folder", "the folder, which has no lock", "what a dead writer left"])
-def test_every_screen_of_a_log_that_may_not_be_written_answers_and_decides_nothing(tmp_path: Path, what: str) -> None:
+def test_every_screen_of_a_log_that_may_not_be_written_answers_and_decides_nothing(
+    sample: Path, walker: Walker, tmp_path: Path, what: str
+) -> None:
     folder = tmp_path / "kept"
-    folder.mkdir()
-    path, clock = sample_log.made(folder, datetime(2026, 3, 2, 9, tzinfo=UTC))
-    with Decklog.open(path, clock=clock) as log:
-        sample_parts.write(log, clock)
-        log.trust.bind("ana", "cli", password=PASSWORD)
+    shutil.copytree(sample.parent, folder)
+    path = folder / sample.name
     if what == "what a dead writer left":
         left_behind(path)
     if what == "the folder, which has no lock":
@@ -80,10 +140,9 @@ def test_every_screen_of_a_log_that_may_not_be_written_answers_and_decides_nothi
     before = kept(folder)
     folder.chmod(0o555)
     try:
-        said = run("-c", f"from tests.web.test_unwritable import walk; walk({str(path)!r})")
-        assert (LAST in said) == (what == "what a dead writer left")
+        assert (LAST in walker.walk(path)) == (what == "what a dead writer left")
         # At the terminal too, where nobody said that it is for reading only.
-        assert "commas" in run("-m", "decklog", "--db", str(path), "runs", "find", "--json")
+        assert "commas" in find_runs(path)
     finally:
         folder.chmod(0o755)
     assert kept(folder) == before
