@@ -169,6 +169,10 @@ def text_of(said: str) -> str:
     return said if _PLAIN_TEXT.fullmatch(said) else escape(revealed(said))
 
 
+# Where a table has nothing to say.
+NOTHING = '<span class="nothing">–</span>'
+
+
 def name_of(text: str) -> str:
     """Write an id inside of an attribute, as it is: whoever looks for a row looks for just this."""
     return text if _PLAIN_TEXT.fullmatch(text) else escape(text)

@@ -10,7 +10,7 @@ from decklog.web.pages import run_moment, run_parts
 from decklog.web.pages.charts.strip import STEPS, strip_of
 from decklog.web.pages.rows import folded, lines_of, row_of
 from decklog.web.pages.run_moment import RunMoment
-from decklog.web.rendering import name_of, segment, state_sign, text_of
+from decklog.web.rendering import NOTHING, name_of, segment, state_sign, text_of
 from decklog.web.site import Asked, View, command
 
 _FIRST = {"overview": "Overview", "journal": "Journal", "tasks": "Tasks", "reasoning": "Reasoning", "tools": "Tools"}
@@ -115,12 +115,13 @@ def _lines(tasks: Iterable[Any]) -> Markup:
 
 
 def _line(task: Any) -> str:
+    said = task.reason or task.summary
     return (
         f'<tr id="task-{name_of(task.id)}" data-row><td>{state_sign(task.state.value)}</td>'
         f'<td class="g"><a href="/tasks/{segment(task.id)}">{text_of(task.title)}</a></td>'
-        f"<td>{text_of(task.worker or '–')}</td><td>{text_of(task.role or '–')}</td>"
+        f"<td>{text_of(task.worker) if task.worker else NOTHING}</td><td>{text_of(task.role) if task.role else NOTHING}</td>"
         f'<td class="n">{task.attempts} / {task.max_attempts}</td><td class="n">{task.priority}</td>'
-        f'<td class="d">{text_of(task.reason or task.summary or "–")}</td></tr>\n'
+        f'<td class="d">{text_of(said) if said else NOTHING}</td></tr>\n'
     )
 
 

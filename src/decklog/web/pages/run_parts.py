@@ -12,7 +12,7 @@ from decklog.web.pages.charts.lanes import gantt_of
 from decklog.web.pages.charts.line import line_of
 from decklog.web.pages.pieces import STAGES, pieces_of
 from decklog.web.pages.run_moment import RunMoment
-from decklog.web.rendering import age, name_of, text_of
+from decklog.web.rendering import NOTHING, age, name_of, text_of
 from decklog.web.site import Asked
 
 Part = tuple[dict[str, Any], dict[str, Any]]
@@ -72,7 +72,8 @@ def _charges(charges: Iterable[Any], now: datetime) -> Markup:
 def _charge(one: Any, now: datetime) -> str:
     cost, read = one.cost_microdollars, one.input_tokens + one.cache_read_tokens + one.cache_create_tokens
     return (
-        f'<tr id="charge-{name_of(one.id)}" data-row><td>{text_of(one.model)}</td><td>{text_of(one.agent or "–")}</td>'
+        f'<tr id="charge-{name_of(one.id)}" data-row><td>{text_of(one.model)}</td>'
+        f"<td>{text_of(one.agent) if one.agent else NOTHING}</td>"
         f'<td class="n">{"unknown" if cost is None else dollars(cost)}</td><td class="n wide">{read:,}</td>'
         f'<td class="n wide">{one.output_tokens:,}</td><td class="n">{age(one.occurred_at, now)}</td></tr>'
     )

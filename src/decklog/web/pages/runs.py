@@ -12,7 +12,7 @@ from decklog import Page, Status
 from decklog.errors import Invalid
 from decklog.figures import dollars
 from decklog.web.pages.since import since_of
-from decklog.web.rendering import age, bars, length, name_of, segment, sign, text_of
+from decklog.web.rendering import NOTHING, age, bars, length, name_of, segment, sign, text_of
 from decklog.web.site import Asked, View, command
 
 PAGE = 50
@@ -45,7 +45,6 @@ def families_of(families: Iterable[Any], now: datetime, strips: Mapping[str, lis
     return Markup("".join(parts))
 
 
-_NOTHING = '<span class="nothing">–</span>'
 _STRIP = '<svg class="strip" viewBox="0 0 72 12" role="img" aria-label="entries of the last hour"><path d="{}"/></svg>'
 _KIN = ' class="kin"'
 _BELOW = '<span class="unseen">level {}, came of the one above: </span>'
@@ -65,7 +64,7 @@ def _line(
     where = took = ""
     if is_whole:
         named = f"{run.repo or ''} {run.branch or ''}".strip()
-        where = f'<td class="wide w">{text_of(named) if named else _NOTHING}</td>\n'
+        where = f'<td class="wide w">{text_of(named) if named else NOTHING}</td>\n'
         took = f'<td class="n wide">{length(run.started_at, run.ended_at or now)}</td>'
     return (
         f'<tr id="run-{name_of(run.id)}"{_KIN if has_more else ""} data-row>\n'
@@ -73,9 +72,9 @@ def _line(
         f'<td class="g{f" l{level}" if level else ""}">{_BELOW.format(level) if level else ""}'
         f'<a href="/runs/{segment(run.id)}/overview">{text_of(run.goal)}</a></td>\n'
         f'{where}<td class="d">{text_of(_doing(run))}</td>\n'
-        f'<td class="wide">{_STRIP.format(drawn) if drawn else _NOTHING}</td>'
-        f'<td class="n">{f"{run.done} / {planned}" if planned else _NOTHING}</td>'
-        f'<td class="n c-spent">{dollars(run.cost_microdollars) if run.calls else _NOTHING}</td>'
+        f'<td class="wide">{_STRIP.format(drawn) if drawn else NOTHING}</td>'
+        f'<td class="n">{f"{run.done} / {planned}" if planned else NOTHING}</td>'
+        f'<td class="n c-spent">{dollars(run.cost_microdollars) if run.calls else NOTHING}</td>'
         f'{took}<td class="n">{age(run.last_at, now)}</td>\n</tr>\n'
     )
 
