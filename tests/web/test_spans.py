@@ -6,7 +6,7 @@ from datetime import date, timedelta
 import pytest
 
 from decklog import Decklog, Invalid, ManualClock
-from decklog.web.pages.charts.spans import CHART_PARTS, TABLE_PARTS, Span, part_of, span_of
+from decklog.web.pages.charts.spans import CHART_PARTS, TABLE_PARTS, Span, finder, span_of
 from tests.conftest import on_both
 from tests.web.asking import Browser
 
@@ -40,8 +40,8 @@ def test_the_parts_of_a_span_are_all_of_it_and_few(most: tuple[int, int]) -> Non
         parts = whole.parts(most)
         assert [day for _, part in parts for day in part.each()] == whole.each()
         assert len(parts) <= 31
-        assert [part_of(part.last.isoformat(), parts) for _, part in parts] == [*range(len(parts))]
-        assert part_of(whole.first.isoformat(), parts) == 0
+        assert [finder(parts)(part.last.isoformat()) for _, part in parts] == [*range(len(parts))]
+        assert finder(parts)(whole.first.isoformat()) == 0
 
 
 def test_one_goes_on_to_what_lies_before_behind_and_around_it() -> None:

@@ -6,12 +6,15 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache, lru_cache
 from hashlib import sha256
+from html import escape
 from importlib.resources import files
 from shlex import quote as shell_word
+from types import BuiltinMethodType, FunctionType
 from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2.runtime import Context
 from markupsafe import Markup
 
 from decklog.characters import revealed
@@ -157,6 +160,24 @@ def segment(text: str) -> str:
     return text if _PLAIN_NAME.fullmatch(text) else quote(text, safe="/~@")
 
 
+# Printable ASCII without the signs that mean something in markup: to look takes less than to write a text anew.
+_PLAIN_TEXT = re.compile("[ !#-%(-;=?-~]*")
+
+
+def text_of(said: str) -> str:
+    """Write somebody's text outside of a template: nothing in it is markup, and whatever nobody would see is written out."""
+    return said if _PLAIN_TEXT.fullmatch(said) else escape(revealed(said))
+
+
+# Where a table has nothing to say.
+NOTHING = '<span class="nothing">–</span>'
+
+
+def name_of(text: str) -> str:
+    """Write an id inside of an attribute, as it is: whoever looks for a row looks for just this."""
+    return text if _PLAIN_TEXT.fullmatch(text) else escape(text)
+
+
 def slug(word: str) -> str:
     return _SLUGS.get(word, "idle")
 
@@ -216,12 +237,25 @@ _FUNCTIONS: tuple[Callable[..., Any], ...] = (
 )
 
 
+_FUNCTION_KINDS = frozenset((FunctionType, BuiltinMethodType, type(sign)))
+
+
+class _Plainly(Context):
+    """Calls functions as they are. Each is looked over otherwise for whether it wants the template's surroundings: none does."""
+
+    def call(self, called: Any, /, *given: Any, _loop_vars: Any = None, _block_vars: Any = None, **named: Any) -> Any:
+        if type(called) in _FUNCTION_KINDS:
+            return called(*given, **named)
+        return super().call(called, *given, _loop_vars=_loop_vars, _block_vars=_block_vars, **named)
+
+
 @cache
 def environment() -> Environment:
     """Make the templates' surroundings: everything is escaped, and what is not given is an error."""
     made = Environment(
         loader=PackageLoader("decklog.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
+    made.context_class = _Plainly
     made.globals |= {function.__name__: function for function in _FUNCTIONS} | {"shell_word": shell_word}
     return made
 

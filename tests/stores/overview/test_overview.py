@@ -334,3 +334,18 @@ def test_decisions_are_counted_as_the_sentence_counts_them(log: Decklog, run_id:
     log.approvals.ask(run_id, "May I?", by="ada", about="x")
     log.inbox.post("ada", "Which one?", severity=MessageSeverity.QUESTION, run_id=run_id)
     assert log.overview.decisions() == log.overview.now().decisions == 2
+
+
+def test_the_last_entries_of_many_runs_are_found_one_by_one_in_a_small_log_too(log: Decklog) -> None:
+    for number in range(60):
+        run = log.runs.start(f"goal {number}")
+        log.journal.append_many([{"stream": run.id, "body": "said " * 40} for _ in range(45)])
+    log.overview.table(limit=50)
+    if log.db.engine == "postgres":
+        log.db.write(lambda: log.db.rows("analyze", {}))
+    with statements(log) as seen:
+        log.overview.table(limit=50)
+    word = "explain" if log.db.engine == "postgres" else "explain query plan"
+    plans = [log.db.read(lambda: log.db.rows(f"{word} {sql}", bound)[1], same_plans=True) for sql, bound in seen]  # noqa: B023
+    steps = [str(row[-1]) for plan in plans for row in plan]
+    assert [step for step in steps if "Seq Scan on entries" in step or step in ("SCAN entries", "SCAN h")] == []

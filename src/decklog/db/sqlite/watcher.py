@@ -14,6 +14,47 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _SECONDS_BETWEEN_LOOKS = 0.01
+# The longer nothing was written, the later the next commit may be seen: from so many seconds on, so many between two looks.
+_SILENCES = ((30.0, 0.04), (1.0, 0.02))
+# A commit shows some time after it was written, once it is on disk, and one that follows within a tick of the file system's
+# clock may leave the same time: so long after a write the counter is asked at each look.
+_SECONDS_AFTER_A_WRITE = 1.0
+# A file system may keep no times: so often the counter is asked whatever they say.
+_SECONDS_BETWEEN_QUESTIONS = 0.5
+
+
+class WrittenLately:
+    """Says when it is worth asking for the change counter, by when the write-ahead log was written: which costs a third."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._state: tuple[int, int, int] | None = None
+        self._written_at = self._looked_at = self._asked_at = time.monotonic()
+
+    def is_worth_asking(self) -> bool:
+        """Tell whether something may have been committed since this was last said to be so."""
+        self._looked_at = now = time.monotonic()
+        state = self._written()
+        if state != self._state:
+            self._state, self._written_at = state, now
+        is_due = now - self._asked_at >= _SECONDS_BETWEEN_QUESTIONS
+        # Where there is no write-ahead log, nothing tells.
+        is_worth = is_due or state is None or now - self._written_at < _SECONDS_AFTER_A_WRITE
+        if is_worth:
+            self._asked_at = now
+        return is_worth
+
+    def pause(self) -> float:
+        """Say how long to wait before the next look."""
+        silence = self._looked_at - self._written_at
+        return next((seconds for least, seconds in _SILENCES if silence >= least), _SECONDS_BETWEEN_LOOKS)
+
+    def _written(self) -> tuple[int, int, int] | None:
+        try:
+            status = os.stat(self._path)
+        except OSError:
+            return None
+        return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 class Watcher:
@@ -43,9 +84,10 @@ class Watcher:
         return stop
 
     def _run(self) -> None:
+        written = WrittenLately(self._connections.path + "-wal")
         while self._is_wanted():
             try:
-                has_moved = self._looked()
+                has_moved = written.is_worth_asking() and self._looked()
             except (DecklogError, apsw.Error):
                 # The file is closed or gone: those who wait look for themselves, and hear what happened.
                 self._wake()
@@ -54,7 +96,7 @@ class Watcher:
                 return
             if has_moved:
                 self._wake()
-            time.sleep(_SECONDS_BETWEEN_LOOKS)
+            time.sleep(written.pause())
 
     def _is_wanted(self) -> bool:
         with self._gate:

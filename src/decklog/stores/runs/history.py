@@ -292,12 +292,20 @@ class History:
 
     def spent(self, place: Place, story: Story, at: int, points: int, whole: int) -> "list[tuple[int, int]]":
         """Give what had been spent at so many entries up to one, in micro-dollars; `whole` is what it was in the end."""
-        kept = min(at, story.since) // EVERY
+        marks = story.lines.get(points) if at >= story.since else None
+        if marks is None:
+            marks = self._spent_at_marks(place, min(at, story.since), points)
+        if at >= story.since:
+            story.lines[points] = marks
+        line = [*marks, *(one for one in story.spent if one[0] <= at)]
+        return line if whole == (line[-1][1] if line else 0) else [*line, (at, whole)]
+
+    def _spent_at_marks(self, place: Place, until: int, points: int) -> "list[tuple[int, int]]":
+        """Read what had been spent at so many marks up to an entry."""
+        kept = until // EVERY
         step = max(1, kept // points) * EVERY
         bound = {"run_id": place.run_id, "step": step, "last": kept * EVERY // step}
-        marks = self._db.rows(_SPENT, bound)[1] if kept else []
-        line = [*sorted((seq, cost) for seq, cost in marks), *(one for one in story.spent if one[0] <= at)]
-        return line if whole == (line[-1][1] if line else 0) else [*line, (at, whole)]
+        return sorted((seq, cost) for seq, cost in self._db.rows(_SPENT, bound)[1]) if kept else []
 
     # The strip and the lanes
 

@@ -91,6 +91,8 @@ class Story:
         self.firsts: dict[str, list[tuple[int, str]]] = {}
         # Strips that were drawn up to the mark, by how many steps they have: they hold until the mark moves.
         self.strips: dict[int, list[Row]] = {}
+        # And lines of what had been spent, by how many points were asked for.
+        self.lines: dict[int, list[tuple[int, int]]] = {}
         self._at = ""
 
     def copied(self) -> "Story":
@@ -100,7 +102,7 @@ class Story:
         new.earlier, new.later = list(self.earlier), dict(self.later)
         new.marks, new.moments, new.spent = list(self.marks), list(self.moments), list(self.spent)
         new.firsts = {table: list(found) for table, found in self.firsts.items()}
-        new.strips = self.strips
+        new.strips, new.lines = self.strips, self.lines
         return new
 
     def add(self, rows: "Iterable[Row]", until: int) -> None:

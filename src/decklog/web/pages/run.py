@@ -1,12 +1,16 @@
 """Run: what happened here, who did it, and what it looked like at any moment."""
 
+from collections.abc import Iterable
 from typing import Any
+
+from markupsafe import Markup
 
 from decklog.errors import NotFound
 from decklog.web.pages import run_moment, run_parts
 from decklog.web.pages.charts.strip import STEPS, strip_of
-from decklog.web.pages.rows import folded, row_of
+from decklog.web.pages.rows import folded, lines_of, row_of
 from decklog.web.pages.run_moment import RunMoment
+from decklog.web.rendering import NOTHING, name_of, segment, state_sign, text_of
 from decklog.web.site import Asked, View, command
 
 _FIRST = {"overview": "Overview", "journal": "Journal", "tasks": "Tasks", "reasoning": "Reasoning", "tools": "Tools"}
@@ -76,7 +80,7 @@ def rows(asked: Asked) -> View:
     else:
         found = run_moment.entries(asked.log, run_id, after=start, until=newest)
     left_out = newest - NEWEST - after if is_far else 0
-    shown = {"parts_of_rows": folded(found), "left_out": left_out, "after": after, "run_id": run_id}
+    shown = {"entries": lines_of(folded(found), run_id), "left_out": left_out, "after": after, "run_id": run_id}
     return View("rows.html", "Entries", command("journal", "tail", run_id), found, shown, decisions=0)
 
 
@@ -84,13 +88,14 @@ def _overview(_: Asked, head: RunMoment, picture: Any) -> tuple[dict[str, Any], 
     tasks = sorted(picture.first_tasks if head.at is None else picture.tasks, key=lambda task: _ORDER.index(task.state.value))
     data = {"tasks": tasks, "entries": picture.entries[::-1]}
     more = max(0, sum(head.tasks.values()) - _FIRST_TASKS)
-    return data, {"tasks": tasks[:_FIRST_TASKS], "more_tasks": more, "parts_of_rows": folded(data["entries"], picture.texts)}
+    entries = lines_of(folded(data["entries"], picture.texts), head.id)
+    return data, {"tasks": tasks[:_FIRST_TASKS], "more_tasks": more, "entries": entries}
 
 
 def _journal(_: Asked, head: RunMoment, picture: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     found = picture.entries[::-1]
     first, last = (found[0].seq, found[-1].seq) if found else (1, 0)
-    shown = {"parts_of_rows": folded(found, picture.texts), "older": first if first > 1 else None}
+    shown = {"entries": lines_of(folded(found, picture.texts), head.id), "older": first if first > 1 else None}
     return {"entries": found}, {**shown, "is_last": last == head.newest, "last": last}
 
 
@@ -100,15 +105,31 @@ def _is_table(asked: Asked) -> bool:
 
 
 def _tasks(asked: Asked, _: RunMoment, picture: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    shown = {"tasks": picture.tasks, "next": picture.next_tasks, "board": picture.board, "is_table": _is_table(asked)}
+    shown = {"lines": _lines(picture.tasks), "next": picture.next_tasks, "board": picture.board, "is_table": _is_table(asked)}
     return {"tasks": picture.tasks, "board": picture.board}, {**shown, "columns": COLUMNS}
 
 
-def _of_kind(asked: Asked, _: RunMoment, picture: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def _lines(tasks: Iterable[Any]) -> Markup:
+    """Write the lines of the table of tasks, as those of runs are."""
+    return Markup("".join([_line(task) for task in tasks]))
+
+
+def _line(task: Any) -> str:
+    said = task.reason or task.summary
+    return (
+        f'<tr id="task-{name_of(task.id)}" data-row><td>{state_sign(task.state.value)}</td>'
+        f'<td class="g"><a href="/tasks/{segment(task.id)}">{text_of(task.title)}</a></td>'
+        f"<td>{text_of(task.worker) if task.worker else NOTHING}</td><td>{text_of(task.role) if task.role else NOTHING}</td>"
+        f'<td class="n">{task.attempts} / {task.max_attempts}</td><td class="n">{task.priority}</td>'
+        f'<td class="d">{text_of(said) if said else NOTHING}</td></tr>\n'
+    )
+
+
+def _of_kind(asked: Asked, head: RunMoment, picture: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     found = picture.entries
     older = found[-1].seq if len(found) == PAGE else None
     rows = [row_of(entry, picture.texts) for entry in found]
-    return {"entries": found}, {"rows": rows, "kind": _KINDS[asked.path["tab"]], "older": older}
+    return {"entries": found}, {"entries": lines_of([(False, rows)], head.id), "kind": _KINDS[asked.path["tab"]], "older": older}
 
 
 _SIZES: dict[str, dict[str, Any]] = {

@@ -1,13 +1,18 @@
 """The tabs of a run that show its records: lanes, checks, money, plan, states, files and forks."""
 
+from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
+
+from markupsafe import Markup
 
 from decklog.figures import dollars
 from decklog.web.pages.charts.lanes import gantt_of
 from decklog.web.pages.charts.line import line_of
 from decklog.web.pages.pieces import STAGES, pieces_of
 from decklog.web.pages.run_moment import RunMoment
+from decklog.web.rendering import NOTHING, age, name_of, text_of
 from decklog.web.site import Asked
 
 Part = tuple[dict[str, Any], dict[str, Any]]
@@ -46,12 +51,32 @@ def checks(_: Asked, head: RunMoment, picture: Any) -> Part:
     return told, {**told, "pieces": pieces_of(tasks), "older": picture.older["verdicts"] or picture.older["reviews"]}
 
 
-def spend(_: Asked, head: RunMoment, picture: Any) -> Part:
+def spend(asked: Asked, head: RunMoment, picture: Any) -> Part:
     spent, charges = picture.spent, picture.records["charges"]
     budget = next((one for one in spent.budgets if one.unit == "microdollars" and one.scope == "run"), None)
     ceiling = budget.ceiling if budget else None
-    shown = {"by": spent.by, "charges": charges, "budget": budget, "older": picture.older["charges"]}
+    shown = {
+        "by": spent.by,
+        "charges": _charges(charges, asked.log.clock.now()),
+        "budget": budget,
+        "older": picture.older["charges"],
+    }
     return {"spent": spent, "charges": charges}, {**shown, "line": line_of(spent.line, head.seq, head.cost, dollars, ceiling)}
+
+
+def _charges(charges: Iterable[Any], now: datetime) -> Markup:
+    """Write the lines of the table of calls, as those of runs are."""
+    return Markup("".join([_charge(one, now) for one in charges]))
+
+
+def _charge(one: Any, now: datetime) -> str:
+    cost, read = one.cost_microdollars, one.input_tokens + one.cache_read_tokens + one.cache_create_tokens
+    return (
+        f'<tr id="charge-{name_of(one.id)}" data-row><td>{text_of(one.model)}</td>'
+        f"<td>{text_of(one.agent) if one.agent else NOTHING}</td>"
+        f'<td class="n">{"unknown" if cost is None else dollars(cost)}</td><td class="n wide">{read:,}</td>'
+        f'<td class="n wide">{one.output_tokens:,}</td><td class="n">{age(one.occurred_at, now)}</td></tr>'
+    )
 
 
 def plan(_: Asked, __: RunMoment, picture: Any) -> Part:

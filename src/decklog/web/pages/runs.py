@@ -3,18 +3,16 @@
 import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
-from html import escape
 from typing import Any
 from urllib.parse import quote, quote_plus
 
 from markupsafe import Markup
 
 from decklog import Page, Status
-from decklog.characters import revealed
 from decklog.errors import Invalid
 from decklog.figures import dollars
 from decklog.web.pages.since import since_of
-from decklog.web.rendering import age, bars, length, segment, sign
+from decklog.web.rendering import NOTHING, age, bars, length, name_of, segment, sign, text_of
 from decklog.web.site import Asked, View, command
 
 PAGE = 50
@@ -47,7 +45,6 @@ def families_of(families: Iterable[Any], now: datetime, strips: Mapping[str, lis
     return Markup("".join(parts))
 
 
-_NOTHING = '<span class="nothing">–</span>'
 _STRIP = '<svg class="strip" viewBox="0 0 72 12" role="img" aria-label="entries of the last hour"><path d="{}"/></svg>'
 _KIN = ' class="kin"'
 _BELOW = '<span class="unseen">level {}, came of the one above: </span>'
@@ -67,33 +64,19 @@ def _line(
     where = took = ""
     if is_whole:
         named = f"{run.repo or ''} {run.branch or ''}".strip()
-        where = f'<td class="wide w">{_text(named) if named else _NOTHING}</td>\n'
+        where = f'<td class="wide w">{text_of(named) if named else NOTHING}</td>\n'
         took = f'<td class="n wide">{length(run.started_at, run.ended_at or now)}</td>'
     return (
-        f'<tr id="run-{_name(run.id)}"{_KIN if has_more else ""} data-row>\n'
+        f'<tr id="run-{name_of(run.id)}"{_KIN if has_more else ""} data-row>\n'
         f"<td>{sign(run.status.value)}</td>\n"
         f'<td class="g{f" l{level}" if level else ""}">{_BELOW.format(level) if level else ""}'
-        f'<a href="/runs/{segment(run.id)}/overview">{_text(run.goal)}</a></td>\n'
-        f'{where}<td class="d">{_text(_doing(run))}</td>\n'
-        f'<td class="wide">{_STRIP.format(drawn) if drawn else _NOTHING}</td>'
-        f'<td class="n">{f"{run.done} / {planned}" if planned else _NOTHING}</td>'
-        f'<td class="n c-spent">{dollars(run.cost_microdollars) if run.calls else _NOTHING}</td>'
+        f'<a href="/runs/{segment(run.id)}/overview">{text_of(run.goal)}</a></td>\n'
+        f'{where}<td class="d">{text_of(_doing(run))}</td>\n'
+        f'<td class="wide">{_STRIP.format(drawn) if drawn else NOTHING}</td>'
+        f'<td class="n">{f"{run.done} / {planned}" if planned else NOTHING}</td>'
+        f'<td class="n c-spent">{dollars(run.cost_microdollars) if run.calls else NOTHING}</td>'
         f'{took}<td class="n">{age(run.last_at, now)}</td>\n</tr>\n'
     )
-
-
-# Printable ASCII without the signs that mean something in markup: to look takes less than to write a text anew.
-_PLAIN_TEXT = re.compile("[ !#-%(-;=?-~]*")
-
-
-def _text(said: str) -> str:
-    """Write somebody's text: nothing in it is markup, and whatever nobody would see is written out."""
-    return said if _PLAIN_TEXT.fullmatch(said) else escape(revealed(said))
-
-
-def _name(text: str) -> str:
-    """Write an id inside of an attribute, as it is: whoever looks for a row looks for just this."""
-    return text if _PLAIN_TEXT.fullmatch(text) else escape(text)
 
 
 def _sums(family: Any, now: datetime) -> str:
@@ -104,7 +87,7 @@ def _sums(family: Any, now: datetime) -> str:
     if family.is_cut:
         said = f'the first {size} together, there are more: <a href="/runs?parent={quote(family.id, safe="")}">forks of it</a>'
     return (
-        f'<tr class="sums" id="family-{_name(family.id)}"><td></td><td class="g">{said}</td>'
+        f'<tr class="sums" id="family-{name_of(family.id)}"><td></td><td class="g">{said}</td>'
         '<td class="wide"></td><td class="d"></td><td class="wide"></td>'
         f'<td class="n">{tasks}</td>'
         f'<td class="n c-spent">{dollars(sums["cost_microdollars"]) if sums["calls"] else ""}</td>'

@@ -9,7 +9,7 @@ from decklog.characters import revealed
 from decklog.errors import Invalid
 from decklog.figures import dollars
 from decklog.web.pages.charts.columns import Chart, chart_of
-from decklog.web.pages.charts.spans import CHART_PARTS, TABLE_PARTS, Span, part_of, span_of
+from decklog.web.pages.charts.spans import CHART_PARTS, TABLE_PARTS, Span, finder, span_of
 from decklog.web.site import Asked, View, command
 
 # Each with its words, and the key that leads to it.
@@ -20,6 +20,8 @@ ROWS = 20
 _NAMED = 4
 # Below this much of a month a straight line through it says nothing.
 _LEAST_HOURS = 2
+# What the table of days says of each.
+_SHOWN = ("cost_microdollars", "calls", "unpriced_calls")
 
 
 def read(asked: Asked) -> View:
@@ -32,14 +34,15 @@ def read(asked: Asked) -> View:
     span = span_of(since, until, days or 1, now.date())
     first, last = _midnight(span.first), _midnight(span.last)
     money = asked.log.overview.money(since=first, until=last, by=SpendKey(by), limit=ROWS)
+    chart = _chart(money)
     shown = {
         "money": money,
         "days": days,
         "spans": SPANS,
         "by": by,
         "keys": KEYS,
-        "chart": _chart(money),
-        "parts_of_chart": _zones(span, money),
+        "chart": chart,
+        "parts_of_chart": _zones(span, money, chart),
         "parts_of_table": _rows(span, money),
         "pace": _pace(money, now),
         "day_budget": _day_budget(money),
@@ -72,14 +75,14 @@ class Zone(NamedTuple):
     columns: list[tuple[str, str]]
 
 
-def _zones(span: Span, money: Any) -> list[Zone]:
+def _zones(span: Span, money: Any, chart: Chart) -> list[Zone]:
     parts, step = span.parts(CHART_PARTS), 100 / span.days
-    costs, columns = [0] * len(parts), [list[tuple[str, str]]() for _ in parts]
-    for row in _by_day(money):
-        costs[part_of(row["day"], parts)] += row["cost_microdollars"]
-    for day, said in _chart(money).places:
+    costs, columns, part_of = [0] * len(parts), [list[tuple[str, str]]() for _ in parts], finder(parts)
+    for row in money.days:
+        costs[part_of(row["day"])] += row["cost_microdollars"]
+    for day, said in chart.places:
         place = (date.fromisoformat(day) - span.first).days
-        columns[part_of(day, parts)].append((f"{place * step:.3f}", said))
+        columns[part_of(day)].append((f"{place * step:.3f}", said))
     zones = []
     for number, (name, part) in enumerate(parts):
         start, width = (part.first - span.first).days * step, part.days * step
@@ -92,26 +95,17 @@ def _zones(span: Span, money: Any) -> list[Zone]:
 def _rows(span: Span, money: Any) -> list[dict[str, Any]]:
     """Add up the parts of the table that have anything, the newest first."""
     parts = span.parts(TABLE_PARTS)
-    sums = [{"span": part, **dict.fromkeys(money.whole, 0)} for _, part in parts]
+    sums: list[dict[str, Any]] = [{"span": part, **dict.fromkeys(_SHOWN, 0)} for _, part in parts]
+    part_of = finder(parts)
     for row in money.days:
-        whole = sums[part_of(row["day"], parts)]
-        for name in money.whole:
+        whole = sums[part_of(row["day"])]
+        for name in _SHOWN:
             whole[name] += row[name]
     return [row for row in reversed(sums) if row["calls"]]
 
 
 def _share(part: int, whole: int) -> int:
     return round(part * 100 / whole) if whole else 0
-
-
-def _by_day(money: Any) -> list[dict[str, Any]]:
-    """Add the models of each day up, the newest first."""
-    found: dict[str, dict[str, Any]] = {}
-    for row in money.days:
-        day = found.setdefault(row["day"], {"day": row["day"], **dict.fromkeys(money.whole, 0)})
-        for name in money.whole:
-            day[name] += row[name]
-    return sorted(found.values(), key=lambda row: str(row["day"]), reverse=True)
 
 
 def _chart(money: Any) -> Chart:

@@ -4,7 +4,7 @@ from typing import Any
 
 from decklog import TaskState
 from decklog.errors import Invalid
-from decklog.web.pages.rows import folded
+from decklog.web.pages.rows import folded, lines_of
 from decklog.web.site import Asked, View, command
 
 PAGE, ENTRIES = 50, 40
@@ -33,7 +33,7 @@ def one(asked: Asked) -> View:
         "found": found,
         "task": found["task"],
         "why": found["why"],
-        "parts_of_rows": folded(entries[::-1]),
+        "entries": lines_of(folded(entries[::-1]), found["task"]["run_id"]),
         "more": entries.next,
     }
     title = f"{found['task']['title']} · Task"

@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from calendar import monthrange
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 
 from decklog.dataclass import dataclass
@@ -78,9 +78,10 @@ def span_of(since: str | None, until: str | None, days: int, today: date) -> Spa
     return Span(first, last)
 
 
-def part_of(day: str, parts: "Sequence[tuple[str, Span]]") -> int:
-    """Say which part a day lies in."""
-    return bisect_right([span.first.isoformat() for _, span in parts], day) - 1
+def finder(parts: "Sequence[tuple[str, Span]]") -> "Callable[[str], int]":
+    """Give what says which part a day lies in."""
+    begins = [span.first.isoformat() for _, span in parts]
+    return lambda day: bisect_right(begins, day) - 1
 
 
 def _read(text: str, field: str) -> date:
