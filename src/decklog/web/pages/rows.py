@@ -67,7 +67,7 @@ def lines_of(parts: list[tuple[bool, list[Row]]], run_id: str) -> Markup:
 
 
 def _line(row: Row, base: str) -> str:
-    seq, time, kind = row.seq, row.time, row.kind
+    seq, time, kind = f"{row.seq:d}", row.time, row.kind
     what = f'<span class="what">{name_of(row.what)}</span> ' if row.what else ""
     rest = f' <span class="cut">… {counted(row.rest, "more character")}</span>' if row.rest else ""
     return (

@@ -120,7 +120,7 @@ def _line(task: Any) -> str:
         f'<tr id="task-{name_of(task.id)}" data-row><td>{state_sign(task.state.value)}</td>'
         f'<td class="g"><a href="/tasks/{segment(task.id)}">{text_of(task.title)}</a></td>'
         f"<td>{text_of(task.worker) if task.worker else NOTHING}</td><td>{text_of(task.role) if task.role else NOTHING}</td>"
-        f'<td class="n">{task.attempts} / {task.max_attempts}</td><td class="n">{task.priority}</td>'
+        f'<td class="n">{task.attempts:d} / {task.max_attempts:d}</td><td class="n">{task.priority:d}</td>'
         f'<td class="d">{text_of(said) if said else NOTHING}</td></tr>\n'
     )
 

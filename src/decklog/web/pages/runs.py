@@ -73,7 +73,7 @@ def _line(
         f'<a href="/runs/{segment(run.id)}/overview">{text_of(run.goal)}</a></td>\n'
         f'{where}<td class="d">{text_of(_doing(run))}</td>\n'
         f'<td class="wide">{_STRIP.format(drawn) if drawn else NOTHING}</td>'
-        f'<td class="n">{f"{run.done} / {planned}" if planned else NOTHING}</td>'
+        f'<td class="n">{f"{run.done:d} / {planned:d}" if planned else NOTHING}</td>'
         f'<td class="n c-spent">{dollars(run.cost_microdollars) if run.calls else NOTHING}</td>'
         f'{took}<td class="n">{age(run.last_at, now)}</td>\n</tr>\n'
     )
@@ -82,7 +82,7 @@ def _line(
 def _sums(family: Any, now: datetime) -> str:
     """Write what the runs of a family add up to."""
     sums, first, size = family.sums, family.runs[0].run, len(family.runs)
-    tasks = f"{sums['done']} / {sums['planned']}" if sums["planned"] else ""
+    tasks = f"{sums['done']:d} / {sums['planned']:d}" if sums["planned"] else ""
     said = f"together, {size} runs"
     if family.is_cut:
         said = f'the first {size} together, there are more: <a href="/runs?parent={quote(family.id, safe="")}">forks of it</a>'
