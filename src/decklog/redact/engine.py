@@ -62,6 +62,7 @@ _OWN = {number: Sign(f"(?m){loosened(_EACH[number])}") for number in (ASSIGNMENT
 # Longer texts are searched for everything: what a look costs matters where there is little else to do.
 LONGEST_LOOK = 4_096
 _ABOVE_NUMBER = len(_EACH)
+_ABOVE_ALONE = [_ABOVE_NUMBER]
 # Of what is found beside a name only the shape: the way between both may be long, and takes longest to follow.
 TOGETHER = Together({**_EACH, NEARBY_NUMBER: nearby.SHAPE, _ABOVE_NUMBER: told.SIGN_ABOVE})
 _BESIDE_NAMES = Sign(f"(?m){loosened(nearby.SIGN)}")
@@ -81,10 +82,11 @@ def scan(text: str) -> tuple[str, bool]:
     if signs is None:
         view = looked_through(text)
         signs = signs_of(view)
-        is_clean = not signs and _is_clean_otherwise(text, view)
+        if not signs and _is_clean_otherwise(text, view):
+            return text, False
+    elif signs:
+        view = plain(text)
     else:
-        view, is_clean = plain(text), not signs
-    if is_clean:
         return text, False
     redacted, changed = _as_written(text) if _WRITTEN_NUMBER in signs or not view.is_plain else (text, False)
     if changed:
@@ -110,10 +112,12 @@ def signs_of_line(text: str) -> Collection[int] | None:
     data = text.encode()
     if len(data.translate(None, ESCAPING)) != len(data) or wrappings.is_headed(text):
         return None
-    signs = _signs_together(data)
-    if signs is None:
+    look = TOGETHER.look or TOGETHER.ask()
+    if look is None:
         return signs_by(looks_at(data), data)
-    return _in_line(signs)
+    signs = look(data)
+    # What one line tells of the next is often there, and all there is.
+    return _in_line(_beside_names(signs, data)) if signs and signs != _ABOVE_ALONE else ()
 
 
 def _signs_together(data: bytes) -> list[int] | None:
@@ -121,7 +125,11 @@ def _signs_together(data: bytes) -> list[int] | None:
     look = TOGETHER.look or TOGETHER.ask()
     if look is None:
         return None
-    signs = look(data)
+    return _beside_names(look(data), data)
+
+
+def _beside_names(signs: list[int], data: bytes) -> list[int]:
+    """Leave out what is found beside a name where no name is beside it."""
     if NEARBY_NUMBER in signs and not _BESIDE_NAMES.look(data):
         signs.remove(NEARBY_NUMBER)
     return signs
