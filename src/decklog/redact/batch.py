@@ -46,6 +46,8 @@ class _Lines:
     def __init__(self, *, together: bool) -> None:
         # Whether one look tells all signs, as far as there is any: it is then the same for each half.
         self.together = together
+        # Whether most of those that were last looked at one by one had a sign: so will the next, and a look at all tells nothing.
+        self._is_mostly_shown = False
         self.clean: list[str] = []
         self.shown: list[_Looked] = []
 
@@ -64,6 +66,9 @@ class _Lines:
 
     def _look_at_together(self, lines: list[str], looks: list[Look] | None = None) -> None:
         """Look at some lines together, and by halves where there is something among them, for no more than what that was."""
+        if self.together and self._is_mostly_shown:
+            self._look_at_each(lines, [])
+            return
         data = _APART.join(lines).encode()
         are_plain = len(data) - len(data.translate(None, engine.ESCAPING)) == (len(lines) - 1) * _APART.count("\n")
         shown = [look for look in (self._looks_at(data) if looks is None else looks) if look[0](data)]
@@ -81,6 +86,7 @@ class _Lines:
 
     def _look_at_each(self, lines: list[str], looks: list[Look]) -> None:
         """Look at lines one by one; one that may mean other letters than it has is left to others."""
+        before = len(self.shown)
         for line in lines:
             data = line.encode()
             if len(data.translate(None, engine.ESCAPING)) != len(data):
@@ -90,6 +96,7 @@ class _Lines:
                 self.shown.append(_Looked(line, plain(line), set(signs)))
             else:
                 self.clean.append(line)
+        self._is_mostly_shown = 2 * (len(self.shown) - before) > len(lines)
 
 
 def _with_one_look(texts: Iterable[str]) -> Iterator[_Looked]:
