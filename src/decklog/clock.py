@@ -9,6 +9,10 @@ class Clock:
     def now(self) -> datetime:
         return datetime.now(UTC)
 
+    def told(self) -> str:
+        """Tell the time as columns hold it."""
+        return to_text(self.now())
+
     def steady(self) -> datetime:
         """Tell the time by which leases are measured: as `now`, where nobody sets the clock."""
         return self.now()
@@ -52,6 +56,9 @@ class _Minutes(dict[tuple[int, ...], str]):
 _MINUTES_KEPT = 1000
 _minutes = _Minutes()
 _SECONDS = [f"{second:02}." for second in range(60)]
+_SECOND, _MINUTE = 1_000_000, 60_000_000
+# By how many minutes have passed since 1970.
+_recent_minutes: dict[int, str] = {}
 
 
 def to_text(moment: datetime) -> str:
@@ -62,6 +69,17 @@ def to_text(moment: datetime) -> str:
         moment = moment.astimezone(UTC)
     start = _minutes[moment.year, moment.month, moment.day, moment.hour, moment.minute]
     return f"{start}{_SECONDS[moment.second]}{moment.microsecond:06d}Z"
+
+
+def told_since_1970(nanoseconds: int) -> str:
+    """Write a time so, given as the system counts it: in a third of what it takes to make a `datetime` of it first."""
+    minute, rest = divmod((nanoseconds + 500) // 1000, _MINUTE)
+    start = _recent_minutes.get(minute)
+    if start is None:
+        start = to_text(datetime.fromtimestamp(minute * 60, UTC))[: -len("00.000000Z")]
+        _recent_minutes.clear()
+        _recent_minutes[minute] = start
+    return f"{start}{_SECONDS[rest // _SECOND]}{rest % _SECOND:06d}Z"
 
 
 def from_text(text: str) -> datetime:

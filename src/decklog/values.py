@@ -128,7 +128,7 @@ class Values:
             if kind is datetime:
                 bound[name] = to_text(value) if value.tzinfo is UTC else self._time(name, value)
                 continue
-            bind = self.text if kind is str else self.json if kind is dict or kind is list else self.one
+            bind = self._new_text if kind is str else self.json if kind is dict or kind is list else self.one
             bound[name], changed = bind(name, value)
             redacted = redacted or changed
         return redacted
@@ -160,8 +160,10 @@ class Values:
         """Check and redact one text."""
         if type(value) is not str:
             value = str.__str__(value)  # a member of an enumeration is kept as its plain text
-        if value in self._page or value in self._clean:
-            return value, False
+        return (value, False) if value in self._page or value in self._clean else self._new_text(name, value)
+
+    def _new_text(self, name: str, value: str) -> tuple[str, bool]:
+        """Check and redact a text that is not known to be clean."""
         if len(value) >= SHORTEST_ID and " " not in value:  # most of what is looked at are sentences
             if is_ours(value):
                 self.vouch(value)

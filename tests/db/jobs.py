@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from decklog import Clock, Decklog
+from decklog.db.sqlite.clock import BootClock
 from decklog.errors import Busy, Conflict, DecklogError, LeaseLost
 from decklog.stores.journal import journal, tail, verify  # noqa: F401
 from tests.db.processes import say
@@ -523,6 +524,7 @@ def move_until_killed(_number: int, source: str, target: str, phase: str, calls:
 def _set_clock(hours: float) -> None:
     """Let this process see the machine's clock set ahead or back."""
     Clock.now = lambda _clock: datetime.now(UTC) + timedelta(hours=hours)  # type: ignore[method-assign]
+    BootClock.told = Clock.told  # type: ignore[method-assign]
 
 
 def claim_with_a_clock_ahead(_number: int, target: str, hours: float, wait_seconds: float) -> str | None:

@@ -4,7 +4,7 @@ What is asked of each is what `engine.scan` asks. It is asked of all before the 
 hand, where from one text to the next they would have to make room for those of the others.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from decklog.forks import apart
@@ -33,18 +33,21 @@ class _Looked(NamedTuple):
 def clean_among(texts: Iterable[str]) -> set[str]:
     """Give those of many texts, of whatever length, in which nothing is to be replaced."""
     wanted = set(texts)
-    if engine.TOGETHER.ask(len(wanted)) is not None:
-        return _clean_together(wanted)
-    lines = _Lines()
+    lines = _Lines(together=engine.TOGETHER.ask(len(wanted)) is not None)
     lines.look_at(wanted)
     others = wanted.difference(lines.clean, (one.text for one in lines.shown))
-    return {*lines.clean, *_clean_of([*lines.shown, *_with_all_looks(others)])}
+    looked = _with_one_look(others) if lines.together else _with_all_looks(others)
+    return {*lines.clean, *_clean_of([*lines.shown, *looked])}
 
 
 class _Lines:
     """Texts of one line in plain letters: those without any sign, and those that must be searched for no more than theirs."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, together: bool) -> None:
+        # Whether one look tells all signs, as far as there is any: it is then the same for each half.
+        self.together = together
+        # Whether most of those that were last looked at one by one had a sign: so will the next, and a look at all tells nothing.
+        self._is_mostly_shown = False
         self.clean: list[str] = []
         self.shown: list[_Looked] = []
 
@@ -63,9 +66,12 @@ class _Lines:
 
     def _look_at_together(self, lines: list[str], looks: list[Look] | None = None) -> None:
         """Look at some lines together, and by halves where there is something among them, for no more than what that was."""
+        if self.together and self._is_mostly_shown:
+            self._look_at_each(lines, [])
+            return
         data = _APART.join(lines).encode()
         are_plain = len(data) - len(data.translate(None, engine.ESCAPING)) == (len(lines) - 1) * _APART.count("\n")
-        shown = [look for look in (engine.looks_at(data) if looks is None else looks) if look[0](data)]
+        shown = [look for look in (self._looks_at(data) if looks is None else looks) if look[0](data)]
         if are_plain and not shown:
             self.clean += lines
         elif len(lines) > _FEW_LINES:
@@ -75,31 +81,30 @@ class _Lines:
         else:
             self._look_at_each(lines, shown)
 
+    def _looks_at(self, data: bytes) -> list[Look]:
+        return [(engine.signs_together, ())] if self.together else engine.looks_at(data)
+
     def _look_at_each(self, lines: list[str], looks: list[Look]) -> None:
         """Look at lines one by one; one that may mean other letters than it has is left to others."""
+        before = len(self.shown)
         for line in lines:
             data = line.encode()
             if len(data.translate(None, engine.ESCAPING)) != len(data):
                 continue
-            if signs := engine.signs_by(looks, data):
+            signs = engine.in_line(engine.signs_together(data)) if self.together else engine.signs_by(looks, data)
+            if signs:
                 self.shown.append(_Looked(line, plain(line), set(signs)))
             else:
                 self.clean.append(line)
+        self._is_mostly_shown = 2 * (len(self.shown) - before) > len(lines)
 
 
-def _clean_together(texts: Iterable[str]) -> set[str]:
-    """Give the clean ones, where each text is looked at once for all signs."""
-    clean, left = set[str](), list[_Looked]()
+def _with_one_look(texts: Iterable[str]) -> Iterator[_Looked]:
+    """Look at each text once for all signs."""
     for text in texts:
         signs = engine.signs_of_line(text)
-        if signs is None:
-            view = looked_through(text)
-            left.append(_Looked(text, view, set(engine.signs_of(view))))
-        elif signs:
-            left.append(_Looked(text, plain(text), set(signs)))
-        else:
-            clean.add(text)
-    return clean.union(_clean_of(left))
+        view = looked_through(text) if signs is None else plain(text)
+        yield _Looked(text, view, set(engine.signs_of(view) if signs is None else signs))
 
 
 def _with_all_looks(texts: Iterable[str]) -> list[_Looked]:

@@ -61,9 +61,10 @@ _WORDS_ACROSS = _presence(_IN_WORDS[:2])
 _OWN = {number: Sign(f"(?m){loosened(_EACH[number])}") for number in (ASSIGNMENTS_NUMBER, TOLD_NUMBER)}
 # Longer texts are searched for everything: what a look costs matters where there is little else to do.
 LONGEST_LOOK = 4_096
-_ABOVE_NUMBER = len(_EACH)
 # Of what is found beside a name only the shape: the way between both may be long, and takes longest to follow.
-TOGETHER = Together({**_EACH, NEARBY_NUMBER: nearby.SHAPE, _ABOVE_NUMBER: told.SIGN_ABOVE})
+TOGETHER = Together({**_EACH, NEARBY_NUMBER: nearby.SHAPE})
+# By itself, since a text of one line has no use for it, and many have it: to hear of a sign takes longer than to look for all.
+ABOVE = Together({0: told.SIGN_ABOVE}, "above")
 _BESIDE_NAMES = Sign(f"(?m){loosened(nearby.SIGN)}")
 # None of the others finds anything without a sign of its own; statements go by those of all that name something.
 _WITH: dict[int, tuple[int, ...]] = {
@@ -81,10 +82,11 @@ def scan(text: str) -> tuple[str, bool]:
     if signs is None:
         view = looked_through(text)
         signs = signs_of(view)
-        is_clean = not signs and _is_clean_otherwise(text, view)
+        if not signs and _is_clean_otherwise(text, view):
+            return text, False
+    elif signs:
+        view = plain(text)
     else:
-        view, is_clean = plain(text), not signs
-    if is_clean:
         return text, False
     redacted, changed = _as_written(text) if _WRITTEN_NUMBER in signs or not view.is_plain else (text, False)
     if changed:
@@ -110,34 +112,47 @@ def signs_of_line(text: str) -> Collection[int] | None:
     data = text.encode()
     if len(data.translate(None, ESCAPING)) != len(data) or wrappings.is_headed(text):
         return None
-    signs = _signs_together(data)
-    if signs is None:
+    look = TOGETHER.look or TOGETHER.ask()
+    if look is None:
         return signs_by(looks_at(data), data)
-    return _in_line(signs)
+    signs = look(data)
+    return in_line(_beside_names(signs, data)) if signs else signs
 
 
 def _signs_together(data: bytes) -> list[int] | None:
     """Give the numbers of the signs that bytes in plain letters have, where all are looked for together."""
     look = TOGETHER.look or TOGETHER.ask()
-    if look is None:
-        return None
-    signs = look(data)
+    return None if look is None else _beside_names(look(data), data)
+
+
+def signs_together(data: bytes) -> list[int]:
+    """Do so where it was found that they are."""
+    look = TOGETHER.look
+    assert look is not None
+    return _beside_names(look(data), data)
+
+
+def _beside_names(signs: list[int], data: bytes) -> list[int]:
+    """Leave out what is found beside a name where no name is beside it."""
     if NEARBY_NUMBER in signs and not _BESIDE_NAMES.look(data):
         signs.remove(NEARBY_NUMBER)
     return signs
 
 
-def _in_line(signs: list[int]) -> list[int]:
+def in_line(signs: list[int]) -> list[int]:
     """Give the numbers of what a line that has these signs must be searched for."""
     if not signs:
         return signs
-    return sorted({number for sign in signs if sign != _ABOVE_NUMBER for number in _WITH.get(sign, (sign,))})
+    return sorted({number for sign in signs for number in _WITH.get(sign, (sign,))})
 
 
-def _in_lines(signs: list[int]) -> list[int]:
+def _in_lines(signs: list[int], data: bytes) -> list[int]:
     """Give the numbers of what a text that has these signs must be searched for, where a line may tell what the next one is."""
-    searched = _in_line(signs)
-    return [*searched, TOLD_NUMBER] if _ABOVE_NUMBER in signs and TOLD_NUMBER not in searched else searched
+    searched = in_line(signs)
+    if TOLD_NUMBER in searched:
+        return searched
+    look = ABOVE.look or ABOVE.ask() or told.may_tell_below
+    return [*searched, TOLD_NUMBER] if look(data) else searched
 
 
 def signs_by(looks: list[Look], data: bytes) -> list[int]:
@@ -182,7 +197,7 @@ def signs_of(view: View) -> Collection[int]:
     has_lines = "\n" in view.text
     signs = _signs_together(view.data)
     if signs is not None:
-        return _in_lines(signs) if has_lines or not _NAMING.isdisjoint(signs) else _in_line(signs)
+        return _in_lines(signs, view.data) if has_lines or not _NAMING.isdisjoint(signs) else in_line(signs)
     if len(view.data) > LONGEST_LOOK:
         return _EVERY
     return _with_told_below(signs_in(view.data), view.data) if has_lines else signs_in(view.data)
@@ -192,7 +207,7 @@ def _signs_across(together: View) -> Collection[int]:
     """Give the numbers of what joined lines must be searched for."""
     signs = _signs_together(together.data)
     if signs is not None:
-        return [number for number in _in_lines(signs) if number in _ACROSS]
+        return [number for number in _in_lines(signs, together.data) if number in _ACROSS]
     if len(together.data) > LONGEST_LOOK:
         return _EVERY
     runs = _RUNS.of(together.data) if _may_have_runs(together.data) else []

@@ -17,7 +17,7 @@ from decklog.redact.rules.table import PREFIXED, SHAPED
 from decklog.redact.view import Found, looked_through
 from decklog.redact.views import json_strings
 from tests.redact.batches import rounds, strangers
-from tests.redact.patterns.test_together import made_together
+from tests.redact.patterns.test_together import made_above, made_together
 from tests.searches import FULL
 
 BATCHES = ("third", "fourth", "fifth", "sixth")
@@ -28,6 +28,7 @@ def _looks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     """Look by RE2, as where nothing else is installed, and by Hyperscan."""
     look = made_together().look if request.param == "together" else None
     monkeypatch.setattr(engine, "TOGETHER", SimpleNamespace(look=look, ask=lambda _texts=1: look))
+    monkeypatch.setattr(engine, "ABOVE", made_above())
 
 
 @cache

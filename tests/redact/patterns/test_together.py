@@ -16,6 +16,7 @@ from decklog.redact.patterns import together
 from decklog.redact.patterns.pattern import Sign
 from decklog.redact.patterns.presence import loosened
 from decklog.redact.patterns.together import Together, respelled
+from decklog.redact.sentences import told
 from tests.redact.batches import strangers
 
 SIGNS = {3: r"(?i)tok(?:en|\xe9n)[\s=]\S", 8: r"^[^\s\"]{2,}$", 5: r"a{9}"}
@@ -30,12 +31,21 @@ def made_together() -> Together:
     return made
 
 
+@cache
+def made_above() -> Together:
+    """Give the look for what a line tells of the next one, made unless somebody has."""
+    made = Together(engine.ABOVE.signs, "above")
+    if made.ask() is None:
+        made.make()
+    return made
+
+
 @pytest.fixture
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Give the folder where tables are kept."""
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     monkeypatch.setattr(together, "_FOLDER", str(tmp_path))
-    monkeypatch.setattr(together, "_KEPT", str(tmp_path / "together.cpython-311"))
+    monkeypatch.setattr(together, "_PYTHON", "cpython-311")
     yield tmp_path
     for thread in threading.enumerate():
         if thread.name == "decklog-signs":
@@ -48,8 +58,9 @@ def shown_by_re2(signs: dict[int, str], data: bytes) -> set[int]:
 
 def test_the_same_signs_are_seen_as_by_re2() -> None:
     looks = {number: Sign(f"(?m){loosened(sign)}").look for number, sign in engine.TOGETHER.signs.items()}
-    dice, look = random.Random(5), made_together().look
+    dice, look, above = random.Random(5), made_together().look, made_above().look
     assert look is not None
+    assert above is not None
     found = [text.encode("latin-1", "replace") for batch in ("third", "sixth") for text in list(strangers.harmless(batch))[::7]]
     found += [case.text.encode("latin-1", "replace") for case in list(strangers.secrets("fifth", strangers.SEED))[::3]]
     found += [b"\x0b\x85\xa0".join(dice.sample(found, 3)) for _ in range(200)]
@@ -58,6 +69,7 @@ def test_the_same_signs_are_seen_as_by_re2() -> None:
     for data in found:
         shown = set(look(data))
         assert shown == {number for number, sign in looks.items() if sign(data)}, data
+        assert bool(above(data)) == told.may_tell_below(data), data
         seen |= shown
     assert len(seen) >= len(looks) - 1
 
@@ -93,8 +105,10 @@ def test_tables_are_kept_and_taken_up_by_the_next_program(kept: Path) -> None:
     assert Together(SIGNS).ask() is None, "tables that are not whole"
     (kept / "together.cpython-399-0123456789abcdef.tables").write_bytes(b"another Python's")
     (kept / f"{file.name}.7").write_bytes(b"half of them, by a program that was killed")
+    Together({1: "x"}, "another").make()
     other.make()
-    assert len(list(kept.iterdir())) == 2, "those of rules that have changed since"
+    assert len(list(kept.iterdir())) == 3, "those of rules that have changed since"
+    assert Together({1: "x"}, "another").ask() is not None
     assert not file.exists()
 
 
@@ -161,7 +175,7 @@ def test_many_threads_look_at_the_same_time() -> None:
 def test_a_program_that_ends_while_they_are_made_ends_well(tmp_path: Path) -> None:
     script = (
         "import os, sys\nfrom decklog.redact.patterns import together\n"
-        f"together._FOLDER = {str(tmp_path)!r}\ntogether._KEPT = {str(tmp_path / 'kept')!r}\n"
+        f"together._FOLDER = {str(tmp_path)!r}\ntogether._PYTHON = 'kept'\n"
         "made = together.Together({1: '(?i)token[ =]', 2: 'x{3,40}y'})\nmade.ask()\nmade.ask(together._MANY)\n"
         "child = os.fork()\nif child == 0:\n    made.ask(together._MANY)\n    os._exit(0)\nassert os.waitpid(child, 0)[1] == 0\n"
     )

@@ -4,7 +4,7 @@ import os
 import time
 from datetime import datetime, timedelta
 
-from decklog.clock import Clock, from_text, to_text
+from decklog.clock import Clock, from_text, to_text, told_since_1970
 
 
 class BootClock(Clock):
@@ -17,6 +17,9 @@ class BootClock(Clock):
     def __init__(self, path: str) -> None:
         self._path = path
         self._started: datetime | None = None
+
+    def told(self) -> str:
+        return told_since_1970(time.time_ns())
 
     def steady(self) -> datetime:
         boot = boot_id()

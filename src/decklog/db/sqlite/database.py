@@ -159,15 +159,21 @@ class SqliteDatabase(Database):
         text, _ = self._spelled.get(sql) or self._spell(sql)
         return self._count(text, row)
 
+    def put_off(self, sql: str, names: "tuple[str, ...]", row: "Sequence[Any]") -> None:  # noqa: ARG002 - they are in order
+        text, _ = self._spelled.get(sql) or self._spell(sql)
+        self._run(text, row)
+
     def _count(self, text: str, bound: "Sequence[Any]") -> int:
+        return self._run(text, bound).connection.changes()
+
+    def _run(self, text: str, bound: "Sequence[Any]") -> apsw.Cursor:
         cursor = self.connections.cursor or self.connections.running()
         try:
-            cursor.execute(text, bound)
+            return cursor.execute(text, bound)
         except (OverflowError, UnicodeEncodeError) as problem:
             raise Invalid(f"a value can't be stored: {problem}") from None
         except apsw.Error as problem:
             raise errors.translate(problem, self.target) from problem
-        return cursor.connection.changes()
 
     def each(self, sql: str, parameters: "Mapping[str, Any]") -> "Iterator[Row]":
         try:

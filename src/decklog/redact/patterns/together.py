@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 # What is worth the time to make the tables, and what it is where they can't be kept for others.
 _MANY, _MANY_FOR_ONE = 2_000, 50_000
 _DIGEST = 32
-_KEPT = cache_from_source(__file__).removesuffix(".pyc")
-_FOLDER = os.path.dirname(_KEPT)
+_FOLDER, _MODULE = os.path.split(cache_from_source(__file__))
+# Another Python has its own.
+_PYTHON = _MODULE.split(".")[1]
 _ESCAPED = re.compile(r"\\.")
 _CLASS_OR_BLANK = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]|\\.")
 _BLANKS = r"\t\n\f\r "
@@ -49,8 +50,10 @@ def _respelled_piece(match: re.Match[str]) -> str:
 class Together:
     """The numbers of the signs that a text has, once there are tables that tell them all."""
 
-    def __init__(self, signs: dict[int, str]) -> None:
+    def __init__(self, signs: dict[int, str], name: str = "together") -> None:
         self.signs = signs
+        # What the file of the tables is called: those of another name stay when these are made anew.
+        self._name = name
         # How many texts are looked at otherwise before tables are made; none, for good, where they can't be.
         self._left = -1
         self._is_new = True
@@ -88,7 +91,10 @@ class Together:
         import hyperscan
 
         said = (_LAYOUT, getattr(hyperscan, "__version__", ""), os.uname().machine, sys.byteorder, sorted(self.signs.items()))
-        return f"{_KEPT}-{sha256(repr(said).encode()).hexdigest()[:16]}.tables"
+        return os.path.join(_FOLDER, f"{self._kept()}-{sha256(repr(said).encode()).hexdigest()[:16]}.tables")
+
+    def _kept(self) -> str:
+        return f"{self._name}.{_PYTHON}"
 
     def _make_beside(self) -> None:
         """Make the tables in a thread, to whose end a program waits before it ends: C++ must not be left in the middle."""
@@ -130,8 +136,8 @@ class Together:
                 file.write(sha256(tables).digest() + tables)
             os.replace(new, path)
             for other in os.listdir(_FOLDER):
-                # Of rules that have changed since or of a program that was killed, and of this Python: another one has its own.
-                if other.startswith(f"{os.path.basename(_KEPT)}-") and ".tables" in other and other != os.path.basename(path):
+                # Of rules that have changed since or of a program that was killed.
+                if other.startswith(f"{self._kept()}-") and ".tables" in other and other != os.path.basename(path):
                     os.unlink(os.path.join(_FOLDER, other))
         except OSError:
             # Whoever comes next makes them anew.

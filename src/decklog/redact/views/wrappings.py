@@ -42,6 +42,9 @@ _HEAD = prepared(
 _ALIKE = {"stamp": prepared(rf"\n({_STAMP})[^\n]*+"), "numbered": prepared(rf"\n({_NUMBERED})[^\n]*+")}
 _FIRST = prepared(f"(?:{_ALONE})")
 _OPENING = frozenset(">[<")
+# A file and the number of a line have two colons, a speaker one.
+_COLONS_OF_FILE = 2
+_COLONS_OF = dict.fromkeys("UuHhAaSsTt", 1)
 _ALONE_KINDS = frozenset(("quote", "said", "hung", "fence"))
 # By what of it each kind is known to go on in the next line, and those that have the name of a file there.
 _SHARED = {"found": "path", "near": "beside", "file": "whole", "service": "name"}
@@ -64,7 +67,8 @@ def is_headed(line: str) -> bool:
     """Tell whether a text of one line has something before it, or around its words, that need not be on other lines too."""
     if "**" in line:
         return True
-    if ":" not in line and line[:1] not in _OPENING and line.isascii():
+    first = line[:1]
+    if first not in _OPENING and line.count(":") < _COLONS_OF.get(first, _COLONS_OF_FILE) and line.isascii():
         # None of them is without all of these, which takes less to see.
         return False
     head = _FIRST.match(line)

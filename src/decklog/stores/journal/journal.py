@@ -83,23 +83,13 @@ class Journal:
 
         With a key, the first entry with the same stream, subtype, group and key comes back, marked `already`.
         """
+        # All columns in their order, so that none is left to be put into its place.
         given = {
-            "stream": stream,
-            "body": body,
-            "kind": kind,
-            "subtype": subtype,
-            "agent": agent,
-            "agent_id": agent_id,
-            "group_id": group_id,
-            "task_id": task_id,
-            "iteration": iteration,
-            "payload": payload,
-            "phase": phase,
-            "confidence": confidence,
-            "refs": refs,
-            "key": key,
-            "at": at,
-        }
+            "pos": None, "stream": stream, "seq": None, "at": at, "hash": None, "kind": kind, "subtype": subtype, "agent": agent,
+            "agent_id": agent_id, "group_id": group_id, "task_id": task_id, "iteration": iteration, "phase": phase,
+            "confidence": confidence, "redacted": 0, "key": key, "record_table": None, "record_id": None, "refs": refs,
+            "body_digest": None, "payload_digest": None, "body": body, "payload": payload,
+        }  # fmt: skip
         return within_lease(self._db, partial(self._writer.append, self._writer.prepared(given)))
 
     @prepares_to_write

@@ -4,7 +4,6 @@ from _collections_abc import Sequence
 from itertools import groupby
 from operator import itemgetter
 
-from decklog.clock import to_text
 from decklog.errors import Conflict, NotFound
 from decklog.forks import once
 from decklog.stores.journal import attribution, chain
@@ -43,7 +42,7 @@ class Writer:
         # A copy: what is prepared must serve again when the transaction is tried again.
         columns = [*prepared.values()]
         if columns[chain.AT] is None:
-            columns[chain.AT] = to_text(self._clock.now())
+            columns[chain.AT] = self._clock.told()
         if _is_long(columns[chain.BODY], columns[chain.PAYLOAD]):
             if columns[chain.KEY] is not None:
                 # The key is looked up before a text is kept: that of an entry which lost its own must not come back.
@@ -151,7 +150,7 @@ class Writer:
 
     def now(self) -> str:
         """Tell the time as columns hold it."""
-        return to_text(self._clock.now())
+        return self._clock.told()
 
     def changed(
         self,
@@ -169,7 +168,7 @@ class Writer:
             redacted = redacted or cleaned
         shape = record_class.shape_of(names)
         columns = change_columns(record_class.table, shape.named(row), shape.image(row), did, body, redacted)
-        columns[chain.AT] = to_text(self._clock.now())
+        columns[chain.AT] = self._clock.told()
         act = attribution.proving.get()
         if act is not None:
             act.add(record_class.table, columns[chain.RECORD_ID], columns[chain.PAYLOAD])
@@ -187,7 +186,7 @@ class Writer:
         stream, at = columns[chain.STREAM], columns[chain.AT]
         if db.append_entry is not None and (columns[chain.KEY] is not None or not self._is_at_hand(stream)):
             return self._insert_there(columns, new_stream)
-        before = self.head(stream, new_stream, at=at)
+        before = db.memo.get(("head", stream)) or self.head(stream, new_stream, at=at)
         columns[0] = position = before[0] + 1
         columns[chain.SEQ] = position % STREAM_SIZE
         columns[chain.HASH] = hashed = chain.hashed(before[1], columns)
