@@ -8,7 +8,7 @@ import pytest
 
 import decklog
 from decklog import Decklog, Invalid
-from decklog.clock import Clock
+from decklog.clock import Clock, ManualClock
 from decklog.ids import Ids, is_ours
 from decklog.redact import scan
 from decklog.values import Values
@@ -51,7 +51,7 @@ def test_a_number_beyond_64_bits_is_refused(log: Decklog, run_id: str, number: i
 
 def _kinds_of_ids() -> set[str]:
     texts = [path.read_text() for path in Path(decklog.__file__).parent.rglob("*.py")]
-    return {kind for text in texts for kind in re.findall(r'ids\.new\("(\w+)"\)', text)}
+    return {kind for text in texts for kind in re.findall(r'ids\.(?:new|several)\("(\w+)"', text)}
 
 
 @pytest.mark.parametrize("kind", sorted(_kinds_of_ids()))
@@ -61,6 +61,13 @@ def test_an_id_of_ours_is_known_by_its_form_and_never_taken_for_a_secret(kind: s
         assert is_ours(made)
         assert not any(map(is_ours, (made[:-1], made[:-1] + "u", "other" + made)))
         assert scan(made) == (made, False)
+
+
+def test_ids_that_are_made_at_once_grow_and_stand_between_those_before_and_after() -> None:
+    ids = Ids(ManualClock())
+    made = [ids.new("task"), *ids.several("task", 50), ids.new("task"), *ids.several("task", 0)]
+    assert made == sorted(set(made))
+    assert all(map(is_ours, made))
 
 
 def test_what_only_looks_like_an_id_of_ours_is_looked_through(log: Decklog, run_id: str) -> None:

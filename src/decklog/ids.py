@@ -94,12 +94,22 @@ class Ids:
     def new(self, prefix: str) -> str:
         milliseconds = int(self._clock.now().timestamp() * 1000)
         with self._lock:
-            if self._pid != os.getpid():
-                # A forked child must not go on counting from its parent's last number.
-                self._pid, self._last = os.getpid(), 0
-            if milliseconds > self._last >> _RANDOM_BITS:
-                self._last = milliseconds << _RANDOM_BITS | int.from_bytes(self._chance(10), "big") >> 1
-            else:
-                self._last += 1 + int.from_bytes(self._chance(4), "big")
-            number = self._last
+            number = self._next(milliseconds)
         return f"{prefix}_{_base32(number)}"
+
+    def several(self, prefix: str, count: int) -> list[str]:
+        """Make so many at once, each greater than the one before."""
+        milliseconds = int(self._clock.now().timestamp() * 1000)
+        with self._lock:
+            numbers = [self._next(milliseconds) for _ in range(count)]
+        return [f"{prefix}_{_base32(number)}" for number in numbers]
+
+    def _next(self, milliseconds: int) -> int:
+        if self._pid != os.getpid():
+            # A forked child must not go on counting from its parent's last number.
+            self._pid, self._last = os.getpid(), 0
+        if milliseconds > self._last >> _RANDOM_BITS:
+            self._last = milliseconds << _RANDOM_BITS | int.from_bytes(self._chance(10), "big") >> 1
+        else:
+            self._last += 1 + int.from_bytes(self._chance(4), "big")
+        return self._last

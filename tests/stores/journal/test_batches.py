@@ -5,6 +5,10 @@ import pytest
 
 from decklog import Decklog, Invalid, ManualClock, NotFound
 from decklog.stores.journal import chain
+from decklog.stores.journal.preparing import sealed
+from decklog.stores.journal.rows import COLUMNS
+from decklog.stores.money.bulk import Bulk
+from decklog.values import Values
 
 
 def _batches() -> "list[list[dict[str, Any]]]":
@@ -41,6 +45,52 @@ def test_a_batch_is_what_its_entries_are_one_by_one(log: Decklog, run_id: str) -
                 ours.pop(name, None), alone.pop(name, None)
             assert ours == alone
         assert log.journal.find(run_id)[0].seq + log.journal.find("run_2")[0].seq == sum(before.values()) + 2 * len(batch)
+    assert log.journal.verify().ok
+
+
+def _sealed(stream: str, given: dict[str, Any]) -> tuple[Any, ...]:
+    return sealed(Values(), {"kind": "interaction", **given, "stream": stream})
+
+
+@pytest.mark.parametrize("is_mixed", [False, True])
+def test_a_batch_that_was_sealed_elsewhere_is_what_it_is_in_small_pieces(log: Decklog, run_id: str, is_mixed: bool) -> None:
+    log.runs.start("another", run_id="run_2")
+    bulk, times = Bulk(log.parts), [None, datetime(2024, 1, 1, tzinfo=UTC), datetime(2019, 1, 1, tzinfo=UTC)]
+    long: list[dict[str, Any]] = [{"body": "x" * 70_000}, {"body": None, "payload": {"a": "y" * 70_000}}]
+    long += [{"body": f"line {each}"} for each in range(70)]
+    for number, batch in enumerate([*_batches(), long]):
+        told = [
+            {"at": times[place % 3], "subtype": "said", **one, "key": None if place % 5 == 0 else f"{number}:{place}"}
+            for place, one in enumerate(batch)
+        ]
+        told.append(told[1])
+        for stream in (run_id, "run_2"):
+            given = [_sealed(stream, one) for one in told]
+            if is_mixed:
+                given[3] = given[3][: len(COLUMNS)]
+            size = len(given) if stream == run_id else 10
+            parts = [given[start : start + size] for start in range(0, len(given), size)]
+            counts = [log.db.write(lambda part=part: bulk.take(part)) for part in parts]  # type: ignore[misc]
+            assert sum(counts) == len(given) - 1
+    ours, others = (_without_names(log, stream) for stream in (run_id, "run_2"))
+    assert len(ours) > 900
+    assert ours == others
+    assert log.journal.verify().ok
+
+
+def _without_names(log: Decklog, stream: str) -> "list[tuple[Any, ...]]":
+    names = ", ".join(name for name in COLUMNS if name not in ("pos", "stream", "hash"))
+    sql = f"select {names} from entries where stream = :stream and kind <> 'change' order by pos"
+    return log.db.read(lambda: [tuple(row) for row in log.db.rows(sql, {"stream": stream})[1]])
+
+
+def test_a_sealed_batch_that_is_told_again_adds_nothing(log: Decklog, run_id: str) -> None:
+    told = [_sealed(run_id, {"body": f"line {number}", "key": f"k{number}"}) for number in range(140)]
+    bulk = Bulk(log.parts)
+    assert log.db.write(lambda: bulk.take(told[:70])) == 70
+    assert log.db.write(lambda: bulk.take(told)) == 70
+    assert log.db.write(lambda: bulk.take(told)) == 0
+    assert [entry.key for entry in log.journal.find(run_id, oldest_first=True, limit=200)][1:] == [f"k{n}" for n in range(140)]
     assert log.journal.verify().ok
 
 

@@ -129,7 +129,10 @@ def test_charges_that_a_budget_counts_are_counted_in_their_order(log: Decklog) -
 def test_what_a_charge_became_is_written_as_any_record_is(log: Decklog) -> None:
     costs: list[dict[str, Any]] = [{}, {"cost_microdollars": None}, {"key": "a 100%"}, {"occurred_at": None}]
     told = [charge(f"m{number}", agent="50 %s", **given) for number, given in enumerate(costs)]
-    assert take(log, *told) == 4
+    # Enough to be chained column by column.
+    told += [charge(f"o{number}", model='a "model"') for number in range(70)]
+    assert take(log, *told) == 74
+    assert log.journal.verify().ok
     names, rows = log.db.read(lambda: log.db.rows(f"select {', '.join(Charge.columns())} from charges order by id", {}))
     sql = "select payload from entries where record_table = 'charges' order by pos"
     _, images = log.db.read(lambda: log.db.rows(sql, {}))

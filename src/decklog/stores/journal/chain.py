@@ -1,7 +1,7 @@
 """The hash chain of a stream: how an entry is written down to be hashed. `docs/journal.md` is this file in words."""
 
 from json.encoder import encode_basestring as _quote
-from operator import itemgetter
+from operator import gt, itemgetter
 
 from decklog import digests
 from decklog.errors import Damaged
@@ -172,6 +172,22 @@ def seal(row: "Sequence[Any]") -> tuple[str, str, str]:
     return start, middle, end if task_id is None else f"{until_task}{_field('task_id', task_id)[:-1]}}}"
 
 
+def seal_around(row: "Sequence[Any]") -> tuple[str, str, str, str, str]:
+    """Seal what a record became, but for its image and its id: `sealed_within` puts those of another in their places."""
+    start, middle, end = seal(row)
+    until_payload, _, rest = middle.partition(f'"payload":"{digest(row[PAYLOAD])}",')
+    until_record_id, _, until_seq = rest.partition(f'"record_id":{_quote(row[RECORD_ID])},')
+    return start, until_payload, until_record_id, until_seq, end
+
+
+def sealed_within(around: tuple[str, str, str, str, str], image: str, record_id: str) -> tuple[str, str, str]:
+    """Seal what a record became that differs in its image and its id alone from one that was sealed before."""
+    start, until_payload, until_record_id, until_seq, end = around
+    told = digests.sha256(image.encode()).hexdigest()
+    middle = f'{until_payload}"payload":"{told}",{until_record_id}"record_id":{_quote(record_id)},{until_seq}'
+    return start, middle, end
+
+
 def _written(row: "Sequence[Any]") -> str:
     """Write a row as canonical JSON, as `canonical` would write its values."""
     (_, stream, seq, at, _, kind, subtype, agent, agent_id, group_id, task_id, iteration, phase, confidence, redacted, key,
@@ -227,6 +243,23 @@ def extend(head: "tuple[Any, ...]", rows: "Iterable[list[Any]]", now: str) -> "t
             goes_back = True
         latest = at
     return (position, previous, latest), goes_back
+
+
+def extend_sealed(head: "tuple[Any, ...]", columns: "Sequence[Sequence[Any]]", now: str) -> "tuple[list[Sequence[Any]], bool]":
+    """Do as `extend` does for sealed entries of one stream, column by column, the seals last.
+
+    What comes back is the columns without the seals, and whether any entry is older than the one before.
+    """
+    position, previous, latest = head
+    *made, seals = columns
+    times = made[AT] if None not in made[AT] else [at or now for at in made[AT]]
+    first, sha256 = position % STREAM_SIZE + 1, digests.sha256
+    seqs, hashes = range(first, first + len(seals)), []
+    for seq, at, (start, middle, end) in zip(seqs, times, seals, strict=True):
+        previous = sha256(f"{previous}{start}{at}{middle}{seq}{end}".encode()).hexdigest()
+        hashes.append(previous)
+    made[0], made[SEQ], made[AT], made[HASH] = range(position + 1, position + 1 + len(seals)), seqs, times, hashes
+    return made, any(map(gt, (latest, *times), times))
 
 
 def extend_alike(head: "tuple[Any, ...]", columns: "Sequence[Sequence[Any]]", now: str) -> "list[Sequence[Any]]":

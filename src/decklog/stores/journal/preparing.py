@@ -100,9 +100,18 @@ def are_alike(columns: "Sequence[Sequence[Any]]") -> bool:
     )
 
 
+def are_sealed_and_short(columns: "Sequence[Sequence[Any]]") -> bool:
+    """Tell whether entries are of one stream, each with its seal, and none of their texts has to be moved elsewhere."""
+    streams = columns[chain.STREAM]
+    if len(columns) == len(COLUMNS) or streams.count(streams[0]) < len(streams):
+        return False
+    texts = [text for place in (chain.BODY, chain.PAYLOAD) for text in columns[place] if text is not None]
+    return max(map(len, texts), default=0) <= INLINE_CHARACTERS
+
+
 def filled(columns: "Sequence[Sequence[Any]]") -> "tuple[tuple[str, ...], list[tuple[Any, ...]]]":
-    """Name the columns of such entries that hold anything, and give their rows: what is empty need not be bound."""
-    places = [place for place, column in enumerate(columns) if column[0] is not None]
+    """Name the columns of entries that hold anything, and give their rows: what is empty need not be bound."""
+    places = [place for place, one in enumerate(columns) if one[0] is not None or one.count(None) < len(one)]
     return tuple([COLUMNS[place] for place in places]), [*zip(*[columns[place] for place in places], strict=True)]
 
 

@@ -9,7 +9,16 @@ from decklog.forks import once
 from decklog.stores.journal import attribution, chain
 from decklog.stores.journal.blobs import INLINE_CHARACTERS, keep
 from decklog.stores.journal.entry import Entry
-from decklog.stores.journal.preparing import MANY, are_alike, change_columns, checked, columns_of, filled, rows_of
+from decklog.stores.journal.preparing import (
+    MANY,
+    are_alike,
+    are_sealed_and_short,
+    change_columns,
+    checked,
+    columns_of,
+    filled,
+    rows_of,
+)
 from decklog.stores.journal.rows import COLUMNS, HEAD, RESERVED, SELECT, STREAM_SIZE, Rows, entry_at, load
 
 TYPE_CHECKING = False
@@ -56,9 +65,30 @@ class Writer:
 
     def append_many(self, prepared: "Sequence[Collection[Any]]") -> "Written":
         """Append several prepared entries; for a key that came before, the first entry with it stands in the place."""
-        if len(prepared) >= MANY and (columns := _by_columns(prepared)) is not None and are_alike(columns):
-            return self._write_alike(columns, self.now())
-        return self._write(prepared, self.now())
+        now = self.now()
+        if len(prepared) < MANY:
+            return self._write(prepared, now)
+        columns = _by_columns(prepared)
+        if are_sealed_and_short(columns):
+            return self._write_sealed(columns, now) or self._write(prepared, now)
+        if len(columns) == len(COLUMNS) and are_alike(columns):
+            return self._write_alike(columns, now)
+        return self._write(prepared, now)
+
+    def _write_sealed(self, columns: "Sequence[Sequence[Any]]", now: str) -> "Written | None":
+        """Append sealed entries of one stream, of which none is long; None where the journal knows one of them by its key."""
+        stream = columns[chain.STREAM][0]
+        # Before the keys are looked up: from here on nobody else adds one.
+        before = self.head(stream, at=columns[chain.AT][0] or now)
+        if any(self._known_by_columns(columns)):
+            return None
+        made, goes_back = chain.extend_sealed(before, columns, now)
+        if goes_back:
+            self._order(stream)
+        self._db.memo["head", stream] = made[0][-1], made[chain.HASH][-1], made[chain.AT][-1]
+        self._db.insert("entries", *filled(made))
+        self._db.announce(stream)
+        return Written(Rows(made), {}, self._db)
 
     def _write_alike(self, columns: "Sequence[Sequence[Any]]", now: str) -> "Written":
         """Append entries of one stream that differ in their bodies alone."""
@@ -147,6 +177,11 @@ class Writer:
         from decklog.stores.journal import known_keys
 
         return known_keys.find(self._db, batch)
+
+    def _known_by_columns(self, columns: "Sequence[Sequence[Any]]") -> "tuple[dict[int, int], dict[int, int]]":
+        from decklog.stores.journal import known_keys
+
+        return known_keys.find_by_columns(self._db, columns)
 
     def now(self) -> str:
         """Tell the time as columns hold it."""
@@ -291,11 +326,13 @@ class Writer:
         return load(self._db, rows[0]).marked_already()
 
 
-def _by_columns(rows: "Sequence[Collection[Any]]") -> "Sequence[Sequence[Any]] | None":
-    """Give rows column by column; None where some have a seal."""
+def _by_columns(rows: "Sequence[Collection[Any]]") -> "Sequence[Sequence[Any]]":
+    """Give rows column by column; where some have a seal, the others get theirs."""
     if isinstance(rows, Rows):
         return rows.columns
-    return [*zip(*rows, strict=True)] if all(len(row) == len(COLUMNS) for row in rows) else None
+    if len({*map(len, rows)}) > 1:
+        rows = [row if len(row) > len(COLUMNS) else (*row, chain.seal(tuple(row))) for row in rows]
+    return [*zip(*rows, strict=True)]
 
 
 class Written(Sequence):  # type: ignore[type-arg]

@@ -22,6 +22,7 @@ from decklog.stores.money.records import TOKENS, Charge, check, complete_by_task
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
+    from datetime import datetime
     from typing import Any
 
     from decklog.stores.base import Parts
@@ -55,10 +56,22 @@ class _Frame:
     def __init__(self, row: "list[Any]", redacted: bool) -> None:
         self.row = row
         self.redacted = redacted
-        # An entry's columns, but for its time, the charge that it tells of and that one's image.
+        # An entry's columns, but for its time, the charge that it tells of and that one's image, and what is hashed of them.
         self.entry: list[Any] = []
+        self._sealed: tuple[str, str, str, str, str] = ("",) * 5
         # What an image says around what is a charge's own, by which of that may be nothing and is.
         self._images: dict[tuple[bool, ...], str] = {}
+
+    def told_by(self, entry: "list[Any]") -> None:
+        """Take the entry of one charge as that of all, with what is said of each put in its place."""
+        self.entry, self._sealed = entry, chain.seal_around(entry)
+
+    def entry_of(self, row: "tuple[Any, ...]", at: str) -> "tuple[Any, ...]":
+        """Write the entry that tells of one charge, sealed."""
+        entry, image = [*self.entry], self.image(row)
+        entry[chain.AT], entry[chain.RECORD_ID], entry[chain.PAYLOAD] = at, row[_ID], image
+        entry.append(chain.sealed_within(self._sealed, image, row[_ID]))
+        return tuple(entry)
 
     def image(self, row: "tuple[Any, ...]") -> str:
         """Write the row of one charge as its entry does."""
@@ -69,6 +82,20 @@ class _Frame:
             around = self._images[lacking] = Charge.image_around(_FIELDS, row, names)
         said = [_quote(value) if type(value) is str else value for value in _own_in_order(row) if value is not None]
         return around % tuple(said)
+
+
+class _Batch:
+    """Entries that are written together, in their order, and the charges that some of them tell of."""
+
+    def __init__(self) -> None:
+        self.entries: list[Collection[Any]] = []
+        # What was spent, each with the place of its entry: they are made together, at the same moment.
+        self.spent: list[tuple[int, dict[str, Any]]] = []
+
+    def spend(self, given: "dict[str, Any]") -> None:
+        """Leave a place for the entry of a charge."""
+        self.spent.append((len(self.entries), given))
+        self.entries.append(())
 
 
 class Bulk(Ledger):
@@ -94,25 +121,23 @@ class Bulk(Ledger):
         answers = [one["answer_id"] for one in told if type(one) is dict and "model" in one]
         self._enter(told, answers)
         paid = self._paid(answers) if answers else set()
-        new, meter = 0, self._meter
-        batch: list[Collection[Any]] = []
-        charges: list[tuple[Any, ...]] = []
+        new, meter, batch = 0, self._meter, _Batch()
         for one in told:
             if isinstance(one, tuple):
-                batch.append(one)
+                batch.entries.append(one)
             elif "model" not in one:
-                batch.append(self._writer.bound(one).values())
+                batch.entries.append(self._writer.bound(one).values())
             elif one["answer_id"] not in paid:
                 paid.add(one["answer_id"])
                 given = self._placed(one)
                 if meter.budgets(given):
-                    new += self._flush(batch, charges) + 1
-                    batch, charges = [], []
+                    new += self._flush(batch) + 1
+                    batch = _Batch()
                     self._charge(given, enforce=False)
                 else:
-                    batch.append(self._charged(given, charges))
+                    batch.spend(given)
         self._db.values.let_go()
-        return new + self._flush(batch, charges)
+        return new + self._flush(batch)
 
     def charge_all(self, told: "Sequence[dict[str, Any]]") -> list[bool]:
         """Charge what was spent, in the caller's transaction, each once by its key in its run; say of each whether it is new.
@@ -123,20 +148,18 @@ class Bulk(Ledger):
         streams = {given["run_id"] or "@ledger" for given in all_given}
         self._lock_all(streams)
         self._meter.pass_gates(streams)
-        known, new = self._keyed(all_given), list[bool]()
-        batch: list[Collection[Any]] = []
-        charges: list[tuple[Any, ...]] = []
+        known, new, batch = self._keyed(all_given), list[bool](), _Batch()
         for given in all_given:
             place = (given["run_id"] or "", given["key"])
             if place in known or self._meter.budgets(given):
-                self._flush(batch, charges)
-                batch, charges = [], []
+                self._flush(batch, "key", "answer_id")
+                batch = _Batch()
                 new.append(not self._charge(given, enforce=False).already)
             else:
-                batch.append(self._charged(given, charges, "key", "answer_id"))
+                batch.spend(given)
                 new.append(True)
             known.add(place)
-        self._flush(batch, charges)
+        self._flush(batch, "key", "answer_id")
         return new
 
     def _keyed(self, all_given: "list[dict[str, Any]]") -> "set[tuple[str, str]]":
@@ -192,30 +215,36 @@ class Bulk(Ledger):
             complete_by_task(self._db, given, {**_UNSAID, **told})
         return given
 
-    def _charged(self, given: "dict[str, Any]", charges: "list[tuple[Any, ...]]", *unbound: str) -> "tuple[Any, ...]":
-        """Make the row of a charge that no budget counts, and the entry that tells of it; name what is not bound yet."""
-        frame = self._frame(given)
-        row, now, redacted = [*frame.row], self._now(), frame.redacted
-        occurred, cost, tokens = given["occurred_at"] or now, given["cost_microdollars"], _tokens(given)
+    def _charged(self, batch: _Batch, unbound: "tuple[str, ...]") -> "list[tuple[Any, ...]]":
+        """Make the rows of charges that no budget counts, and the entries that tell of them; name what is not bound yet."""
+        rows: list[tuple[Any, ...]] = []
+        now = self._now()
+        today, is_nobody = to_text(now), acting.get() is None and proving.get() is None
+        ids = self._ids.several("charge", len(batch.spent))
+        for charge_id, (place, given) in zip(ids, batch.spent, strict=True):
+            frame = self._frame(given)
+            row, redacted = self._row(frame, given, charge_id, now, today), frame.redacted
+            for name in unbound:
+                row[_FIELDS.index(name)], changed = self._db.values.one(name, given[name])
+                redacted = redacted or changed
+            rows.append(tuple(row))
+            if redacted or not is_nobody:
+                batch.entries[place] = tuple(self._as_entry(Charge, _FIELDS, rows[-1], "added", None, redacted))
+                continue
+            if not frame.entry:
+                frame.told_by(self._as_entry(Charge, _FIELDS, rows[-1], "added", None, False))
+            batch.entries[place] = frame.entry_of(rows[-1], today)
+        return rows
+
+    def _row(self, frame: _Frame, given: "dict[str, Any]", charge_id: str, now: "datetime", today: str) -> "list[Any]":
+        row, tokens, cost = [*frame.row], _tokens(given), given["cost_microdollars"]
+        occurred = given["occurred_at"] or now
         row[_INPUT], row[_CACHE_READ], row[_CACHE_CREATE], row[_OUTPUT] = tokens
         row[_COST] = self._prices.cost(given["model"], occurred, tokens) if cost is None else cost
-        row[_ID], row[_OCCURRED_AT], row[_ANSWER] = self._ids.new("charge"), to_text(occurred), given["answer_id"]
-        today = to_text(now)
+        row[_ID], row[_OCCURRED_AT], row[_KEY], row[_ANSWER] = charge_id, to_text(occurred), given["key"], given["answer_id"]
         if today[:_DAY] != row[_OCCURRED_AT][:_DAY]:
             row[_COUNTED_AT] = today
-        row[_KEY] = given["key"]
-        for name in unbound:
-            row[_FIELDS.index(name)], changed = self._db.values.one(name, given[name])
-            redacted = redacted or changed
-        charges.append(tuple(row))
-        if redacted or acting.get() is not None or proving.get() is not None:
-            return tuple(self._as_entry(Charge, _FIELDS, charges[-1], "added", None, redacted))
-        if not frame.entry:
-            # What it says of this charge is put in its place in each, here too.
-            frame.entry = self._as_entry(Charge, _FIELDS, charges[-1], "added", None, False)
-        entry = [*frame.entry]
-        entry[chain.AT], entry[chain.RECORD_ID], entry[chain.PAYLOAD] = today, row[_ID], frame.image(charges[-1])
-        return tuple(entry)
+        return row
 
     def _frame(self, given: "dict[str, Any]") -> _Frame:
         """Bind what the charges of a session have in common: its run, its agent, its model."""
@@ -234,10 +263,10 @@ class Bulk(Ledger):
                 self._frames[shared] = found
         return found
 
-    def _flush(self, batch: "list[Collection[Any]]", charges: "list[tuple[Any, ...]]") -> int:
-        if charges:
-            self._db.insert(Charge.table, _FIELDS, charges)
-        return len(batch) - len(self._writer.append_many(batch).known) if batch else 0
+    def _flush(self, batch: _Batch, *unbound: str) -> int:
+        if batch.spent:
+            self._db.insert(Charge.table, _FIELDS, self._charged(batch, unbound))
+        return len(batch.entries) - len(self._writer.append_many(batch.entries).known) if batch.entries else 0
 
 
 def _stream_of(one: "dict[str, Any]") -> str:
