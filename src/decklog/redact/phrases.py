@@ -31,7 +31,7 @@ _LABEL_PART = prepared(r"[- ]+")
 _WORD_FOR_SECRET = prepared(
     r"(?i)passw|passfra|kennw|passe\b|contrase[ñn]|contrasenya|senha|wachtwoord|l[öo]senord|passord|salasana|heslo|has[łl]o"
     r"|parol|lozink|geslo|zaporka|adgangskode|geheim|schl[üu]ssel|codewort|zugangs|zugriffs|clave|chiave|[şs]ifre|jelsz[óo]"
-    r"|secret|token|fras[e]?\b|pin-?code|wagwoord|pasahitz"
+    r"|secret|token|fras[e]?\b|pin-?code|wagwoord|pasahitz|パスワード|暗証番号|密码|密碼|口令|비밀번호|암호"
 )
 _COMMANDS = word_set(
     "make npm npx yarn pnpm node python python3 ruby go cargo docker psql mysql bash sh sudo env java mvn gradle terraform "
@@ -63,7 +63,9 @@ def is_odd_phrase(value: str) -> bool:
 def is_spoken_phrase(value: str) -> bool:
     """Tell whether a sentence talks about no secret, so that it may be one: `The kelp under the pier is blue`."""
     words = [word.strip(".!?'").lower() for word in value.split()]
-    return len(words) > 3 and _TALK.isdisjoint(words) and (BENIGN_WORDS - _LITTLE).isdisjoint(words)
+    if len(words) < 3 or not _TALK.isdisjoint(words) or not _SENTENCE_WORDS.isdisjoint(words):
+        return False
+    return (BENIGN_WORDS - _LITTLE).isdisjoint(words)
 
 
 def is_bare_phrase(value: str) -> bool:
@@ -95,6 +97,9 @@ def is_label(value: str) -> bool:
     """Tell whether a value is what a form calls a secret in some language: `WLAN-Passwort`, `Kennwortsatz`."""
     if len(value) > 48 or not _WORD_FOR_SECRET.search(value):
         return False
+    if not value.isascii() and not any(char.isascii() and char.isalnum() for char in value):
+        # In an alphabet whose letters have no case.
+        return True
     parts = _LABEL_PART.split(value)
     return value[:1].isupper() and all(part.isalpha() and _is_cased(part) for part in parts)
 

@@ -115,6 +115,8 @@ def _directs(low: str) -> bool:
         return True
     if "secret" in low and ("secret_id" in low or "secret-id" in low or "secretid" in low):
         return True
+    if "phrase se" in low or "phrase de" in low or "frase" in low:
+        return True
     return "net use" in low or "alias set " in low or "secret " in low or "enable " in low or "username " in low
 
 
@@ -174,7 +176,8 @@ def _is_odd(word: str) -> bool:
 
 
 def _names_code(low: str) -> bool:
-    return any(part.rpartition(" ")[2] in CODES for part in low.split(" code")[:-1])
+    # Not the whole word: lines are joined without a blank.
+    return any(part.endswith(CODES) for part in low.split(" code")[:-1])
 
 
 def _is_disguised(text: str) -> bool:

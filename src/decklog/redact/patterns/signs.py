@@ -210,26 +210,24 @@ GIVING_WITH = (
     (" config", ("composer config",)),
 )
 TELLING_ALONE = ("y answer", "t answer", "y question", "setcookie")
-CODES = frozenset(
-    (
-        *("door", "gate", "alarm", "safe", "entry", "entrance", "garage", "locker", "lock", "building", "office", "unlock"),
-        "access",
-        *(
-            "activation",
-            "recovery",
-            "backup",
-            "rescue",
-            "emergency",
-            "verification",
-            "security",
-            "2fa",
-            "mfa",
-            "otp",
-            "totp",
-            "login",
-        ),
-        *("signin", "sign-in", "pairing", "scratch", "one-time", "time", "a"),
-    )
+CODES = (
+    *("door", "gate", "alarm", "safe", "entry", "entrance", "garage", "locker", "lock", "building", "office", "unlock"),
+    "access",
+    *(
+        "activation",
+        "recovery",
+        "backup",
+        "rescue",
+        "emergency",
+        "verification",
+        "security",
+        "2fa",
+        "mfa",
+        "otp",
+        "totp",
+        "login",
+    ),
+    *("signin", "sign-in", "pairing", "scratch", "one-time", "time", " a"),
 )
 # The words for a password in other alphabets than that of English.
 FOREIGN = (

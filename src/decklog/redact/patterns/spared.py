@@ -40,10 +40,11 @@ _BY_NAME = prepared(r"--(?:set|update|build)-secrets?[ =][\"']?\S*\Z")
 _NAMED = prepared(r"[\w./-]+(?::(?:latest|\d{1,4}))?(?:,\S*)?")
 _COUNTED = prepared(r"[ \t]*\([+-]?\d[\d.,]*[ \t]?%\)")
 # What was released, by its version and its build; what a vault writes instead of a token; what decides of a module that asks for
-# a password; how long one is to be; what a template puts there; to whom one encrypts; how a language assigns.
+# a password; how long one is to be; what a template puts there; to whom one encrypts; how a language assigns;
+# how a build names a style; what an account's line has instead.
 _NO_VALUE = prepared(
     r"[\w./-]+@v?\d+(?:\.\d+){1,3}[+-][\w.-]+|hmac-sha256:[0-9a-f]{64}|\[[a-z_]{2,24}=[a-z0-9]{1,8}\]?|[a-z_]{2,24}=\d{1,4}|\}\}@\S*"
-    r"|age1[0-9a-z]{50,70}|[<>:=-]{1,3}"
+    r"|age1[0-9a-z]{50,70}|[<>:=-]{1,3}|[a-z]\w*__\w*_[A-Za-z0-9_-]{5}|x:\d+:\d+:\S*"
 )
 _KEYS = frozenset(("key", "api-key", "encryption-key", "signing-secret", "secret", "token"))
 # How far around a value is looked.

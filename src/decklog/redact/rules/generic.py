@@ -25,6 +25,13 @@ KEY_BLOCKS: tuple[Rule, ...] = (
         glued=True,
     ),
     rule(
+        "private-key",
+        "-----begin",
+        r"-----BEGIN OpenVPN (?:Static|tls-crypt-v2 (?:client|server)) key(?: V\d)?-----"
+        r"(?:[A-Za-z0-9+/=\s:,.>#*|?\[\]]|-[^-])*-{5,6}END OpenVPN [\w -]{1,40}-----",
+        glued=True,
+    ),
+    rule(
         "putty-private-key",
         "putty-user-key-file",
         r"PuTTY-User-Key-File-\d:(?:[A-OQ-Za-z0-9+/=\s:,.@_-]|P[^u\"'\\]|Pu[^T\"'\\])*?"

@@ -115,6 +115,25 @@ RECORDS: tuple[Rule, ...] = (
         glued=True,
     ),
     rule("code", "g-", r"\d{6}", keep=r"G-", until=r" is your (?:\w+ )?(?:verification|login|sign-in|security) code"),
+    # A key as numbers, as a network of things is joined by one.
+    rule(
+        "encryption-key",
+        "network_key networkkey network-key",
+        r"\d{1,3}(?:,[ \t]*\d{1,3}){15}",
+        keep=r"(?i:network[_-]?key[\"']?[ \t]*[:=][ \t]*\[[ \t]*)",
+        until=r"[ \t]*\]",
+        glued=True,
+    ),
+    # Names of keys and their secrets, as a server of calls is given them.
+    rule("api-secret", "_keys", r"[A-Za-z0-9+/=]{32,}", keep=r"_KEYS[\"']?[ \t]*[:=][ \t]*[\"']?[\w-]{6,24}:[ \t]*", glued=True),
+    # A field of so many characters in a program's data.
+    rule(
+        "password",
+        "pic value",
+        r"[^'\"\n]{4,64}",
+        keep=r"(?i:PASSW(?:OR)?D[ \t]+PIC[ \t]+X\(\d+\)[ \t]+VALUE[ \t]+(?:IS[ \t]+)?['\"])",
+        glued=True,
+    ),
     rule("license-key", "pidkey", r"[A-Z0-9]{5}(?:-[A-Z0-9]{5}){4}", keep=r"(?i:PIDKEY=)"),
     # Whole sentences serve where a backup or a disk is opened.
     rule(

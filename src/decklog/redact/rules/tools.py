@@ -258,6 +258,14 @@ DEVICES: tuple[Rule, ...] = (
         until=r"[\"']?[ \t]*;",
     ),
     rule(
+        "directive-secret",
+        "client",
+        r"[^\s\"';{}]{4,}",
+        start=r"(?m:^)[ \t]*client[ \t]+[\w.:/-]{1,64}[ \t]*\{",
+        keep=r"(?m:^)[ \t]*client[ \t]+[\w.:/-]{1,64}[ \t]*\{[^{}]{0,160}?\bsecret[ \t]*=[ \t]*[\"']?",
+        glued=True,
+    ),
+    rule(
         "directive-password",
         "auth priv",
         r"[^\s\"']{8,}",

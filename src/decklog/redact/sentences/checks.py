@@ -297,7 +297,7 @@ def is_any(_text: str, _start: int, _value: str) -> bool:
 def is_code(_text: str, _start: int, value: str) -> bool:
     """Tell whether a code is digits, groups of them, or a word that can only be one."""
     bare = value.rstrip("#.")
-    return bare.isdigit() or bool(_GROUPS.fullmatch(bare)) or codes.is_grouped(bare) or values.is_told(value)
+    return bare.replace(" ", "").isdigit() or bool(_GROUPS.fullmatch(bare)) or codes.is_grouped(bare) or values.is_told(value)
 
 
 def is_number(_text: str, _start: int, value: str) -> bool:

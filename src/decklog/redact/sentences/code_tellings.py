@@ -15,6 +15,8 @@ _AUTHENTICATOR = (
 _FOREIGN_CODES = (
     r"einmal-?code|best[\xe4a]tigungscode|c[\xf3o]digo de (?:verificaci[\xf3o]n|acceso|seguridad)|code de (?:v[\xe9e]rification"
     r"|s[\xe9e]curit[\xe9e]|confirmation)|codice di (?:verifica|sicurezza|accesso)|verificatiecode|kod weryfikacyjny"
+    r"|code de connexion|code [\xe0a] usage unique|c[\xf3o]digo de (?:un solo uso|inicio)|codice (?:monouso|usa e getta)"
+    r"|einmalpasswort|engangskode"
 )
 # First what is the longer of two openings at one place.
 CODES: tuple[Telling, ...] = (
@@ -72,14 +74,31 @@ CODES: tuple[Telling, ...] = (
         rf"(?:{_PLACES}|{_LOCKS}|one[ -]time)[ _-](?:pass)?codes?",
         " \t:=",
         rf"(?:(?:[ \t](?:[^\n:=\"\d]|2-?(?:fa|step|sv)){{1,60}})?[ \t]*[:=]|[ \t]+(?:is|was))?[ \t]*{QUOTE}"
-        r"(\d{4,10}#?|[\w.!-]{6,40})(?:[^\w:/-]|$)",
+        r"(\d{4,10}#?|\d{3} \d{3}|[\w.!-]{6,40})(?:[^\w:/-]|$)",
         checks.is_code,
     ),
     Telling(
         "code",
         rf"(?:{_PLACES}|{_LOCKS}|one[ -]time)[ _-](?:pass)?codes?",
         " \t",
-        rf"(?:[ \t]+[a-z']{{1,12}}){{1,6}}[ \t]+(?:is|was|are)[ \t]+{QUOTE}(\d{{4,10}}#?|[\w-]{{6,40}})(?:[^\w:/-]|$)",
+        rf"(?:[ \t]+[a-z']{{1,12}}){{1,8}}(?:[ \t]+(?:is|was|are)|,[ \t]+(?:it'?s|it is|now))(?:[ \t]+now)?[ \t]+"
+        rf"{QUOTE}(\d{{4,10}}#?|[\w-]{{6,40}})(?:[^\w:/-]|$)",
         checks.is_number,
+    ),
+    # Somebody asks for it, and somebody else answers.
+    Telling(
+        "code",
+        rf"(?:{_LOCKS}|one[ -]time|sms)[ _-](?:pass)?codes?",
+        " \t?\n",
+        rf"[^\n:=]{{0,60}}\n[^\n]{{1,32}}?[:>][ \t]+(?:it'?s[ \t]+)?(\d{{3}} ?\d{{3,5}}){END}",
+        checks.is_any,
+    ),
+    Telling(
+        "code",
+        "recovery key",
+        " \t:=",
+        r"(?:[ \t][^\n:=\"]{1,60}?)?(?:[ \t]*[:=]|[ \t]+(?:is|was))[ \t]*[\"'`]?"
+        r"([A-Z0-9]{4}(?:-[A-Z0-9]{4}){5}|\d{6}(?:-\d{6}){7})(?:[^\w-]|$)",
+        checks.is_any,
     ),
 )

@@ -16,6 +16,7 @@ WORDS = (
     r"|pasahitz|contrasinal|lykilor|wagwoord|pasvorto|kodeord|code secret|geheimzahl|pincode|schl[\xfc\xdcu]ssel"
     r"|cl[\xe9e] api|chiave"
     r"|jelsz[\xf3\xd3o]|[?s]ifr[ea?]|m[?]t kh[?]u|kata sandi"
+    r"|phrase secr|phrase de passe|frase (?:de (?:paso|contra)|se[gc]ret)|frase-senha"
 )
 _STARTS = prepared(f"(?i:{WORDS})")
 # English words for one that a sentence of another language has: `la password del server è …`, `password → …`.
@@ -59,6 +60,7 @@ _OTHER = (
 _OTHER_WORD = prepared("|".join(_OTHER))
 _LETTERS = prepared(rb"\?+")
 _WORD = (
+    r"parola d'ordine|"
     r"clave|mdp|has[łl]o|contrase[ñn](?:a|ya)|mot de passe|passwort|kennwort|senha|palavra-(?:passe|chave)|wachtwoord"
     r"|l[öo]senord(?:et)?"
     r"|passordet|passord|adgangskoden?|zaporka|tunnussana|slaptažodis|nenosiri|kata laluan|pasahitza|contrasinal"
@@ -82,7 +84,19 @@ _NOW = (
     r"(?:jetzt|nun|ab sofort|nunmehr|ora|adesso|ahora|maintenant|désormais|dorénavant|nu|nå|nyt|teraz|obecnie|agora|nyní|teď|acum"
     r"|şimdi|now|still)"
 )
-_TIE = rf"(?:(?:{_NOW}[ \t]+)?(?:{_COPULA})(?:[ \t]+{_NOW})?|теперь|тепер|сейчас)"
+# What it was changed to, where the verb says so before it.
+_CHANGED = (
+    r"foi (?:trocad|alterad|mudad|redefinid)[ao] para|(?:fue|ha sido) cambiad[ao] (?:a|por)"
+    r"|è stat[ao] (?:cambiat|impostat)[ao] (?:in|su|a)|a été (?:changé|modifié|remplacé|réinitialisé)e? (?:en|par|à|pour)"
+    r"|zosta[łl]o? (?:zmienion|ustawion)[eoa] na|wurde auf|изменён на|изменен на"
+)
+_TIE = rf"(?:(?:{_NOW}[ \t]+)?(?:{_COPULA})(?:[ \t]+{_NOW})?|теперь|тепер|сейчас|{_CHANGED})"
+# A phrase of words alone, in quotes behind the word for one.
+_PHRASE = prepared(
+    rf"(?i)(?:passphrase|phrase (?:secr[èe]te|de passe)|frase (?:de paso|de contrase[ñn]a|segreta|secreta)|frase-senha"
+    rf"|wachtwoordzin)[^\n:=\"„«“]{{0,48}}?(?:[:=]|[ \t]{_TIE})[ \t]*[\"„«“][ \xa0\u202f]?"
+    r"(?P<value>[^\W\d_]+(?:[ ][^\W\d_]+){2,9})[ \xa0\u202f]?[\"“”»]"
+)
 _TOLD = prepared(
     rf"(?i)(?:(?P<key>{_KEY_WORD})|{_WORD})(?P<tie>[^\n:：=\d\"]{{0,32}}[:：=]"
     rf"|[^\n:：=\d\".,]{{0,32}}?{_TIE})?"
@@ -131,6 +145,9 @@ _NUMBER_OR_SIGN = prepared(r"\d{3}|[!@#$%^&*+~?_-]")
 def find(view: View, opened: list[Span]) -> Iterator[Found]:
     """Find the passwords that stand after the word for one; words in this alphabet are at places that are known already."""
     for place in _places(view, opened):
+        if (phrase := _PHRASE.match(view.text, place)) and phrases.is_spoken_phrase(phrase["value"]):
+            yield Found(*phrase.span("value"), "told-password")
+            continue
         match = _TOLD.match(view.text, place)
         if not match:
             yield from _loosely_told(view, place)
@@ -201,7 +218,7 @@ def _places(view: View, opened: list[Span]) -> Iterator[int]:
     data = view.data
     for start, end in opened:
         word = data[start:end].lower()
-        if word in _BORROWED:
+        if word in _BORROWED or word == b"passphrase":
             if _LEADING.match(data, end):
                 yield start
         elif _is_word(word):

@@ -15,7 +15,7 @@ ANNOUNCING = (
     r"pass(?: show)? [\w./-]+/|op read|rbw get|gopass|lpass|bw get|pwgen|mkpasswd|xkcdpass|genkey|genpsk|keygen"
     r"|openssl rand|token_hex|token_urlsafe"
     r"|urandom|base64 (?:-d|--decode)|master\.key|pgpass|oathtool|phx\.gen|key:generate|echo [\"']?[$%]|printenv"
-    r"|(?:terraform|tofu|stack) output|configure get"
+    r"|(?:terraform|tofu|stack) output|configure get|keys list|dumpprivkey|exportprivkey"
     r"|config:get|config get|-field|private[ _-]key|master[ _-]key|pre-?shared[ _-]key"
     r"|contrase\xf1a|mot de passe|senha|wachtwoord|kennwort|passwort"
     r"|(?:db|user|root|admin|mail|smtp|plain|login|app|account|service|ftp|wifi|temp|initial|old|new|web)_(?:pass(?:word|wd)?|pwd|pin)|(?:api|access|auth)_token|(?:api|client)_secret|secret_key|initial-password"
@@ -37,10 +37,13 @@ _COMMAND = prepared(
     r"|yq|head|tr|helm|step|flask"
     r"|python3?|node|ruby|dotnet|keepassxc-cli|passage|berglas|teller|chezmoi|redis-cli|psql|mysql|sqlite3|curl|cut|awk"
     r"|grep|sed|base64|docker"
-    r"|systemd-creds|k3s|minikube|jwt|snyk|databricks|cf|ibmcloud|doctl|railway)\b"
+    r"|systemd-creds|k3s|minikube|jwt|snyk|databricks|cf|ibmcloud|doctl|railway|bitcoin-cli|litecoin-cli|dogecoin-cli)\b"
 )
 _NOT_PRINTING = prepared(
-    r"(?i)\b(?:grep -c|wc|ls|list|which|--version|sha\d*sum|md5sum|git (?:log|rev)|create secret|secret create|-o name|\.pub\b)"
+    r"(?i)\b(?:grep -c|wc|ls|(?<!keys )list|which|--version|sha\d*sum|md5sum|git (?:log|rev)"
+    r"|create secret|secret create|-o name|\.pub\b)"
+    # It prints the id of what it has begun.
+    r"|docker (?:run|create)\b[^|]*[ \t](?:-d|--detach)\b"
 )
 # What a list, a debugger or a shell of a language puts before what it shows.
 _SHOWING = r"(?:=>|>|Out\[\d+\]:|\$\d+ =(?: 0x[0-9a-f]+)?|(?:val )?\$?res\d+: [\w.\[\]]+ =|\[1\]|ans =|\d+[.)]|[-*•])[ \t]+"

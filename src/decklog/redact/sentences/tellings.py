@@ -177,7 +177,8 @@ TELLINGS: tuple[Telling, ...] = (
         r"pin",
         " \tc",
         rf"(?:[ -]?code)?[ \t]+(?:{_OF})[ \t][^\n:=\"']{{1,48}}?(?:[ \t]*[:=]|[ \t](?:is|was"
-        rf"|being|\xe8|est|ist|lautet|es)(?:[ \t](?:now|jetzt|still))?)[ \t]*{QUOTE}(\d{{4,8}}){END}",
+        rf"|being|\xe8|est|ist|lautet|es|to|wurde auf|(?:was )?(?:changed|set|reset) to)"
+        rf"(?:[ \t](?:now|jetzt|still))?)[ \t]*{QUOTE}(\d{{4,8}}){END}",
         checks.is_any,
     ),
     Telling(
@@ -356,6 +357,9 @@ TELLINGS: tuple[Telling, ...] = (
         " \t",
         rf"[ \t]+/[ \t]+{QUOTE}{VALUE}",
         checks.is_partner,
+    ),
+    Telling(
+        "told-password", "root|admin|administrator", " \t", r"[ \t]+/[ \t]+([^\s\"'`]{8,64})[ \t]*(?:\n|$)", checks.is_partner
     ),
     Telling("told-password", "root|admin|administrator|guest", ":", rf":{QUOTE}{VALUE}", checks.is_partner),
     Telling(
