@@ -294,7 +294,8 @@ class Wire:
                         self._connection.cancel_safe(timeout=_CANCEL_SECONDS)
                 self._connection.close()
             if isinstance(problem, psycopg.Error):
-                raise self._not_begun(problem) from problem.__cause__
+                told = self._not_begun(problem)
+                raise told from told.__cause__
             raise
 
     def _last_result(self) -> "Result":
