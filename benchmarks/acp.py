@@ -2,7 +2,6 @@
 
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -10,6 +9,7 @@ import time
 from pathlib import Path
 from typing import IO
 
+from benchmarks.figures import Figure
 from benchmarks.measure import Row, row, write
 from decklog import Decklog
 
@@ -87,7 +87,7 @@ def medians(editors: dict[str, Editor], size: int, turns: int) -> dict[str, floa
     for _ in range(ROUNDS):
         for name, editor in editors.items():
             times[name] += [editor.turn("x" * size) for _ in range(turns)]
-    return {name: 1e6 * statistics.median(values) / MESSAGES for name, values in times.items()}
+    return {name: Figure(values) * (1e6 / MESSAGES) for name, values in times.items()}
 
 
 def main() -> list[Row]:

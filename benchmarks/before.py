@@ -9,11 +9,11 @@ import sys
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
-from statistics import median
 
 from benchmarks.before_child import STEPS, TURNS
 from benchmarks.calls import cpu
 from benchmarks.children import Crew
+from benchmarks.figures import Figure
 from benchmarks.measure import Row, row
 from benchmarks.transfer import server
 
@@ -56,7 +56,7 @@ def in_one_process(label: str, targets: dict[str, str], sources: dict[str, Path]
             for name in [*crews] * TURNS:
                 took[name].append(crews[name].ask(verb)[1][0])
             for what, said in _FIGURES.items():
-                now, before = (median(turn[what] for turn in took[name]) * 1e6 / steps for name in ("now", "before"))
+                now, before = (Figure(turn[what] for turn in took[name]) * (1e6 / steps) for name in ("now", "before"))
                 rows.append(row(f"{label}, {verb}{said}", now, "µs", floor=before, target="<= 1.05"))
     return rows
 
@@ -78,9 +78,9 @@ def calls(folder: Path, sources: dict[str, Path]) -> list[Row]:
     return [
         row(
             f"call of {call}, processor time",
-            median(took["now", call]),
+            Figure(took["now", call]),
             "ms",
-            floor=median(took["before", call]),
+            floor=Figure(took["before", call]),
             target="<= 1.05",
         )
         for call in CALLS

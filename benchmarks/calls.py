@@ -2,12 +2,12 @@
 
 import os
 import resource
-import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+from benchmarks.figures import Figure
 from benchmarks.measure import Row, row, write
 from benchmarks.scale import RUN, fill
 
@@ -42,7 +42,7 @@ def medians(commands: dict[str, list[str]]) -> dict[str, float]:
     for _ in range(ROUNDS):
         for name, command in commands.items():
             times[name].append(cpu(command))
-    return {name: statistics.median(values) for name, values in times.items()}
+    return {name: Figure(values) for name, values in times.items()}
 
 
 def split() -> dict[str, float]:

@@ -4,7 +4,6 @@ import ctypes
 import os
 import resource
 import shutil
-import statistics
 import subprocess
 import tempfile
 import time
@@ -12,6 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from benchmarks.figures import Figure
 from benchmarks.measure import Row, row, write
 from decklog import Decklog, Toolbox, Unrestricted
 from decklog.tools.files.files import edit_file
@@ -35,7 +35,7 @@ def timed(action: Callable[[], object], rounds: int, samples: int = 7) -> float:
         for _ in range(rounds):
             action()
         taken.append((time.perf_counter() - start) / rounds)
-    return statistics.median(taken) * 1e6
+    return Figure(taken) * 1e6
 
 
 def beside(name: str, value: float, floor: float, target: float) -> Row:

@@ -3,12 +3,12 @@
 import json
 import os
 import resource
-import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+from benchmarks.figures import Figure
 from benchmarks.measure import Row, row, write
 from decklog import Decklog
 
@@ -49,7 +49,7 @@ def medians(folder: str) -> dict[str, float]:
     for _ in range(ROUNDS + 1):
         for name, (command, told) in calls.items():
             times[name].append(cpu(command, told, folder))
-    return {name: statistics.median(values[1:]) for name, values in times.items()}
+    return {name: Figure(values[1:]) for name, values in times.items()}
 
 
 def main() -> list[Row]:

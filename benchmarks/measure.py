@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypedDict
 
-_CELLS = 6
+from benchmarks.figures import Figure, beside, spread
+
+_CELLS = 7
 DOCS = Path(__file__).parent.parent / "docs" / "benchmarks"
 
 
@@ -20,6 +22,7 @@ class Row(TypedDict, total=False):
     unit: str
     floor: float
     ratio: float
+    spread: str
     target: str
 
 
@@ -31,12 +34,12 @@ def rate(work: Callable[[], int]) -> float:
 
 
 def in_turns(rounds: int, *works: Callable[[], float]) -> list[float]:
-    """Run the works in turns, so that noise meets all of them; give each one's median."""
+    """Run the works in turns, so that noise meets all of them; give each one's median, which knows what was seen."""
     results: list[list[float]] = [[] for _ in works]
     for _ in range(rounds):
         for place, work in enumerate(works):
             results[place].append(work())
-    return [statistics.median(result) for result in results]
+    return [Figure(result) for result in results]
 
 
 def in_slices(size: int, *works: Iterator[object]) -> list[float]:
@@ -51,13 +54,17 @@ def in_slices(size: int, *works: Iterator[object]) -> list[float]:
             begin = time.perf_counter()
             steps = sum(1 for _ in itertools.islice(work, size))
             if steps < size:
-                return [size / _trimmed_mean(each[1:]) for each in times]
+                return [_steady(size, each[1:]) for each in times]
             seen.append(time.perf_counter() - begin)
 
 
-def _trimmed_mean(values: list[float]) -> float:
-    cut = len(values) // 20
-    return statistics.mean(sorted(values)[cut : len(values) - cut])
+def _steady(size: int, times: list[float]) -> float:
+    """Give steps per second without the fastest and the slowest twentieth; around it lies what each tenth of the turns made."""
+    cut = len(times) // 20
+    middle = size / statistics.mean(sorted(times)[cut : len(times) - cut])
+    step = max(1, len(times) // 10)
+    parts = [size / statistics.mean(times[start : start + step]) for start in range(0, len(times), step)]
+    return Figure(parts).at(middle)
 
 
 def row(name: str, value: float, unit: str, *, floor: float | None = None, target: str = "") -> Row:
@@ -65,15 +72,22 @@ def row(name: str, value: float, unit: str, *, floor: float | None = None, targe
     made: Row = {"name": name, "value": value, "unit": unit, "target": target}
     if floor:
         made["floor"] = floor
-        made["ratio"] = value / floor
+        made["ratio"] = beside(value, floor)
+    if around := spread(made.get("ratio", value)):
+        made["spread"] = " – ".join(_short(one) for one in around)
     print(text_of(made), flush=True)
     return made
 
 
+def _short(number: float) -> str:
+    return f"{number:.2f}" if abs(number) < 100 else f"{number:,.0f}"
+
+
 def text_of(row: Row) -> str:
-    beside = f"  floor {row['floor']:>12,.1f}  ratio {row['ratio']:.2f}" if "floor" in row else ""
+    floor = f"  floor {row['floor']:>12,.1f}  ratio {row['ratio']:.2f}" if "floor" in row else ""
+    around = f"  ({row['spread']})" if row.get("spread") else ""
     target = f"  target {row['target']}" if row.get("target") else ""
-    return f"{row['name']:<58} {row['value']:>12,.1f} {row['unit']:<10}{beside}{target}"
+    return f"{row['name']:<58} {row['value']:>12,.1f} {row['unit']:<10}{floor}{around}{target}"
 
 
 def meets(row: Row) -> bool | None:
@@ -119,7 +133,7 @@ def _read(line: str) -> Row | None:
     if len(cells) != _CELLS or cells[0] == "what" or cells[0].startswith("---"):
         return None
     figure, _, unit = cells[1].partition(" ")
-    item: Row = {"name": cells[0], "value": float(figure.replace(",", "")), "unit": unit, "target": cells[4]}
+    item: Row = {"name": cells[0], "value": float(figure.replace(",", "")), "unit": unit, "spread": cells[4], "target": cells[5]}
     if cells[2]:
         item["floor"], item["ratio"] = float(cells[2].replace(",", "")), float(cells[3])
     return item
@@ -135,14 +149,16 @@ def _others_at_work() -> list[str]:
 
 def table(rows: list[Row]) -> list[str]:
     """Write rows as a table."""
-    lines = ["| what | figure | floor or peer | ratio | target | met |", "| --- | ---: | ---: | ---: | --- | --- |"]
+    lines = [
+        "| what | figure | floor or peer | ratio | spread | target | met |",
+        "| --- | ---: | ---: | ---: | --- | --- | --- |",
+    ]
     for item in rows:
         floor = f"{item['floor']:,.1f}" if "floor" in item else ""
         ratio = f"{item['ratio']:.2f}" if "ratio" in item else ""
         met = {True: "yes", False: "**no**", None: ""}[meets(item)]
-        lines.append(
-            f"| {item['name']} | {item['value']:,.1f} {item['unit']} | {floor} | {ratio} | {item.get('target', '')} | {met} |"
-        )
+        figure, around = f"{item['value']:,.1f} {item['unit']}", item.get("spread", "")
+        lines.append(f"| {item['name']} | {figure} | {floor} | {ratio} | {around} | {item.get('target', '')} | {met} |")
     return lines
 
 

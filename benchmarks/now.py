@@ -8,7 +8,6 @@ with their marks moved to their ends. Figures of a million entries are written t
 """
 
 import argparse
-import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +17,7 @@ from typing import Any
 
 from tests.statements import statements
 
+from benchmarks.figures import Figure
 from benchmarks.measure import Row, row, write
 from benchmarks.task_narrowed import places
 from decklog import Decklog, ManualClock
@@ -149,7 +149,7 @@ def measured(logs: Sequence[Decklog], view: Callable[[Decklog], object]) -> list
             begin = time.perf_counter()
             view(log)
             times.append(time.perf_counter() - begin)
-    return [statistics.median(times) * 1e3 for times in passed]
+    return [Figure(times) * 1e3 for times in passed]
 
 
 def main() -> list[Row]:

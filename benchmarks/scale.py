@@ -1,7 +1,6 @@
 """Whether things stay as fast when the log grows: a thousand entries beside a million."""
 
 import os
-import statistics
 import tempfile
 import time
 from collections.abc import Callable
@@ -9,6 +8,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
+from benchmarks.figures import Figure
 from benchmarks.measure import Row, in_turns, row, write
 from decklog import Decklog
 
@@ -67,7 +67,7 @@ def microseconds(work: Callable[[], object], rounds: int = 60) -> float:
         begin = time.perf_counter()
         work()
         times.append(time.perf_counter() - begin)
-    return statistics.median(times) * 1e6
+    return Figure(times) * 1e6
 
 
 def works(log: Decklog) -> dict[str, Callable[[], object]]:
@@ -154,8 +154,8 @@ def _picture(path: Path) -> list[Row]:
             whole.append(time.process_time() - begin)
     name = f"snapshot of a run of {picture.seq:,} entries"
     return [
-        row(name, statistics.median(times), "s", target="<= 0.5"),
-        row(f"{name}, with all of its records and attempts as JSON", statistics.median(whole), "s"),
+        row(name, Figure(times), "s", target="<= 0.5"),
+        row(f"{name}, with all of its records and attempts as JSON", Figure(whole), "s"),
     ]
 
 

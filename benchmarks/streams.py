@@ -6,11 +6,11 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from statistics import median
 
 import psycopg
 
 from benchmarks.children import Crew, work_as_child
+from benchmarks.figures import Figure
 from benchmarks.measure import Row, row, write
 from benchmarks.task_postgres import SETTINGS, Scratch
 from benchmarks.transfer import server
@@ -66,7 +66,7 @@ def measured(url: str, label: str, target: str) -> list[Row]:
                 for where in [*rates] * TURNS:
                     counts = crew.ask(f"{way}|{where}|{TURN_SECONDS}")[1]
                     rates[where].append(sum(counts_of["done"] for counts_of in counts) / TURN_SECONDS)
-                one, eight = (median(rates[where]) for where in rates)
+                one, eight = (Figure(rates[where]) for where in rates)
                 rows.append(row(f"{label}, {way}: eight runs beside one", eight, "per s", floor=one, target=target))
     return rows
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.children import Crew, work_as_child
+from benchmarks.figures import Figure
 from benchmarks.measure import Row, row
 from benchmarks.task_floor import Floor
 from benchmarks.task_peers import PersistQueue
@@ -35,7 +36,7 @@ class Crowd:
 
     @property
     def rate(self) -> float:
-        return statistics.median(self.rates)
+        return Figure(self.rates)
 
     @property
     def share(self) -> float:

@@ -7,7 +7,6 @@ Without an address, PostgreSQL is the one that the tests use. Claims at both siz
 
 import argparse
 import json
-import statistics
 import sys
 import tempfile
 import time
@@ -16,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from benchmarks.figures import Figure
 from decklog import Decklog
 from decklog.clock import to_text
 from decklog.stores.work.claimable import take_at_once
@@ -71,7 +71,7 @@ def measured(logs: tuple[Decklog, Decklog], wanted: dict[str, Any]) -> list[floa
             times.append(time.perf_counter() - start)
             if claim is not None:
                 claim.release()
-    return [statistics.median(times) * 1e6 for times in passed]
+    return [Figure(times) * 1e6 for times in passed]
 
 
 def plan(log: Decklog, asked: tuple[str, ...]) -> str:

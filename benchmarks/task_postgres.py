@@ -1,12 +1,12 @@
 """Claiming and finishing on PostgreSQL: Decklog beside procrastinate on the same server, in turns."""
 
-import statistics
 from importlib.metadata import version
 from pathlib import Path
 
 import psycopg
 
 from benchmarks import peer_procrastinate
+from benchmarks.figures import Figure
 from benchmarks.measure import Row, row
 from benchmarks.task_crowd import PROCESSES, Crowd, crowd, judged
 from benchmarks.transfer import server
@@ -38,12 +38,12 @@ class Rounds:
         rows = []
         for workers, label in ((1, "1 process"), (PROCESSES, f"{PROCESSES} processes")):
             name = f"PostgreSQL, {label}"
-            peer = statistics.median(self.peer[workers])
+            peer = Figure(self.peer[workers])
             ours, fused = self.ours[workers], self.fused[workers]
             beside = f"beside procrastinate, {label}"
             rows.append(row(f"{name}, claim and finish, {beside}", ours.rate, "per s", floor=peer, target=">= 1.2"))
             rows.append(row(f"{name}, finish and claim fused, {beside}", fused.rate, "per s", floor=peer, target=">= 1.2"))
-        name, peer = f"PostgreSQL, {PROCESSES} processes", statistics.median(self.peer_alone)
+        name, peer = f"PostgreSQL, {PROCESSES} processes", Figure(self.peer_alone)
         beside = f"beside procrastinate, one process with concurrency {PROCESSES}"
         ours, fused = self.ours[PROCESSES], self.fused[PROCESSES]
         rows.append(row(f"{name}, claim and finish, {beside}", ours.rate, "per s", floor=peer))

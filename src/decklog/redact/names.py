@@ -9,7 +9,7 @@ _SEPARATORS = prepared(r"[^a-z0-9]+")
 _TRAILING = word_set(
     """
     prod production dev development staging stage test testing live main primary secondary backup old new
-    base value val data b64 base64 raw plain plaintext text confirm confirmation again repeat env default string
+    base value val data b64 base64 hex raw plain plaintext text confirm confirmation again repeat env default string
     str local remote master slave root admin current previous prev v1 v2 v3 a b one two
     """
 )

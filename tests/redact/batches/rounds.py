@@ -35,6 +35,7 @@ ROUNDS = (
     "twentyfifth",
     "twentysixth",
     "twentyseventh",
+    "twentyeighth",
 )
 _HERE = Path(__file__).parent / "own"
 _WORDS = (_HERE / "words.txt").read_text(encoding="utf-8").split()

@@ -46,6 +46,11 @@ _NO_VALUE = prepared(
     r"[\w./-]+@v?\d+(?:\.\d+){1,3}[+-][\w.-]+|hmac-sha256:[0-9a-f]{64}|\[[a-z_]{2,24}=[a-z0-9]{1,8}\]?|[a-z_]{2,24}=\d{1,4}|\}\}@\S*"
     r"|age1[0-9a-z]{50,70}|[<>:=-]{1,3}|[a-z]\w*__\w*_[A-Za-z0-9_-]{5}|x:\d+:\d+:\S*"
 )
+# What is named after a digest, and what a manager of packages wrote down of one.
+_OF_DIGEST = prepared(
+    r"(?i)(?:hash|integrity|checksum|digest|sha\d{1,3})[\"']?[ \t]*[:=][ \t]*[\"']?\Z|\{:hex, :\w{1,60}, [^\n]{0,200}\Z"
+)
+_NUMBERED_NAME = prepared(r"[a-z]{2,16}(?:-[a-z]{2,16})*-\d{1,3}")
 _KEYS = frozenset(("key", "api-key", "encryption-key", "signing-secret", "secret", "token"))
 # How far around a value is looked.
 _NEAR = 160
@@ -77,7 +82,9 @@ def _is_spared(text: str, one: Found) -> bool:
         return True
     if one.kind not in _KEYS:
         return False
-    before = text[max(0, one.start - 96) : one.start]
+    before = text[max(0, one.start - 240) : one.start]
+    if _OF_DIGEST.search(before) or (one.kind == "token" and _NUMBERED_NAME.fullmatch(value)):
+        return True
     if _PUBLIC_NAME.search(before) or (one.kind == "encryption-key" and _PUBLIC_BYTES.search(before)):
         return True
     return _is_called_public(text, one)

@@ -183,7 +183,7 @@ DAEMONS: tuple[Rule, ...] = (
         "seed-phrase",
         "phrase mnemonic words wallet bip39 seed",
         r"(?:[a-z]{3,8} ){11,23}[a-z]{3,8}\b",
-        keep=r"(?i:(?:mnemonic|(?:seed|recovery|backup|wallet)[ _-]?(?:phrase|words))(?: [\w(),'-]{1,16}){1,6}[\"']?[ \t]*"
+        keep=r"(?i:(?:mnemonic|(?:seed|recovery|backup|wallet)[ _-]?(?:phrase|words))(?:,? [\w(),'-]{1,16}){1,12}[\"']?[ \t]*"
         r"(?:[:=]|->|is)\s*[\"']?"
         # The call or the option that takes one.
         r"|(?:mnemonic|phrase|seed|wallet|bip39)\w{0,24}(?:(?:\.|::|->)\w{1,24}){0,2}(?:\([^\n\"'`()]{0,40}|[ \t]+|=)[\"'`])",

@@ -90,7 +90,7 @@ PLACES: tuple[Rule, ...] = (
     rule(
         "signature",
         "sig= signature= security-token= hmac=",
-        r"[A-Za-z0-9%+/=_-]{16,}",
+        r"[A-Za-z0-9%+/=_~-]{16,}",
         keep=r"(?i:[?&](?:amp;)?(?:sig|signature|x-(?:amz|goog|oss|cos)-signature|x-amz-security-token|hmac)=)",
         glued=True,
     ),

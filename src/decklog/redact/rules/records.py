@@ -115,6 +115,16 @@ RECORDS: tuple[Rule, ...] = (
         glued=True,
     ),
     rule("code", "g-", r"\d{6}", keep=r"G-", until=r" is your (?:\w+ )?(?:verification|login|sign-in|security) code"),
+    rule("aws-session-token", "iqojb3jpz2lu", r"IQoJb3JpZ2lu[A-Za-z0-9+/=]{100,}"),
+    rule(
+        "code",
+        "backup recovery scratch rescue",
+        r"[A-Za-z0-9-]{6,24}(?:[\"'],\s{0,12}[\"'][A-Za-z0-9-]{6,24}){0,31}",
+        keep=r"(?i:(?:backup|recovery|scratch|rescue)[_-]?codes[\"']?[ \t]*[:=][ \t]*\[\s{0,12}[\"'])",
+        until=r"[\"']",
+        odd=True,
+        glued=True,
+    ),
     # A key as numbers, as a network of things is joined by one.
     rule(
         "encryption-key",

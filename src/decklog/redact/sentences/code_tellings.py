@@ -93,6 +93,7 @@ CODES: tuple[Telling, ...] = (
         rf"[^\n:=]{{0,60}}\n[^\n]{{1,32}}?[:>][ \t]+(?:it'?s[ \t]+)?(\d{{3}} ?\d{{3,5}}){END}",
         checks.is_any,
     ),
+    Telling("code", "m?tan", " \t:", rf"(?:[ \t]*:|[ \t]+(?:is|was|ist|lautet))[ \t]*(\d{{6}}){END}", checks.is_any),
     Telling(
         "code",
         "recovery key",
