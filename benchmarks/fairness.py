@@ -9,12 +9,14 @@ from pathlib import Path
 
 import apsw
 
+from benchmarks.figures import Figure
 from benchmarks.journal import BODY
 from benchmarks.measure import Row, row, write
 from decklog import Decklog
 
 PROCESSES = 32
 SECONDS = 6.0
+TURNS = 3
 
 
 def write_ours(path: str, name: str, until: float) -> list[float]:
@@ -71,15 +73,16 @@ def main() -> list[Row]:
         plain.execute("pragma journal_mode = wal")
         plain.execute("create table t (id integer primary key, who text, body text)")
         plain.close()
-        ours, theirs = crowd("ours", folder / "ours.db"), crowd("plain", folder / "plain.db")
+        turns = [(crowd("ours", folder / "ours.db"), crowd("plain", folder / "plain.db")) for _ in range(TURNS)]
+        ours, theirs = ({what: Figure(turn[side][what] for turn in turns) for what in turns[0][0]} for side in (0, 1))
         with Decklog.open(folder / "ours.db") as log:
             verified = log.journal.verify()
     rows = [
-        row("32 processes: worst wait", ours["worst"], "s", target="<= 1"),
+        row("32 processes: worst wait of all turns", max(ours["worst"].seen), "s", target="<= 1"),
         row("worst wait beside plain begin immediate", ours["worst"], "s", floor=theirs["worst"], target="<= 0.1"),
-        row("least-served writer, share of the mean", ours["share"], "", target=">= 0.5"),
+        row("least-served writer, share of the mean, least of all turns", min(ours["share"].seen), "", target=">= 0.5"),
         row("least-served writer of plain begin immediate", theirs["share"], ""),
-        row("throughput beside plain begin immediate", ours["rate"], "per s", floor=theirs["rate"]),
+        row("throughput beside plain begin immediate", ours["rate"], "per s", floor=theirs["rate"], target=">= 0.3"),
     ]
     if not verified.ok:
         raise RuntimeError(f"the log is not whole: {verified.first}")
