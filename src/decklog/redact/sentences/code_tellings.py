@@ -102,4 +102,12 @@ CODES: tuple[Telling, ...] = (
         r"([A-Z0-9]{4}(?:-[A-Z0-9]{4}){5}|\d{6}(?:-\d{6}){7})(?:[^\w-]|$)",
         checks.is_any,
     ),
+    Telling("code", "otp|totp", " \t", r"[ \t]+(\d{6,8})[ \t]+(?:to|for|via|sent|was|is)\b", checks.is_any),
+    Telling(
+        "code",
+        "otp|totp|one[ -]time password",
+        " \t:=",
+        rf"(?:[ \t]*[:=]|[ \t]+(?:is|was))[ \t]*{QUOTE}(\d{{6,8}}){END}",
+        checks.is_code,
+    ),
 )

@@ -378,19 +378,11 @@ TELLINGS: tuple[Telling, ...] = (
     ),
     Telling(
         "code",
-        "otp|totp|one[ -]time password",
-        " \t:=",
-        rf"(?:[ \t]*[:=]|[ \t]+(?:is|was))[ \t]*{QUOTE}(\d{{6,8}}){END}",
-        checks.is_code,
-    ),
-    Telling(
-        "code",
         "a code",
         "\n ",
         rf"[^\n:=]{{0,32}}\n[^\n]{{0,32}}?(?:it'?s|is)[ \t]+(\d{{3}} ?\d{{3}}){END}",
         checks.is_any,
     ),
-    Telling("code", "otp|totp", " \t", r"[ \t]+(\d{6,8})[ \t]+(?:to|for|via|sent|was|is)\b", checks.is_any),
     Telling(
         "token",
         r"credentials?|tokens?|api[ _-]?keys?|access keys?|secrets?",

@@ -1,7 +1,7 @@
 """The hash chain of a stream: how an entry is written down to be hashed. `docs/journal.md` is this file in words."""
 
 from json.encoder import encode_basestring as _quote
-from operator import gt, itemgetter
+from operator import itemgetter
 
 from decklog import digests
 from decklog.errors import Damaged
@@ -259,7 +259,7 @@ def extend_sealed(head: "tuple[Any, ...]", columns: "Sequence[Sequence[Any]]", n
         previous = sha256(f"{previous}{start}{at}{middle}{seq}{end}".encode()).hexdigest()
         hashes.append(previous)
     made[0], made[SEQ], made[AT], made[HASH] = range(position + 1, position + 1 + len(seals)), seqs, times, hashes
-    return made, any(map(gt, (latest, *times), times))
+    return made, any(map(str.__gt__, (latest, *times), times))
 
 
 def extend_alike(head: "tuple[Any, ...]", columns: "Sequence[Sequence[Any]]", now: str) -> "list[Sequence[Any]]":
