@@ -4,7 +4,6 @@ import itertools
 from pathlib import Path
 
 import pytest
-
 from benchmarks import measure
 from benchmarks.figures import Figure, beside, spread
 from benchmarks.measure import in_slices, in_turns, renew, row, table

@@ -23,7 +23,8 @@ def test_a_part_renews_its_own_figures_and_leaves_the_rest_of_the_page(tmp_path:
     measure.renew("page", "A page", [measure.row("two", 3.0, "tasks", target="<= 0"), measure.row("three", 1.0, "")])
     after = (tmp_path / "page.md").read_text()
     assert after == before.replace(
-        "| two | 0.0 tasks |  |  |  | <= 0 | yes |", "| two | 3.0 tasks |  |  |  | <= 0 | **no** |\n| three | 1.0  |  |  |  |  |  |"
+        "| two | 0.0 tasks |  |  |  | <= 0 | yes |",
+        "| two | 3.0 tasks |  |  |  | <= 0 | **no** |\n| three | 1.0  |  |  |  |  |  |",
     )
 
 
