@@ -26,20 +26,23 @@ _NUMBER = re.compile(r"(?<![\w/])#(\d+)\b")
 _MARK = re.compile(r"\s*<!-- decklog: (\S+) -->\s*\Z")
 
 
-def asked_of_gh(repository: str, seconds: float) -> str:
-    """Have `gh` write down all issues of a repository, by the login that it has."""
+def ask_gh(repository: str, seconds: float, path: str) -> None:
+    """Have `gh` write all issues of a repository to a file, by the login that it has."""
     program = shutil.which("gh")
     if program is None:
         hint = "Install gh, or import a saved file: gh issue list --state all --limit 100000 --json … > issues.json"
         raise Unavailable("there is no program gh to ask GitHub with", hint=hint)
     words = [program, "issue", "list", "--repo", repository, "--state", "all", "--limit", str(_MOST), "--json", ",".join(FIELDS)]
     try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=seconds, check=False, stdin=subprocess.DEVNULL)
+        with open(path, "wb") as file:
+            done = subprocess.run(
+                words, stdout=file, stderr=subprocess.PIPE, timeout=seconds, check=False, stdin=subprocess.DEVNULL
+            )
     except subprocess.TimeoutExpired:
         raise TimedOut(f"gh took longer than {seconds:.0f} s", hint="Give it more time: --seconds") from None
     if done.returncode:
-        raise Unavailable(f"gh failed: {done.stderr.strip()[:500]}", hint="Try it by hand: gh issue list")
-    return done.stdout
+        said = done.stderr.decode("utf-8", "replace").strip()
+        raise Unavailable(f"gh failed: {said[:500]}", hint="Try it by hand: gh issue list")
 
 
 @lru_cache(maxsize=256)
