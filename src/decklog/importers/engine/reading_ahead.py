@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 WORTH_A_PROCESS = 8 * 1024**2
 _PIPE_BYTES = 1024**2
 _STEP, _LEAST_SHARE = 0.05, 0.2
+# What the writer tells the reader each time that it asks for more.
+_HAS_MORE, _WAITS = b"1", b"0"
+_SIGNS = 4096
 # Where the two were as fast as each other for transcripts of code and logs.
 _FIRST_SHARE = 0.6
 
@@ -77,19 +80,38 @@ def _read_there(reading: "Reading", asked: "Any") -> "Iterator[Any]":
             if isinstance(part, BaseException):
                 raise part
             yield part
+            _tell(process.stdin, _HAS_MORE if _waiting(process.stdout) else _WAITS)
     finally:
         process.kill()
         process.stdout.close()
+        # What nobody took any more is of no use.
+        with suppress(BrokenPipeError):
+            process.stdin.close()
         process.wait()
 
 
 def _ask(pipe: "IO[bytes]", asked: "Any") -> None:
     """Tell the reader what to read."""
     try:
-        with pipe:
-            pickle.dump(asked, pipe)
+        pickle.dump(asked, pipe)
+        pipe.flush()
     except BrokenPipeError:
         raise _ended() from None
+
+
+def _tell(pipe: "IO[bytes]", sign: bytes) -> None:
+    """Tell the reader whether the writer has to wait for it. One that has read all may have ended."""
+    with suppress(BrokenPipeError):
+        pipe.write(sign)
+        pipe.flush()
+
+
+def _told(pipe: "IO[bytes]") -> bytes:
+    """Take what the writer has told since it was last asked."""
+    try:
+        return os.read(pipe.fileno(), _SIGNS)
+    except BlockingIOError:
+        return b""
 
 
 def _next(pipe: "IO[bytes]") -> "Any":
@@ -114,11 +136,15 @@ def _main() -> None:
     # What is loaded stays: nobody need look through it for what can be freed.
     gc.freeze()
     balance = Balance(_FIRST_SHARE)
-    pipe = sys.stdout.buffer
+    pipe, signs = sys.stdout.buffer, sys.stdin.buffer
     try:
-        for part in reading(pickle.load(sys.stdin.buffer), balance):
-            # Not by how long a write takes: on a busy machine that is anybody's time.
-            balance.adjust(is_writer_behind=_waiting(pipe) > 0)
+        asked = pickle.load(signs)
+        os.set_blocking(signs.fileno(), False)
+        for part in reading(asked, balance):
+            # Not by how long a write takes, which on a busy machine is anybody's time, nor by what waits in the pipe: that holds
+            # less than the writer takes at once, and so is empty while the writer is far behind.
+            for sign in _told(signs):
+                balance.adjust(is_writer_behind=sign == _HAS_MORE[0])
             pipe.write(pickle.dumps(part, pickle.HIGHEST_PROTOCOL))
             pipe.flush()
         last = None

@@ -279,6 +279,9 @@ _decode = json.JSONDecoder(parse_constant=_no_constant).decode
 
 def plain(value: "Any") -> "Any":
     """Give a row's values in a form that JSON and every engine can hold."""
+    # Most are.
+    if (kind := value.__class__) is int or (kind is str and "\x00" not in value):
+        return value
     if isinstance(value, dict):
         return {str(name): plain(item) for name, item in value.items()}
     if isinstance(value, list):

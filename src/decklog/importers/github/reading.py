@@ -23,7 +23,8 @@ _ADDRESS = re.compile(r"([\w.-]+/[\w.-]+)/(?:issues|pull)/(\d+)")
 _NEEDS = re.compile(r"^[^\w\n]*(?:depends on|blocked by)\b(.*)$", re.IGNORECASE | re.MULTILINE)
 _NUMBER = re.compile(r"(?<![\w/])#(\d+)\b")
 # Stands at the end of an issue that was made of a task here, where readers do not see it.
-_MARK = re.compile(r"\s*<!-- decklog: (\S+) -->\s*\Z")
+_MARK_START = "<!-- decklog: "
+_MARK = re.compile(rf"\s*{_MARK_START}(\S+) -->\s*\Z")
 
 
 def ask_gh(repository: str, seconds: float, path: str) -> None:
@@ -64,11 +65,18 @@ def plain_names(found: "dict[str, Any]") -> "dict[str, Any]":
     return named
 
 
+@lru_cache(maxsize=256)
+def _name_at(address: str) -> str | None:
+    """Name the issue at an address; it is asked for with its links and comments again."""
+    found = _ADDRESS.search(address)
+    return f"{found[1]}#{found[2]}" if found else None
+
+
 def name_of(issue: "dict[str, Any]", otherwise: str) -> str:
     """Name an issue as people do: OWNER/REPOSITORY#NUMBER."""
     for address in (issue.get("html_url"), issue.get("url"), issue.get("issue_url")):
-        if isinstance(address, str) and (found := _ADDRESS.search(address)):
-            return f"{found[1]}#{found[2]}"
+        if isinstance(address, str) and (name := _name_at(address)) is not None:
+            return name
     number = issue.get("number")
     if isinstance(number, bool) or not isinstance(number, int):
         raise Invalid("an issue needs a number")
@@ -82,7 +90,8 @@ def marked(body: str, task_id: str) -> str:
 
 def unmarked(body: str) -> "tuple[str, str | None]":
     """Give an issue's text, and the task that it was made of here, if it was."""
-    found = _MARK.search(body)
+    # Few have one, and to search for it takes as long as reading the issue.
+    found = _MARK.search(body) if _MARK_START in body else None
     return (body[: found.start()], found[1]) if found else (body, None)
 
 
