@@ -8,7 +8,7 @@ from decklog.importers.engine.text_files import MOST_BYTES, OURS, has_halves, op
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Callable, Generator, Iterator
     from typing import IO, Any
 
 _PIECE = 256 * 1024
@@ -31,12 +31,12 @@ class JsonFile:
         self.rest = ""
 
     def __iter__(self) -> "Iterator[Any]":
-        if _may_have_sides(self._path):
+        if may_have_sides(self._path):
             found, self.rest = values_in(text_of(self._path))
             yield from found
             return
         with opened(self._path, MOST_BYTES) as file:
-            pieces = _Pieces(file)
+            pieces = Pieces(file)
             while pieces.next(_BETWEEN):
                 start = pieces.passed + pieces.place
                 if not (yield from _one(pieces)):
@@ -44,11 +44,11 @@ class JsonFile:
                     return
 
 
-class _Pieces:
+class Pieces:
     """The text of a file, of which only what is being read is held."""
 
-    def __init__(self, file: "IO[bytes]") -> None:
-        self._file = file
+    def __init__(self, file: "IO[bytes]", decode: "Callable[[str, int], tuple[Any, int]]" = _decode) -> None:
+        self._file, self._decode = file, decode
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._is_over = False
         self._text, self.place, self.passed = "", 0, 0
@@ -78,11 +78,19 @@ class _Pieces:
             if not self._read_on():
                 return ""
 
+    def past(self, sign: str) -> str:
+        """Go past one of some signs that must follow here, and give it; a ValueError when another follows."""
+        found = self.next()
+        if not found or found not in sign:
+            raise ValueError(f"{found!r} stands where one of {sign!r} should")
+        self.place += 1
+        return found
+
     def value(self) -> "Any":
         """Give the value that begins here, and go on behind it; a ValueError when it is none, or not whole."""
         while True:
             try:
-                found, end = _decode(self._text, self.place)
+                found, end = self._decode(self._text, self.place)
             except ValueError:
                 if self._read_on():
                     continue
@@ -93,7 +101,7 @@ class _Pieces:
             return storable(found) if has_halves(text) else found
 
 
-def _one(pieces: _Pieces) -> "Generator[Any, None, bool]":
+def _one(pieces: Pieces) -> "Generator[Any, None, bool]":
     """Give the value that begins here, or those of the list; say whether it was whole."""
     try:
         if pieces.next() == "[":
@@ -104,7 +112,7 @@ def _one(pieces: _Pieces) -> "Generator[Any, None, bool]":
     return True
 
 
-def _listed(pieces: _Pieces) -> "Generator[Any, None, bool]":
+def _listed(pieces: Pieces) -> "Generator[Any, None, bool]":
     """Give a list's values. Behind a mistake only objects are, for as long as one follows the other."""
     pieces.place += 1
     is_right = True
@@ -124,7 +132,40 @@ def _listed(pieces: _Pieces) -> "Generator[Any, None, bool]":
             return False
 
 
-def _may_have_sides(path: str) -> bool:
+def members(pieces: Pieces) -> "Iterator[str]":
+    """Give the names of an object that begins here, each once; its value is read before the next one is asked for."""
+    pieces.past("{")
+    if pieces.next() == "}":
+        pieces.past("}")
+        return
+    seen: set[str] = set()
+    sign = ","
+    while sign == ",":
+        pieces.next()
+        name = pieces.value()
+        if not isinstance(name, str) or name in seen:
+            raise ValueError(f"{name!r} is no name, or came before")
+        seen.add(name)
+        pieces.past(":")
+        pieces.next()
+        yield name
+        sign = pieces.past(",}")
+
+
+def elements(pieces: Pieces) -> "Iterator[Any]":
+    """Give the values of a list that begins here, in which there is no mistake."""
+    pieces.past("[")
+    if pieces.next() == "]":
+        pieces.past("]")
+        return
+    sign = ","
+    while sign == ",":
+        pieces.next()
+        yield pieces.value()
+        sign = pieces.past(",]")
+
+
+def may_have_sides(path: str) -> bool:
     """Say whether git's mark of a conflict stands anywhere in a file."""
     mark, before = OURS.encode(), b""
     with opened(path, MOST_BYTES) as file:

@@ -269,12 +269,13 @@ def parsed_json(text: object) -> object:
     return found
 
 
-def _no_constant(name: str) -> object:
+def no_constant(name: str) -> object:
+    """Refuse what JSON does not have."""
     raise ValueError(f"{name} is no JSON")
 
 
 # Made once: `json.loads` with an argument makes one for every text.
-_decode = json.JSONDecoder(parse_constant=_no_constant).decode
+_decode = json.JSONDecoder(parse_constant=no_constant).decode
 
 
 def plain(value: "Any") -> "Any":
