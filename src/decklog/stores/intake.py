@@ -7,13 +7,15 @@ from decklog.stores.base import Store, bound_whole
 from decklog.stores.journal import chain
 from decklog.stores.journal.attribution import acting, proving
 from decklog.stores.journal.preparing import change_columns
+from decklog.stores.journal.rows import rows_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import TypeVar
 
     from decklog.records import Record
+    from decklog.stores.journal.known_keys import Identity
     from decklog.stores.journal.writer import Written
     from decklog.values import Values
 
@@ -90,10 +92,22 @@ class Intake(Store):
         self._db.insert(record_class.table, names, rows)
         self._writer.append_many(entries)
 
-    def append_all(self, given: "Sequence[dict[str, Any] | tuple[Any, ...]]") -> "Written":
-        """Append entries of streams that are there, given as the arguments of `append` or as columns that were prepared."""
+    def prepared_all(self, given: "Sequence[dict[str, Any] | tuple[Any, ...]]") -> "list[tuple[Any, ...]]":
+        """Give the columns of entries that are given as the arguments of `append`, or as columns that were prepared elsewhere."""
         fresh = iter(self._writer.prepared_many([one for one in given if isinstance(one, dict)]))
-        return self._writer.append_many([next(fresh) if isinstance(one, dict) else one for one in given])
+        return [tuple(next(fresh)) if isinstance(one, dict) else one for one in given]
+
+    def known_rows(self, identities: "Iterable[Identity]") -> "dict[Identity, tuple[Any, ...]]":
+        """Give the entries that are here with some keys, as whole rows, each by its stream, subtype, group and key."""
+        from decklog.stores.journal import known_keys
+
+        known = known_keys.positions(self._db, identities)
+        found = rows_at(self._db, [*known.values()])
+        return {identity: found[position] for identity, position in known.items()}
+
+    def append_all(self, prepared: "list[tuple[Any, ...]]") -> "Written":
+        """Append entries of streams that are there, as they were prepared."""
+        return self._writer.append_many(prepared)
 
     def seek_all(
         self, record_class: "type[R]", identities: "Sequence[Sequence[str]]", *, are_bound: bool = False

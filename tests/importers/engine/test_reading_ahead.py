@@ -30,6 +30,12 @@ def is_killed(count: int, balance: Balance) -> Iterator[object]:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def shares(count: int, balance: Balance) -> Iterator[tuple[float, str]]:
+    for _ in range(count):
+        # So long that the pipe holds no second one.
+        yield balance.share, "x" * 800_000
+
+
 def test_little_is_read_where_it_is_written() -> None:
     assert list(read(numbers, 3, WORTH_A_PROCESS - 1)) == [(number, os.getpid()) for number in range(3)]
 
@@ -82,6 +88,14 @@ def test_whoever_stops_listening_leaves_no_process_behind() -> None:
     parts.close()  # type: ignore[attr-defined]
     with pytest.raises(ProcessLookupError):
         os.kill(process, 0)
+
+
+@needs_two
+@pytest.mark.parametrize(("waiting", "share"), [(1, 1.0), (0, 0.2)])
+def test_the_reader_is_told_whether_the_writer_waits(monkeypatch: pytest.MonkeyPatch, waiting: int, share: float) -> None:
+    monkeypatch.setattr(reading_ahead, "_waiting", lambda _: waiting)
+    *_, (last, _) = read(shares, 30, WORTH_A_PROCESS)
+    assert last == pytest.approx(share)
 
 
 def test_the_one_who_waits_takes_more_of_the_work() -> None:

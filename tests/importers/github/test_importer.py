@@ -2,6 +2,7 @@
 
 import json
 import random
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -115,3 +116,26 @@ def test_killed_between_any_two_batches_it_gives_the_same_log(file: Path, monkey
 
 def test_a_dry_run_tells_the_same_and_changes_nothing(log: Decklog, file: Path) -> None:
     claims.check_dry_run(log, _taker(file))
+
+
+def _peak(log: Decklog, path: Path, count: int) -> int:
+    written = [{"number": number, "title": "One", "body": "word " * 100, "created_at": T2} for number in range(count)]
+    path.write_text(json.dumps(written))
+    del written
+    importer = GithubImport(log, str(path), run_id="github")
+    tracemalloc.start()
+    try:
+        importer.gather()
+        assert importer.gathered.count("issues") == count
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+        importer.gathered.close()
+
+
+@on_both
+def test_many_issues_are_gathered_in_no_more_memory_than_few(log: Decklog, tmp_path: Path) -> None:
+    few, many = _peak(log, tmp_path / "few.json", 3_000), _peak(log, tmp_path / "many.json", 12_000)
+
+    assert many < 1.2 * few
+    assert many < (tmp_path / "many.json").stat().st_size / 2

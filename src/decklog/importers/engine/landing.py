@@ -10,11 +10,11 @@ from decklog.errors import Closed, Damaged, DecklogError, Invalid, NotFound, Rea
 from decklog.importers.engine.draft import Draft, RecordDraft, only_describes
 from decklog.importers.engine.report import Fate, Report
 from decklog.importers.engine.row import Row, plain
-from decklog.importers.engine.versions import NOTE, Versions, same_entry
+from decklog.importers.engine.versions import NOTE, SUBTYPE, Versions, identity_of, is_as_it_was, same_entry, says_the_same
 from decklog.records import Record
 from decklog.stores.intake import Intake
 from decklog.stores.journal.entry import BOOKKEEPING, COLUMNS_KEPT, IMPORT_KEY, ROW_KEPT, TAKEN, EntryKind
-from decklog.stores.journal.rows import number_of
+from decklog.stores.journal.rows import load, number_of
 from decklog.stores.money.bulk import Bulk
 
 TYPE_CHECKING = False
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.app import Decklog
-    from decklog.stores.journal.entry import Entry
 
     # Gives what became of a row, or what it is to become when it only describes.
     Mapping = Callable[[Row], Any]
@@ -54,6 +53,8 @@ class Landing:
         self._losses: list[str] = []
         # Who adds records of kinds that are given their places by the log; each says of many whether they are new.
         self.adders: dict[type[Record], Callable[[list[dict[str, Any]]], list[bool]]] = {}
+        # Whether the entries that came last were here already: then most of those that follow are.
+        self._is_again = False
         self._turns: dict[tuple[str, str, datetime], dict[str, int]] = {}
 
     @contextmanager
@@ -202,19 +203,47 @@ class Landing:
         """Append entries, each once; say what became of their rows, and name these by their entries if asked."""
         if not drafts:
             return []
-        entries = self.intake.append_all([draft.prepared or draft.entry for draft in drafts])
+        told_before = self._told_before(drafts, name_rows=name_rows) if self._is_again else frozenset()
+        if len(told_before) == len(drafts):
+            return [Fate.ALREADY] * len(drafts)
+        fates = iter(self._append([draft for place, draft in enumerate(drafts) if place not in told_before], name_rows=name_rows))
+        return [Fate.ALREADY if place in told_before else next(fates) for place in range(len(drafts))]
+
+    def _told_before(self, drafts: "list[Draft]", *, name_rows: bool) -> "set[int]":
+        """Find the places of entries that are here word for word: what is as it was need not be looked through for secrets."""
+        identities = {place: found for place, draft in enumerate(drafts) if (found := identity_of(draft.entry)) is not None}
+        present = self.intake.known_rows(identities.values())
+        same = {
+            place
+            for place, identity in identities.items()
+            if identity in present and (identity[1] in BOOKKEEPING or is_as_it_was(drafts[place].entry, present[identity]))
+        }
+        for place in same if name_rows else ():
+            if drafts[place].row.left:
+                drafts[place].row.made = load(self.log.db, present[identities[place]]).id
+        return same
+
+    def _append(self, drafts: "list[Draft]", *, name_rows: bool) -> "list[Fate]":
+        prepared = self.intake.prepared_all([draft.prepared or draft.entry for draft in drafts])
+        entries = self.intake.append_all(prepared)
+        self._is_again = bool(entries.known)
         self._notes += [draft.note for place, draft in enumerate(drafts) if draft.note is not None and place not in entries.known]
+        # Of what an import noted down for itself nobody asks what it says.
+        present = entries.known_rows([place for place in entries.known if prepared[place][SUBTYPE] not in BOOKKEEPING])
         for place, draft in enumerate(drafts) if name_rows else ():
             if draft.row.left:
-                draft.row.made = entries[place].id
+                draft.row.made = (load(self.log.db, present[place]) if place in present else entries[place]).id
         return [
-            self._known(draft, entries[place]) if place in entries.known else draft.fate for place, draft in enumerate(drafts)
+            self._known(draft, prepared[place], present.get(place)) if place in entries.known else draft.fate
+            for place, draft in enumerate(drafts)
         ]
 
-    def _known(self, draft: Draft, entry: "Entry") -> Fate:
+    def _known(self, draft: Draft, said: "tuple[Any, ...]", present: "tuple[Any, ...] | None") -> Fate:
         """Look whether a row that became an entry says something else now: an entry stays, and the row is kept beside it."""
-        row = draft.row
-        if entry.subtype in BOOKKEEPING or same_entry(self.log, entry, draft.entry, draft.prepared):
+        if present is None or says_the_same(said, present):
+            return Fate.ALREADY
+        row, entry = draft.row, load(self.log.db, present)
+        if same_entry(self.log, entry, draft.entry, draft.prepared):
             return Fate.ALREADY
         row.left, row.instead, row.made = dict(row.columns), {}, entry.id
         [fate] = self._write([self._left(row)])

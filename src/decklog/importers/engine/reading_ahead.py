@@ -1,6 +1,6 @@
 """Reading in a process of its own: while one takes a source apart, the other writes what came before.
 
-What is read goes through a pipe, so that never more waits in memory than it holds. Either process may be killed: the reader ends
+What is read goes through a pipe, and little more than it holds waits in memory. Either process may be killed: the reader ends
 with the pipe, and whoever writes is told.
 """
 
@@ -9,10 +9,12 @@ import os
 import pickle
 import subprocess
 import sys
+from collections import deque
 from contextlib import suppress
-from fcntl import F_SETPIPE_SZ, fcntl, ioctl
+from fcntl import F_GETPIPE_SZ, F_SETPIPE_SZ, fcntl, ioctl
 from importlib import import_module
 from termios import FIONREAD
+from threading import Condition, Thread
 
 from decklog.errors import Unavailable
 
@@ -27,7 +29,12 @@ if TYPE_CHECKING:
 # To start a process costs as much as writing some megabytes.
 WORTH_A_PROCESS = 8 * 1024**2
 _PIPE_BYTES = 1024**2
+# So much waits to be sent, about twice what a writer takes at once.
+_AHEAD_BYTES = 4 * 1024**2
 _STEP, _LEAST_SHARE = 0.05, 0.2
+# What the writer tells the reader each time that it asks for more.
+_HAS_MORE, _WAITS = b"1", b"0"
+_SIGNS = 4096
 # Where the two were as fast as each other for transcripts of code and logs.
 _FIRST_SHARE = 0.6
 
@@ -77,19 +84,38 @@ def _read_there(reading: "Reading", asked: "Any") -> "Iterator[Any]":
             if isinstance(part, BaseException):
                 raise part
             yield part
+            _tell(process.stdin, _HAS_MORE if _waiting(process.stdout) else _WAITS)
     finally:
         process.kill()
         process.stdout.close()
+        # What nobody took any more is of no use.
+        with suppress(BrokenPipeError):
+            process.stdin.close()
         process.wait()
 
 
 def _ask(pipe: "IO[bytes]", asked: "Any") -> None:
     """Tell the reader what to read."""
     try:
-        with pipe:
-            pickle.dump(asked, pipe)
+        pickle.dump(asked, pipe)
+        pipe.flush()
     except BrokenPipeError:
         raise _ended() from None
+
+
+def _tell(pipe: "IO[bytes]", sign: bytes) -> None:
+    """Tell the reader whether the writer has to wait for it. One that has read all may have ended."""
+    with suppress(BrokenPipeError):
+        pipe.write(sign)
+        pipe.flush()
+
+
+def _told(pipe: "IO[bytes]") -> bytes:
+    """Take what the writer has told since it was last asked."""
+    try:
+        return os.read(pipe.fileno(), _SIGNS)
+    except BlockingIOError:
+        return b""
 
 
 def _next(pipe: "IO[bytes]") -> "Any":
@@ -109,23 +135,74 @@ def _waiting(pipe: "IO[bytes]") -> int:
     return int.from_bytes(ioctl(pipe.fileno(), FIONREAD, bytes(4)), sys.byteorder)
 
 
+class Sending:
+    """Sends parts in a thread of its own, so that the next ones are read while the writer is busy with those before.
+
+    The pipe alone holds less than the writer takes at once: it would have to wait for the rest of it, and the reader before that.
+    """
+
+    def __init__(self, pipe: "IO[bytes]") -> None:
+        self._pipe, self._room = pipe, fcntl(pipe.fileno(), F_GETPIPE_SZ)
+        self._parts: deque[bytes] = deque()
+        self._bytes = 0
+        self._changed = Condition()
+        Thread(target=self._send, daemon=True).start()
+
+    def put(self, part: bytes) -> None:
+        """Send a part after those before, once few enough bytes of them are left."""
+        with self._changed:
+            if not self._bytes and _waiting(self._pipe) + len(part) <= self._room:
+                self._write(part)
+                return
+            self._changed.wait_for(lambda: self._bytes < _AHEAD_BYTES)
+            self._parts.append(part)
+            self._bytes += len(part)
+            self._changed.notify_all()
+
+    def finish(self) -> None:
+        """Wait until all is sent."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._bytes)
+
+    def _write(self, part: bytes) -> None:
+        self._pipe.write(part)
+        self._pipe.flush()
+
+    def _send(self) -> None:
+        try:
+            while True:
+                with self._changed:
+                    self._changed.wait_for(lambda: self._parts)
+                    part = self._parts.popleft()
+                self._write(part)
+                with self._changed:
+                    self._bytes -= len(part)
+                    self._changed.notify_all()
+        except BrokenPipeError:
+            # Nobody is there any more to read for.
+            os._exit(0)
+
+
 def _main() -> None:
     reading: Reading = getattr(import_module(sys.argv[1]), sys.argv[2])
     # What is loaded stays: nobody need look through it for what can be freed.
     gc.freeze()
     balance = Balance(_FIRST_SHARE)
-    pipe = sys.stdout.buffer
+    sending, signs = Sending(sys.stdout.buffer), sys.stdin.buffer
     try:
-        for part in reading(pickle.load(sys.stdin.buffer), balance):
-            # Not by how long a write takes: on a busy machine that is anybody's time.
-            balance.adjust(is_writer_behind=_waiting(pipe) > 0)
-            pipe.write(pickle.dumps(part, pickle.HIGHEST_PROTOCOL))
-            pipe.flush()
+        asked = pickle.load(signs)
+        os.set_blocking(signs.fileno(), False)
+        for part in reading(asked, balance):
+            # Not by how long a write takes, which on a busy machine is anybody's time, nor by what waits in the pipe: that holds
+            # less than the writer takes at once, and so is empty while the writer is far behind.
+            for sign in _told(signs):
+                balance.adjust(is_writer_behind=sign == _HAS_MORE[0])
+            sending.put(pickle.dumps(part, pickle.HIGHEST_PROTOCOL))
         last = None
     except Exception as problem:  # noqa: BLE001 - whoever asked is told, as if it had read by itself
         last = problem
-    pickle.dump(last, pipe)
-    pipe.flush()
+    sending.put(pickle.dumps(last))
+    sending.finish()
 
 
 if __name__ == "__main__":

@@ -269,16 +269,20 @@ def parsed_json(text: object) -> object:
     return found
 
 
-def _no_constant(name: str) -> object:
+def no_constant(name: str) -> object:
+    """Refuse what JSON does not have."""
     raise ValueError(f"{name} is no JSON")
 
 
 # Made once: `json.loads` with an argument makes one for every text.
-_decode = json.JSONDecoder(parse_constant=_no_constant).decode
+_decode = json.JSONDecoder(parse_constant=no_constant).decode
 
 
 def plain(value: "Any") -> "Any":
     """Give a row's values in a form that JSON and every engine can hold."""
+    # Most are.
+    if (kind := value.__class__) is int or (kind is str and "\x00" not in value):
+        return value
     if isinstance(value, dict):
         return {str(name): plain(item) for name, item in value.items()}
     if isinstance(value, list):

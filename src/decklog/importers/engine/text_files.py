@@ -20,8 +20,8 @@ MOST_BYTES = 8 * 1024**3
 _MOST_DOCUMENT_BYTES = 512 * 1024**2
 _LONGEST_LINE = 64 * 1024**2
 _MARKER = 7
-_OURS, _BASE, _MIDDLE, _THEIRS = "<" * _MARKER, "|" * _MARKER, "=" * _MARKER, ">" * _MARKER
-_MARKERS = (_OURS, _BASE, _MIDDLE, _THEIRS)
+OURS, _BASE, _MIDDLE, _THEIRS = "<" * _MARKER, "|" * _MARKER, "=" * _MARKER, ">" * _MARKER
+_MARKERS = (OURS, _BASE, _MIDDLE, _THEIRS)
 # Half of a character that needs two: JSON can spell it, and no text can hold it.
 _HALVES = ("\\ud", "\\uD")
 
@@ -48,7 +48,7 @@ def file_in(path: str, places: "Sequence[str]", hint: str) -> str:
 
 def json_lines(path: str, *, most_bytes: int = MOST_BYTES) -> "Iterator[Line]":
     """Give the JSON objects of a file line by line; blank lines and the markers of a conflict say nothing of their own."""
-    with _opened(path, most_bytes) as file:
+    with opened(path, most_bytes) as file:
         for number, raw in enumerate(iter(lambda: file.readline(_LONGEST_LINE), b""), 1):
             text = raw.decode("utf-8", "replace").strip().lstrip("\ufeff")
             if text and not _is_marker(text):
@@ -58,7 +58,7 @@ def json_lines(path: str, *, most_bytes: int = MOST_BYTES) -> "Iterator[Line]":
 def _line(number: int, text: str, *, is_whole: bool) -> Line:
     found = parsed_json(text)
     if isinstance(found, dict):
-        return Line(number, text, _storable(found) if _has_halves(text) else found)
+        return Line(number, text, storable(found) if has_halves(text) else found)
     if found is not NotImplemented:
         return Line(number, text, trouble="the line is no JSON object")
     return Line(number, text, trouble="the line is no JSON" if is_whole else "the line was not written to its end")
@@ -66,7 +66,7 @@ def _line(number: int, text: str, *, is_whole: bool) -> Line:
 
 def has_markers(path: str) -> bool:
     """Say whether git left a conflict in a file."""
-    with _opened(path, MOST_BYTES) as file:
+    with opened(path, MOST_BYTES) as file:
         return any(raw.startswith(b"<" * _MARKER) for raw in iter(lambda: file.readline(_LONGEST_LINE), b""))
 
 
@@ -81,12 +81,12 @@ def document(path: str) -> "tuple[list[Any], str]":
     """
     text = text_of(path)
     found = [one for side in _sides(text) if (one := parsed_json(side)) is not NotImplemented]
-    return [_storable(one) for one in found] if _has_halves(text) else found, text
+    return [storable(one) for one in found] if has_halves(text) else found, text
 
 
 def text_of(path: str) -> str:
     """Read a file that is one document."""
-    with _opened(path, _MOST_DOCUMENT_BYTES) as file:
+    with opened(path, _MOST_DOCUMENT_BYTES) as file:
         return file.read().decode("utf-8", "replace").lstrip("\ufeff")
 
 
@@ -105,21 +105,21 @@ def values_in(text: str) -> "tuple[list[Any], str]":
 
 
 def _values_in(text: str) -> "tuple[list[Any], str]":
-    decoder, place, has_halves = json.JSONDecoder(), _past_blanks(text, 0), _has_halves(text)
+    decoder, place, are_looked_at = json.JSONDecoder(), _past_blanks(text, 0), has_halves(text)
     found: list[Any] = []
     while place < len(text):
         try:
             value, end = decoder.raw_decode(text, place)
         except (ValueError, RecursionError):
             return [*found, *(objects_in(text, place + 1) if text[place] == "[" else ())], text[place:]
-        found.append(_storable(value) if has_halves else value)
+        found.append(storable(value) if are_looked_at else value)
         place = _past_blanks(text, end)
     return found, ""
 
 
 def _sides(text: str) -> list[str]:
     """Give a text as either side of git's conflicts has it."""
-    if _OURS not in text:
+    if OURS not in text:
         return [text]
     sides: tuple[list[str], list[str]] = ([], [])
     place = ""
@@ -127,7 +127,7 @@ def _sides(text: str) -> list[str]:
         if _is_marker(line.strip()):
             place = line[:_MARKER]
             continue
-        if place in ("", _OURS, _THEIRS):
+        if place in ("", OURS, _THEIRS):
             sides[0].append(line)
         if place in ("", _MIDDLE, _THEIRS):
             sides[1].append(line)
@@ -136,7 +136,7 @@ def _sides(text: str) -> list[str]:
 
 def objects_in(text: str, start: int) -> "Iterator[dict[str, Any]]":
     """Give the JSON objects of a list that begins at a place, up to the first that is not whole."""
-    decoder, place, has_halves = json.JSONDecoder(), start, _has_halves(text)
+    decoder, place, are_looked_at = json.JSONDecoder(), start, has_halves(text)
     while True:
         place = _past_blanks(text, place)
         if place >= len(text) or text[place] != "{":
@@ -145,7 +145,7 @@ def objects_in(text: str, start: int) -> "Iterator[dict[str, Any]]":
             found, place = decoder.raw_decode(text, place)
         except (ValueError, RecursionError):
             return
-        yield _storable(found) if has_halves else found
+        yield storable(found) if are_looked_at else found
         place = _past_blanks(text, place)
 
 
@@ -155,21 +155,21 @@ def _past_blanks(text: str, place: int) -> int:
     return place
 
 
-def _has_halves(text: str) -> bool:
+def has_halves(text: str) -> bool:
     """Say whether JSON may spell half a character. Few texts do, and looking at each string costs as much as reading it."""
     return any(half in text for half in _HALVES)
 
 
-def _storable(value: "Any") -> "Any":
+def storable(value: "Any") -> "Any":
     """Put the sign for an unreadable character in the place of every half one."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, dict):
-        return {_storable(name): _storable(item) for name, item in value.items()}
-    return [_storable(item) for item in value] if isinstance(value, list) else value
+        return {storable(name): storable(item) for name, item in value.items()}
+    return [storable(item) for item in value] if isinstance(value, list) else value
 
 
-def _opened(path: str, most_bytes: int) -> "IO[bytes]":
+def opened(path: str, most_bytes: int) -> "IO[bytes]":
     """Open a plain file, without waiting for a pipe in its place."""
     try:
         opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

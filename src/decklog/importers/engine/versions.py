@@ -1,20 +1,32 @@
 """Who moved on since a row was imported: its source, the log, or both."""
 
+from datetime import UTC, datetime
 from functools import cached_property
 
+from decklog.clock import to_text
 from decklog.importers.engine.pages import every
+from decklog.stores.journal import chain
+from decklog.stores.journal.preparing import NOTHING
 from decklog.stores.journal.rows import COLUMNS
+from decklog.values import to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from decklog.app import Decklog
     from decklog.records import Record
     from decklog.stores.journal.entry import Entry
+    from decklog.stores.journal.known_keys import Identity
 
 # What stands with every change that an import makes.
 NOTE = "imported"
+SUBTYPE = COLUMNS.index("subtype")
+# The columns by which entries are told apart that have the same key; what follows from the log itself is not among them.
+_SAYING = [place for place, name in enumerate(COLUMNS) if name not in ("pos", "stream", "seq", "hash", "key", "redacted")]
+_REDACTED, _PLACES = COLUMNS.index("redacted"), {name: place for place, name in enumerate(COLUMNS)}
+_DIGESTS = {chain.BODY: chain.BODY_DIGEST, chain.PAYLOAD: chain.PAYLOAD_DIGEST}
 
 
 class Versions:
@@ -45,6 +57,46 @@ class Versions:
 
     def _tells(self, image: object) -> bool:
         return isinstance(image, dict) and all(image.get(name) == value for name, value in self._given.items())
+
+
+def says_the_same(said: "Sequence[Any]", present: "tuple[Any, ...]") -> bool:
+    """Say whether a row's columns, as they would be written, are those of the entry that is here: so it is with nearly all.
+
+    What the row leaves out counts for nothing, and a text that is kept elsewhere, or was dropped since, by its digest.
+    """
+    for place in _SAYING:
+        value, held = said[place], present[place]
+        if value is None or value == held or value == "":
+            continue
+        digest = _DIGESTS.get(place)
+        if digest is None or held is not None or chain.digest(value) != present[digest]:
+            return False
+    return True
+
+
+def identity_of(entry: "dict[str, Any]") -> "Identity | None":
+    """Give by what the journal knows an entry that is given as the arguments of `append`, unless those are no plain texts."""
+    stream, key = entry.get("stream"), entry.get("key")
+    subtype, group_id = entry.get("subtype") or "", entry.get("group_id") or ""
+    identity = (stream, subtype, group_id, key)
+    return identity if all(type(part) is str for part in identity) else None  # type: ignore[return-value]
+
+
+def is_as_it_was(entry: "dict[str, Any]", present: "tuple[Any, ...]") -> bool:
+    """Say whether an entry, as the arguments of `append`, is here word for word, with nothing that was taken out of it.
+
+    Then there is nothing to write, and so nothing to look through.
+    """
+    if present[_REDACTED]:
+        return False
+    said = [*NOTHING.values()]
+    for name, value in entry.items():
+        if isinstance(value, datetime) and value.tzinfo is UTC:
+            value = to_text(value)
+        elif isinstance(value, (dict, list)):
+            value = to_json(value)
+        said[_PLACES[name]] = value
+    return says_the_same(said, present)
 
 
 def same_entry(log: "Decklog", entry: "Entry", given: "dict[str, Any]", prepared: "tuple[Any, ...] | None") -> bool:

@@ -1,11 +1,14 @@
 """Takes over GitHub's issues: from `gh` itself, or from a file that `gh` or the API wrote."""
 
+import os
+
 from decklog.errors import Invalid
 from decklog.importers.engine.draft import RecordDraft, describes
+from decklog.importers.engine.json_pieces import JsonFile
+from decklog.importers.engine.private_folder import PrivateFolder
 from decklog.importers.engine.row import EPOCH, Row
-from decklog.importers.engine.text_files import text_of, values_in
 from decklog.importers.engine.tracker import COMMENTS, LINKS, Link, Part, Tracker, moment_of, set_time
-from decklog.importers.github.reading import REPOSITORY, asked_of_gh, name_of, needed_by, plain_names, unmarked
+from decklog.importers.github.reading import REPOSITORY, ask_gh, name_of, needed_by, plain_names, unmarked
 from decklog.stores.work.task import LinkKind, TaskState
 from decklog.values import to_json
 
@@ -43,14 +46,20 @@ class GithubImport(Tracker):
 
     def gather(self) -> None:
         """Ask `gh`, or read a file."""
-        is_repository = REPOSITORY.match(self.path) is not None
-        text = asked_of_gh(self.path, self.seconds) if is_repository else text_of(self.path)
-        values, rest = values_in(text)
-        if rest:
-            self.hold_line(rest, "the document was not written to its end; the issues in it that are whole were taken")
-        otherwise = self.path if is_repository else self.run_id
+        if REPOSITORY.match(self.path) is None:
+            self._hold_all(self.path, self.run_id)
+            return
+        with PrivateFolder() as folder:
+            saved = os.path.join(folder, "issues.json")
+            ask_gh(self.path, self.seconds, saved)
+            self._hold_all(saved, self.path)
+
+    def _hold_all(self, path: str, otherwise: str) -> None:
+        values = JsonFile(path)
         for found in values:
             self._hold(found, otherwise)
+        if values.rest:
+            self.hold_line(values.rest, "the document was not written to its end; the issues in it that are whole were taken")
 
     def _hold(self, found: object, otherwise: str) -> None:
         if isinstance(found, dict) and isinstance(found.get("items"), list):

@@ -23,23 +23,27 @@ _ADDRESS = re.compile(r"([\w.-]+/[\w.-]+)/(?:issues|pull)/(\d+)")
 _NEEDS = re.compile(r"^[^\w\n]*(?:depends on|blocked by)\b(.*)$", re.IGNORECASE | re.MULTILINE)
 _NUMBER = re.compile(r"(?<![\w/])#(\d+)\b")
 # Stands at the end of an issue that was made of a task here, where readers do not see it.
-_MARK = re.compile(r"\s*<!-- decklog: (\S+) -->\s*\Z")
+_MARK_START = "<!-- decklog: "
+_MARK = re.compile(rf"\s*{_MARK_START}(\S+) -->\s*\Z")
 
 
-def asked_of_gh(repository: str, seconds: float) -> str:
-    """Have `gh` write down all issues of a repository, by the login that it has."""
+def ask_gh(repository: str, seconds: float, path: str) -> None:
+    """Have `gh` write all issues of a repository to a file, by the login that it has."""
     program = shutil.which("gh")
     if program is None:
         hint = "Install gh, or import a saved file: gh issue list --state all --limit 100000 --json … > issues.json"
         raise Unavailable("there is no program gh to ask GitHub with", hint=hint)
     words = [program, "issue", "list", "--repo", repository, "--state", "all", "--limit", str(_MOST), "--json", ",".join(FIELDS)]
     try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=seconds, check=False, stdin=subprocess.DEVNULL)
+        with open(path, "wb") as file:
+            done = subprocess.run(
+                words, stdout=file, stderr=subprocess.PIPE, timeout=seconds, check=False, stdin=subprocess.DEVNULL
+            )
     except subprocess.TimeoutExpired:
         raise TimedOut(f"gh took longer than {seconds:.0f} s", hint="Give it more time: --seconds") from None
     if done.returncode:
-        raise Unavailable(f"gh failed: {done.stderr.strip()[:500]}", hint="Try it by hand: gh issue list")
-    return done.stdout
+        said = done.stderr.decode("utf-8", "replace").strip()
+        raise Unavailable(f"gh failed: {said[:500]}", hint="Try it by hand: gh issue list")
 
 
 @lru_cache(maxsize=256)
@@ -61,11 +65,18 @@ def plain_names(found: "dict[str, Any]") -> "dict[str, Any]":
     return named
 
 
+@lru_cache(maxsize=256)
+def _name_at(address: str) -> str | None:
+    """Name the issue at an address; it is asked for with its links and comments again."""
+    found = _ADDRESS.search(address)
+    return f"{found[1]}#{found[2]}" if found else None
+
+
 def name_of(issue: "dict[str, Any]", otherwise: str) -> str:
     """Name an issue as people do: OWNER/REPOSITORY#NUMBER."""
     for address in (issue.get("html_url"), issue.get("url"), issue.get("issue_url")):
-        if isinstance(address, str) and (found := _ADDRESS.search(address)):
-            return f"{found[1]}#{found[2]}"
+        if isinstance(address, str) and (name := _name_at(address)) is not None:
+            return name
     number = issue.get("number")
     if isinstance(number, bool) or not isinstance(number, int):
         raise Invalid("an issue needs a number")
@@ -79,7 +90,8 @@ def marked(body: str, task_id: str) -> str:
 
 def unmarked(body: str) -> "tuple[str, str | None]":
     """Give an issue's text, and the task that it was made of here, if it was."""
-    found = _MARK.search(body)
+    # Few have one, and to search for it takes as long as reading the issue.
+    found = _MARK.search(body) if _MARK_START in body else None
     return (body[: found.start()], found[1]) if found else (body, None)
 
 

@@ -13,10 +13,11 @@ from typing import ClassVar
 
 from decklog.errors import Invalid, TimedOut, Unavailable
 from decklog.importers.engine.exports.rows import each
+from decklog.importers.engine.json_pieces import JsonFile
+from decklog.importers.engine.private_folder import PrivateFolder
 from decklog.importers.engine.syncing import Sync
-from decklog.importers.engine.text_files import values_in
 from decklog.importers.github.importer import GithubImport, is_given_up
-from decklog.importers.github.reading import REPOSITORY, asked_of_gh, marked, name_of, plain_names, unmarked
+from decklog.importers.github.reading import REPOSITORY, ask_gh, marked, name_of, plain_names, unmarked
 from decklog.stores.work.task import Task, TaskComment, TaskState
 
 TYPE_CHECKING = False
@@ -46,10 +47,13 @@ class GithubSync(Sync):
 
     def theirs(self) -> "Items":
         """Ask `gh` for all issues."""
-        values, rest = values_in(asked_of_gh(self.path, self._seconds))
-        if rest:
+        with PrivateFolder() as folder:
+            saved = os.path.join(folder, "issues.json")
+            ask_gh(self.path, self._seconds, saved)
+            values = JsonFile(saved)
+            listed = [one for found in values for one in (found if isinstance(found, list) else [found])]
+        if values.rest:
             raise Unavailable("gh did not tell to its end what issues there are", hint="Try it again.")
-        listed = [one for found in values for one in (found if isinstance(found, list) else [found])]
         return dict(_item(plain_names(one), self.path) for one in listed if isinstance(one, dict))
 
     def ours(self) -> "Items":

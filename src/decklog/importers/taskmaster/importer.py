@@ -11,13 +11,14 @@ from decklog.importers.engine.landing import run_below
 from decklog.importers.engine.row import EPOCH, Row
 from decklog.importers.engine.text_files import document, file_in, objects_in
 from decklog.importers.engine.tracker import LINKS, WAS_RUNNING, Link, Part, Tracker, moment_of, set_time
+from decklog.importers.taskmaster.reading import TaskFile
 from decklog.importers.taskmaster.words import MAIN, OURS, PARENTS, PLACES, PRIORITIES, SHOWN, STATES, WORDS
 from decklog.stores.work.task import LinkKind, TaskState
 from decklog.values import to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from datetime import datetime
     from typing import Any
 
@@ -46,6 +47,16 @@ class TaskMasterImport(Tracker):
     def gather(self) -> None:
         """Read the document; both sides of a conflict of git's, and of half a document what is whole."""
         path = file_in(self.path, PLACES, "Name the file itself.")
+        file = TaskFile(path)
+        if file.is_usual():
+            for tag, tasks in file.tags():
+                self._hold_tag(tag, tasks, file.metadata.get(tag, {}))
+        else:
+            self._hold_whole(path)
+        if not self.tags:
+            raise Invalid(f"{path} holds no tasks of Task Master's", path=path)
+
+    def _hold_whole(self, path: str) -> None:
         sides, text = document(path)
         if len(sides) > 1:
             self.report.note(f"{path} has conflicts of git's in it; of two versions of a task the newer one is taken")
@@ -53,8 +64,6 @@ class TaskMasterImport(Tracker):
             self._hold_document(side)
         if not sides:
             self._hold_whole_tasks(text)
-        if not self.tags:
-            raise Invalid(f"{path} holds no tasks of Task Master's", path=path)
 
     def _hold_document(self, found: "Any") -> None:
         if not isinstance(found, dict):
@@ -78,7 +87,7 @@ class TaskMasterImport(Tracker):
             self._hold_tag(tag, list(objects_in(text, start)), {})
         self.hold_line(text, "the document was not written to its end; the tasks in it that are whole were taken")
 
-    def _hold_tag(self, tag: str, tasks: "list[Any]", metadata: "dict[str, Any]") -> None:
+    def _hold_tag(self, tag: str, tasks: "Iterable[Any]", metadata: "dict[str, Any]") -> None:
         run_id = self.run_id if tag == MAIN else run_below(self.run_id, tag)
         self.tags[tag], self.begun[tag] = run_id, moment_of(metadata.get("created"))
         self.metadata[run_id] = {"tag": tag, "metadata": metadata}

@@ -51,11 +51,12 @@ def _find(db: "Database", asked: "dict[int, Identity]") -> "tuple[dict[int, int]
     repeated = {}
     if len(first) < len(asked):
         repeated = {place: first[identity] for place, identity in asked.items() if first[identity] != place}
-    known = _positions(db, first)
+    known = positions(db, first)
     return repeated, {place: known[identity] for place, identity in asked.items() if identity in known} if known else {}
 
 
-def _positions(db: "Database", identities: "Iterable[Identity]") -> "dict[Identity, int]":
+def positions(db: "Database", identities: "Iterable[Identity]") -> "dict[Identity, int]":
+    """Find the positions of the entries with some keys, each by its stream, subtype, group and key."""
     alike: dict[tuple[str, str, str], list[str]] = {}
     for stream, subtype, group_id, key in identities:
         alike.setdefault((stream, subtype, group_id), []).append(key)

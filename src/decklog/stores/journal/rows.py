@@ -1,6 +1,7 @@
 """Entries as rows of a database: where they lie, and how one is read."""
 
 from _collections_abc import Sequence
+from itertools import zip_longest
 
 from decklog.stores.journal.blobs import kept_text
 from decklog.stores.journal.entry import Entry
@@ -22,6 +23,10 @@ COLUMNS = (
 )
 SELECT = f"select {', '.join(COLUMNS)} from entries"
 HEAD = "select pos, hash, at from entries where pos >= :start and pos < :end order by pos desc limit 1"
+# Asked for together, filled up with nulls: one text is planned once.
+_TOGETHER = 128
+_MARKS = [f"pos_{number}" for number in range(_TOGETHER)]
+_AT_POSITIONS = f"{SELECT} where pos in ({', '.join(':' + mark for mark in _MARKS)})"
 _FIELDS = COLUMNS[1:]
 _BODY_DIGEST, _PAYLOAD_DIGEST = COLUMNS.index("body_digest"), COLUMNS.index("payload_digest")
 
@@ -109,6 +114,15 @@ def _fill(db: "Database", entry: Entry) -> None:
 def entry_at(db: "Database", position: int) -> Entry:
     """Give the entry at a position."""
     return db.read(lambda: load(db, db.rows(f"{SELECT} where pos = :pos", {"pos": position})[1][0]))
+
+
+def rows_at(db: "Database", positions: "Sequence[int]") -> "dict[int, Row]":
+    """Give the whole rows at many positions: a question for each costs more than the row."""
+    found: dict[int, Row] = {}
+    for start in range(0, len(positions), _TOGETHER):
+        asked = dict(zip_longest(_MARKS, positions[start : start + _TOGETHER]))
+        found.update({row[0]: row for row in db.rows(_AT_POSITIONS, asked)[1]})
+    return found
 
 
 def entries_between(db: "Database", start: int, until: int) -> list[Entry]:

@@ -19,7 +19,7 @@ from decklog.stores.journal.preparing import (
     filled,
     rows_of,
 )
-from decklog.stores.journal.rows import COLUMNS, HEAD, RESERVED, SELECT, STREAM_SIZE, Rows, entry_at, load
+from decklog.stores.journal.rows import COLUMNS, HEAD, RESERVED, SELECT, STREAM_SIZE, Rows, entry_at, load, rows_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from decklog.clock import Clock
     from decklog.db.base import Database
     from decklog.records import Record
+
+    # Entries whose keys came before: in the batch, by its place; in the journal, by its position.
+    Known = tuple[dict[int, int], dict[int, int]]
 
 
 class Writer:
@@ -70,18 +73,19 @@ class Writer:
             return self._write(prepared, now)
         columns = _by_columns(prepared)
         if are_sealed_and_short(columns):
-            return self._write_sealed(columns, now) or self._write(prepared, now)
+            return self._write_sealed(prepared, columns, now)
         if len(columns) == len(COLUMNS) and are_alike(columns):
             return self._write_alike(columns, now)
         return self._write(prepared, now)
 
-    def _write_sealed(self, columns: "Sequence[Sequence[Any]]", now: str) -> "Written | None":
-        """Append sealed entries of one stream, of which none is long; None where the journal knows one of them by its key."""
+    def _write_sealed(self, prepared: "Sequence[Collection[Any]]", columns: "Sequence[Sequence[Any]]", now: str) -> "Written":
+        """Append sealed entries of one stream, of which none is long: all at once, unless the journal knows one by its key."""
         stream = columns[chain.STREAM][0]
         # Before the keys are looked up: from here on nobody else adds one.
         before = self.head(stream, at=columns[chain.AT][0] or now)
-        if any(self._known_by_columns(columns)):
-            return None
+        known = self._known_by_columns(columns)
+        if any(known):
+            return self._write(prepared, now, known)
         made, goes_back = chain.extend_sealed(before, columns, now)
         if goes_back:
             self._order(stream)
@@ -134,18 +138,18 @@ class Writer:
         """Append what records became, in their order."""
         return self._write(batch, "")
 
-    def _write(self, given: "Iterable[Collection[Any]]", now: str) -> "Written":
+    def _write(self, given: "Iterable[Collection[Any]]", now: str, known: "Known | None" = None) -> "Written":
         """Append rows that lack their place and their hash, in their order. Those without a time have this one.
 
         Behind the columns of some is a seal. What is given stays as it is: it must serve again when the transaction is tried
-        again.
+        again. Which of them are known is looked up, unless it is told.
         """
         batch = [*map(list, given)]
         # In one order by all who write to several.
         times = {row[chain.STREAM]: row[chain.AT] or now for row in reversed(batch)}
         # Before the keys are looked up: from here on nobody else adds one.
         heads = {stream: self.head(stream, at=times[stream]) for stream in sorted(times)}
-        repeated, found = self._known(batch)
+        repeated, found = known or self._known(batch)
         rows: list[list[Any] | None] = [*batch]
         fresh = batch
         if found or repeated:
@@ -170,7 +174,7 @@ class Writer:
             if goes_back:
                 self._order(stream)
 
-    def _known(self, batch: "list[list[Any]]") -> "tuple[dict[int, int], dict[int, int]]":
+    def _known(self, batch: "list[list[Any]]") -> "Known":
         """Find which of a batch have a key that came before: in the batch, with its place; in the journal, with its position."""
         if not any(row[chain.KEY] is not None for row in batch):
             return {}, {}
@@ -178,7 +182,7 @@ class Writer:
 
         return known_keys.find(self._db, batch)
 
-    def _known_by_columns(self, columns: "Sequence[Sequence[Any]]") -> "tuple[dict[int, int], dict[int, int]]":
+    def _known_by_columns(self, columns: "Sequence[Sequence[Any]]") -> "Known":
         from decklog.stores.journal import known_keys
 
         return known_keys.find_by_columns(self._db, columns)
@@ -347,6 +351,12 @@ class Written(Sequence):  # type: ignore[type-arg]
 
     def __len__(self) -> int:
         return len(self._rows)
+
+    def known_rows(self, places: "Iterable[int]") -> "dict[int, tuple[Any, ...]]":
+        """Give the whole rows of those in some places that were known, read together."""
+        asked = {place: self.known[place] for place in places if place in self.known}
+        found = rows_at(self._db, [*asked.values()])
+        return {place: found[position] for place, position in asked.items()}
 
     def __getitem__(self, place: "Any") -> "Any":
         if isinstance(place, slice):

@@ -1,0 +1,85 @@
+"""Task Master's document, task by task, where it is large and as the program writes it: few of the tasks are in memory."""
+
+import json
+import os
+
+from decklog.errors import Conflict
+from decklog.importers.engine.json_pieces import Pieces, elements, may_have_sides, members
+from decklog.importers.engine.row import no_constant
+from decklog.importers.engine.text_files import MOST_BYTES, opened
+from decklog.importers.taskmaster.words import MAIN
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+# What is smaller is read as a whole.
+_LARGE = 4 * 1024**2
+_TASKS, _METADATA = "tasks", "metadata"
+_decode = json.JSONDecoder(parse_constant=no_constant).raw_decode
+
+
+class TaskFile:
+    """The tags of a document with their tasks. It is walked through twice: first to see whether it is as it should be."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        # Of each tag, once the document was walked through.
+        self.metadata: dict[str, dict[str, Any]] = {}
+
+    def is_usual(self) -> bool:
+        """Say whether the document is large, whole, and nothing but tags with tasks, or one list of them."""
+        if not os.path.isfile(self._path) or os.path.getsize(self._path) < _LARGE or may_have_sides(self._path):
+            return False
+        try:
+            for _, tasks in self._tags():
+                for _ in tasks:
+                    pass
+        except (ValueError, RecursionError):
+            return False
+        return True
+
+    def tags(self) -> "Iterator[tuple[str, Iterator[Any]]]":
+        """Give the tags of a usual document; the tasks of each are taken before the next one is asked for."""
+        try:
+            yield from self._tags()
+        except ValueError:
+            raise Conflict(f"{self._path} was changed while it was read; import it again", path=self._path) from None
+
+    def _tags(self) -> "Iterator[tuple[str, Iterator[Any]]]":
+        with opened(self._path, MOST_BYTES) as file:
+            pieces = Pieces(file, _decode)
+            seen: set[str] = set()
+            has_list = False
+            for name in members(pieces):
+                if has_list:
+                    # As it was before there were tags: what else there is says nothing of tasks.
+                    self._hear(MAIN, name, pieces)
+                elif name == _TASKS and pieces.next() == "[":
+                    if seen:
+                        raise ValueError("it has both tags and a list without one")
+                    has_list = True
+                    yield MAIN, elements(pieces)
+                else:
+                    seen.add(name)
+                    yield name, self._tasks_of(name, pieces)
+            if pieces.next():
+                raise ValueError("something stands behind the document")
+
+    def _tasks_of(self, tag: str, pieces: Pieces) -> "Iterator[Any]":
+        has_tasks = False
+        for name in members(pieces):
+            if name == _TASKS:
+                has_tasks = True
+                yield from elements(pieces)
+            else:
+                self._hear(tag, name, pieces)
+        if not has_tasks:
+            raise ValueError("it is no tag with tasks")
+
+    def _hear(self, tag: str, name: str, pieces: Pieces) -> None:
+        """Read what stands beside tasks."""
+        value = pieces.value()
+        if name == _METADATA and isinstance(value, dict):
+            self.metadata[tag] = value

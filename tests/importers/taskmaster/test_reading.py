@@ -1,0 +1,104 @@
+"""A large document of Task Master's is read task by task, and gives what it gives when it is read as a whole."""
+
+import json
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from decklog import Decklog
+from decklog.errors import Invalid
+from decklog.importers.engine import json_pieces
+from decklog.importers.taskmaster import reading
+from decklog.importers.taskmaster.importer import TaskMasterImport
+from tests.conftest import on_both
+
+TASK = {
+    "id": 1,
+    "title": "Pärse",
+    "status": "done",
+    "dependencies": [2],
+    "subtasks": [{"id": 1, "title": "Ä", "dependencies": []}],
+}
+TASKS = [TASK, {"id": 2, "title": "half \ud800 a character"}, {"title": "without an id"}, 7]
+TAG = {"tasks": TASKS, "metadata": {"created": "2026-01-02T03:04:05.000Z", "updated": None}}
+USUAL = [
+    {"master": TAG},
+    {"master": TAG, "feature": {"metadata": {}, "tasks": []}, "other": {"tasks": [TASK], "metadata": [], "more": 1}},
+    {"tasks": TASKS, "metadata": {"created": "2026-01-02T03:04:05.000Z"}, "feature": {"tasks": [TASK]}},
+    {"tasks": {"tasks": [TASK]}},
+]
+UNUSUAL = [
+    '{"master": {"tasks": []}, "notes": {"text": "no tag"}}',
+    '{"master": {"tasks": [{"id": 1}]}, "list": [1]}',
+    '{"master": {"tasks": [{"id": 1}]}, "tasks": [{"id": 2}]}',
+    '{"master": {"tasks": [{"id": 1}]}, "master": {"tasks": [{"id": 2}]}}',
+    '{"master": {"tasks": [{"id": 1}, {"id": 2}',
+    '{"master": {"tasks": [{"id": 1},]}}',
+    '{"master": {"tasks": [{"id": 1}]}} {}',
+    '{"master": {"tasks": [\n<<<<<<< ours\n{"id": 1}\n=======\n{"id": 2}\n>>>>>>> theirs\n]}}',
+]
+
+
+def _held(log: Decklog, path: Path) -> tuple[Any, ...]:
+    importer = TaskMasterImport(log, str(path), run_id="taken")
+    try:
+        importer.gather()
+        rows = {table: [*importer.gathered.texts(table)] for table in importer.mappings()}
+        return rows, importer.tags, importer.begun, importer.metadata, importer.ours
+    finally:
+        importer.gathered.close()
+
+
+@pytest.mark.parametrize("piece", [1, 5, 1024])
+@pytest.mark.parametrize("text", [*map(json.dumps, USUAL), "\ufeff" + json.dumps(USUAL[1], indent=2), *UNUSUAL])
+def test_pieces_give_what_the_whole_gives(
+    log: Decklog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, piece: int
+) -> None:
+    path = tmp_path / "tasks.json"
+    path.write_text(text, encoding="utf-8")
+    whole = _held(log, path)
+    monkeypatch.setattr(json_pieces, "_PIECE", piece)
+    monkeypatch.setattr(reading, "_LARGE", 0)
+
+    assert reading.TaskFile(str(path)).is_usual() is (text not in UNUSUAL)
+    assert _held(log, path) == whole
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", "", "{"])
+def test_what_holds_no_tasks_is_refused_either_way(
+    log: Decklog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    path = tmp_path / "tasks.json"
+    path.write_text(text)
+    for large in (0, 2**40):
+        monkeypatch.setattr(reading, "_LARGE", large)
+        with pytest.raises(Invalid):
+            _held(log, path)
+
+
+def _peak(log: Decklog, path: Path, count: int) -> int:
+    tasks = [{"id": number, "title": "One", "details": "word " * 100, "dependencies": []} for number in range(1, count + 1)]
+    path.write_text(json.dumps({"master": {"tasks": tasks, "metadata": {}}}))
+    del tasks
+    importer = TaskMasterImport(log, str(path), run_id="taken")
+    tracemalloc.start()
+    try:
+        importer.gather()
+        assert importer.gathered.count("tasks") == count
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+        importer.gathered.close()
+
+
+@on_both
+def test_many_tasks_are_gathered_in_no_more_memory_than_few(
+    log: Decklog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "_LARGE", 1024**2)
+    few, many = _peak(log, tmp_path / "few.json", 3_000), _peak(log, tmp_path / "many.json", 12_000)
+
+    assert many < 1.2 * few
+    assert many < (tmp_path / "many.json").stat().st_size / 2
