@@ -26,6 +26,7 @@ _CLOSING = prepared(r"[)\]>]")
 _NUMBER_BEHIND = prepared(r"[)\]>]\d")
 _GROUPED = prepared(r"[,.*&:=<>()\[\]-]")
 SIGNS = frozenset("!@#$%^&*+~?|")
+_SIGNED_PARTS = prepared(r"[!@#$%^&*+~?_-]+")
 _LEADING_SIGNS = "&*!~-@"
 _TRAILING_SIGNS = "])};,!?"
 _KEYWORDS = word_set("ENV await new lambda async func fn function return not None str bytes int bool String SecretStr !0 !1")
@@ -119,6 +120,14 @@ def _is_opened_code(text: str, opening: int, after: str) -> bool:
 def is_chain(text: str) -> bool:
     """Tell whether a text is names with links between them: `user.token`, `Env::PASSWORD`."""
     return all(map(is_identifier, _LINKS.split(text)))
+
+
+def is_scrambled(value: str) -> bool:
+    """Tell whether signs stand among letters whose case no name has: `zjB!HVXVdRFWXAXn`."""
+    parts = _SIGNED_PARTS.split(value[:128])
+    return (
+        len(parts) > 1 and len(value) > 9 and any(len(part) > 5 and part.isalpha() and not is_identifier(part) for part in parts)
+    )
 
 
 def is_field_name(value: str) -> bool:

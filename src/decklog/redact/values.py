@@ -13,6 +13,7 @@ from decklog.redact.expressions import (
     is_field_name,
     is_identifier,
     is_reference,
+    is_scrambled,
     is_variable,
 )
 from decklog.redact.lookalikes import is_foreign_label
@@ -267,9 +268,9 @@ def is_told_phrase(value: str) -> bool:
 
 def is_told(value: str) -> bool:
     """Tell whether a word of a sentence can only be a password: letters with numbers among them as no name has them."""
-    if len(value) < 5 or not DIGIT.search(value) or not any(map(str.isalpha, value)) or _NUMBERED_THING.match(value):
+    if len(value) < 5 or not any(map(str.isalpha, value)) or _NUMBERED_THING.match(value):
         return False
-    if is_harmless(value) or is_example(value):
+    if not (DIGIT.search(value) or is_scrambled(value)) or is_harmless(value) or is_example(value):
         return False
     if is_capped(value) or ("." in value and all(part[:1].isupper() for part in value.split("."))):
         return True

@@ -6,11 +6,14 @@ C over the whole text, and Python only for the few places they point at.
 
 from operator import add
 
+from decklog.redact.patterns.keywords import KEYWORDS
 from decklog.redact.patterns.signs import (
+    BY_TABS,
     CALLS,
     CODES,
     COMMANDS,
     FOREIGN,
+    GETTING_IN,
     GIVING,
     GIVING_WITH,
     KEY_NOUNS,
@@ -19,7 +22,11 @@ from decklog.redact.patterns.signs import (
     NEARBY,
     PASS_DIRECTIVES,
     PIPED_TO,
+    PLACES,
     TELLING_ALONE,
+    TRIED_USERS,
+    TRYING,
+    USERS,
 )
 
 # Past this size the rules themselves are faster than looking for their beginnings one by one.
@@ -32,8 +39,11 @@ SHORTEST_TOKEN = 15
 _RUN = b"a" * SHORTEST_TOKEN
 _DIGITS = b"0123456789"
 _SIGNS = b"!#$%^&*+~"
+_DIGITS_OR_SIGNS = _DIGITS + _SIGNS
 _ODD = b"\"'`!#$%^&*+~?@"
 _HEX = b"0123456789abcdef-"
+# What stands between a name and its value.
+_TIES = ("=", ":", '"', ">", "`", "@", " -", "--", " '", "('", "|", "ENV ")
 # Marks by their first two characters: a short text has few pairs of characters, and only their marks can be in it.
 _BY_PAIR: dict[str, list[str]] = {}
 for _mark in MARKS:
@@ -51,28 +61,32 @@ def may_hold_secret(text: str) -> bool:
     if "\\" in text or "\n" in text or "\x1b" in text or "%" in text or "&" in text or not text.isascii():
         if _is_disguised(text):
             return True
-        text = _flattened(text)
+        text = _plain(text)
+    if "\t" in text and any(map(text.lower().__contains__, BY_TABS)):
+        return True
+    if "\n" not in text and "\r" not in text:
+        return _may_hold(text)
+    # A token goes on in the next line, a word does not.
+    lines = [line.strip() for line in text.splitlines()]
+    return _may_hold(" ".join(lines)) or _may_hold("".join(lines))
+
+
+def _may_hold(text: str) -> bool:
+    """Tell whether a line could hold a secret."""
+    text = f" {' '.join(text.split())} "
     low = text.lower()
-    if (
-        "=" in text
-        or ":" in text
-        or '"' in text
-        or ">" in text
-        or "`" in text
-        or "@" in text
-        or " -" in text
-        or "--" in text
-        or " '" in text
-        or "('" in text
-        or "|" in text
-        or "ENV " in text
-    ):
+    if any(map(low.__contains__, KEYWORDS)):
+        return True
+    if any(map(text.__contains__, _TIES)):
         if _has_name(text, low) or _has_place(text, low):
             return True
     elif "$" in text or "{" in text or ("pass" in low and ("passw" in low or "repass" in low)):
         return True
     data = text.encode("latin-1", "replace")
-    if _directs(low) or _tells(text, low, data) or _has_odd_word(text, low, data):
+    is_odd = len(data.translate(None, _DIGITS_OR_SIGNS)) != len(data)
+    if _directs(low) or _is_placed(text, low) or (is_odd and _is_placed_oddly(low)):
+        return True
+    if _tells(text, low, data) or _has_odd_word(text, low, data):
         return True
     return _RUN in data.translate(_AS_RUNS) and _has_token(data, low)
 
@@ -131,18 +145,16 @@ def _tells(text: str, low: str, data: bytes) -> bool:
         return True
     if ("-" in low or "_" in low or "." in low) and _tells_joined_words(low):
         return True
-    if "words" in low and low.count(" ") > 11:
+    if low.count(" ") > 11 and ("words" in low or "wallet" in low or "seed" in low):
         return True
     if len(data.translate(None, _DIGITS)) == len(data):
         # A sign does for a number only in the sentences of other alphabets: those of English are full of both.
         return not text.isascii() and len(data.translate(None, _SIGNS)) != len(data) and any(map(low.__contains__, FOREIGN))
-    if any(map(low.__contains__, GIVING)) or (" code" in low and _names_code(low)):
+    if any(map(low.__contains__, GIVING)):
         return True
     for shared, words in GIVING_WITH:
         if shared in low and any(map(low.__contains__, words)):
             return True
-    if ("pass" in low or "pw" in low) and ("password" in low or " as " in low or "'s" in low or " ist " in low or " - " in low):
-        return True
     if text.isascii():
         return False
     return "password" in low or any(map(low.__contains__, FOREIGN))
@@ -176,8 +188,69 @@ def _is_odd(word: str) -> bool:
 
 
 def _names_code(low: str) -> bool:
-    # Not the whole word: lines are joined without a blank.
-    return any(part.endswith(CODES) for part in low.split(" code")[:-1])
+    spaced = f" {low}".replace("-", " ").replace("_", " ").replace(" passcode", " code")
+    return any(part.endswith(CODES) for part in spaced.split(" code")[:-1])
+
+
+def _names_password(low: str) -> bool:
+    """Tell whether a word for a password is there; that tests passed is said in many texts."""
+    if "pw" in low:
+        return True
+    return "pass" in low and "pass" in low.replace("passed", "").replace("passes", "").replace("passing", "")
+
+
+def _is_placed(text: str, low: str) -> bool:
+    """Tell whether the place of a rule may be there whose own words are part of any text."""
+    if any(map(low.__contains__, PLACES)) or (" -x" in low or " * " in low):
+        return True
+    if ("<" in low or "{" in low) and any(map(low.__contains__, ("secret", "token", "pass", "key"))):
+        return True
+    if "eap " in low and '"' in text:
+        return True
+    if "auth" in low and ("plain " in low or "oauth" in low):
+        return True
+    if "codes" in low and ("backup" in low or "recovery" in low):
+        return True
+    if "act." in low and ("!" in low or "*" in low):
+        return True
+    if " -" in low and (any(map(low.__contains__, ("security ", "variable "))) or _has_user_option(low)):
+        return True
+    return ('"' in text or "'" in text or "`" in text) and _names_password(low)
+
+
+def _has_user_option(low: str) -> bool:
+    """Tell whether an option that takes a user is there, and one that takes a password."""
+    if not any(map(low.__contains__, (" -u", " -l", " -n", " --user", " --login"))):
+        return False
+    return " -p" in low or " -w" in low
+
+
+def _is_placed_oddly(low: str) -> bool:
+    """Tell the same where there is a number or a sign, without which these find nothing."""
+    if _names_password(low) or _gets_in(low) or ("code" in low and _names_code(low)):
+        return True
+    if "user " in low or "your " in low:
+        return True
+    if ("alt" in low or "old" in low) and ("neu" in low or "new" in low):
+        return True
+    return (" add " in low or " save " in low) and any(len(word) > 11 for word in low.split() if not word.isalpha())
+
+
+def _gets_in(low: str) -> bool:
+    """Tell whether somebody may be told by which user and what to get in."""
+    if any(map(low.__contains__, GETTING_IN)):
+        return True
+    if not ("/" in low or ":" in low):
+        return False
+    if any(map(low.__contains__, USERS)):
+        return True
+    if not any(map(low.__contains__, TRYING)):
+        return False
+    return "/ " in low or " /" in low or any(map(low.__contains__, TRIED_USERS)) or _has_tight_colon(low)
+
+
+def _has_tight_colon(low: str) -> bool:
+    return any(part[:1] not in ("", " ", "/", "\\") for part in low.split(":")[1:])
 
 
 def _is_disguised(text: str) -> bool:
@@ -193,17 +266,15 @@ def _is_disguised(text: str) -> bool:
     return (not text.isascii() and any(char in text for char in _INVISIBLE)) or "\x00" in text
 
 
-def _flattened(text: str) -> str:
-    """Undo colours, escapes and line breaks, roughly but never hiding anything."""
+def _plain(text: str) -> str:
+    """Undo colours and escapes, roughly but never hiding anything."""
     if "\\" in text:
         while "\\\\" in text:
             text = text.replace("\\\\", "\\")
-        text = text.replace("\\u001b", "\x1b").replace("\\n", "\n").replace("\\r", "\n").replace("\\t", " ").replace("\\", "")
+        text = text.replace("\\u001b", "\x1b").replace("\\n", "\n").replace("\\r", "\n").replace("\\t", "\t").replace("\\", "")
     if "\x1b" in text:
         first, *rest = text.split("\x1b[")
         text = (first + "".join([piece.lstrip("0123456789;:?")[1:] for piece in rest])).replace("\x1b", "")
-    if "\n" in text or "\r" in text:
-        text = "".join([line.strip() for line in text.splitlines()])
     return text
 
 
@@ -295,7 +366,7 @@ def _has_token(data: bytes, text: str) -> bool:
     words = list(filter(_is_unusual, runs))
     if not words:
         # A digest is none, but a key that is told may look like one.
-        return any(len(run) in (32, 48, 64) for run in runs) and any(map(text.__contains__, KEY_NOUNS))
+        return any(len(run) in (32, 40, 48, 64) for run in runs) and any(map(text.__contains__, (*KEY_NOUNS, "key")))
     if "bearer" in text or any(map(text.__contains__, KEY_NOUNS)):
         return True
     low = b" ".join(words).lower().decode("latin-1")

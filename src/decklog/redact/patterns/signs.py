@@ -168,7 +168,21 @@ GIVING = (
         "code secret",
     ),
     *("digo de ", "digos de ", "code de ", "codes de ", "codice di ", "-macopt", "fernet key", "aes key", "cipher key"),
-    *("encryption key", "private key", "hmac key", "secret::encoded", "-password ", "puk", " seed "),
+    *(
+        "encryption key",
+        "private key",
+        "hmac key",
+        "secret::encoded",
+        "-password ",
+        "puk",
+        " seed ",
+        "tan ",
+        "tan:",
+        "engangskode",
+        "monouso",
+        "usa e getta",
+    ),
+    *("usage unique", "de connexion", "pincode", "product code", "product key", "registration ", "activation "),
 )
 GIVING_WITH = (
     (
@@ -181,7 +195,6 @@ GIVING_WITH = (
     ("cred", ("creds", "credential")),
     ("log", ("log in", "login", "logon")),
     ("(", ("client(", "search(", "api(", "init(", "configure(", "twilio(")),
-    ("\t", ("secret\t", "token\t")),
     (" /", ("root /", "admin /", "administrator /", "postgres /", "ubuntu /", "oracle /", "guest /")),
     (":", ("u: ", "root:", "admin:", "guest:")),
     ("_", ("_pw ", "basic_auth ", "_code")),
@@ -209,7 +222,49 @@ GIVING_WITH = (
     ("dp", ("impdp", "expdp", "mdp")),
     (" config", ("composer config",)),
 )
-TELLING_ALONE = ("y answer", "t answer", "y question", "setcookie")
+# What heads the column of a table, or stands before its cell.
+BY_TABS = ("secret", "token", "pass", "pwd", "pin", "key", "pw")
+# Where one gets in, who does, and what one does to get in.
+GETTING_IN = (
+    *("account", "login", "log in", "log on", "log_in", "logon", "logged", "logging", "sign in", "sign-in", "sign_in"),
+    *(
+        "signin",
+        "signed",
+        "signg",
+        "signon",
+        "sign on",
+        "ssh in",
+        "get in",
+        "wi-fi",
+        "wifi",
+        "wlan",
+        "cred",
+        "zugangsdaten",
+        "pincode",
+    ),
+)
+TRIED_USERS = ("user", "test", "demo", "ops", "service", " pi", " sa")
+USERS = ("root", "admin", "guest", "ubuntu", "oracle", "postgres", "support", "operator", "deploy", "svc")
+TRYING = ("use ", "using ", "try ", "enter", "type")
+# Where a rule looks that has no word of its own.
+PLACES = (
+    "priv ",
+    "://",
+    " on >",
+    "-protocol:",
+    "?k=",
+    "&k=",
+    " config ",
+    "pin_",
+    "pin-",
+    "pininput",
+    "pinfield",
+    'pin"',
+    "pin'",
+    "pin]",
+    "pin)",
+)
+TELLING_ALONE = ("y answer", "t answer", "y_answer", "t_answer", "y-answer", "t-answer", "y question", "setcookie")
 CODES = (
     *("door", "gate", "alarm", "safe", "entry", "entrance", "garage", "locker", "lock", "building", "office", "unlock"),
     "access",

@@ -14,10 +14,11 @@ _BLOCK = prepared(
     r"|PKCS7|CMS|SIGNATURE|(?:PGP )?MESSAGE|PGP SIGNED MESSAGE) ?-{4,5}[ \t\r]*\n"
     r"(?:[ \t#>|*]{0,16}(?:[A-Z][A-Za-z]{2,12}: [^\n]{0,80}|[A-Za-z0-9+/=]{0,100}),?[ \t\r]*(?:\n|$))+"
 )
-# The public half of a pair as OpenSSH writes it, and pictures and fonts in a page.
+# The public half of a pair as OpenSSH writes it, pictures and fonts in a page, and digests as lock files have them.
 _RUN = prepared(
     r"(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-nistp\d{3}|sk-[a-z0-9-]{5,24}@openssh\.com)[ \t]+AAAA[A-Za-z0-9+/=]+"
     r"|data:(?:image|font|audio|video)/[\w.+-]{2,24}(?:;[\w=-]{1,24})?;base64,[A-Za-z0-9+/=]+"
+    r"|sha(?:1-[A-Za-z0-9+/]{27}=|256-[A-Za-z0-9+/]{43}=|384-[A-Za-z0-9+/]{64}|512-[A-Za-z0-9+/]{86}==)"
 )
 _NAMING = prepared(r"(?i)(?:^|[^\w-])(?:sealed|external)?secrets?(?:\.[a-z.]{1,40})?(?:/|[ \t]+[\"'`]?)\Z")
 _NAME = prepared(r"[a-z0-9](?:[a-z0-9./-]*[a-z0-9])?")
@@ -44,7 +45,7 @@ _COUNTED = prepared(r"[ \t]*\([+-]?\d[\d.,]*[ \t]?%\)")
 # how a build names a style; what an account's line has instead.
 _NO_VALUE = prepared(
     r"[\w./-]+@v?\d+(?:\.\d+){1,3}[+-][\w.-]+|hmac-sha256:[0-9a-f]{64}|\[[a-z_]{2,24}=[a-z0-9]{1,8}\]?|[a-z_]{2,24}=\d{1,4}|\}\}@\S*"
-    r"|age1[0-9a-z]{50,70}|[<>:=-]{1,3}|[a-z]\w*__\w*_[A-Za-z0-9_-]{5}|x:\d+:\d+:\S*"
+    r"|age1[0-9a-z]{50,70}|[<>:=-]{1,3}|[a-z][\w-]*__\w*(?i:passw|token|secret|key|pin|code)\w*_[A-Za-z0-9_-]{5}|x:\d+:\d+:\S*"
 )
 # What is named after a digest, and what a manager of packages wrote down of one.
 _OF_DIGEST = prepared(
@@ -59,7 +60,7 @@ _NEAR = 160
 def not_spared(text: str, found: Iterable[Found]) -> list[Found]:
     """Give those that were found without what is no secret for what stands around it."""
     left = [one for one in found if not _is_spared(text, one)]
-    if not left or not ("BEGIN " in text or "AAAA" in text or "base64," in text):
+    if not left or not ("BEGIN " in text or "AAAA" in text or "base64," in text or "sha" in text):
         return left
     blocks, runs = ([match.span() for match in pattern.finditer(text)] for pattern in (_BLOCK, _RUN))
     return [one for one in left if not (_is_within(one, blocks) or _is_within(one, runs))]

@@ -135,7 +135,13 @@ RECORDS: tuple[Rule, ...] = (
         glued=True,
     ),
     # Names of keys and their secrets, as a server of calls is given them.
-    rule("api-secret", "_keys", r"[A-Za-z0-9+/=]{32,}", keep=r"_KEYS[\"']?[ \t]*[:=][ \t]*[\"']?[\w-]{6,24}:[ \t]*", glued=True),
+    rule(
+        "api-secret",
+        "_keys",
+        r"[A-Za-z0-9+/=]{32,}",
+        keep=r"(?:LIVEKIT|API|SECRET|ACCESS|SIGNING|MASTER|PRIVATE)_KEYS[\"']?[ \t]*[:=][ \t]*[\"']?[\w-]{6,24}:[ \t]*",
+        glued=True,
+    ),
     # A field of so many characters in a program's data.
     rule(
         "password",

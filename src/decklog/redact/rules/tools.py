@@ -340,6 +340,13 @@ DEVICES: tuple[Rule, ...] = (
         until=r"(?:[\s\"']|$)",
         random=True,
     ),
+    # The line below the command, or below what it warns of.
+    rule(
+        "printed-secret",
+        "auth:token",
+        r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
+        keep=r"auth:token[^\n]{0,40}\n(?:[^\n]{0,120}\n)?[ \t]*",
+    ),
     rule("query-key", "appid", r"[0-9a-f]{32}", keep=r"(?i:appid=)", until=r"(?:[^\w-]|$)", glued=True),
     rule("url-token", "private-", r"[0-9a-f]{16,}", keep=r"[?&/]private-", glued=True),
     rule("url-password", "://", r"[0-9a-f]{32}:[0-9a-f]{32}", keep=r"https?://", until="@"),

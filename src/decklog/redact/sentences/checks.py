@@ -9,7 +9,8 @@ from decklog.redact.sentences import codes
 
 _SET = prepared(r"(?i)\b(?:set|reset|changed?|rotated?|updated?|made)\b[^.\n]{0,40}$")
 _USER_BEFORE = prepared(
-    r"(?i)(?:\b(?:user(?:name)?|login|e-?mail|account|as|network|ssid)\b[ \t:=]*(?:[\"'`]?[\w.@+-]+|[\"'][^\"'\n]{1,32})"
+    r"(?i)(?:\b(?:user(?:name)?|login|e-?mail|account|as|network|ssid|utente|usuario|usu\xe1rio|benutzer(?:name)?|utilisateur"
+    r"|gebruiker|użytkownik|логин|пользователь)\b[ \t:=]*(?:[\"'`]?[\w.@+-]+|[\"'][^\"'\n]{1,32})"
     r"|@[\w.-]+)[\"'`]?"
     r"(?:[ \t]*[,;/|]|[ \t]+(?:and|with))[ \t]*(?:the[ \t]+)?$"
 )
@@ -38,6 +39,7 @@ _OF_OTHERS = word_set(
     """
 )
 _HEX_KEY = prepared(r"[0-9a-f]{32}|[0-9a-f]{48}|[0-9a-f]{64}")
+_HEX_DRAWN = prepared(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{48}|[0-9a-f]{64}")
 _HEX_FORMER = prepared(r"[0-9a-f]{32,64}")
 _TITLED = prepared(r"[A-Z][a-z]{3,11}-\d{2,4}")
 _MEANT = prepared(r"(?i)\b(?:the|this|my|your|our|new|old)[ \t]$")
@@ -113,6 +115,11 @@ def is_key(text: str, start: int, value: str) -> bool:
 def is_hex_key(text: str, start: int, value: str) -> bool:
     """Tell whether hex right behind the word for a key is one, rather than its digest."""
     return not value.isdigit() and not value.isalpha() and not _DIGEST_OF.search(text, max(0, start - 24), start)
+
+
+def is_drawn_key(text: str, start: int, value: str) -> bool:
+    """Tell whether what a key is said to have been is random: hex of a usual length, or all kinds of characters."""
+    return is_hex_key(text, start, value) if _HEX_DRAWN.fullmatch(value) else is_mixed(text, start, value)
 
 
 def is_hex_token(text: str, start: int, value: str) -> bool:

@@ -24,7 +24,7 @@ CODES: tuple[Telling, ...] = (
         "otp-seed",
         _AUTHENTICATOR,
         " \t:=(",
-        r"(?:[ \t]*\([^)\n]{1,40}\)|[ \t]+(?:for|of|on|into|in)[ \t][^\n:=\"']{1,80}?|[ \t]+instead)?"
+        r"(?:[ \t]*\([^)\n]{1,40}\)|[ \t]+(?:for|of|on|into|in|by)[ \t][^\n:=\"']{1,80}?|[ \t]+(?:instead|manually))?"
         r"(?:[ \t]*[:=]|[ \t]+(?:is|was))[ \t]*[\"'`]?"
         r"([a-z2-7]{16,64}=*|[a-z2-7]{4}(?:[ -][a-z2-7]{4}){3,15})(?:[^\w]|$)",
         codes.is_seed,

@@ -75,6 +75,8 @@ _TITLED = prepared(
     r"(?!(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec|Mai|Okt|Dez|CVE|Sprint|Step|Release|Version)[a-z]*-)[A-Z][a-z]{3,11}-\d{2,4}[!?]?"
 )
 _WORD = prepared(r"(?i)\bpass(?:word|wort|code|phrase)\b")
+# What lies between the cells of a row; between commas there is no blank.
+_ROW = prepared(r"[|\t│]|  |[^\s,;][,;][^\s,;]")
 _MOST_ROWS = 200
 _LONGEST_LINE = 300
 _SEPARATORS = ("|", "│", "\t", ",", ";")
@@ -97,7 +99,7 @@ def find(view: View, places: list[int]) -> Iterator[Found]:
         following = text[value : _line_end(text, value)].strip()
         is_word = " " not in following or _SHOWN.match(following)
         is_phrase = not is_word and text[place : place + 6].lower().startswith(_KEEPING) and phrases.is_odd_phrase(following)
-        if not is_word and not is_phrase and not ("|" in following or "\t" in following or "  " in following or "│" in following):
+        if not is_word and not is_phrase and not _ROW.search(following):
             # Neither a word of its own nor the row of a table: most lines need no more than this look.
             continue
         line = text[max(text.rfind("\n", max(0, place - _LONGEST_LINE), place) + 1, place - _LONGEST_LINE) : position - 1].strip()
@@ -212,6 +214,7 @@ def _cells(text: str, line: str, place: int, separator: str) -> Iterator[Found]:
     columns = [index for index, head in enumerate(heads) if head and len(head) < 32 and _names_secret(head)]
     if len(heads) < 2 or not columns or len(columns) == len(heads) or not all(map(_is_head, heads)):
         return
+    phrased = {column for column in columns if "phrase" in heads[column].lower()}
     for _ in range(_MOST_ROWS):
         end = _line_end(text, place)
         row = text[place:end]
@@ -219,16 +222,16 @@ def _cells(text: str, line: str, place: int, separator: str) -> Iterator[Found]:
         if not _RULE.match(text, place):
             if len(cells) != len(heads):
                 return
-            yield from _secrets_in(row, cells, columns, place)
+            yield from _secrets_in(row, cells, columns, phrased, place)
         place = end + 1
         if place >= len(text):
             return
 
 
-def _secrets_in(row: str, cells: list[str], columns: list[int], place: int) -> Iterator[Found]:
+def _secrets_in(row: str, cells: list[str], columns: list[int], phrased: set[int], place: int) -> Iterator[Found]:
     for column in columns:
         value = _bare(cells[column])
-        if value and _is_cell(value):
+        if value and (_is_cell(value) or (" " in value and column in phrased and phrases.is_spoken_phrase(value))):
             offset = sum(len(cell) for cell in cells[:column])
             start = (
                 place + row.index(value, row.find(cells[column], min(offset, len(row)))) if cells[column] in row[offset:] else -1

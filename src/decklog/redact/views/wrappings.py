@@ -92,9 +92,12 @@ def _strings(text: str, view: View) -> Iterator[Span]:
     """Give where the strings of JSON are that have lines of their own: its quotes have one backslash less than its breaks."""
     reached = 0
     for place, first, last in view.undone():
-        if place < reached or text[first] != "\\" or text[last - 1] != "n" or view.text[place + 1 : place + 2] == '"':
-            continue
         width = last - first - 1
+        if place < reached or text[first] != "\\" or text[last - 1] != "n":
+            continue
+        if view.text[place + 1 : place + 2] == '"' and view.width(place + 1) == width:
+            # The string ends here.
+            continue
         line = max(view.text.rfind("\n", 0, place) + 1, reached)
         # No string goes on behind a break that is written as it is.
         limit = place + (text.find("\n", last) % (len(text) + 1)) - last + 1
