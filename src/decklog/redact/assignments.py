@@ -417,6 +417,9 @@ def _judge(head: Head, value: str, after: str, starts_line: bool, field: str) ->
         is_line = starts_line and after[:1] in ("", "\n", "\r")
         whole, value = value, _of_field(field, value) if field else _trimmed(head, value, is_line=is_line)
         after = (whole[len(value) :] + after)[:3]
+    if not head.quote and value[-1:] == "?" and value[:-1].isalpha() and value.islower():
+        # Somebody asks whether it is so.
+        return _Verdict()
     if value[:1] == "," and _NEXT_IN_LINE.match(value):
         # Nothing was given, and the next field begins.
         return _Verdict()

@@ -31,8 +31,9 @@ _LABEL_PART = prepared(r"[- ]+")
 _WORD_FOR_SECRET = prepared(
     r"(?i)passw|passfra|kennw|passe\b|contrase[ñn]|contrasenya|senha|wachtwoord|l[öo]senord|passord|salasana|heslo|has[łl]o"
     r"|parol|lozink|geslo|zaporka|adgangskode|geheim|schl[üu]ssel|codewort|zugangs|zugriffs|clave|chiave|[şs]ifre|jelsz[óo]"
-    r"|secret|token|fras[e]?\b|pin-?code|wagwoord|pasahitz|パスワード|暗証番号|密码|密碼|口令|비밀번호|암호"
+    r"|secret|token|fras[e]?\b|pin-?code|wagwoord|pasahitz|パスワード|暗証番号|密码|密碼|口令|비밀번호|암호|парол|סיסמ|κωδικ"
 )
+_FEW_WORDS = prepared(r"[^\W\d_]+(?:[ -][^\W\d_]+){0,3}")
 _COMMANDS = word_set(
     "make npm npx yarn pnpm node python python3 ruby go cargo docker psql mysql bash sh sudo env java mvn gradle terraform "
     "ansible kubectl helm git ssh curl exec php rails rake bundle poetry uv pytest tox just deno bun dotnet"
@@ -91,6 +92,12 @@ def _is_word(group: str) -> bool:
 def is_unspoken(value: str, *, least: int = 2) -> bool:
     """Tell whether so many of some groups of letters are no words of any language."""
     return sum(bool(_UNSPOKEN.search(group)) for group in value.split()) >= least
+
+
+def names_secret(name: str) -> bool:
+    """Tell whether a name of a few words has the word for a secret in another language than English."""
+    word = _WORD_FOR_SECRET.search(name) if _FEW_WORDS.fullmatch(name) else None
+    return word is not None and word[0].lower() not in ("passw", "secret", "token")
 
 
 def is_label(value: str) -> bool:

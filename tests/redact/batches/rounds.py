@@ -36,6 +36,7 @@ ROUNDS = (
     "twentysixth",
     "twentyseventh",
     "twentyeighth",
+    "thirtieth",
 )
 _HERE = Path(__file__).parent / "own"
 _WORDS = (_HERE / "words.txt").read_text(encoding="utf-8").split()

@@ -11,7 +11,7 @@ RECORDS: tuple[Rule, ...] = (
         "element field placeholder selector locator",
         r"[^\"\n]{4,128}",
         keep=r"(?i:\"(?:element|field|placeholder|selector|locator)\"[ \t]*:[ \t]*"
-        r"\"[^\"\n]{0,40}(?:password|passwort|passcode|passphrase)\b[^\"\n]{0,60}\",\s{0,8}"
+        r"\"[^\"\n]{0,40}\b(?:password|passwort|passcode|passphrase|otp|totp|pin)\b[^\"\n]{0,60}\",\s{0,8}"
         r"(?:\"\w{1,16}\"[ \t]*:[ \t]*\"[^\"\n]{0,60}\",\s{0,8}){0,3}\"(?:text|value)\"[ \t]*:[ \t]*\")",
         start=r"\"(?i:element|field|placeholder|selector|locator)\"[ \t]*:[ \t]*\"",
         until=r"\"",
@@ -133,6 +133,14 @@ RECORDS: tuple[Rule, ...] = (
         keep=r"(?i:network[_-]?key[\"']?[ \t]*[:=][ \t]*\[[ \t]*)",
         until=r"[ \t]*\]",
         glued=True,
+    ),
+    rule("azure-key", "key1 key2", r"[A-Za-z0-9+/]{86}==", keep=r"\bkey[12][\"']?[ \t]*[:=][ \t]*[\"']?"),
+    rule(
+        "private-key",
+        "key",
+        r"0x[0-9a-fA-F]{64}",
+        keep=r"(?i:\b(?:wallet|private|signer|deployer)[ _]key[^\n:=]{0,60}[:=][ \t]*[\"']?)",
+        until=r"(?:[^\w]|$)",
     ),
     # Names of keys and their secrets, as a server of calls is given them.
     rule(

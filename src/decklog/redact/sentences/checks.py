@@ -16,6 +16,7 @@ _USER_BEFORE = prepared(
 )
 # What an account has that everybody may know.
 _OF_ACCOUNT = prepared(r"(?i)account[ \t]+(?:s?id|number|no|name|type|holder|owner|region|arn|status)\b")
+_NOTE = prepared(r"(?:^|\n)[ \t]*(?:[-*•][ \t]+)?(?:[\w.@/-]{1,20}[ \t]+){1,3}\Z")
 _EXPOSED = prepared(r"(?i)\b(?:hard-?coded|leaked|committed|exposed|plain-?text|cleartext|baked-in|compromised)[ \t]+$")
 _SENTENCE_ENDS = ("", "\n", ".", ",", ";", "!", ")", '"')
 _LED_IN = prepared(r"(?i)(?:(?:with|using|shared|same|the|and|use|has|have|old|default|,|:)[ \t]+)$")
@@ -59,7 +60,8 @@ _WIRED = prepared(r"(?i)(?:gpio|connect|wire|solder|header|chip|board|output|inp
 _PIN_GIVEN = prepared(
     r"(?i)(?:\b(?:set|use[ds]?|using|enter(?:ed)?|typ(?:e|ed)|try|tried|takes?|accepts?|wants?|my|new|old|sim"
     r"|card|door|bank|with|is"
-    r"|conference|meeting|voicemail|host|moderator|participant|guest|alarm)|'s)[ \t]+(?:(?:the|a|my|new)[ \t]+)?$"
+    r"|conference|meeting|voicemail|host|moderator|participant|guest|alarm|phone|mobile|handy|customer|support)|'s)[ \t]+"
+    r"(?:(?:the|a|my|new)[ \t]+)?$"
 )
 _PIN_WORKS = prepared(r"(?i)[ \t]+(?:open|unlock|work|still|for the (?:door|card|safe|gate))")
 _VERSION = prepared(r"\d+[.:+-]")
@@ -166,6 +168,11 @@ def is_odd_line(text: str, start: int, value: str) -> bool:
     return text[start + 4 : start + 5].isalpha() and phrases.is_bare_phrase(value)
 
 
+def is_bare_phrase(_text: str, _start: int, value: str) -> bool:
+    """Tell whether the words in quotes right behind the word for a password are one, with a number among them."""
+    return phrases.is_bare_phrase(value) or (any(map(str.isdigit, value)) and lookalikes.is_phrase(value))
+
+
 def is_set_in(_text: str, _start: int, value: str) -> bool:
     """Tell whether a word set in commas or brackets behind "password" is one: `his password, …, expired`."""
     is_version = value[0].isdigit() and bool(_VERSION.match(value))
@@ -226,7 +233,17 @@ def is_given_alone(text: str, start: int, value: str) -> bool:
 
 def is_right_behind(text: str, start: int, value: str) -> bool:
     """Tell whether a word right behind "password" is one, by what stands before the two or after them."""
-    return is_given_alone(text, start, value) or is_beside_user(text, start, value) or is_tried(text, start, value)
+    if is_given_alone(text, start, value) or is_beside_user(text, start, value) or is_tried(text, start, value):
+        return True
+    return _is_noted(text, start, value)
+
+
+def _is_noted(text: str, start: int, value: str) -> bool:
+    """Tell whether a line is a note of what a password is: a few words, the word for it, and the value: `- shop pw …`."""
+    place = text.find(value, start) + len(value)
+    if text[place : place + 1] not in ("", "\n") or text[start + 4 : start + 5] == " " or not values.has_all_kinds(value):
+        return False
+    return bool(_NOTE.search(text, max(0, start - 40), start)) and values.is_told(value)
 
 
 def is_unmistakable(_text: str, _start: int, value: str) -> bool:

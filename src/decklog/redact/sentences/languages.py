@@ -1,4 +1,4 @@
-"""Passwords that are told in other languages than English: `hasło: …`, `le mot de passe est …`, `密码是 …`."""
+"""Passwords that are told in other languages than English: `hasło: …`, `le mot[ _]de[ _]passe est …`, `密码是 …`."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from decklog.redact.view import Found, View
 
 # The bytes that the matcher reads have a question mark for every letter that one alphabet lacks.
 WORDS = (
-    r"has[?l]o|contrase[\xf1\xd1n]|mot de passe|passwort|kennwort|senha|palavra-(?:passe|chave)|wachtwoord"
+    r"has[?l]o|contrase[\xf1\xd1n]|mot[ _]de[ _]passe|passwort|kennwort|senha|palavra-(?:passe|chave)|wachtwoord"
     r"|l[\xf6\xd6o]senord|passord"
     r"|\bclave|\bmdp|adgangskode|salasana|parol[a?e]|parool|hesl[oa]|lozink|geslo|zaporka|tunnussana|slapta[?]od"
     r"|nenosiri|kata laluan"
@@ -21,7 +21,9 @@ WORDS = (
 _STARTS = prepared(f"(?i:{WORDS})")
 # English words for one that a sentence of another language has: `la password del server è …`, `password → …`.
 _BORROWED = (b"password", b"pass", b"pwd", b"pw")
-_LEADING = prepared(rb"[ \t]*[?\x97]| (?:\xe8|[ei][sr]?t? |d[aeiou]|p[aeo]|f[?\xf6\xfc]|v[ao]|t[io])")
+_LEADING = prepared(
+    rb"[ \t]*[?\x97]| (?:\xe8|[ei][sr]?t? |d[aeiou]|p[aeo]|f[?\xf6\xfc]|v[ao]|t[io]|prov|temp|ini[tcz]|nuov|nov[ao]|nue)"
+)
 _OTHER = (
     *(
         "парол",
@@ -61,7 +63,7 @@ _OTHER_WORD = prepared("|".join(_OTHER))
 _LETTERS = prepared(rb"\?+")
 _WORD = (
     r"parola d'ordine|"
-    r"clave|mdp|has[łl]o|contrase[ñn](?:a|ya)|mot de passe|passwort|kennwort|senha|palavra-(?:passe|chave)|wachtwoord"
+    r"clave|mdp|has[łl]o|contrase[ñn](?:a|ya)|mot[ _]de[ _]passe|passwort|kennwort|senha|palavra-(?:passe|chave)|wachtwoord"
     r"|l[öo]senord(?:et)?"
     r"|passordet|passord|adgangskoden?|zaporka|tunnussana|slaptažodis|nenosiri|kata laluan|pasahitza|contrasinal"
     r"|lykilorðið|lykilorð|wagwoord"
@@ -126,6 +128,19 @@ _CHANGING = prepared(
     r"(?i)zmieni|ustawi|cambi|chang|modifi|ändr|endr|wijzig|alter|změn|aggiorn|actualiz|mis à jour|geändert|gesetzt"
     r"|remis|réinitialis|troqu|mud(?:ei|ou)|nastav"
 )
+# What kind of one it is, right before it.
+_KINDS = (
+    r"provisoire|temporaire|initiale?|tempor[áa]ri[ao]|provis[óo]ri[ao]|inicial|temporal|provisional|provvisori[ao]|temporane[ao]"
+    r"|iniziale|tymczasow[eay]|startow[eay]|vorl[äa]ufige[sn]?|tempor[äa]re[sn]?|neue[sn]?|nouveau|nuev[ao]|nuov[ao]|nov[ao]|nowe"
+    r"|временн\w{2,3}|начальн\w{2,3}|новый"
+)
+_OF_KIND = prepared(
+    rf"(?i)(?:{_WORD}|password)[ \t]+(?:{_KINDS})[ \t]*[:：]?[ \t]*(?:[\"'„“]|«[ \t\xa0\u202f]?)?([^\s\"'«»„“”,;]{{6,48}})"
+)
+# A phrase of small words in quotes, in brackets behind the word for a password.
+_IN_BRACKETS = prepared(
+    rf"(?i)(?:{_WORD}|password)[ \t]*\([\"„«“][ \xa0]?(?-i:([a-zäöüß]+(?: [a-zäöüß]+){{3,9}}))[ \xa0]?[\"“”»]\)"
+)
 _ENDS = ".,;:)\"'»”」"
 # What a sentence ends with that has no blank before it.
 _SENTENCE_END = prepared("(?:です(?:よ|ね)?|でした|입니다|이에요|예요)[。.!]?$")
@@ -138,7 +153,7 @@ _MOST_KNOWN = 4_096
 _known: dict[bytes, bool] = {}
 # Names and a year or an age, as no thing in systems is called.
 _NAMES_COUNTED = prepared(r"(?=.{10})(?:[A-Z][a-z]+){1,3}\d{2,4}")
-_OF_NETWORK = prepared(r"(?i)(?:wlan|wi-?fi)[- ]\Z")
+_OF_NETWORK = prepared(r"(?i)(?:wlan|wi-?fi)(?:[- ]|[^\n]{1,40}[:,] )\Z")
 _NUMBER_OR_SIGN = prepared(r"\d{3}|[!@#$%^&*+~?_-]")
 
 
@@ -147,6 +162,9 @@ def find(view: View, opened: list[Span]) -> Iterator[Found]:
     for place in _places(view, opened):
         if (phrase := _PHRASE.match(view.text, place)) and phrases.is_spoken_phrase(phrase["value"]):
             yield Found(*phrase.span("value"), "told-password")
+            continue
+        if (bracketed := _IN_BRACKETS.match(view.text, place)) and phrases.is_spoken_phrase(bracketed[1]):
+            yield Found(*bracketed.span(1), "told-password")
             continue
         match = _TOLD.match(view.text, place)
         if not match:
@@ -165,7 +183,7 @@ def find(view: View, opened: list[Span]) -> Iterator[Found]:
                 continue
             yield Found(start, start + len(line), "told-password")
             continue
-        if match["key"] and not _OF_NETWORK.search(view.text, max(0, place - 8), place):
+        if match["key"] and not _OF_NETWORK.search(view.text, max(0, place - 48), place):
             if match["tie"] and values.looks_random(value) and len(value) > 15:
                 yield Found(start, start + len(value), "token")
         elif _is_told(match[0], value, is_tied=bool(match["tie"])):
@@ -180,6 +198,11 @@ def _is_glued(text: str, start: int) -> bool:
 
 
 def _loosely_told(view: View, place: int) -> Iterator[Found]:
+    if kind := _OF_KIND.match(view.text, place):
+        value = kind[1].rstrip(_ENDS)
+        if values.is_told_plainly(value) or lookalikes.is_counted(value) or made.is_signed_once(value):
+            yield Found(kind.start(1), kind.start(1) + len(value), "told-password")
+            return
     host = _OF_HOST.match(view.text, place) or _OF_NUMBERED.match(view.text, place)
     if host and _is_told(host[0], value := host["value"].rstrip(_ENDS), is_tied=True):
         yield Found(host.start("value"), host.start("value") + len(value), "told-password")
@@ -223,7 +246,7 @@ def _places(view: View, opened: list[Span]) -> Iterator[int]:
                 yield start
         elif _is_word(word):
             yield start
-    yield from _other_places(view)
+    yield from other_places(view)
 
 
 def _is_word(word: bytes) -> bool:
@@ -234,7 +257,7 @@ def _is_word(word: bytes) -> bool:
     return _known[word]
 
 
-def _other_places(view: View) -> Iterator[int]:
+def other_places(view: View) -> Iterator[int]:
     """Give the places of words in other alphabets, looked for only where letters of such stand."""
     start = view.data.find(b"??")
     while start >= 0 and (letters := _LETTERS.match(view.data, start)):

@@ -11,6 +11,22 @@ _LOOSE: tuple[Telling, ...] = (
         rf"(?:[ -]?code)?[ \t]*(?:[:=]|(?:is|was|ist|est)\b)?[ \t]*{QUOTE}(\d{{6,8}}){END}",
         checks.is_any,
     ),
+    Telling(
+        "pin",
+        "code pin",
+        " \t",
+        rf"[ \t]+(?:de|du|des|del|della|von|vom|der|do|da)[ \t][^\n:=\"\d]{{1,40}}?[ \t](\d{{4,8}}){END}",
+        checks.is_any,
+    ),
+    Telling(
+        "told-password",
+        NAMED,
+        " \t",
+        r"[ \t]+[\"?\x93\xab]([^\"?\x94\xbb\n]{8,64})[\"?\x94\xbb](?:[\s,;.)]|$)",
+        checks.is_bare_phrase,
+    ),
+    Telling("told-password", NAMED, ".,", r"[.,][ \t]+[iI]t'?s[ \t]+([a-z]{4}(?: [a-z]{4}){3})(?:[^\w]|$)", checks.is_in_fours),
+    Telling("told-password", NAMED, ":", rf":[ \t]*\.{{2,40}}[ \t]*{VALUE}", checks.is_said),
     Telling("told-password", NAMED, "?", rf"\?[ \t]+{QUOTE}([^\s\"'`,<>()]{{6,64}})", checks.is_chosen),
     Telling("told-password", NAMED, " \t", r"[ \t]+\?[ \t]+([^\s\"'`]{6,64})[ \t]+\?", checks.is_drawn),
     Telling(
@@ -58,7 +74,7 @@ _ROTATED: tuple[Telling, ...] = (
         "token",
         "(?:old|current|live|prod|production|staging|shared|leaked|real|former|previous) key",
         " \t:",
-        r"(?:[ \t]+[a-z']+){0,6}(?:[ \t]*:|[ \t]+(?:is|was):?)[ \t]+[\"'`]?"
+        r"(?:[ \t]+[A-Za-z']+){0,6}(?:[ \t]*:|[ \t]+(?:is|was):?)[ \t]+[\"'`]?"
         r"([\w.~+/=-]{20,})",
         checks.is_drawn_key,
     ),

@@ -23,7 +23,8 @@ _WHOM = r"['\"][^'\"\n]{1,120}['\"]"
 _LOGGING = r"(?:log|sign)(?:ged|ging)?[ -]?[io]n(?:to)?|login|ssh in|get in|credentials?|creds?|zugangsdaten|account|wi-?fi|wlan"
 _QUOTED_WORDS = (
     rf"(?:[ \t]+(?:for|of|on|to|at|from|under|in|we|i|you)[ \t][^\n:=\"'`]{{1,48}}?|[ \t]*\([^)\n]{{1,40}}\))?"
-    rf"(?:[ \t]*[:=]|[ \t]+(?:{_BEING}))[ \t:]*[\"'`?\xab]([^\"'`?\xbb\n]{{4,64}})[\"'`?\xbb]"
+    rf"(?:[ \t]*[:=]|[ \t]+(?:{_BEING})(?:[ \t]+(?:set|changed|reset)[ \t]+to)?)[ \t:]*"
+    r"[\"'`?\xab]([^\"'`?\xbb\n]{4,64})[\"'`?\xbb]"
 )
 _OF = r"for|of|on|to|at|from|de|du|des|del|della|der|f[\xfc?u]e?r|da|do|para|voor|pour|van|til|zu"
 TELLINGS: tuple[Telling, ...] = (
@@ -248,7 +249,7 @@ TELLINGS: tuple[Telling, ...] = (
         "told-password",
         _LOGGING,
         " \t",
-        rf"[ \t]+as[ \t]+{QUOTE}[\w.@+-]{{2,40}}{QUOTE},?[ \t]+(?:with|using)[ \t]+"
+        rf"[ \t]+as[ \t]+{QUOTE}[\w.@+-]{{2,40}}{QUOTE},?[ \t]+(?:with|using|and use|and enter)[ \t]+"
         rf"(?:(?:the[ \t]+)?pass\w*[ \t]+)?{QUOTE}{VALUE}",
         checks.is_partner,
     ),
@@ -369,7 +370,7 @@ TELLINGS: tuple[Telling, ...] = (
         "told-password",
         "credentials?|creds?|account|login",
         " \t(",
-        rf"[ \t]*\([\w.@+-]{{1,64}}[ \t]*[/:][ \t]*{QUOTE}([^\s\"'`,<>()]{{4,64}})",
+        rf"(?:[ \t]+[A-Za-z']+){{0,8}}[ \t]*\([\w.@+-]{{1,64}}[ \t]*[/:][ \t]*{QUOTE}([^\s\"'`,<>()]{{4,64}})",
         checks.is_partner,
     ),
     Telling("token", r"tokens?|api[ _-]?keys?|secrets?", " \t-", r"[ \t]*->[ \t]*[\"']?([\w.~+/=-]{16,})", checks.is_key),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from decklog.prepared import prepared
 from decklog.redact import lookalikes, values
 from decklog.redact.patterns.pattern import Pattern, Sign, Span
-from decklog.redact.sentences import accounts, codes, comments, languages, next_lines
+from decklog.redact.sentences import accounts, answers, codes, comments, languages, next_lines
 from decklog.redact.sentences.tellings import TELLINGS
 from decklog.redact.view import Found, View, plain
 
@@ -15,7 +15,7 @@ _MOST_KNOWN = 4_096
 _BY_LENGTH = sorted(dict.fromkeys(telling.opening for telling in TELLINGS), key=lambda opening: "\\(" not in opening)
 _OPENINGS = Pattern(rf"(?i)(?:{languages.WORDS})|\b(?:{'|'.join(_BY_LENGTH)}|{next_lines.ANNOUNCING}|{accounts.HEADING})")
 # A line may tell what the next one is, which needs less of a sign.
-SIGN_ABOVE = _OPENINGS.source
+SIGN_ABOVE = f"{_OPENINGS.source}|{answers.SIGN}"
 _MAY_OPEN = Sign(SIGN_ABOVE)
 
 
@@ -60,8 +60,9 @@ def find(view: View) -> Iterator[Found]:
         yield from next_lines.find_inserted(view, [start for start, _ in opened])
     if "\n" in view.text:
         yield from _find_wrapped(view, opened)
-        yield from next_lines.find(view, [start for start, _ in opened])
+        yield from next_lines.find(view, sorted([start for start, _ in opened] + [*languages.other_places(view)]))
         yield from accounts.find(view, [start for start, _ in opened])
+        yield from answers.find(view)
         yield from (Found(*place, "code") for place in codes.find_listed(view.text, opened))
     yield from languages.find(view, opened)
 

@@ -1,0 +1,104 @@
+"""Passwords and codes that answer a question: a line of a talk asks for one, and the next line is the answer."""
+
+from collections.abc import Iterator
+
+from decklog.prepared import prepared
+from decklog.redact import lookalikes, made, phrases, values
+from decklog.redact.view import Found, View
+
+# Who speaks, and when, as chats and their exports write it.
+_WHO = (
+    r"[ \t]*(?:[-*•>+][ \t]+)?(?:\[[^\]\n]{3,24}\][ \t]*|\d{1,2}:\d\d(?::\d\d)?[ \t]+)?"
+    r"(?:<[\w.@ -]{1,24}>|[\w.-]{2,20}[ \t]{1,4}\d{1,2}:\d\d[ \t]{1,4}"
+    r"|[^\W\d_][\w.@’' -]{0,28}(?:[ \t]?[\[(][^\])\n]{1,24}[\])])?[ \t]?[:：])[ \t]*"
+)
+_PASSWORDS = (
+    r"passw|passphrase|passcode|\bpw\b|\bpwd\b|\bcreds?\b|credential|\blogin\b|kennwort|mot de passe|contrase[ñn]|senha|has[łl]o"
+    r"|wachtwoord|l[öo]senord|adgangskode|salasana|heslo|parol|парол|密码|密碼|パスワード|비밀번호|\bkey\b|schl[üu]ssel|clave"
+)
+_CODES = (
+    r"\bcode\b|c[óo]digo|codice|\bkod\b|\bcod\b|\botp\b|\bpin\b|\btan\b|\bsms\b|код|пин|コード|暗証番号|验证码|驗證碼|인증번호"
+)
+_ASKING = (
+    r"[?？]|\b(?:pls|please|send|tell|read|give|need|changed|share|schick|nenn|gib|brauch|envoi|donne|dime|manda|dammi|podaj|prosz)"
+    r"|назов|скаж|пришл|多少|什么|什麼|告诉|教え|お願い|ください|알려"
+)
+_TALK = prepared(
+    rf"(?im)^{_WHO}(?P<asked>[^\n]*(?:{_PASSWORDS}|{_CODES})[^\n]{{0,120}})"
+    rf"(?=\n(?:[ \t]*\n)?(?P<who>{_WHO})(?P<said>[^\n]{{3,160}}))"
+)
+_IS_ASKING, _OF_PASSWORD, _OF_CODE = (prepared(f"(?i){words}") for words in (_ASKING, _PASSWORDS, _CODES))
+_SENTENCES = prepared(r"(?<=[.!。！])\s*(?=\S)")
+# The words before what is asked for.
+_LEADING = prepared(
+    r"(?i)(?:(?:sure|yes|yep|ok|okay|no|nope|it'?s|it is|that'?s|that is|this is|try|use|new one|here(?: you go| it is)?|still"
+    r"|now|just|is|the|code|pin|password|pw|for \S+|on \S+|same as \S+|i think|should be|der|das|die|ist|ja|klar|hier|c'est|le|la"
+    r"|voil[àa]|oui|es|claro|toma|aqu[íi]|é|è|ecco|certo|to|jest|tak|proszę|вот|это|да|是|那是|好的|はい|네)"
+    r"(?![\w-])[ \t]*[,:：.–-]?[ \t]*){0,5}[\"'`„«“]?"
+)
+# What asks for a code has no word that tells a password. Letters that one alphabet lacks are question marks in a view's bytes.
+SIGN = r"(?:\bcode\b|c[\xf3o]digo|codice|\bkod\b|\bsms\b)[^\n]{0,100}\n[^\n]{1,48}[:>][^\n]{0,24}[0-9]{3}"
+_NUMBER = prepared(r"(\d{3}[ -]\d{3}|\d{4,8})(?![\w:/.-]*\d)")
+_WORD = prepared(r"[^\s\"'`„“”«»]{6,64}")
+_QUOTED = prepared(r"([^\"'`„“”«»\n]{8,64})[\"'`“”»]")
+_ENDS = ".,;:)"
+_JOINED = prepared(r"[^\W\d_]{3,}[-_.][^\W\d_]{3,}[-_.]?\d{2,}[!?#$*]?|[^\W\d_]{4,}[-_]\d{3,}[!?#$*]?")
+_TRIED = prepared(
+    r"(?i)\b(?:try|tried|typed|entered|used|mit|avec|con)[ \t]+[\"'`„]?([^\s\"'`“”,()]{8,40})(?=[^\n]{0,80}\n?[^\n]{0,60}?"
+    r"(?:passw|kennwort|mot de passe|contraseña|\binvalid|\bwrong\b|nicht mehr rein|denied|incorrect))"
+)
+# What else is answered: a ticket, a host, a version, a time, a file.
+_OTHER = prepared(
+    r"[A-Z]{2,8}-\d+|[a-z]{1,12}(?:-[a-z]{1,12}){0,3}-?\d{1,4}(?:\.[\w.]+)?|v?\d+(?:[.:]\d+)+\w*|[\w./-]+\.[a-z]{1,4}|\S+@\S+\.\w+|\w+://\S+|#\d+"
+)
+
+
+def find(view: View) -> Iterator[Found]:
+    """Find the answers to questions for a password or a code, and what somebody tried and was told that it is wrong."""
+    for tried in _TRIED.finditer(view.text):
+        value = tried[1].rstrip(_ENDS)
+        if _is_answer(value, is_all=False):
+            yield Found(tried.start(1), tried.start(1) + len(value), "told-password")
+    if not (":" in view.text or ">" in view.text or "：" in view.text or "  " in view.text):
+        return
+    for talk in _TALK.finditer(view.text):
+        # What is told of one before the question is not what is asked for.
+        asked = _SENTENCES.split(talk["asked"].strip())[-1]
+        if not _IS_ASKING.search(asked):
+            continue
+        start = talk.start("said")
+        leading = _LEADING.match(view.text, start)
+        place = leading.end() if leading else start
+        if _OF_PASSWORD.search(asked):
+            yield from _password(view.text, place, talk.end("said"))
+        if _OF_CODE.search(asked) and (number := _NUMBER.match(view.text, place)):
+            yield Found(*number.span(1), "code")
+
+
+def _password(text: str, place: int, end: int) -> Iterator[Found]:
+    quoted = _QUOTED.match(text, place, end) if text[place - 1] in "\"'`„«“" else None
+    if quoted and " " in quoted[1]:
+        if phrases.is_odd_phrase(quoted[1]) or (quoted[1].islower() and phrases.is_spoken_phrase(quoted[1])):
+            yield Found(*quoted.span(1), "told-password")
+        return
+    word = _WORD.match(text, place, end)
+    value = word[0].rstrip(_ENDS) if word else ""
+    is_all = not text[place + len(value) : end].strip(" \t.\"'`“”»です")
+    if value and _is_answer(value, is_all=is_all):
+        yield Found(place, place + len(value), "told-password")
+
+
+def _is_answer(value: str, *, is_all: bool) -> bool:
+    if _OTHER.fullmatch(value) or values.is_harmless(value) or values.is_path(value):
+        return False
+    if (
+        made.is_made(value)
+        or made.is_signed_once(value)
+        or made.is_signed_last(value)
+        or lookalikes.is_unmistakable(value)
+        or _JOINED.fullmatch(value)
+    ):
+        return True
+    if values.has_all_kinds(value) and values.looks_random(value):
+        return True
+    return is_all and (values.is_told(value) or lookalikes.is_signed(value) or lookalikes.is_word_phrase(value))

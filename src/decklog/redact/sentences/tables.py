@@ -1,0 +1,144 @@
+"""Secrets in the cells of tables, under a head that names them: drawn, comma-separated, of a wiki or of a page."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from decklog.prepared import prepared
+from decklog.redact import lookalikes, phrases, values
+from decklog.redact.names import kind_of
+from decklog.redact.placeholders import BENIGN_WORDS
+from decklog.redact.view import Found
+
+# What lies between the cells of a row; between commas there is no blank.
+ROW = prepared(r"[|\t│]|  |[^\s,;][,;][^\s,;]|<td")
+_RULE = prepared(r"[ \t|+:=─━┼│┃┿├┤╪═-]+(?:\n|$)")
+_SEPARATORS = ("|", "│", "\t", ",", ";")
+_SPACES = prepared(r"[ \t]{2,}")
+_MOST_ROWS = 200
+_CODE = frozenset("(){}=<>[]")
+_NO_HEAD = prepared(r"[:.!?] |[:,][ \t]*$")
+_HEAD_CELL, _CELL = (prepared(rf"(?i)<{name}(?:[ \t][^<>\n]*)?>([^<\n]*)</{name}>") for name in ("th", "td"))
+_SEED = prepared(r"[A-Z2-7]{16,64}")
+_SEEDS = prepared(r"(?i)\bt?otp(?:[ _-]?(?:secret|seed|key|auth))?$")
+_NETWORKS = prepared(r"(?i)wi-?fi[ _-](?:key|code)$|\bwlan[ _-]")
+# Heads that say something about a secret.
+_ABOUT = prepared(r"(?i)hash|chang|geändert|date|age\b|policy|expir|strength|length|typ")
+_DATE = prepared(r"\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
+_JSON_END = prepared(r"\"[}\],]+$")
+_NO_NAME = frozenset(",;:=：")
+_LONGEST_HEAD = 32
+_AROUND = " \t\"'`*\r"
+
+
+class _Cell(NamedTuple):
+    """What a cell has in it, and where that begins in its row."""
+
+    value: str
+    start: int
+
+
+Split = Callable[[str], list[_Cell]]
+
+
+def find(text: str, line: str, place: int) -> Iterator[Found]:
+    """Find the cells of a table under a head that names a secret: its head is a line, and the next one begins at a place."""
+    if "<th" in line:
+        yield from _cells(text, line, place, lambda row: _marked(row, _HEAD_CELL if "<th" in row else _CELL))
+        return
+    if line.startswith("!") and "!!" in line:
+        yield from _cells(text, line, place, lambda row: _between(row, "!!" if row.startswith("!") else "||", first="!| "))
+        return
+    if not _CODE.isdisjoint(line) or _NO_HEAD.search(line):
+        return
+    line = line.replace("||", "|")
+    separator = next((sign for sign in _SEPARATORS if sign in line), "")
+    if not separator and not _SPACES.search(line.strip()):
+        return
+    end = text.find("\n", place) % (len(text) + 1)
+    if not separator or line.count(separator) == text.count(separator, place, end) or _RULE.match(text, place):
+        yield from _cells(text, line, place, lambda row: _between(row, separator) if separator else _spaced(row))
+
+
+def _cells(text: str, line: str, place: int, split: Split) -> Iterator[Found]:
+    heads = [cell.value for cell in split(line)]
+    columns = [index for index, head in enumerate(heads) if head and len(head) < _LONGEST_HEAD and names_secret(head)]
+    if len(heads) < 2 or not columns or len(columns) == len(heads) or not all(map(_is_head, heads[1:])):
+        return
+    if not (_is_head(heads[0]) or heads[0].isdigit()):
+        return
+    for _ in range(_MOST_ROWS):
+        end = text.find("\n", place) % (len(text) + 1)
+        row = text[place:end]
+        if not _RULE.match(text, place) and row.strip() != "|-":
+            cells = split(row)
+            if len(cells) != len(heads):
+                return
+            for column in columns:
+                value, start = cells[column]
+                if value and _is_secret(heads[column], value):
+                    yield Found(place + start, place + start + len(value), "listed-password")
+        place = end + 1
+        if place >= len(text):
+            return
+
+
+def _between(row: str, separator: str, first: str = "") -> list[_Cell]:
+    """Give the cells between separators, those of a wiki without the sign that its row begins with."""
+    begin = len(row) - len(row.lstrip(first)) if first else 0
+    found, place = [], begin
+    for cell in row[begin:].split(separator):
+        found.append(_Cell(bare(cell), place + _offset(cell)))
+        place += len(cell) + len(separator)
+    return found
+
+
+def _spaced(row: str) -> list[_Cell]:
+    found, place = [], len(row) - len(row.lstrip())
+    for cell in _SPACES.split(row.strip()):
+        place = row.index(cell, place)
+        found.append(_Cell(bare(cell), place + _offset(cell)))
+        place += len(cell)
+    return found
+
+
+def _marked(row: str, cell: re.Pattern[str]) -> list[_Cell]:
+    return [_Cell(bare(match[1]), match.start(1) + _offset(match[1])) for match in cell.finditer(row)]
+
+
+def _offset(cell: str) -> int:
+    return len(cell) - len(cell.lstrip(_AROUND))
+
+
+def bare(cell: str) -> str:
+    """Give what a cell has in it, without quotes and emphasis, and without the end of the JSON that a table is in."""
+    return _JSON_END.sub("", cell).strip(_AROUND)
+
+
+def names_secret(head: str) -> bool:
+    """Tell whether the head of a column, or the name of one, is that of a secret, in any language."""
+    if _ABOUT.search(head):
+        return False
+    if kind_of(head) in ("password", "secret", "token", "api-key", "pin") or _SEEDS.search(head) or _NETWORKS.search(head):
+        return True
+    return phrases.names_secret(head.replace("_", " "))
+
+
+def _is_head(head: str) -> bool:
+    """Tell whether a cell can be the name of a column."""
+    return len(head) < 40 and (not head or head[0].isalpha() or head == "#") and not _NO_NAME.intersection(head)
+
+
+def _is_secret(head: str, value: str) -> bool:
+    if kind_of(head) == "pin" and value.isdigit():
+        return 4 <= len(value) <= 8
+    if _SEEDS.search(head):
+        return bool(_SEED.fullmatch(value))
+    if " " in value:
+        is_phrase = lookalikes.is_phrase(value) and any(map(str.isdigit, value))
+        return is_phrase or ("phrase" in head.lower() and phrases.is_spoken_phrase(value))
+    if values.is_harmless(value) or value.lower() in BENIGN_WORDS or "[redacted:" in value or _DATE.fullmatch(value):
+        return False
+    if values.looks_random(value) or values.is_odd(value) or lookalikes.is_word_phrase(value):
+        return True
+    return len(value) > 5 and not values.is_word(value) and value[0].isalnum()
