@@ -271,9 +271,12 @@ def _is_name(secret: str) -> bool:
     return secret.isupper() and secret.isidentifier()
 
 
+_DAY = prepared(r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])")
+
 # What tells the secrets of some rules from what stands in the same place.
 _OWN_CHECKS: dict[str, Callable[[str], bool]] = {
     "passphrase": lookalikes.is_joined_phrase,
+    "code": lambda secret: not _DAY.fullmatch(secret),
     "changed-password": lambda secret: made.is_made(secret) or (secret[-1] in "!?#$%&*" and values.is_told(secret)),
     "defined-password": lambda secret: (
         not (values.is_harmless(secret) or expressions.is_field_name(secret) or _SAID_IN_NAME.search(secret))

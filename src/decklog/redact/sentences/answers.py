@@ -23,10 +23,7 @@ _ASKING = (
     r"[?？]|\b(?:pls|please|send|tell|read|give|need|changed|share|schick|nenn|gib|brauch|envoi|donne|dime|manda|dammi|podaj|prosz)"
     r"|назов|скаж|пришл|多少|什么|什麼|告诉|教え|お願い|ください|알려"
 )
-_TALK = prepared(
-    rf"(?im)^{_WHO}(?P<asked>[^\n]*(?:{_PASSWORDS}|{_CODES})[^\n]{{0,120}})"
-    rf"(?=\n(?:[ \t]*\n)?(?P<who>{_WHO})(?P<said>[^\n]{{3,160}}))"
-)
+_SPEAKER = prepared(_WHO)
 _IS_ASKING, _OF_PASSWORD, _OF_CODE = (prepared(f"(?i){words}") for words in (_ASKING, _PASSWORDS, _CODES))
 _SENTENCES = prepared(r"(?<=[.!。！])\s*(?=\S)")
 # The words before what is asked for.
@@ -42,37 +39,89 @@ _NUMBER = prepared(r"(\d{3}[ -]\d{3}|\d{4,8})(?![\w:/.-]*\d)")
 _WORD = prepared(r"[^\s\"'`„“”«»]{6,64}")
 _QUOTED = prepared(r"([^\"'`„“”«»\n]{8,64})[\"'`“”»]")
 _ENDS = ".,;:)"
+_FAR = 240
 _JOINED = prepared(r"[^\W\d_]{3,}[-_.][^\W\d_]{3,}[-_.]?\d{2,}[!?#$*]?|[^\W\d_]{4,}[-_]\d{3,}[!?#$*]?")
 _TRIED = prepared(
     r"(?i)\b(?:try|tried|typed|entered|used|mit|avec|con)[ \t]+[\"'`„]?([^\s\"'`“”,()]{8,40})(?=[^\n]{0,80}\n?[^\n]{0,60}?"
-    r"(?:passw|kennwort|mot de passe|contraseña|\binvalid|\bwrong\b|nicht mehr rein|denied|incorrect))"
+    r"(?:\binvalid|\bwrong\b|nicht mehr rein|denied|incorrect))"
 )
+_WORDS_OF_CODES = (
+    "code",
+    "digo",
+    "codice",
+    "kod",
+    "otp",
+    "pin",
+    "sms",
+    "код",
+    "пин",
+    "コード",
+    "暗証番号",
+    "验证码",
+    "驗證碼",
+    "인증번호",
+)
+_WORDS_OF_FAILURE = ("invalid", "wrong", "nicht mehr rein", "denied", "incorrect")
 # What else is answered: a ticket, a host, a version, a time, a file.
 _OTHER = prepared(
     r"[A-Z]{2,8}-\d+|[a-z]{1,12}(?:-[a-z]{1,12}){0,3}-?\d{1,4}(?:\.[\w.]+)?|v?\d+(?:[.:]\d+)+\w*|[\w./-]+\.[a-z]{1,4}|\S+@\S+\.\w+|\w+://\S+|#\d+"
 )
 
 
-def find(view: View) -> Iterator[Found]:
-    """Find the answers to questions for a password or a code, and what somebody tried and was told that it is wrong."""
-    for tried in _TRIED.finditer(view.text):
+def find(view: View, places: list[int]) -> Iterator[Found]:
+    """Find the answers to questions for a password or a code, and what somebody tried and was told that it is wrong.
+
+    The places are those of words for a secret.
+    """
+    text, reached = view.text, 0
+    low = lowered if len(lowered := text.lower()) == len(text) else text
+    places = sorted([*places, *_places_of(low, _WORDS_OF_CODES)])
+    for place in places:
+        # Each line is asked once.
+        if place >= reached:
+            reached = text.find("\n", place) + 1
+            if not reached:
+                break
+            yield from _answered(text, text.rfind("\n", 0, place) + 1, reached)
+    for place in _places_of(low, _WORDS_OF_FAILURE):
+        yield from _tried(text, place)
+
+
+def _places_of(low: str, words: tuple[str, ...]) -> Iterator[int]:
+    """Give where these words stand; to look for each takes far less than a pattern of all."""
+    for word in words:
+        place = low.find(word)
+        while place >= 0:
+            yield place
+            place = low.find(word, place + len(word))
+
+
+def _answered(text: str, line: int, below: int) -> Iterator[Found]:
+    """Find what the next line of a talk answers to a line that asks."""
+    who = _SPEAKER.match(text, line)
+    answering = _SPEAKER.match(text, below + 1 if text.startswith("\n", below) else below) if who else None
+    if not who or not answering:
+        return
+    # What is told of one before the question is not what is asked for.
+    asked = _SENTENCES.split(text[who.end() : below].strip())[-1]
+    if not _IS_ASKING.search(asked):
+        return
+    end = text.find("\n", answering.end()) % (len(text) + 1)
+    leading = _LEADING.match(text, answering.end(), end)
+    start = leading.end() if leading else answering.end()
+    if _OF_PASSWORD.search(asked):
+        yield from _password(text, start, end)
+    if _OF_CODE.search(asked) and (number := _NUMBER.match(text, start, end)):
+        yield Found(*number.span(1), "code")
+
+
+def _tried(text: str, place: int) -> Iterator[Found]:
+    """Find what somebody tried, in the line that tells of its failure or in the one before."""
+    line = text.rfind("\n", 0, max(0, text.rfind("\n", 0, place))) + 1
+    for tried in _TRIED.finditer(text, max(line, place - _FAR), place + 24):
         value = tried[1].rstrip(_ENDS)
         if _is_answer(value, is_all=False):
             yield Found(tried.start(1), tried.start(1) + len(value), "told-password")
-    if not (":" in view.text or ">" in view.text or "：" in view.text or "  " in view.text):
-        return
-    for talk in _TALK.finditer(view.text):
-        # What is told of one before the question is not what is asked for.
-        asked = _SENTENCES.split(talk["asked"].strip())[-1]
-        if not _IS_ASKING.search(asked):
-            continue
-        start = talk.start("said")
-        leading = _LEADING.match(view.text, start)
-        place = leading.end() if leading else start
-        if _OF_PASSWORD.search(asked):
-            yield from _password(view.text, place, talk.end("said"))
-        if _OF_CODE.search(asked) and (number := _NUMBER.match(view.text, place)):
-            yield Found(*number.span(1), "code")
 
 
 def _password(text: str, place: int, end: int) -> Iterator[Found]:

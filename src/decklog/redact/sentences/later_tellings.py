@@ -15,7 +15,7 @@ _LOOSE: tuple[Telling, ...] = (
         "pin",
         "code pin",
         " \t",
-        rf"[ \t]+(?:de|du|des|del|della|von|vom|der|do|da)[ \t][^\n:=\"\d]{{1,40}}?[ \t](\d{{4,8}}){END}",
+        rf"[ \t]+(?:de|du|des|del|della|von|vom|der|do|da)[ \t][^\n:=\"\d]{{1,40}}?[ \t]*[: \t][ \t]*(\d{{4,8}}){END}",
         checks.is_any,
     ),
     Telling(

@@ -60,9 +60,10 @@ def find(view: View) -> Iterator[Found]:
         yield from next_lines.find_inserted(view, [start for start, _ in opened])
     if "\n" in view.text:
         yield from _find_wrapped(view, opened)
-        yield from next_lines.find(view, sorted([start for start, _ in opened] + [*languages.other_places(view)]))
+        places = sorted([*(start for start, _ in opened), *languages.other_places(view)])
+        yield from next_lines.find(view, places)
         yield from accounts.find(view, [start for start, _ in opened])
-        yield from answers.find(view)
+        yield from answers.find(view, places)
         yield from (Found(*place, "code") for place in codes.find_listed(view.text, opened))
     yield from languages.find(view, opened)
 
