@@ -234,6 +234,9 @@ def _reader_behind(text: str, start: int, position: int) -> Pattern:
 
 def _head_at(text: str, start: int, place: int) -> Head | None:
     """Take the head at a place apart; None if it announces nothing there."""
+    if not text[start:place].isascii() and _IS_WORDY.search(text, start, place):
+        # Words of another language stand between the name and what would be its value.
+        return None
     head = read_head(text[start:place])
     if head is None or _is_no_assignment(text, start, place):
         return None
@@ -446,6 +449,7 @@ _NEXT_IN_CONNECTION = prepared(r";[A-Z][A-Za-z]+(?:=|$)")
 _NEXT_OF_QUERY = prepared(r"&|;[A-Za-z][\w ]*=|;$|#[A-Za-z/]+$|</")
 _NEXT_OF_CONNECTION = prepared(r";[A-Za-z][\w ]*(?:=|$)|;$|</")
 _ODD = prepared(r"[\d!@#$%^*+~]")
+_IS_WORDY = prepared(r"[ \t][\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+$")
 _FIRST_PART = prepared(r"[^,;(){}\[\]]+")
 _NAMED_PART = prepared(r"[\w.-]*[=:(]")
 _NEXT_IN_CODE = prepared(_NEXT_FIELD + "|[,;]")

@@ -5,7 +5,7 @@ from decklog.redact.placeholders import BENIGN_WORDS, STOP_WORDS, word_set
 
 # Words of English that talk about a secret, or of what a program prints instead of one.
 _TALK = (
-    STOP_WORDS - word_set("the a an is in on of at with by and or my our to for from it this that no not have has")
+    STOP_WORDS - word_set("the a an is in on of at with by and or my our to for from it this that no not have has old")
 ) | word_set(
     """
     see ask like than more less chars char character digits digit letters words word tries attempts times time days
@@ -18,7 +18,7 @@ _TALK = (
     directory empty hint weak strong hash hashed digest
     """
 )
-_LITTLE = word_set("on the a an of to in is and or my our at by with for from it this that no not")
+_LITTLE = word_set("old on the a an of to in is and or my our at by with for from it this that no not")
 _SIGNED_WORD = prepared(r"[^\W_][\w!@#$%^&*+~?.-]*")
 _MIXED = prepared(r"[^\W\d_]\d|\d[^\W\d_]|[!@#$%^&*+~?](?=.)")
 _UNIT = prepared(r"(?i)\d+(?:st|nd|rd|th|s|ms|m|h|d|x|k|kb|mb|gb|px|bit|am|pm)?[.,:]?")
@@ -56,7 +56,7 @@ def is_odd_phrase(value: str) -> bool:
         return False
     if any(_MIXED.search(word) and not _UNIT.fullmatch(word) for word in words):
         return True
-    if len(words) < 3 or words[0].isdigit() or not any(map(str.isdigit, words)):
+    if len(words) < 3 or words[0].isdigit() or not any(word.rstrip("!?").isdigit() for word in words):
         return False
     return _SENTENCE_WORDS.isdisjoint(map(str.lower, words))
 

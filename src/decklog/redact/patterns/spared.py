@@ -53,6 +53,8 @@ _OF_DIGEST = prepared(
 )
 _NUMBERED_NAME = prepared(r"[a-z]{2,16}(?:-[a-z]{2,16})*-\d{1,3}")
 _KEYS = frozenset(("key", "api-key", "encryption-key", "signing-secret", "secret", "token"))
+# By which a row is known.
+_SHORT_NUMBER = 12
 # How far around a value is looked.
 _NEAR = 160
 
@@ -83,6 +85,8 @@ def _is_spared(text: str, one: Found) -> bool:
         return True
     if one.kind not in _KEYS:
         return False
+    if one.kind == "key" and value.isdigit() and len(value) < _SHORT_NUMBER:
+        return True
     before = text[max(0, one.start - 240) : one.start]
     if _OF_DIGEST.search(before) or (one.kind == "token" and _NUMBERED_NAME.fullmatch(value)):
         return True

@@ -32,5 +32,14 @@ ENTRANCES: tuple[Rule, ...] = (
         keep=r"(?i:\b(?:your|my|sms|message|text),?[ \t]+code[ \t]+(?:is|was)[ \t]*:?[ \t]*)",
         until=r"(?:[.,;!?)\"'\\\s]|$)",
     ),
+    # What a line of a talk begins with.
+    rule(
+        "code",
+        "code",
+        r"\d{4,8}",
+        keep=r"(?m:^|[:>,.!][ \t])[ \t]*(?i:(?:der|the|le|il|el|my|your)?[ \t]*code[ \t]+(?:is|ist|est|lautet|es|\xe8)[ \t]+)",
+        until=r"(?:[.,;!?)\"'\\\s]|$)",
+        glued=True,
+    ),
     rule("code", "passcode", r"\d{4,10}", keep=r"(?i:\bpasscode[ \t]+)", until=_END),
 )

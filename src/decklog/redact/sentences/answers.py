@@ -4,28 +4,30 @@ from collections.abc import Iterator
 
 from decklog.prepared import prepared
 from decklog.redact import lookalikes, made, phrases, values
+from decklog.redact.sentences import checks
 from decklog.redact.view import Found, View
 
 # Who speaks, and when, as chats and their exports write it.
 _WHO = (
-    r"[ \t]*(?:[-*•>+][ \t]+)?(?:\[[^\]\n]{3,24}\][ \t]*|\d{1,2}:\d\d(?::\d\d)?[ \t]+)?"
-    r"(?:<[\w.@ -]{1,24}>|[\w.-]{2,20}[ \t]{1,4}\d{1,2}:\d\d[ \t]{1,4}"
+    r"[ \t]*(?:[-*•>+][ \t]+)?(?:\[[^\]\n]{3,24}\][ \t]*|\d{1,2}:\d\d(?::\d\d)?[ \t]+"
+    r"|\d{1,4}[./-]\d{1,2}[./-]\d{2,4},? \d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])? - )?"
+    r"(?:<[\w.@ -]{1,24}>|[\w.-]{2,20}>|[\w.-]{2,20}[ \t]{1,4}\d{1,2}:\d\d(?::|[ \t]{1,4})"
     r"|[^\W\d_][\w.@’' -]{0,28}(?:[ \t]?[\[(][^\])\n]{1,24}[\])])?[ \t]?[:：])[ \t]*"
 )
 _PASSWORDS = (
-    r"passw|passphrase|passcode|\bpw\b|\bpwd\b|\bcreds?\b|credential|\blogin\b|kennwort|mot de passe|contrase[ñn]|senha|has[łl]o"
-    r"|wachtwoord|l[öo]senord|adgangskode|salasana|heslo|parol|парол|密码|密碼|パスワード|비밀번호|\bkey\b|schl[üu]ssel|clave"
+    r"passw|passphrase|passcode|\bpass\b|\bpw\b|\bpwd\b|\bcreds?\b|credential|\blogin\b|kennwort|mot de passe|contrase[ñn]"
+    r"|senha|has[łl]o|wachtwoord|l[öo]senord|adgangskode|salasana|heslo|parol|парол|密码|密碼|パスワード|비밀번호|\bkey\b|schl[üu]ssel|clave"
 )
 _CODES = (
     r"\bcode\b|c[óo]digo|codice|\bkod\b|\bcod\b|\botp\b|\bpin\b|\btan\b|\bsms\b|код|пин|コード|暗証番号|验证码|驗證碼|인증번호"
 )
 _ASKING = (
-    r"[?？]|\b(?:pls|please|send|tell|read|give|need|changed|share|schick|nenn|gib|brauch|envoi|donne|dime|manda|dammi|podaj|prosz)"
-    r"|назов|скаж|пришл|多少|什么|什麼|告诉|教え|お願い|ください|알려"
+    r"[?？]|\b(?:pls|please|send|tell|read|give|needs?|asks?|enter|provide|changed|share|bitte|schick|nenn|gib|brauch|envoi|donne|dime|manda|dammi|podaj|prosz)"
+    r"|назов|скаж|пришл|нуж|введи|请|多少|什么|什麼|告诉|教え|お願い|ください|알려"
 )
 _SPEAKER = prepared(_WHO)
 _IS_ASKING, _OF_PASSWORD, _OF_CODE = (prepared(f"(?i){words}") for words in (_ASKING, _PASSWORDS, _CODES))
-_SENTENCES = prepared(r"(?<=[.!。！])\s*(?=\S)")
+_SENTENCES = prepared(r"(?<=[.!])\s+(?=\S)|(?<=[。！])\s*(?=\S)")
 # The words before what is asked for.
 _LEADING = prepared(
     r"(?i)(?:(?:sure|yes|yep|ok|okay|no|nope|it'?s|it is|that'?s|that is|this is|try|use|new one|here(?: you go| it is)?|still"
@@ -38,9 +40,11 @@ SIGN = r"(?:\bcode\b|c[\xf3o]digo|codice|\bkod\b|\bsms\b)[^\n]{0,100}\n[^\n]{1,4
 _NUMBER = prepared(r"(\d{3}[ -]\d{3}|\d{4,8})(?![\w:/.-]*\d)")
 _WORD = prepared(r"[^\s\"'`„“”«»]{6,64}")
 _QUOTED = prepared(r"([^\"'`„“”«»\n]{8,64})[\"'`“”»]")
+# Small words to the end of a line, and what an arrow points at there.
+_SPOKEN = prepared(r"[a-z]{3,12}(?: [a-z]{3,12}){3,8}(?=[.!]?[ \t]*(?:\n|$))")
+_POINTED = prepared(r"(?:→|->|⇒|=>)[ \t]*(\S{6,48})[ \t]*$")
 _ENDS = ".,;:)"
 _FAR = 240
-_JOINED = prepared(r"[^\W\d_]{3,}[-_.][^\W\d_]{3,}[-_.]?\d{2,}[!?#$*]?|[^\W\d_]{4,}[-_]\d{3,}[!?#$*]?")
 _TRIED = prepared(
     r"(?i)\b(?:try|tried|typed|entered|used|mit|avec|con)[ \t]+[\"'`„]?([^\s\"'`“”,()]{8,40})(?=[^\n]{0,80}\n?[^\n]{0,60}?"
     r"(?:\binvalid|\bwrong\b|nicht mehr rein|denied|incorrect))"
@@ -130,6 +134,11 @@ def _password(text: str, place: int, end: int) -> Iterator[Found]:
         if phrases.is_odd_phrase(quoted[1]) or (quoted[1].islower() and phrases.is_spoken_phrase(quoted[1])):
             yield Found(*quoted.span(1), "told-password")
         return
+    if (spoken := _SPOKEN.match(text, place, end)) and checks.are_unrelated(spoken[0].split(), least=4):
+        yield Found(*spoken.span(), "told-password")
+        return
+    pointed = _POINTED.search(text, place, end)
+    place = pointed.start(1) if pointed else place
     word = _WORD.match(text, place, end)
     value = word[0].rstrip(_ENDS) if word else ""
     is_all = not text[place + len(value) : end].strip(" \t.\"'`“”»です")
@@ -145,7 +154,7 @@ def _is_answer(value: str, *, is_all: bool) -> bool:
         or made.is_signed_once(value)
         or made.is_signed_last(value)
         or lookalikes.is_unmistakable(value)
-        or _JOINED.fullmatch(value)
+        or lookalikes.is_coined(value)
     ):
         return True
     if values.has_all_kinds(value) and values.looks_random(value):

@@ -10,7 +10,7 @@ _LOCKS = (
 )
 _AUTHENTICATOR = (
     r"(?:authenticator|2fa|mfa|t?otp|two[- ]factor)(?: app)?(?: (?:setup|secret|manual|entry|shared|enrol?lment)){0,3} "
-    r"(?:key|seed|secret)|(?:setup|manual entry|enrol?lment) key|authenticator(?: app)?"
+    r"(?:key|seed|secret)|(?:setup|manual entry|enrol?lment|(?:type|enter) (?:the|this)) key|authenticator(?: app)?"
 )
 _FOREIGN_CODES = (
     r"einmal-?code|best[\xe4a]tigungscode|c[\xf3o]digo de (?:verificaci[\xf3o]n|acceso|seguridad)|code de (?:v[\xe9e]rification"

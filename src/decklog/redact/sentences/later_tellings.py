@@ -11,6 +11,37 @@ _LOOSE: tuple[Telling, ...] = (
         rf"(?:[ -]?code)?[ \t]*(?:[:=]|(?:is|was|ist|est)\b)?[ \t]*{QUOTE}(\d{{6,8}}){END}",
         checks.is_any,
     ),
+    Telling("told-password", "sa is now", " \t:", rf"[ \t:]+{QUOTE}{VALUE}", checks.is_coined),
+    Telling("told-password", "root|admin|administrator", " \t", rf"[ \t]+is[ \t]+now[ \t:]+{QUOTE}{VALUE}", checks.is_coined),
+    Telling(
+        "told-password",
+        r"reset [\w.'-]{1,24} (?:account|login)",
+        " \t",
+        rf"[ \t]*(?:->|=>|\?|to)[ \t]*{QUOTE}{VALUE}",
+        checks.is_coined,
+    ),
+    Telling(
+        "told-password",
+        "(?:log|sign)(?:s|ged|ging)?[ -]?[io]n",
+        " \t",
+        rf"[ \t]+(?:with|using)[ \t]+{QUOTE}{VALUE}",
+        checks.is_coined,
+    ),
+    # What a word for one is said of, in brackets behind it or behind where it was found.
+    Telling(
+        "token",
+        f"{KEYS}|(?:api|access|auth|bearer|deploy|refresh|session)[ _-]tokens?",
+        " \t",
+        r"(?:[ \t]+(?:in|for|of|from|at)[ \t]+\S{1,60})?[ \t]*\([\"'`]?([\w.~+/=-]{20,})[\"'`]?\)",
+        checks.is_drawn_key,
+    ),
+    Telling(
+        "code",
+        "(?:backup|recovery|rescue) codes?",
+        ",",
+        r",[^\n:]{1,60}:[ \t]+([A-Za-z0-9]{3,6}(?:-[A-Za-z0-9]{3,6}){1,4})(?:[^\w-]|$)",
+        checks.is_any,
+    ),
     Telling(
         "pin",
         "code pin",

@@ -19,6 +19,7 @@ ANNOUNCING = (
     r"|config:get|config get|-field|private[ _-]key|master[ _-]key|pre-?shared[ _-]key"
     r"|contrase\xf1a|mot de passe|senha|wachtwoord|kennwort|passwort"
     r"|[a-z]{2,12}_(?:pass(?:word|wd)?|pwd|pin)|(?:api|access|auth)_token|(?:api|client)_secret|secret_key|initial-password"
+    r"|t[\xfcu]rcode|door[ _]?code|zugangscode|access[ _]code"
     r"|unseal|recovery code|codes? de (?:secours|r[\xe9e]cup)|wiederherstellungscode|c[\xf3o]digos de (?:recuper|respaldo)"
 )
 # The label of a field that has to be filled in.
@@ -90,8 +91,13 @@ def find(view: View, places: list[int]) -> Iterator[Found]:
         if (given := _GIVEN_BELOW.match(text, value)) and values.is_told(given[1]):
             yield Found(given.start(1), given.end(1), "printed-secret")
             continue
+        value += text.startswith("\n", value)
         following = text[value : _line_end(text, value)].strip()
         is_word = " " not in following or _SHOWN.match(following)
+        if not is_word and _is_phrase_below(text[place : position - 1], following):
+            first = text.index(following, value)
+            yield Found(first, first + len(following), "printed-secret")
+            continue
         is_phrase = not is_word and text[place : place + 6].lower().startswith(_KEEPING) and phrases.is_odd_phrase(following)
         if not is_word and not is_phrase and not tables.ROW.search(following):
             # Neither a word of its own nor the row of a table: most lines need no more than this look.
@@ -101,6 +107,14 @@ def find(view: View, places: list[int]) -> Iterator[Found]:
             yield Found(text.index(following, value), text.index(following, value) + len(following), "printed-secret")
         elif len(line) < _LONGEST_LINE:
             yield from _below(view, line, value, is_word=bool(is_word))
+
+
+def _is_phrase_below(label: str, following: str) -> bool:
+    """Tell whether small words alone in a line are the phrase that the line above announces."""
+    if "phrase" not in label.lower() or not label.rstrip().endswith(":"):
+        return False
+    words = following.split()
+    return 3 < len(words) < 10 and following.islower() and all(map(str.isalpha, words)) and phrases.is_spoken_phrase(following)
 
 
 def find_inserted(view: View, places: list[int]) -> Iterator[Found]:

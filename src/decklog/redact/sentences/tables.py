@@ -11,7 +11,7 @@ from decklog.redact.placeholders import BENIGN_WORDS
 from decklog.redact.view import Found
 
 # What lies between the cells of a row; between commas there is no blank.
-ROW = prepared(r"[|\t│]|  |[^\s,;][,;][^\s,;]|<td")
+ROW = prepared(r"[|\t│]|  |[^\s,;][,;][^\s,;]|<td|\b[A-Z]{1,2}\d+=")
 _RULE = prepared(r"[ \t|+:=─━┼│┃┿├┤╪═-]+(?:\n|$)")
 _SEPARATORS = ("|", "│", "\t", ",", ";")
 _SPACES = prepared(r"[ \t]{2,}")
@@ -21,12 +21,16 @@ _NO_HEAD = prepared(r"[:.!?] |[:,][ \t]*$")
 _HEAD_CELL, _CELL = (prepared(rf"(?i)<{name}(?:[ \t][^<>\n]*)?>([^<\n]*)</{name}>") for name in ("th", "td"))
 _SEED = prepared(r"[A-Z2-7]{16,64}")
 _SEEDS = prepared(r"(?i)\bt?otp(?:[ _-]?(?:secret|seed|key|auth))?$")
+_DOORS = prepared(r"(?i)(?:t[üu]r|door|gate|alarm|access|zugangs|entry)[ _-]?codes?$")
 _NETWORKS = prepared(r"(?i)wi-?fi[ _-](?:key|code)$|\bwlan[ _-]")
 # Heads that say something about a secret.
-_ABOUT = prepared(r"(?i)hash|chang|geändert|date|age\b|policy|expir|strength|length|typ")
+_ABOUT = prepared(r"(?i)hash|n[uú]m|nummer|chang|geändert|date|age\b|policy|expir|strength|length|typ")
 _DATE = prepared(r"\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
 _JSON_END = prepared(r"\"[}\],]+$")
 _NO_NAME = frozenset(",;:=：")
+_NUMBERED_CELL = prepared(r"\b([A-Z]{1,2})1=(\S{2,24})")
+_NUMBERED_VALUE = prepared(r"\b([A-Z]{1,2})\d{1,5}=(\S{4,64})")
+_FAR = 4_000
 _LONGEST_HEAD = 32
 _AROUND = " \t\"'`*\r"
 
@@ -48,6 +52,9 @@ def find(text: str, line: str, place: int) -> Iterator[Found]:
         return
     if line.startswith("!") and "!!" in line:
         yield from _cells(text, line, place, lambda row: _between(row, "!!" if row.startswith("!") else "||", first="!| "))
+        return
+    if cells := _NUMBERED_CELL.findall(line):
+        yield from _numbered(text, place, [column for column, head in cells if names_secret(head)])
         return
     if not _CODE.isdisjoint(line) or _NO_HEAD.search(line):
         return
@@ -81,6 +88,13 @@ def _cells(text: str, line: str, place: int, split: Split) -> Iterator[Found]:
         place = end + 1
         if place >= len(text):
             return
+
+
+def _numbered(text: str, place: int, columns: list[str]) -> Iterator[Found]:
+    """Find the cells of a sheet that are written by their columns and rows: `C1=Password`, and below `C2=…`."""
+    for cell in _NUMBERED_VALUE.finditer(text, place, place + _FAR) if columns else ():
+        if cell[1] in columns and not values.is_harmless(cell[2]) and values.is_odd(cell[2]):
+            yield Found(*cell.span(2), "listed-password")
 
 
 def _between(row: str, separator: str, first: str = "") -> list[_Cell]:
@@ -121,6 +135,8 @@ def names_secret(head: str) -> bool:
         return False
     if kind_of(head) in ("password", "secret", "token", "api-key", "pin") or _SEEDS.search(head) or _NETWORKS.search(head):
         return True
+    if _DOORS.search(head):
+        return True
     return phrases.names_secret(head.replace("_", " "))
 
 
@@ -130,7 +146,7 @@ def _is_head(head: str) -> bool:
 
 
 def _is_secret(head: str, value: str) -> bool:
-    if kind_of(head) == "pin" and value.isdigit():
+    if value.isdigit() and (kind_of(head) == "pin" or _DOORS.search(head)):
         return 4 <= len(value) <= 8
     if _SEEDS.search(head):
         return bool(_SEED.fullmatch(value))

@@ -23,7 +23,7 @@ _WHOM = r"['\"][^'\"\n]{1,120}['\"]"
 _LOGGING = r"(?:log|sign)(?:ged|ging)?[ -]?[io]n(?:to)?|login|ssh in|get in|credentials?|creds?|zugangsdaten|account|wi-?fi|wlan"
 _QUOTED_WORDS = (
     rf"(?:[ \t]+(?:for|of|on|to|at|from|under|in|we|i|you)[ \t][^\n:=\"'`]{{1,48}}?|[ \t]*\([^)\n]{{1,40}}\))?"
-    rf"(?:[ \t]*[:=]|[ \t]+(?:{_BEING})(?:[ \t]+(?:set|changed|reset)[ \t]+to)?)[ \t:]*"
+    rf"(?:[ \t]*[:=]|[ \t]+(?:{_BEING})(?:[ \t]+(?:set|changed|reset)[ \t]+to|[ \t]+the (?:sentence|phrase|words?))?)[ \t:]*"
     r"[\"'`?\xab]([^\"'`?\xbb\n]{4,64})[\"'`?\xbb]"
 )
 _OF = r"for|of|on|to|at|from|de|du|des|del|della|der|f[\xfc?u]e?r|da|do|para|voor|pour|van|til|zu"
