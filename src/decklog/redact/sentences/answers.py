@@ -44,26 +44,14 @@ _QUOTED = prepared(r"([^\"'`„“”«»\n]{8,64})[\"'`“”»]")
 _SPOKEN = prepared(r"[a-z]{3,12}(?: [a-z]{3,12}){3,8}(?=[.!]?[ \t]*(?:\n|$))")
 _POINTED = prepared(r"(?:→|->|⇒|=>)[ \t]*(\S{6,48})[ \t]*$")
 _ENDS = ".,;:)"
-_FAR = 240
+_FAR, _LONGEST_FAILURE = 240, 24
 _TRIED = prepared(
     r"(?i)\b(?:try|tried|typed|entered|used|mit|avec|con)[ \t]+[\"'`„]?([^\s\"'`“”,()]{8,40})(?=[^\n]{0,80}\n?[^\n]{0,60}?"
     r"(?:\binvalid|\bwrong\b|nicht mehr rein|denied|incorrect))"
 )
 _WORDS_OF_CODES = (
-    "code",
-    "digo",
-    "codice",
-    "kod",
-    "otp",
-    "pin",
-    "sms",
-    "код",
-    "пин",
-    "コード",
-    "暗証番号",
-    "验证码",
-    "驗證碼",
-    "인증번호",
+    *("code", "digo", "codice", "kod", "otp", "pin", "sms", "код", "пин"),
+    *("コード", "暗証番号", "验证码", "驗證碼", "인증번호"),
 )
 _WORDS_OF_FAILURE = ("invalid", "wrong", "nicht mehr rein", "denied", "incorrect")
 # What else is answered: a ticket, a host, a version, a time, a file.
@@ -121,8 +109,9 @@ def _answered(text: str, line: int, below: int) -> Iterator[Found]:
 
 def _tried(text: str, place: int) -> Iterator[Found]:
     """Find what somebody tried, in the line that tells of its failure or in the one before."""
-    line = text.rfind("\n", 0, max(0, text.rfind("\n", 0, place))) + 1
-    for tried in _TRIED.finditer(text, max(line, place - _FAR), place + 24):
+    first = max(0, place - _FAR)
+    line = text.rfind("\n", first, max(first, text.rfind("\n", first, place))) + 1
+    for tried in _TRIED.finditer(text, max(first, line), place + _LONGEST_FAILURE):
         value = tried[1].rstrip(_ENDS)
         if _is_answer(value, is_all=False):
             yield Found(tried.start(1), tried.start(1) + len(value), "told-password")

@@ -80,7 +80,7 @@ _LONGEST_LINE = 300
 
 def find(view: View, places: list[int]) -> Iterator[Found]:
     """Find what stands below the lines at some places, which name a secret or print one."""
-    text, position = view.text, 0
+    text, position, table_end = view.text, 0, 0
     for place in places:
         if place < position:
             continue
@@ -106,7 +106,11 @@ def find(view: View, places: list[int]) -> Iterator[Found]:
         if is_phrase and _KEEPERS.search(line):
             yield Found(text.index(following, value), text.index(following, value) + len(following), "printed-secret")
         elif len(line) < _LONGEST_LINE:
-            yield from _below(view, line, value, is_word=bool(is_word))
+            if value >= table_end:
+                # A row of a table heads no other one.
+                found, table_end = tables.read(text, line, value)
+                yield from found
+            yield from _below(text, line, value, is_word=bool(is_word))
 
 
 def _is_phrase_below(label: str, following: str) -> bool:
@@ -134,9 +138,7 @@ def find_inserted(view: View, places: list[int]) -> Iterator[Found]:
                     yield Found(value.start(1), value.end(1), "listed-password")
 
 
-def _below(view: View, line: str, place: int, *, is_word: bool) -> Iterator[Found]:
-    text = view.text
-    yield from tables.find(text, line, place)
+def _below(text: str, line: str, place: int, *, is_word: bool) -> Iterator[Found]:
     match = _NEXT.match(text, place) if is_word else None
     label = bool(match) and (line.rstrip(" \t*_`").endswith(_LABELS) or bool(_FIELD.fullmatch(line)))
     if match and label and lookalikes.is_word_phrase(match[1]):

@@ -1,7 +1,7 @@
 """Secrets in the cells of tables, under a head that names them: drawn, comma-separated, of a wiki or of a page."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 from decklog.prepared import prepared
@@ -45,56 +45,66 @@ class _Cell(NamedTuple):
 Split = Callable[[str], list[_Cell]]
 
 
-def find(text: str, line: str, place: int) -> Iterator[Found]:
+class Table(NamedTuple):
+    """The secrets in a table, and where it ends; it ends where it begins if there is none."""
+
+    found: list[Found]
+    end: int
+
+
+def read(text: str, line: str, place: int) -> Table:
     """Find the cells of a table under a head that names a secret: its head is a line, and the next one begins at a place."""
     if "<th" in line:
-        yield from _cells(text, line, place, lambda row: _marked(row, _HEAD_CELL if "<th" in row else _CELL))
-        return
+        return _cells(text, line, place, lambda row: _marked(row, _HEAD_CELL if "<th" in row else _CELL))
     if line.startswith("!") and "!!" in line:
-        yield from _cells(text, line, place, lambda row: _between(row, "!!" if row.startswith("!") else "||", first="!| "))
-        return
+        return _cells(text, line, place, lambda row: _between(row, "!!" if row.startswith("!") else "||", first="!| "))
     if cells := _NUMBERED_CELL.findall(line):
-        yield from _numbered(text, place, [column for column, head in cells if names_secret(head)])
-        return
+        return _numbered(text, place, [column for column, head in cells if names_secret(head)])
     if not _CODE.isdisjoint(line) or _NO_HEAD.search(line):
-        return
+        return Table([], place)
     line = line.replace("||", "|")
     separator = next((sign for sign in _SEPARATORS if sign in line), "")
     if not separator and not _SPACES.search(line.strip()):
-        return
+        return Table([], place)
     end = text.find("\n", place) % (len(text) + 1)
     if not separator or line.count(separator) == text.count(separator, place, end) or _RULE.match(text, place):
-        yield from _cells(text, line, place, lambda row: _between(row, separator) if separator else _spaced(row))
+        return _cells(text, line, place, lambda row: _between(row, separator) if separator else _spaced(row))
+    return Table([], place)
 
 
-def _cells(text: str, line: str, place: int, split: Split) -> Iterator[Found]:
+def _cells(text: str, line: str, place: int, split: Split) -> Table:
     heads = [cell.value for cell in split(line)]
     columns = [index for index, head in enumerate(heads) if head and len(head) < _LONGEST_HEAD and names_secret(head)]
-    if len(heads) < 2 or not columns or len(columns) == len(heads) or not all(map(_is_head, heads[1:])):
-        return
-    if not (_is_head(heads[0]) or heads[0].isdigit()):
-        return
+    found = list[Found]()
+    if len(heads) < 2 or not columns or len(columns) == len(heads) or not _are_heads(heads):
+        return Table(found, place)
     for _ in range(_MOST_ROWS):
         end = text.find("\n", place) % (len(text) + 1)
         row = text[place:end]
         if not _RULE.match(text, place) and row.strip() != "|-":
             cells = split(row)
             if len(cells) != len(heads):
-                return
+                break
             for column in columns:
                 value, start = cells[column]
                 if value and _is_secret(heads[column], value):
-                    yield Found(place + start, place + start + len(value), "listed-password")
+                    found.append(Found(place + start, place + start + len(value), "listed-password"))
         place = end + 1
         if place >= len(text):
-            return
+            break
+    return Table(found, place)
 
 
-def _numbered(text: str, place: int, columns: list[str]) -> Iterator[Found]:
+def _are_heads(heads: list[str]) -> bool:
+    return all(map(_is_head, heads[1:])) and (_is_head(heads[0]) or heads[0].isdigit())
+
+
+def _numbered(text: str, place: int, columns: list[str]) -> Table:
     """Find the cells of a sheet that are written by their columns and rows: `C1=Password`, and below `C2=…`."""
-    for cell in _NUMBERED_VALUE.finditer(text, place, place + _FAR) if columns else ():
-        if cell[1] in columns and not values.is_harmless(cell[2]) and values.is_odd(cell[2]):
-            yield Found(*cell.span(2), "listed-password")
+    end = min(len(text), place + _FAR) if columns else place
+    cells = [cell for cell in _NUMBERED_VALUE.finditer(text, place, end) if cell[1] in columns]
+    odd = [cell for cell in cells if values.is_odd(cell[2]) and not values.is_harmless(cell[2])]
+    return Table([Found(*cell.span(2), "listed-password") for cell in odd], end)
 
 
 def _between(row: str, separator: str, first: str = "") -> list[_Cell]:
