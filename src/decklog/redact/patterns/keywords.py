@@ -1,38 +1,398 @@
-"""The words of which one stands in whatever a rule finds by its surroundings, asked for before any rule is loaded."""
+"""The words of which one stands in whatever is found, asked for before any rule is loaded.
 
-# Without those that are part of any text: where a rule has one of them, more is asked of the text.
-_COMMON_TEXT = """
-    " $ ' ( * - -g -k -l -n -p -t -u -x 0x 7z : :// ={ > ac account add auth backup basic begin box client cmd command
-    config conn connect default dump eap exp expect false field g- hash host http ike imp k= key keys mount name net neu new
-    pass pic pin priv protocol rar recovery save secret secrets security seed session set su token true u: user value words
-    xh your zip {
+Written by `make docs` from the rules, the names and the languages; a test keeps it true.
 """
-COMMON = frozenset(_COMMON_TEXT.split())
-# A word that has another one of them in it is left out.
-_KEYWORDS_TEXT = """
-    "d" "dp" "dq" "k" "p" "q" "qi" ---- --from-literal --user -auth -macopt -oauth -secrets -token .logon .new( .secret
-    .token /hook /incoming /webhook 334 :25 :465 :587 ::: ::add-mask:: ::new <( <<< <setting ]: _auth _gitlab_session _key
-    _pin _pw accountkey add_user( addauth adminpw aesgcm akia alias analytics( anthropic( api( api.flock.com apikey( appid
-    argon2 asia asscode assword attach auth-pass auth-user-pass auth:token auth= authenticate( authentication authenticator
-    authorization authpw authtok base64: basic( basicauth( bcp bearer betterstack.com betteruptime.com bgp bindpw bip39 bot(
-    bot.run( bot.start( bugsnag( buildconfigfield bundle_ certificate-key checkpw chiave cipher clave client( client.run(
-    client.start( code= com2sec community conda configuration( configure( connect( construct( cookie cqlsh cracked
-    create_account( create_superuser( create_user( createaccount( createuser credential crypt curl define deployer derive
-    doveadm echo element etcdctl events.pagerduty.com exec expdp eyj fernet fetch( freerdp fs.azure getconnection( gpg
-    hc-ping.com hmac hooks.airtable.com hooks.chime.aws hooks.glip.com hooks.slack.com hooks.zapier.com http-basic hurl
-    hydra identified identify imap_open( impacket impdp init( initialize( integromat.com ipmitool iqojb3jpz2lu isql
-    jdbc:oracle jfrog-art-api jwt. jwt:: jwt= key= key> keychain keyfor( keyring. keyspec kinit ldap lftp locator log_in(
-    login logon( mailgun( make.com maker.ifttt.com mariadb masterauth mnemonic mongo mosquitto_ mysql name= name> ncftp
-    network-key networkkey nexmo( ngrok nmcli nosnch.in ntlm oathtool octokit( okta open.feishu.cn open.larksuite.com
-    openai( openssl osql otp outlook.office.com outlook.office365.com pass: passw paypal pbkdf2 pdo( pgp_sym phrase pidkey
-    pinecone( pipedream.net placeholder plaid( poly1305 potfile presharedkey printf private- privatekey privkey psk pusher(
-    putty-user-key-file pwd rabbitmqctl racadm raddb radius rclone rdesktop redis register replpw requirepass rescue reset-
-    resvalue rfc2898 rman rpcclient salt samba-tool schl schtasks scratch sdk( search( secret-id secret-set-value
-    secret::encoded secret_id secretbox secretid secretkey secrets. securestring segment( selector sendgrid( set-key
-    setapikey setuser sharedaccesskey sid= sig= sign_in( signature= signedstring( signin( signingkey signjwt( signtool
-    signwith( simple_bind smb smtp.start( snmp sql_servers sqlcl sqlcmd sqlldr sqlplus ssh-add ssh-keygen sshpass ssws
-    stripe( sudo symmetrickey symmetricsecuritykey( tacacs tacplus telegraf( tnsping token( token= tprv twilio( twine
-    typesense( unlock unseal useradd usermod username userpw variable= vonage( wallet wandb webhook.office.com webhook.site
-    wget wif winexe winrm x-apikey xauth xprv yprv zoom.us zprv {md5} {sha} {smd5} {ssha {{
+
+# Each line has a pair of characters and the words that are looked for where a text has the pair. Where a text is taken apart into
+# pairs, a word may begin with one or in the middle of one: it has a line for either.
+_TEXT = r"""
+"d,"d"
+"k,"k"
+"p,"p"
+"q,"q"
+--,----,--user
+-a,-auth,jfrog-art-api,ssh-add,x-apikey
+-f,--from-literal,wi-fi
+-i,log-in,secret-id,sess-id,session-id
+-k,certificate-key,network-key,set-key,ssh-keygen
+-l,--from-literal
+-m,-macopt
+-o,-oauth,log-on
+-p,auth-pass,auth-user-pass
+-s,-secrets
+-t,-token,samba-tool
+-u,--user
+-v,secret-set-value
+.a,fs.azure,hooks.airtable.com,hooks.chime.aws
+.c,api.flock.com,betterstack.com,betteruptime.com,hooks.glip.com,hooks.slack.com,integromat.com,make.com
+.f,open.feishu.cn
+.g,hooks.glip.com
+.i,maker.ifttt.com,nosnch.in
+.l,open.larksuite.com
+.n,.new(,pipedream.net
+.o,outlook.office.com,webhook.office.com
+.p,events.pagerduty.com
+.r,bot.run(,client.run(
+.s,.secret,bot.start(,client.start(,connect.sid,webhook.site
+.t,.token
+.u,zoom.us
+.z,hooks.zapier.com
+//,://
+/h,/hook
+/i,/incoming
+/w,/webhook
+05,poly1305
+25,:25
+28,rfc2898
+2l,iqojb3jpz2lu
+2s,com2sec
+2t,l2tpd
+30,poly1305
+33,334
+34,334
+36,outlook.office365.com
+39,bip39
+46,:465
+4:,base64:
+58,:587
+5},{md5},{smd5}
+64,base64:
+65,:465
+87,:587
+89,rfc2898
+:/,://
+:2,:25
+::,:::,::new,secret::encoded
+:a,::add-mask::
+:e,secret::encoded
+:n,::new
+:t,auth:token
+<<,<<<
+<s,<setting
+? ,cl? api
+?i,?ifr
+?o,has?o
+?t,m?t kh?u
+?u,m?t kh?u
+_a,_auth
+_b,simple_bind
+_g,_gitlab_session
+_i,log_in,secret_id,sess_id,session_id,sign_in
+_k,_key
+_o,log_on
+_p,_pin
+_s,_gitlab_session,create_superuser(,pgp_sym,sql_servers
+_u,add_user(,create_user(
+a-,palavra-,samba-tool
+ac,attach,racadm,tacacs
+ah,pasahitz
+ak,akia
+al,alias,salasana,salt,wallet
+am,username
+ap,chap,imap,ldap,slapta
+ar,parool
+as,asia,pasw
+au,-auth,_auth,auth=,authenticate(,authentication,authenticator,authtok,xauth
+av,chiave,clave,palavra-
+aw,pawd
+ay,paypal
+a},{sha}
+b3,iqojb3jpz2lu
+ba,basic,database(
+bc,bcp
+be,bearer
+bg,bgp
+bh,/webhook
+bk,pbkdf2
+bo,secretbox
+bu,buildconfigfield,bundle_
+c(,anthropic(
+c-,hc-ping.com
+ca,locator
+cc,account
+cd,etcdctl
+ch,attach,echo,fetch(,schl,scratch,search(
+ck,cracked,impacket,symmetrickey,unlock
+cl,cle api,client(,nmcli,rclone
+cm,aesgcm,cmd
+co,asscode,code secret,code=,contrase,getconnection(,pincode
+cp,bcp,tacplus
+cq,cqlsh
+cr,-secrets,.secret,code secret,cred,secretid
+cs,tacacs
+ct,connect(,selector
+cu,curl,rescue,securestring
+d","d"
+d(,plaid(,sendgrid(
+d-,::add-mask::
+d5,{md5},{smd5}
+d=,sid=
+d_,add_user(
+da,conda,ldap
+db,jdbc,mariadb,raddb,wandb
+dc,etcdctl
+dd,addauth,raddb,useradd
+di,redis
+dk,pidkey,presharedkey,sdk(
+dm,racadm
+do,pdo
+dp,"dp",freerdp,mdp
+dq,"dq"
+e(,authenticate(,configure(,database(,engine(,initialize(,pinecone(,stripe(,typesense(,vonage(
+e-,certificate-key
+e.,betteruptime.com,hooks.chime.aws,make.com
+e3,outlook.office365.com
+e=,code=,name=,signature=,variable=
+e>,name>
+e_,bundle_,create_user(,simple_bind
+ec,echo,secretid,secrets.,selector
+ed,redis,seed
+ee,seed
+ef,define
+eg,register,segment(
+em,element
+ep,pepper
+eq,requirepass
+er,fernet
+es,hesl,reset-
+eu,createuser,neu
+ex,exec,expdp,nexmo(,winexe
+ey,eyj,key=,key>,keychain,keyring.,keyspec
+f(,telegraf(
+f2,pbkdf2
+fe,fernet
+fi,define,identifiant,identified,potfile
+fr,frase,freerdp,sifr
+ft,ftp
+fy,identify
+g(,bugsnag(,signedstring(
+g-,jfrog-art-api,log-in,log-on
+g.,hc-ping.com,keyring.
+g=,sig=
+g_,log_in,log_on
+gc,aesgcm
+ge,geslo,wget
+gi,engine(,login,register
+gm,pragma
+gn,signedstring(,signin,signtool
+go,logon,mongo
+gp,bgp,gpg
+gr,sendgrid(,telegraf(
+gu,configuration(,configure(
+gw,wagwoord
+gä,zugänge
+h(,fetch(,search(,signwith(
+h-,auth-pass,ssh-add,ssh-keygen
+h.,nosnch.in
+h:,auth:token
+h=,auth=
+ha,chap,senha
+hm,hmac
+hp,sshpass
+hr,phrase
+ht,oathtool
+hu,hurl
+hy,hydra
+i","qi"
+i(,api(,openai(
+i-,wi-fi
+i.,api.flock.com
+ic,authentication,authenticator,basic,licen
+id,plaid(,sessid,sessionid,sid=
+if,?ifr,identifiant,identified,identify,sifr,wif
+ig,buildconfigfield,sig=,signature=,signin,signtool
+ik,apikey(,setapikey
+in,<setting,init(,kinit
+ip,cipher,ipmitool,zip
+ir,nenosiri,wireless
+iu,radius
+iv,derive,priv
+iz,authorization,sequelize
+jd,jdbc
+je,jelsz
+jw,jwt
+k","k"
+k(,sdk(
+k-,network-key
+k.,betterstack.com,hooks.slack.com,outlook.office.com,webhook.office.com,webhook.site
+ka,kata la,kata sa,zaporka
+ke,-token,.token,_key,cracked,impacket,kennwort,keyspec,pidkey,presharedkey,secretkey,setapikey,sharedaccesskey
+ki,akia,cookie,kinit,lykilor
+kk,networkkey
+ko,adgangskode,kodeord
+ks,schtasks
+kt,okta,rdesktop
+l2,l2tpd
+l?,cl? api
+l_,sql_servers
+la,kata la,salasana,wlan
+ld,placeholder
+lg,mailgun(
+li,alias,licen
+lm,ntlm
+lo,geslo,haslo
+lt,salt
+ly,analytics(
+lé,clé api
+m.,pipedream.net,zoom.us
+m2,com2sec
+ma,hmac,imap,mariadb,masterauth,rman
+mb,smb
+mc,nmcli
+md,cmd,mdp
+me,element,name=,name>
+mm,community
+mn,mnemonic
+mo,mnemonic
+mp,dump,impdp,snmp
+mq,rabbitmqctl
+mt,smtp
+mu,community
+mz,geheimzahl
+n(,bot.run(,client.run(,configuration(,getconnection(,mailgun(,token(
+n-,session-id
+n.,open.feishu.cn,open.larksuite.com
+n2,argon2
+n=,token=
+n_,session_id,sign_in
+nd,conda
+ne,neu
+ng,/incoming,mongo,ngrok,tnsping
+nh,senha
+nm,snmp
+ns,unseal
+nu,tunnussana
+nw,kennwort
+o(,nexmo(,twilio(
+o_,mosquitto_
+oc,locator,unlock
+og,login,logon
+ok,/hook,authtok,cookie,ngrok,octokit(,okta,token(,token=
+ol,oathtool,parol
+op,anthropic(,openai(,openssl
+or,senord
+ot,bot(,otp
+ov,doveadm
+ox,secretbox
+oy,deployer
+oz,lozink
+p","dp","p"
+p3,bip39
+p_,pgp_sym
+pa,parol,parool,pass:,passw,sshpass
+pc,rpcclient
+pd,impdp,pdo,pptpd
+pe,openssl,stripe(
+pg,gpg
+ph,cipher,phrase
+pi,_pin,api(,appid,cle api,pincode,pinecone(
+pl,placeholder,tacplus
+pm,ipmitool
+pn,vpn
+po,potfile
+pp,appid,pepper,pptpd
+pr,pragma,printf,tprv,xprv,yprv,zprv
+ps,psk,psw
+pt,-macopt,slapta
+pu,pusher(
+q","dq","q"
+qc,rabbitmqctl
+qi,"qi"
+ql,cqlsh,isql,mysql,osql,sqlcl,sqlldr,sqlplus
+qu,mosquitto_,requirepass
+r(,create_superuser(,keyfor(,pusher(
+r-,auth-user-pass
+r.,maker.ifttt.com
+ra,frase
+rc,datasource,rclone
+rd,kodeord,senord
+re,bearer,cred
+rg,argon2
+ri,nenosiri,printf,priv
+rk,networkkey
+rm,rman,usermod,winrm
+rp,rpcclient
+ru,construct(
+rv,tprv
+ry,crypt
+s(,analytics(
+s-,sess-id
+s.,events.pagerduty.com,fs.azure,hooks.airtable.com,hooks.zapier.com,secrets.
+s:,pass:
+s?,has?o
+s_,sess_id
+sa,kata sa
+sc,asscode,rescue,schl,scratch
+si,asia,sessid
+sk,adgangskode,psk,rdesktop,schtasks,sharedaccesskey
+sl,haslo,hesl
+sm,smb,smtp
+sp,tnsping
+sq,isql,mysql,osql,sqlcl,sqlldr,sqlplus
+ss,sessionid,{ssha
+su,sudo
+sv,pasvorto,resvalue
+sw,passw,pasw,psw,ssword,ssws
+sz,jelsz
+t(,bot(,client(,connect(,construct(,init(,octokit(,segment(
+t-,reset-,secret-id,secret-set-value,set-key
+t.,bot.start(,client.start(,connect.sid,integromat.com
+t_,secret_id
+tk,secretkey
+tl,ntlm
+tp,ftp,otp
+tr,contrase
+tu,setuser
+tw,twilio(,twine
+tz,pasahitz
+ud,sudo
+ug,bugsnag(,zugangsdaten
+um,dump
+un,account,unseal
+ur,curl,datasource,hurl,securestring
+us,createuser,radius,setuser,tunnussana,useradd,usermod,username
+ut,-oauth,addauth,masterauth
+va,resvalue,variable=
+ve,chiave,clave,derive,doveadm
+vo,pasvorto,vonage(
+vp,vpn
+w(,.new(
+wa,wachtwoord,wallet,wandb
+wd,pawd
+wg,wget
+wi,signwith(,twine,wif,winrm,wireless
+wl,wlan
+wo,ssword,wachtwoord,wagwoord
+ws,ssws
+wt,jwt
+x-,x-apikey
+xa,xauth
+xe,exec,winexe
+xp,expdp,xprv
+y(,apikey(,symmetricsecuritykey(
+y-,putty-user-key-file
+y=,key=
+y>,key>
+yc,keychain
+yd,hydra
+ye,deployer
+yf,keyfor(
+yj,eyj
+yk,lykilor,symmetricsecuritykey(
+ym,symmetrickey
+yp,crypt,paypal,typesense(,yprv
+za,authorization,geheimzahl,zaporka
+ze,initialize(,sequelize
+zi,lozink,zip
+zp,zprv
+zu,zugangsdaten
+{s,{sha},{ssha
+än,zugänge
+é ,clé api
 """
-KEYWORDS = tuple(_KEYWORDS_TEXT.split())
+# Too short for that.
+SHORT = tuple(r"""-x,0x,7z,<(,={,]:,k=,pw,u:,xh,{{""".encode("latin-1").split(b","))
+_LINES = [line.split(b",") for line in _TEXT.strip("\n").encode("latin-1").splitlines()]
+# Counted as the pairs of a text are.
+BY_PAIR = dict(zip(memoryview(b"".join([line.pop(0) for line in _LINES])).cast("H").tolist(), _LINES, strict=True))
+PAIRS = frozenset(BY_PAIR)

@@ -6,13 +6,12 @@ C over the whole text, and Python only for the few places they point at.
 
 from operator import add
 
-from decklog.redact.patterns.keywords import KEYWORDS
+from decklog.redact.patterns.keywords import BY_PAIR, PAIRS, SHORT
 from decklog.redact.patterns.signs import (
     BY_TABS,
     CALLS,
     CODES,
     COMMANDS,
-    FOREIGN,
     GETTING_IN,
     GIVING,
     GIVING_WITH,
@@ -20,6 +19,7 @@ from decklog.redact.patterns.signs import (
     MARKS,
     NAMES,
     NEARBY,
+    OTHER_ALPHABETS,
     PASS_DIRECTIVES,
     PIPED_TO,
     PLACES,
@@ -27,6 +27,7 @@ from decklog.redact.patterns.signs import (
     TRIED_USERS,
     TRYING,
     USERS,
+    WEAK_NAMES,
 )
 
 # Past this size the rules themselves are faster than looking for their beginnings one by one.
@@ -40,6 +41,8 @@ _RUN = b"a" * SHORTEST_TOKEN
 _DIGITS = b"0123456789"
 _SIGNS = b"!#$%^&*+~"
 _DIGITS_OR_SIGNS = _DIGITS + _SIGNS
+# What a value has, or what stands around it.
+_VALUED = b"0123456789=:\"|<>{}$#*!~^&+?%@"
 _ODD = b"\"'`!#$%^&*+~?@"
 _HEX = b"0123456789abcdef-"
 # What stands between a name and its value.
@@ -75,20 +78,55 @@ def _may_hold(text: str) -> bool:
     """Tell whether a line could hold a secret."""
     text = f" {' '.join(text.split())} "
     low = text.lower()
-    if any(map(low.__contains__, KEYWORDS)):
+    data = low.encode("latin-1", "replace")
+    if _has_word(data) or _names_password(low) or (not text.isascii() and any(map(low.__contains__, OTHER_ALPHABETS))):
+        return True
+    if _could_be_given(text, data) and _has_weak_name(text, low):
         return True
     if any(map(text.__contains__, _TIES)):
         if _has_name(text, low) or _has_place(text, low):
             return True
-    elif "$" in text or "{" in text or ("pass" in low and ("passw" in low or "repass" in low)):
+    elif "$" in text or "{" in text:
         return True
-    data = text.encode("latin-1", "replace")
     is_odd = len(data.translate(None, _DIGITS_OR_SIGNS)) != len(data)
     if _directs(low) or _is_placed(text, low) or (is_odd and _is_placed_oddly(low)):
         return True
     if _tells(text, low, data) or _has_odd_word(text, low, data):
         return True
+    data = text.encode("latin-1", "replace")
     return _RUN in data.translate(_AS_RUNS) and _has_token(data, low)
+
+
+def _has_word(data: bytes) -> bool:
+    """Tell whether one of the words is there without which most of the rules find nothing."""
+    pairs = PAIRS.intersection(memoryview(data if len(data) % 2 == 0 else data + b" ").cast("H").tolist())
+    return any(word in data for pair in pairs for word in BY_PAIR[pair]) or any(map(data.__contains__, SHORT))
+
+
+def _could_be_given(text: str, data: bytes) -> bool:
+    """Tell whether there is a number, a sign, a quote or a capital that no plain sentence has."""
+    if len(data.translate(None, _VALUED)) != len(data) or text.count("'") > 1 or text.count("`") > 1:
+        return True
+    if max(text.count("-"), text.count("_"), text.count(".")) > 2:
+        return True
+    return any(map(_has_capital_inside, text.split()))
+
+
+def _has_capital_inside(word: str) -> bool:
+    return not word.islower() and not word.istitle() and not word.isupper()
+
+
+def _has_weak_name(text: str, low: str) -> bool:
+    """Tell whether a name is there that sentences have too."""
+    return any(map(low.__contains__, WEAK_NAMES)) or ("auth" in low and "auth" in low.replace("author", "")) or _names_pat(text, low)
+
+
+def _names_pat(text: str, low: str) -> bool:
+    """Tell whether a name ends with the short word for a personal token, as `path` does not."""
+    if "pat" not in low:
+        return False
+    is_whole = any(not part[:1].isalpha() for part in low.split("pat")[1:])
+    return is_whole or any(part[:1].isupper() for part in text.replace("Pat", "pat").split("pat")[1:])
 
 
 def is_one_word(text: str) -> bool:
@@ -148,16 +186,10 @@ def _tells(text: str, low: str, data: bytes) -> bool:
     if low.count(" ") > 11 and ("words" in low or "wallet" in low or "seed" in low):
         return True
     if len(data.translate(None, _DIGITS)) == len(data):
-        # A sign does for a number only in the sentences of other alphabets: those of English are full of both.
-        return not text.isascii() and len(data.translate(None, _SIGNS)) != len(data) and any(map(low.__contains__, FOREIGN))
+        return False
     if any(map(low.__contains__, GIVING)):
         return True
-    for shared, words in GIVING_WITH:
-        if shared in low and any(map(low.__contains__, words)):
-            return True
-    if text.isascii():
-        return False
-    return "password" in low or any(map(low.__contains__, FOREIGN))
+    return any(shared in low and any(map(low.__contains__, words)) for shared, words in GIVING_WITH)
 
 
 def _tells_joined_words(low: str) -> bool:
