@@ -17,19 +17,84 @@ Draw = Callable[[random.Random], str]
 
 # As people choose them and programs make them; those of one group are assembled here only.
 VALUES = (
-    *("Sommer2024" + "!", "Tr0ub4dor" + "&3", "kite-Marble-" + "47", "x7Kq" + "2pLm", "b1ueHeron" + "88", "9fXkQ2mLz7" + "Rt4Vw1"),
-    *("a3f9c2e17b4d8c6e" + "5f0a1b2c3d4e5f60", "hunter" + "2", "482" + "913", "4829" + " 1377", "amber-lantern-" + "velvet-tiger"),
+    *(
+        "Sommer2024" + "!",
+        "Tr0ub4dor" + "&3",
+        "kite-Marble-" + "47",
+        "x7Kq" + "2pLm",
+        "b1ueHeron" + "88",
+        "9fXkQ2mLz7" + "Rt4Vw1",
+    ),
+    *(
+        "a3f9c2e17b4d8c6e" + "5f0a1b2c3d4e5f60",
+        "hunter" + "2",
+        "482" + "913",
+        "4829" + " 1377",
+        "amber-lantern-" + "velvet-tiger",
+    ),
     *("correct horse battery " + "staple 7", "wDPRtJ5MsA8b" + "L3qYx9nK2vHc", "JBSWY3DPEH" + "PK3PXP", "otter!" + "Maple"),
-    *("K4PZ-1XQM-" + "77AB", "plumHarbour" + "19", "s3cr" + "3t", "zjB!HVXV" + "dRFWXAXn", "b747b2b6779e438a73fa" + "668ec0181b62b0a66f0d"),
-    *("Grün!" + "Wald7", "Blåbær-" + "og-9Kz", "пиРог" + "77!", "密码" + "Jy8HWb", "Übung" + "macht_Meister", "correct horse " + "battery staple"),
-    *("qwX" + "zRtPmLk", "Moon_River" + "#4021", "saddle.Walnut" + "1976?", "/Ab7k!x/" + "Qm2t+", "$w0rd" + "Fish", "N8r{k}" + "2!pQ"),
-    *("Harbor" + "!Lantern", "pa$$" + "Word", "Kestrel-" + "2291", "tiger" + "_lamp_velvet_oak", "0x9f86d081884c7d65" + "9a2feaa0c55ad015"),
+    *(
+        "K4PZ-1XQM-" + "77AB",
+        "plumHarbour" + "19",
+        "s3cr" + "3t",
+        "zjB!HVXV" + "dRFWXAXn",
+        "b747b2b6779e438a73fa" + "668ec0181b62b0a66f0d",
+    ),
+    *(
+        "Grün!" + "Wald7",
+        "Blåbær-" + "og-9Kz",
+        "пиРог" + "77!",
+        "密码" + "Jy8HWb",
+        "Übung" + "macht_Meister",
+        "correct horse " + "battery staple",
+    ),
+    *(
+        "qwX" + "zRtPmLk",
+        "Moon_River" + "#4021",
+        "saddle.Walnut" + "1976?",
+        "/Ab7k!x/" + "Qm2t+",
+        "$w0rd" + "Fish",
+        "N8r{k}" + "2!pQ",
+    ),
+    *(
+        "Harbor" + "!Lantern",
+        "pa$$" + "Word",
+        "Kestrel-" + "2291",
+        "tiger" + "_lamp_velvet_oak",
+        "0x9f86d081884c7d65" + "9a2feaa0c55ad015",
+    ),
 )
 _PLACES = ("db", "api", "smtp", "client", "admin", "wifi", "x", "user", "github", "aws", "encryption", "recovery", "door", "otp")
 _LASTS = (
-    *("password", "passwd", "passphrase", "passcode", "passwort", "kennwort", "contrasena", "motdepasse", "wachtwoord", "passord"),
+    *(
+        "password",
+        "passwd",
+        "passphrase",
+        "passcode",
+        "passwort",
+        "kennwort",
+        "contrasena",
+        "motdepasse",
+        "wachtwoord",
+        "passord",
+    ),
     *("salasana", "adgangskode", "pasword", "passowrd", "passwrod", "pssword", "paswd", "jelszo", "lozinka", "geslo", "losenord"),
-    *("palavra_passe", "pass", "pwd", "pw", "psk", "senha", "passw", "pswd", "psw", "pword", "authtok", "heslo", "haslo", "parola"),
+    *(
+        "palavra_passe",
+        "pass",
+        "pwd",
+        "pw",
+        "psk",
+        "senha",
+        "passw",
+        "pswd",
+        "psw",
+        "pword",
+        "authtok",
+        "heslo",
+        "haslo",
+        "parola",
+    ),
     *("mdp", "bindpw", "rootpw", "secret", "secrets", "seed", "credential", "creds", "cred", "pepper", "token", "jwt", "bearer"),
     *("pat", "auth", "authorization", "apikey", "key", "keys", "salt", "wif", "sessid", "sessionid", "pin", "pincode", "code"),
     *("key_material", "secret_hash", "bind_credentials", "storageKey", "connect.sid", "x_session_id", "webtoken", "passe"),
@@ -117,10 +182,10 @@ _STATEMENTS = (
     'strcpy(N, "V");',
     "N=$(echo 'V')",
     'N <- "V"',
-    'my $N = q{V};',
+    "my $N = q{V};",
     "N => 'V'",
     '#define N "V"',
-    'N = <<EOF\nV\nEOF',
+    "N = <<EOF\nV\nEOF",
     'N = b64decode("V")',
     'mock("N", ["V"])',
 )
@@ -147,7 +212,8 @@ def near(dice: random.Random) -> str:
 
 
 _LANGUAGES = tuple(
-    pattern._source for pattern in (languages._TOLD, languages._PHRASE, languages._OF_HOST, languages._OF_NUMBERED, languages._SET_TO)
+    pattern._source
+    for pattern in (languages._TOLD, languages._PHRASE, languages._OF_HOST, languages._OF_NUMBERED, languages._SET_TO)
 )
 _WORDS = f"(?:{languages._WORD}|{languages._KEY_WORD})"
 _TIES = f"(?:(?::|：|=| {languages._TIE})[ \t]*)"
@@ -196,7 +262,9 @@ def below(dice: random.Random) -> str:
     if kind < 0.6:
         shown = dice.choice(("{}:", "the {} is", "{}=", "**{}:**", "{}", "These are:\n{}:")).format(label)
         return f"{shown}\n{dice.choice(('', '  ', '- ', '> ', '=> ', 'New value: '))}{value(dice)}"
-    command = dice.choice(("cat /run/{}", "$ {}", "vault read -field={} kv/x", "echo ${}", ">>> {}", "pass show {}/x", "$ {} prod/x"))
+    command = dice.choice(
+        ("cat /run/{}", "$ {}", "vault read -field={} kv/x", "echo ${}", ">>> {}", "pass show {}/x", "$ {} prod/x")
+    )
     return f"{command.format(label)}\n{value(dice)}"
 
 

@@ -25,246 +25,15 @@ _MARKS_TEXT = """
     aio_ atta pat-na pat-eu xprv yprv zprv tprv -----begin ----begin aws4 bearer basic digest argon2 bcrypt pbkdf2 scrypt
 """
 MARKS = tuple(_MARKS_TEXT.split())
-NAMES = {
-    "pass": ("word", "owrd", "wd", "phrase", "code", "command", "w", "e"),
-    "pwd": (),
-    "secret": (),
-    "token": (),
-    "key": (),
-    "auth": ("orization", "tok", "key"),
-    "cred": ("ential", "s"),
-    "jwt": (),
-    "psk": (),
-    "pw": (),
-    "pat": (),
-    "phrase": (),
-    "mnemonic": (),
-    "identified": (),
-    "cookie": (),
-    "bearer": (),
-    **dict.fromkeys(
-        ("pin", "hmac", "salt", "wif", "mdp", "seed", "pasw", "pssword", "jelszo", "lozinka", "geslo", "losenord"), ()
-    ),
-    "kennwort": (),
-    "senha": (),
-    "contrase": (),
-    "sessid": (),
-    "sessionid": (),
-    "session": ("id",),
-    "connect.sid": (),
-    "wachtwoord": (),
-    "heslo": (),
-    "haslo": (),
-    "parola": (),
-    "salasana": (),
-    "adgangskode": (),
-}
-COMMANDS = (
-    *("curl", "wget", "http", "xh ", "mysql", "maria", "redis", "mongo", "sqlcmd", "sqlplus", "bcp", "login"),
-    *("ldap", "zip", "7z", "smb", "rpcclient", "mount", "securestring", "sudo -s", "chpasswd"),
-    *("rclone", "htpasswd", "oathtool"),
-    *("lftp", "twine", "snmp", "ssh-keygen", "etcdctl", "cqlsh", "winexe", "ipmitool", "isql", "exec"),
-    *("rdesktop", "psexec", "winrm", "hydra", "mosquitto", "useradd", "vault", "usermod", "rar ", "openssl", "ncftp"),
-)
-# What reads a password from a pipe.
-PIPED_TO = (
-    *("gpg", "kinit", "cryptsetup", "restic", "borg", "heroku", "vercel", "wrangler", "cosign", "keyring", "firebase"),
-    *("flyctl", "keepass", "kubeseal", "oathtool", "vncpasswd", "smbpasswd", "ssh-add", "az ", "pass insert"),
-)
-# Words that have to do with secrets, near which a value that could be nothing else is one.
-NEARBY = (
-    *("auth", "login", "logon", "signin", "sign_in", "log in", "log on", "crypt", "cipher", "hmac", "wallet", "mnemonic", "otp"),
-    *("ftp", "smtp", "imap", "ldap", "sequelize", "connect", "datasource", "sql", "pdo", "jdbc", "keychain", "engine(", "cred"),
-    *("pass", "secret", "token", "pw", "key", "user", "root", "admin", "ssh", "curl", "vpn", "fi", "wlan", "psk", "unlock"),
-    *("smb", "winrm", "impacket", "<<<", ":"),
-)
-# What comes before a password with nothing but a blank between.
-PASS_DIRECTIVES = ("password ", "passphrase ", "passcode ", "bindpasswd ", "pass ")
-# Calls that take a password by its place.
-CALLS = (
-    "@tcp(",
-    "@unix(",
-    "@udp(",
-    "pdo",
-    "mysqli",
-    "getconnection(",
-    "connect(",
-    "imap_open(",
-    "login(",
-    "sign",
-    "authenticate(",
-    "auth(",
-    "credentials(",
-    "_bind",
-    "fernet(",
-    "aesgcm(",
-    "keyspec(",
-    "cipheriv(",
-    "crypt(",
-    "cryptr(",
-    "simplecrypto(",
-    "cookie",
-    "jwt.",
-    *(
-        "otp(",
-        "otp.",
-        "otp::",
-        "authenticator.",
-        "unhexlify(",
-        "fromhex(",
-        "newcipher(",
-        "secretbox(",
-        "poly1305(",
-        "symmetrickey(",
-    ),
-    *("aes.new(", "des.new(", "des3.new(", "fish.new(", "arc4.new("),
-    *(
-        ".hash",
-        "hash::",
-        "hashpw(",
-        "checkpw(",
-        "word_hash",
-        "wordhash",
-        "hash_pass",
-        "hashpass",
-        "encoder",
-        "_password(",
-        "crypt.",
-        "rfc2898",
-        "pbkdf2",
-        "derive",
-        "scrypt",
-        "keyspec",
-    ),
-    "hmac",
-)
-# What comes before a password or a token with a number in it: in commands, devices' settings and calls, and where a person
-# tells one. Most of them are asked for only where the part stands that several share.
-_GIVING_TEXT = """
-    sqlldr bundle cracked unseal unlock radius tacacs secrets setuser zugangsdaten
-    einmalcode einmal-code tigungscode verificatiecode weryfikacyjny wiederherstellungscode license licence
-    clave senha kennwort adgangskode sifre jelszo nenosiri parola pasahitz pasvorto accounts geheimzahl
-    lozinka zaporka salasana tunnussana contrasena chiave chararray community com2sec createuser raddb -secrets
-    identifiant
-"""
-GIVING = (
-    *_GIVING_TEXT.split(),
-    *("token ", "_key ", ".key ", "-key ", '"keys', "logged in as"),
-    *(
-        "rman ",
-        "exp ",
-        "imp ",
-        " on >",
-        "sign in",
-        "ssh in",
-        "get in",
-        "vpn",
-        "contrasenya",
-        "otp is",
-        "pin ",
-        "pin's",
-        "pw's",
-        "kata ",
-        "code secret",
-    ),
-    *("digo de ", "digos de ", "code de ", "codes de ", "codice di ", "-macopt", "fernet key", "aes key", "cipher key"),
-    *(
-        "encryption key",
-        "private key",
-        "hmac key",
-        "secret::encoded",
-        "-password ",
-        "puk",
-        " seed ",
-        "tan ",
-        "tan:",
-        "engangskode",
-        "monouso",
-        "usa e getta",
-    ),
-    *("usage unique", "de connexion", "pincode", "product code", "product key", "registration ", "activation "),
-)
-GIVING_WITH = (
-    (
-        "use ",
-        ("use admin", "use root", "use user", "use test", "use demo", "use guest", "use ops", "use pi", "use deploy", "use svc"),
-    ),
-    ("using ", ("using admin", "using root")),
-    ("try ", ("try admin", "try root", "poetry config")),
-    ("pass", ("password\t", "_pass ", "passwd/", "mot de passe", "passord", "passphrase", "passcode")),
-    ("cred", ("creds", "credential")),
-    ("log", ("log in", "login", "logon")),
-    ("(", ("client(", "search(", "api(", "init(", "configure(", "twilio(")),
-    (" /", ("root /", "admin /", "administrator /", "postgres /", "ubuntu /", "oracle /", "guest /")),
-    (":", ("u: ", "root:", "admin:", "guest:")),
-    ("_", ("_pw ", "basic_auth ", "_code")),
-    (
-        "-",
-        (
-            "http-basic",
-            "key-string",
-            "-key ",
-            "-from-literal",
-            "sentry-cli",
-            "proxy-auth",
-            "put-parameter",
-            "private-",
-            "palavra-",
-        ),
-    ),
-    (" -", (" -u ", " -t", " -l ", " -k", " -g", " -p ")),
-    (" / ", ("smb", "ftp", "ldap", "sql", "curl", "ssh", "user", "root", "admin", "decrypt", "winrm", "smtp", "imap", "mail")),
-    ("user ", (" using ",)),
-    ("key", ("setapikey", "keychain", " key ")),
-    ("crypt", ("crypt'", 'crypt"')),
-    ("ord", ("lausenord", "losenord", "wagwoord", "wachtwoord", "kodeord")),
-    ("slo", ("heslo", "geslo", "haslo")),
-    ("dp", ("impdp", "expdp", "mdp")),
-    (" config", ("composer config",)),
-)
-# What heads the column of a table, or stands before its cell.
-BY_TABS = ("secret", "token", "pass", "pwd", "pin", "key", "pw")
+# Names that sentences have too: more is asked of the text.
+WEAK_NAMES = ("secret", "token", "key", "user ")
+# Words beside which a value that could be nothing else is one.
+NEARBY = ("user", "root", "admin", "mail", "sql", "connect", "ssh", "log in", "log on", "sign in", "sign on", "private")
 # Where one gets in, who does, and what one does to get in.
-GETTING_IN = (
-    *("account", "login", "log in", "log on", "log_in", "logon", "logged", "logging", "sign in", "sign-in", "sign_in"),
-    *(
-        "signin",
-        "signed",
-        "signg",
-        "signon",
-        "sign on",
-        "ssh in",
-        "get in",
-        "wi-fi",
-        "wifi",
-        "wlan",
-        "cred",
-        "zugangsdaten",
-        "pincode",
-    ),
-)
+GETTING_IN = ("log in", "log on", "logged", "logging", "sign in", "sign on", "signon", "signg", "ssh in", "get in", "account")
 TRIED_USERS = ("user", "test", "demo", "ops", "service", " pi", " sa")
 USERS = ("root", "admin", "guest", "ubuntu", "oracle", "postgres", "support", "operator", "deploy", "svc")
 TRYING = ("use ", "using ", "try ", "enter", "type")
-# Where a rule looks that has no word of its own.
-PLACES = (
-    "priv ",
-    "://",
-    " on >",
-    "-protocol:",
-    "?k=",
-    "&k=",
-    " config ",
-    "pin_",
-    "pin-",
-    "pininput",
-    "pinfield",
-    'pin"',
-    "pin'",
-    "pin]",
-    "pin)",
-)
-TELLING_ALONE = ("y answer", "t answer", "y_answer", "t_answer", "y-answer", "t-answer", "y question", "setcookie")
 CODES = (
     *("door", "gate", "alarm", "safe", "entry", "entrance", "garage", "locker", "lock", "building", "office", "unlock"),
     "access",
@@ -284,13 +53,39 @@ CODES = (
     ),
     *("signin", "sign-in", "pairing", "scratch", "one-time", "time", " a"),
 )
-# Names that sentences have too: more is asked of the text.
-WEAK_NAMES = ("secret", "token", "key", "pin", "session")
 # The words for a password in other alphabets than that of English.
 OTHER_ALPHABETS = (
-    *("парол", "κωδικ", "סיסמ", "كلمة", "رمز", "पासवर्ड", "รหัสผ่าน", "лозинк", "шифра", "пин", "密码", "密碼", "口令", "パスワード"),
+    *(
+        "парол",
+        "κωδικ",
+        "סיסמ",
+        "كلمة",
+        "رمز",
+        "पासवर्ड",
+        "รหัสผ่าน",
+        "лозинк",
+        "шифра",
+        "пин",
+        "密码",
+        "密碼",
+        "口令",
+        "パスワード",
+    ),
     *("暗証番号", "비밀번호", "암호", "비번", "პაროლ", "գաղտնաբառ", "گذرواژه", "پاس ورڈ", "পাসওয়ার্ড", "கடவுச்சொல்", "токен", "ключ"),
-    *("密钥", "密鑰", "令牌", "トークン", "토큰", "合言葉", "验证码", "驗證碼", "認証コード", "確認コード", "인증번호", "подтвержден"),
+    *(
+        "密钥",
+        "密鑰",
+        "令牌",
+        "トークン",
+        "토큰",
+        "合言葉",
+        "验证码",
+        "驗證碼",
+        "認証コード",
+        "確認コード",
+        "인증번호",
+        "подтвержден",
+    ),
 )
 # What a person calls a random value that is told without a sign before it.
 KEY_NOUNS = (
