@@ -15,10 +15,11 @@ COMMON = frozenset(
 )
 # Of these rules, with a blank written as `^`.
 _PLACES = """
-    ^-x^ ^-p ^-hp ^-w^ ^-w= ^-w" ^-w' ^-k^ ^-k= ^-t^ ^-t= ^-u^ "-u" '-u' :0x =0x ^0x "0x '0x ^<( =<( ?k= &k= u:^ xh^ http^ https^
-    eap^" exp^ imp^ is^your as^your net^use connect^to^ config^host bundle^config ^config^ ^*^ -value^ -value= -data^ -data=
+    ^-x^ ^-p ^-hp ^-w ^-k^ ^-k= ^-t^ ^-t= ^-u^ "-u" '-u' :0x =0x ^0x "0x '0x ^<( =<( ?k= &k= u:^ xh^ http^ https^
+    eap^" exp^ imp^ is^your as^your net^use connect^to^ config^host bundle^config ^config^ ^*^ ^*" -value^ -value= -data^ -data=
     put-parameter keyvault {noop} {plain {cleartext} codecov doctl coveralls travis nuget stripe vercel netlify sentry-cli hcloud
-    glab hasher hash:: ^on^> -protocol: setx^ setenv^ fastcgi_param^ ^env^ ^arg^ /p: /rp^ ^/p^ wpa obscure^ encryption: ^-b
+    glab hasher hash:: ^on^> -protocol: setx^ setenv^ fastcgi_param^ ^env^ ^arg^ /p: /rp^ ^/p^ wpa obscure^ encryption: ^-b "^" @tcp( @udp(
+    @unix( pinfield pininput secret^set
 """
 # What names have that announce a secret, and the words beside which a made value is one.
 _NAMES = """
@@ -30,7 +31,7 @@ _NAMES = """
 _TOLD = """
     serial:^ serial^key tan^ tan: puk a^code einmal tigungscode digo^de digos^de code^de codes^de codice^di codice^mono codice^usa
     verificatiecode weryfikacyjny usage^unique engangskode wiederherstellungscode secret^answer secret_answer secret-answer
-    security^answer security_answer security-answer answer^to^the^s op^read rbw^get bw^get genkey genpsk urandom base64^-d
+    security^answer security_answer security-answer answer^to op^read rbw^get bw^get genkey genpsk urandom base64^-d
     base64^--d phx.gen printenv terraform^output tofu^output stack^output configure^get config:get config^get -field recovery^code
 """
 # With a question mark for each letter that one alphabet lacks.

@@ -6,15 +6,16 @@ Written by `make docs` from the rules, the names and the languages; a test keeps
 # Each line has a pair of characters and the words that are looked for where a text has the pair. Where a text is taken apart into
 # pairs, a word may begin with one or in the middle of one: it has a line for either.
 _TEXT = r"""
- ",eap "
- *, * 
- -, -b, -p, -t 
+ "," ",eap "
+ *, * , *"
+ -, -b, -p, -t , -w
  /, /p 
  0, 0x
  <, <(
  >, on >
  u,codice usa,net use
  y,as your,is your
+" ," "
 "-,"-u"
 "0,"0x
 "d,"d"
@@ -25,6 +26,7 @@ _TEXT = r"""
 '-,'-u'
 '0,'0x
 * , * 
+*", *"
 --,----
 -a,-auth,jfrog-art-api,secret-answer,x-apikey
 -b, -b
@@ -42,7 +44,7 @@ _TEXT = r"""
 -t, -t , -t=,-token,samba-tool
 -u, -u ,"-u",'-u',--user
 -v,-value 
--w, -w , -w", -w', -w=
+-w, -w
 -x, -x 
 .a,fs.azure
 .c,api.flock.com,betterstack.com,betteruptime.com,hooks.slack.com,integromat.com,make.com
@@ -106,6 +108,8 @@ _TEXT = r"""
 ?o,has?o
 ?t,m?t kh?u
 ?u,m?t kh?u
+@t,@tcp(
+@u,@udp(
 _a,_auth,secret_answer,security_answer
 _b,simple_bind
 _g,_gitlab_session
@@ -162,7 +166,7 @@ cm,cmd
 co,a code,code de,code secret,code=,codecov,codes de,conda,pincode
 cp,bcp,tacplus
 cq,cqlsh
-cr,-secrets,.secret,code secret,cracked,createuser,cred,scratch,secret answer,secret_id,secretbox,secretid,secretkey,secrets.
+cr,-secrets,.secret,code secret,cracked,createuser,cred,scratch,secret answer,secret set,secret_id,secretbox,secretid,secretkey,secrets.
 cs,analytics(,symmetricsecuritykey(,tacacs
 ct,connect to ,connect(,construct(,selector
 cu,curl,rescue,securestring
@@ -202,7 +206,7 @@ ef,define
 eg,integromat.com,register,segment(
 eh,placeholder
 ei,einmal
-el,-field,selector
+el,-field,pinfield,selector
 em,element
 en,senha,senord
 eo,kodeord
@@ -274,6 +278,7 @@ ir,nenosiri,wireless
 is,redis
 iu,radius
 iv,derive,priv
+ix,@unix(
 iz,authorization,initialize(,sequelize
 jd,jdbc
 je,jelsz
@@ -286,7 +291,7 @@ k.,betterstack.com,hooks.slack.com,outlook.office.com
 k=, -k=,&k=,?k=
 ka,kata la,kata sa,zaporka
 ke,-token,.token,_key,genkey
-ki,akia,cookie,octokit(
+ki,akia,cookie,kinit,octokit(
 kk,networkkey
 ko,kodeord
 kp,checkpw
@@ -331,15 +336,15 @@ n=,token=
 n_,session_id,sign_in
 na,contrasinal,name=,name>,salasana
 ne,fernet,neu
-nf, config ,config get,config host,configure get
+nf, config ,config get,config host,configure get,pinfield
 ng,ngrok
 nh,senha
-ni,init(,kinit,mnemonic,sessionid,signin
+ni,@unix(,init(,mnemonic,sessionid,signin
 nk,genkey
 nl,unlock
 nm,nmcli,snmp
 nn,connect to ,connect(,connect.sid,getconnection(,kennwort
-np,adminpw
+np,adminpw,pininput
 nr,winrm
 ns,unseal
 nt,element
@@ -365,6 +370,7 @@ oy,deployer
 oz,lozink
 p ,eap ",exp ,http ,imp ,op read
 p","dp","p"
+p(,@tcp(
 p3,bip39
 p:,/p:
 p_,pgp_sym
@@ -382,7 +388,7 @@ pp,appid,pepper,pptpd
 pr,pragma,tprv,xprv,yprv,zprv
 ps,https ,psk,psw
 pt,-macopt,crypt,slapta
-pu,puk,pusher(,stack output
+pu,pininput,puk,pusher(,stack output
 pw,_pw,authpw,checkpw,pwd,pword,replpw,userpw
 p},{noop}
 q","dq","q"
@@ -414,7 +420,7 @@ s_,sess_id
 sa,kata sa
 sc,asscode,rescue,schtasks,scratch
 sd,zugangsdaten
-se,seed
+se,secret set,seed
 sh,hasher,presharedkey,sharedaccesskey,sshpass
 si,asia,nenosiri,sessid,sessionid
 sk,psk,rdesktop,schtasks
@@ -426,7 +432,7 @@ sq,isql,osql
 ss,asscode,{ssha
 su,sudo
 sv,pasvorto,resvalue
-sw,answer to the s,passw,pasw,psw,secret answer,security answer,ssword,ssws
+sw,answer to,passw,pasw,psw,secret answer,security answer,ssword,ssws
 sy,symmetrickey
 sz,jelsz
 t(,bot(,bot.start(,client(,client.start(
@@ -453,7 +459,7 @@ t},{cleartext}
 u , -u ,tofu output
 u:,u: 
 uc,construct(
-ud,sudo
+ud,@udp(,sudo
 ue,-value=
 ug,nuget,zugangsdaten
 ui,buildconfigfield
@@ -467,14 +473,11 @@ va,keyvault,secret-set-value
 vi,travis
 vo,pasvorto,vonage(
 vp,vpn
-w , -w ,bw get
-w", -w"
-w', -w'
+w ,bw get
 w(,.new(
-w=, -w=
 wa,wallet,wandb
 wd,pawd,pwd
-we,answer to the s
+we,answer to
 wg,wget
 wi,twine,wif,wireless
 wl,wlan

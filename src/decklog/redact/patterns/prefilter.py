@@ -14,10 +14,9 @@ from decklog.redact.patterns.signs import (
     KEY_NOUNS,
     MARKS,
     NEARBY,
+    ORDINARY,
     OTHER_ALPHABETS,
-    TRIED_USERS,
     TRYING,
-    USERS,
     WEAK_NAMES,
 )
 
@@ -35,6 +34,9 @@ _DIGITS_OR_SIGNS = _DIGITS + b"!#$%^&*+~"
 _VALUED = _DIGITS + b'=:"|<>{}$#*!~^&+?%@'
 _ODD_SIGNS = "\"'`!#$%^&*+~?@"
 _HEX = b"0123456789abcdef-"
+_BEFORE_LINES = ">#*|/-+"
+# The fewest words of a wallet's seed.
+_SEED_WORDS = 11
 # Lines of a browser's file of cookies.
 _COOKIE_FLAGS = ("\ttrue\t", "\tfalse\t")
 # Marks by their first two characters: a short text has few pairs of characters, and only their marks can be in it.
@@ -42,6 +44,7 @@ _BY_PAIR: dict[str, list[str]] = {}
 for _mark in MARKS:
     _BY_PAIR.setdefault(_mark[:2], []).append(_mark)
 _PAIRS = frozenset(_BY_PAIR)
+_SIGNED_MARKS = [mark for mark in MARKS if len(mark) > 2 and not mark.isalnum()]
 _MANY_PAIRS = 600
 
 
@@ -57,36 +60,46 @@ def may_hold_secret(text: str) -> bool:
         text = _plain(text)
     if "\t" in text and any(map(text.lower().__contains__, _COOKIE_FLAGS)):
         return True
-    if "\n" not in text and "\r" not in text:
-        return _may_hold(text)
-    # A token goes on in the next line, a word does not.
-    lines = [line.strip() for line in text.splitlines()]
-    return _may_hold(" ".join(lines)) or _may_hold("".join(lines))
+    return any(map(_may_hold, _readings(text)))
+
+
+def _readings(text: str) -> list[str]:
+    """Give the lines that a text may be read as."""
+    readings = [text]
+    if "\n" in text or "\r" in text:
+        lines = [line.strip() for line in text.splitlines()]
+        # A token goes on in the next line, a word does not.
+        readings = [" ".join(lines), "".join(lines)]
+        if any(line[:1] in _BEFORE_LINES for line in lines[1:] if line):
+            # What a mail or a comment puts before each line may stand between two words.
+            readings.append(" ".join([line.lstrip(_BEFORE_LINES).lstrip() for line in lines]))
+    return [*readings, text.replace("**", " ")] if "**" in text else readings
 
 
 def _may_hold(text: str) -> bool:
     """Tell whether a line could hold a secret."""
-    text = f" {' '.join(text.split())} "
+    words = text.split()
+    text = f" {' '.join([word for word in words if word not in ORDINARY])} "
     low = text.lower()
     data = low.encode("latin-1", "replace")
-    if _names_password(low) or _has_word(data) or (not text.isascii() and any(map(low.__contains__, OTHER_ALPHABETS))):
+    if _names_password(low) or _has_word(data, low) or (not text.isascii() and any(map(low.__contains__, OTHER_ALPHABETS))):
         return True
     if _has_weak_name(text, low) and _could_be_given(text, data):
         return True
-    if _is_hashed(text) or _is_placed(text, low) or low.count(" ") > 11 and "words" in low:
+    if _is_hashed(text) or _is_placed(text, low) or (len(words) > _SEED_WORDS and "words" in low):
         return True
-    if len(data.translate(None, _DIGITS_OR_SIGNS)) == len(data):
-        return False if not _has_run(text) else _has_token(text.encode("latin-1", "replace"), low)
-    if _gets_in(low) or _is_renewed(low) or ("code" in low and _names_code(low)) or _has_odd_word(text, low, data):
+    if len(data.translate(None, _DIGITS_OR_SIGNS)) != len(data) and _is_told(text, low, data):
         return True
-    return _has_run(text) and _has_token(text.encode("latin-1", "replace"), low)
+    data = text.encode("latin-1", "replace")
+    return _RUN in data.translate(_AS_RUNS) and _has_token(data, low)
 
 
-def _has_word(data: bytes) -> bool:
+def _has_word(data: bytes, low: str) -> bool:
     """Tell whether one of the words is there without which most of the rules find nothing."""
     pairs = PAIRS.intersection(memoryview(data if len(data) % 2 == 0 else data + b" ").cast("H").tolist())
     words = [word for pair in pairs for word in BY_PAIR[pair]]
-    return any(map(data.decode("latin-1").__contains__, words))
+    # As bytes have it, with a question mark for each letter that one alphabet lacks.
+    return any(map((low if low.isascii() else data.decode("latin-1")).__contains__, words))
 
 
 def _could_be_given(text: str, data: bytes) -> bool:
@@ -106,7 +119,7 @@ def _has_weak_name(text: str, low: str) -> bool:
     """Tell whether a name is there that sentences have too."""
     if any(map(low.__contains__, WEAK_NAMES)) or ("auth" in low and "auth" in low.replace("author", "")):
         return True
-    return ("pin" in low and any(not part[:1].isalpha() for part in low.split("pin")[1:])) or _names_pat(text, low)
+    return _names_pat(text, low)
 
 
 def _names_pat(text: str, low: str) -> bool:
@@ -148,7 +161,9 @@ def _is_placed(text: str, low: str) -> bool:
         return True
     if "value" in low and "name" in low and ('"' in text or "'" in text):
         return True
-    return (" add " in low or " save " in low) and any(len(word) > 11 for word in low.split() if not word.isalpha())
+    return (" add " in low or " save " in low) and any(
+        len(word) > 11 for word in text.split() if not (word.isalpha() and word.islower())
+    )
 
 
 def _has_fields(text: str, low: str) -> bool:
@@ -168,6 +183,11 @@ def _has_port_and_user(text: str) -> bool:
     return any(part[:2].isdigit() and len(part.split()) == 2 for part in text.split(":")[1:-1])
 
 
+def _is_told(text: str, low: str, data: bytes) -> bool:
+    """Tell whether somebody may be told what to get in by; without a number or a sign nothing of the kind is found."""
+    return _gets_in(low) or _is_renewed(low) or ("code" in low and _names_code(low)) or _has_odd_word(text, low, data)
+
+
 def _is_renewed(low: str) -> bool:
     """Tell whether an old value may stand beside a new one."""
     return ("alt" in low or "old" in low) and ("neu" in low or "new" in low)
@@ -182,24 +202,20 @@ def _gets_in(low: str) -> bool:
     """Tell whether somebody may be told by which user and what to get in."""
     if any(map(low.__contains__, GETTING_IN)):
         return True
-    if not ("/" in low or ":" in low):
-        return False
-    if any(map(low.__contains__, USERS)):
-        return True
-    if not any(map(low.__contains__, TRYING)):
-        return False
-    return "/ " in low or " /" in low or any(map(low.__contains__, TRIED_USERS)) or _has_tight_colon(low)
-
-
-def _has_tight_colon(low: str) -> bool:
-    return any(part[:1] not in ("", " ", "/", "\\") for part in low.split(":")[1:])
+    return ("/" in low or ":" in low) and any(map(low.replace("entry ", "").__contains__, TRYING))
 
 
 def _has_odd_word(text: str, low: str, data: bytes) -> bool:
     """Tell whether a word has a number and a sign, a capital or quotes, and there is another that has to do with secrets."""
     if len(data.translate(None, _DIGITS)) == len(data):
         return False
-    return any(map(_is_odd, text.split())) and (any(map(low.__contains__, NEARBY)) or _has_tight_colon(low))
+    words = text.split()
+    return any(map(_is_odd, words)) and (any(map(low.__contains__, NEARBY)) or (":" in low and _has_user(low, words)))
+
+
+def _has_user(low: str, words: list[str]) -> bool:
+    """Tell whether a user's name may stand before a colon: behind an option, in a list of users, or before a digest."""
+    return " -" in low or low.count(":") > 2 or max(map(len, words)) > 32
 
 
 def _is_odd(word: str) -> bool:
@@ -208,25 +224,34 @@ def _is_odd(word: str) -> bool:
     return not word.islower() or any(map(word.__contains__, _ODD_SIGNS))
 
 
-def _has_run(text: str) -> bool:
-    """Tell whether there is a word as long as a token."""
-    return _RUN in text.encode("latin-1", "replace").translate(_AS_RUNS)
-
-
 def _has_token(data: bytes, text: str) -> bool:
     """Tell whether one of the long runs of characters could be a token."""
-    runs = [word for word in data.translate(_AS_WORDS).split() if len(word) > 14]
+    # The sign of a line that a change takes away is no part of it.
+    runs = [word.lstrip(b"-+") for word in data.translate(_AS_WORDS).split() if len(word) >= SHORTEST_TOKEN]
     if any(run[-34:-32] == b"AC" for run in runs):
         # An account's id: its token is all hex, as a digest is.
         return True
     words = list(filter(_is_unusual, runs))
+    if len(words) < len(runs) and any(_begins_token(run.decode("latin-1")) for run in runs):
+        return True
     if not words:
         # A digest is none, but a key that is told may look like one.
-        return any(len(run) in (32, 40, 48, 64) for run in runs) and any(map(text.__contains__, (*KEY_NOUNS, "key")))
+        return any(len(run) in (32, 40, 48, 64) for run in runs) and any(map(text.__contains__, KEY_NOUNS))
     if "bearer" in text or any(map(text.__contains__, KEY_NOUNS)):
         return True
     low = b" ".join(words).lower().decode("latin-1")
     return any(len(word) > 39 or _is_base64(word) for word in words) or _has_mark(low)
+
+
+def _begins_token(run: str) -> bool:
+    """Tell whether a mark that ends with a sign begins a word of a run, or the run itself: names of programs have others."""
+    for mark in filter(run.__contains__, _SIGNED_MARKS):
+        place = run.find(mark)
+        while place >= 0:
+            if not run[:place][-1:].isalnum():
+                return True
+            place = run.find(mark, place + 1)
+    return False
 
 
 def _has_mark(low: str) -> bool:
@@ -247,7 +272,7 @@ def _is_unusual(word: bytes) -> bool:
 def _is_base64(word: bytes) -> bool:
     """Tell whether four groups in a row, at any place, decode to plain text."""
     for part in word.replace(b":", b"=").replace(b".", b"=").split(b"="):
-        if len(part) > 15 and part != part.lower() and part != part.upper():
+        if len(part) > 15 and part != part.lower() and not (part.isalpha() and part.isupper()):
             return True
     return False
 

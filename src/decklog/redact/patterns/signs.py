@@ -5,34 +5,48 @@ They are apart from the rules because they are asked before those are loaded.
 
 # What tokens with a provider's mark have in them, in lower case.
 _MARKS_TEXT = """
-    ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ v1. glpat- gldt- glrt glcbt- glptt- glft- glagent- glimt- gloas-
-    glsoat- glffct- gr1348941 _gitlab_s atbb atctt3x atatt3x gto_ azdo sgp_ akia asia abia acca a3t absk
-    bedrock-api amzn.mws aiza ya29. 1//0 gocspx- 6lc 6ld 6le 6lf accountkey shared sig 7q~ 8q~ azse +ast
-    acdb jqqj ltai akid ocid1. apikey aqvn t1. _v1_ lin_ scw hrku- cfat_ cfut_ cfk_ v1.0- vercel_ vcp_ vci_
-    vca_ vcr_ vck_ nfp_ nfc_ nfo_ nfb_ fo1_ fm1 fm2_ rnd_ railway_ sbp_ sb_secret pscale_ napi_ turso_ dapi
-    dkea dose ver:1 upstash pnu_ pnb_ sha256~ sk- hf_ api_org_ gsk_ xai- pplx- r8_ fw_ csk- nvapi- pcsk_
-    lsv2_ ls__ tvly- fc- jina_ sk_ pa- e2b_ ak- as- flp_ co_api_ npm_ pypi- dckr_ rubygems_ cio oy2 akc ap
-    cmvmd clojars_ x-apikey hex xox xapp- slack office.com webhook mfa. :aa sg. key- -us sib- re_ sk0 sk1
-    sk2 sk3 sk4 sk5 sk6 sk7 sk8 sk9 ska skb skc skd ske skf ac0 ac1 ac2 ac3 ac4 ac5 ac6 ac7 ac8 ac9 aca acb
-    acc acd ace acf zoom.us live_ test_ apa91b rk_ pk_ ek_ whsec_ eaa sq0 access_token$ paypal shp rzp_
-    flwseck flwpubk access- organizations/ aqe ezak eztk shippo_ duffel_ glc_ glsa_ nrak nrii nrjs nriq nrra
-    nraa nrbr nrsp nral sntry sentry phx_ phs_ phc_ dt0 hca hcb hcx pylf_ sdk- api- mob- secret- console-
-    dd- xaat- xapt- bstk hvs. hvb. hvr. s. b. atlasv1 pul- dp. ops_eyj a3- age-secret st. 00 tskey- sc_ ext_
-    scauth_ authress_ ngrok privatekey preshared ccip bkua_ bkct_ bkat_ bkaj_ sqp_ squ_ sqa_ sqb_ snyk_
-    codecov 11 semgrep scalr ico- endr+ expo pmak- pmat- rdme_ rootly_ dvc_ unkey_ vtwn_ tr_ signkey- _auth
-    ntn_ secret_ pat fig cfpat- sk.eyj pk.eyj tk.eyj aaaaaaaaaaaaaaaaaaaa igq wpl_ap act. sl. cflt tfp_
-    zapier ifttt fio-u- skprod sb- _mmk s-s4t2 rgapi- monday sat. hmac= pak_ pat_ key_ tok_ token_ api_ eyj
-    aio_ atta pat-na pat-eu xprv yprv zprv tprv -----begin ----begin aws4 bearer basic digest argon2 bcrypt pbkdf2 scrypt
+    ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ v1. glpat- gldt- glrt glcbt- glptt- glft- glagent- glimt- gloas- glsoat- glffct-
+    gr1348941 _gitlab_s atbb atctt3x atatt3x gto_ azdo sgp_ akia asia abia acca a3t absk bedrock-api amzn.mws aiza ya29.
+    1//0 gocspx- 6lc 6ld 6le 6lf accountkey shared sig 7q~ 8q~ azse +ast acdb jqqj ltai akid ocid1. apikey aqvn t1. _v1_
+    lin_ scw hrku- cfat_ cfut_ cfk_ v1.0- vercel_ vcp_ vci_ vca_ vcr_ vck_ nfp_ nfc_ nfo_ nfb_ fo1_ fm1 fm2_ rnd_ railway_
+    sbp_ sb_secret pscale_ napi_ turso_ dapi dkea dose ver:1 upstash pnu_ pnb_ sha256~ sk- hf_ api_org_ gsk_ xai- pplx- r8_
+    fw_ csk- nvapi- pcsk_ lsv2_ ls__ tvly- fc- jina_ sk_ pa- e2b_ ak- as- flp_ co_api_ npm_ pypi- dckr_ rubygems_ cio oy2
+    akc ap cmvmd clojars_ x-apikey hex xoxa- xoxb- xoxc- xoxd- xoxe- xoxo- xoxp- xoxr- xoxs- xapp- slack office.com webhook
+    mfa. :aa sg. key- -us sib- re_ sk0 sk1 sk2 sk3 sk4 sk5 sk6 sk7 sk8 sk9 ska skb skc skd ske skf ac0 ac1 ac2 ac3 ac4 ac5
+    ac6 ac7 ac8 ac9 aca acb acc acd ace acf zoom.us live_ test_ apa91b rk_ pk_ ek_ whsec_ eaa sq0 access_token$ paypal shp
+    rzp_ flwseck flwpubk access- organizations/ aqe ezak eztk shippo_ duffel_ glc_ glsa_ nrak nrii nrjs nriq nrra nraa nrbr
+    nrsp nral sntrys_ sntryu_ sentry phx_ phs_ phc_ dt0 hcaik_ hcalk_ hcamk_ hcbik_ hcblk_ hcbmk_ hcxik_ hcxlk_ hcxmk_ pylf_
+    sdk- api- mob- secret- console- dd- xaat- xapt- bstk hvs. hvb. hvr. s. b. atlasv1 pul- dp. ops_eyj a3- age-secret st. 00
+    tskey- sc_ ext_ scauth_ authress_ ngrok privatekey preshared ccip bkua_ bkct_ bkat_ bkaj_ sqp_ squ_ sqa_ sqb_ snyk_
+    codecov 11 semgrep scalr ico- endr+ expo pmak- pmat- rdme_ rootly_ dvc_ unkey_ vtwn_ tr_ signkey- _auth ntn_ secret_ pat
+    fig cfpat- sk.eyj pk.eyj tk.eyj aaaaaaaaaaaaaaaaaaaa igq wpl_ap act. sl. cflt tfp_ zapier ifttt fio-u- skprod sb- _mmk
+    s-s4t2 rgapi- monday sat. hmac= pak_ pat_ key_ tok_ token_ api_ eyj aio_ atta pat-na pat-eu xprv yprv zprv tprv
+    -----begin ----begin aws4 bearer basic digest argon2 bcrypt pbkdf2 scrypt
 """
 MARKS = tuple(_MARKS_TEXT.split())
 # Names that sentences have too: more is asked of the text.
-WEAK_NAMES = ("secret", "token", "key", "user ")
+WEAK_NAMES = (
+    *(
+        "secret",
+        "token",
+        "key",
+        "pin",
+        "user ",
+        "root",
+        "admin",
+        "guest",
+        "ubuntu",
+        "oracle",
+        "postgres ",
+        "postgres:",
+        "postgres/",
+    ),
+    *("new one", "old one", "other one"),
+)
 # Words beside which a value that could be nothing else is one.
 NEARBY = ("user", "root", "admin", "mail", "sql", "connect", "ssh", "log in", "log on", "sign in", "sign on", "private")
 # Where one gets in, who does, and what one does to get in.
 GETTING_IN = ("log in", "log on", "logged", "logging", "sign in", "sign on", "signon", "signg", "ssh in", "get in", "account")
-TRIED_USERS = ("user", "test", "demo", "ops", "service", " pi", " sa")
-USERS = ("root", "admin", "guest", "ubuntu", "oracle", "postgres", "support", "operator", "deploy", "svc")
 TRYING = ("use ", "using ", "try ", "enter", "type")
 CODES = (
     *("door", "gate", "alarm", "safe", "entry", "entrance", "garage", "locker", "lock", "building", "office", "unlock"),
@@ -88,16 +102,22 @@ OTHER_ALPHABETS = (
     ),
 )
 # What a person calls a random value that is told without a sign before it.
-KEY_NOUNS = (
-    "api key",
-    "the key",
-    "your key",
-    "my key",
-    "seal key",
-    "master key",
-    "new key",
-    "token",
-    "secret",
-    "credential",
-    "access key",
-)
+KEY_NOUNS = ("key", "token", "secret", "credential", " one ")
+# Words of sentences that are part of none of those above, nor of what else is looked for: a text is looked at without them.
+_ORDINARY_TEXT = """
+    the of it that and what are its for by with not run from each nothing which branch where runs without every when so own
+    task first before all may how takes those can does agent another two have comes written were found change call after
+    over page goes any who line under would whose than find waits record many entries agents next text needs never holds
+    more none files known memory looked keeps second kept rules calls whole model given changed held taken take left shows
+    process number both gives had counts tells write list work about long unless way whatever writes come now here changes
+    review since stays else through whether look looks commit show row everything server texts came also leaves until lines
+    ends something keep others such start tables lost behind makes wait between rows plan machine down measured while done
+    end half still itself order most already tried longer far thing worker three part message costs kind must pages records
+    but rule fix knows ended stay states could lists starts short exactly alone verify begins finds day cost works error
+    below been against checked failed tell compared state checks several five shown step gone why rest twice give among
+    exact small being attempt need bytes empty statement fewer leave tree worked third however marked group counted like
+    ways four fields table running plans good numbers means copy moment report they was this has them there their then test
+    tests same only made out up once again be or an at no ran suite wrote parser builds reads should note noted seems
+    because into some very just see file
+"""
+ORDINARY = frozenset(_ORDINARY_TEXT.split())
