@@ -15,55 +15,17 @@ from tests.redact.samples import sample
 
 Draw = Callable[[random.Random], str]
 
-# As people choose them and programs make them; those of one group are assembled here only.
-VALUES = (
-    *(
-        "Sommer2024" + "!",
-        "Tr0ub4dor" + "&3",
-        "kite-Marble-" + "47",
-        "x7Kq" + "2pLm",
-        "b1ueHeron" + "88",
-        "9fXkQ2mLz7" + "Rt4Vw1",
-    ),
-    *(
-        "a3f9c2e17b4d8c6e" + "5f0a1b2c3d4e5f60",
-        "hunter" + "2",
-        "482" + "913",
-        "4829" + " 1377",
-        "amber-lantern-" + "velvet-tiger",
-    ),
-    *("correct horse battery " + "staple 7", "wDPRtJ5MsA8b" + "L3qYx9nK2vHc", "JBSWY3DPEH" + "PK3PXP", "otter!" + "Maple"),
-    *(
-        "K4PZ-1XQM-" + "77AB",
-        "plumHarbour" + "19",
-        "s3cr" + "3t",
-        "zjB!HVXV" + "dRFWXAXn",
-        "b747b2b6779e438a73fa" + "668ec0181b62b0a66f0d",
-    ),
-    *(
-        "Grün!" + "Wald7",
-        "Blåbær-" + "og-9Kz",
-        "пиРог" + "77!",
-        "密码" + "Jy8HWb",
-        "Übung" + "macht_Meister",
-        "correct horse " + "battery staple",
-    ),
-    *(
-        "qwX" + "zRtPmLk",
-        "Moon_River" + "#4021",
-        "saddle.Walnut" + "1976?",
-        "/Ab7k!x/" + "Qm2t+",
-        "$w0rd" + "Fish",
-        "N8r{k}" + "2!pQ",
-    ),
-    *(
-        "Harbor" + "!Lantern",
-        "pa$$" + "Word",
-        "Kestrel-" + "2291",
-        "tiger" + "_lamp_velvet_oak",
-        "0x9f86d081884c7d65" + "9a2feaa0c55ad015",
-    ),
-)
+# As people choose them and as programs make them; each is whole only here.
+_VALUES_TEXT = """
+    Sommer2024_! Tr0ub4dor_&3 kite-Marble-_47 x7Kq_2pLm b1ueHeron_88 9fXkQ2mLz7_Rt4Vw1 a3f9c2e17b4d8c6e_5f0a1b2c3d4e5f60 hunter_2
+    482_913 4829_^1377 amber-lantern-_velvet-tiger correct^horse^battery_^staple^7 wDPRtJ5MsA8b_L3qYx9nK2vHc JBSWY3DPEH_PK3PXP
+    otter!_Maple K4PZ-1XQM-_77AB plumHarbour_19 s3cr_3t zjB!HVXV_dRFWXAXn b747b2b6779e438a73fa_668ec0181b62b0a66f0d Grün!_Wald7
+    Blåbær-_og-9Kz пиРог_77! 密码_Jy8HWb Übung_macht.Meister correct^horse_^battery^staple qwX_zRtPmLk Moon.River_#4021
+    saddle.Walnut_1976? /Ab7k!x/_Qm2t+ $w0rd_Fish N8r{k}_2!pQ Harbor_!Lantern pa$$_Word Kestrel-_2291 tiger.lamp_.velvet.oak
+    0x9f86d081884c7d65_9a2feaa0c55ad015 JBSWYDPE_HPKPXPAB qzxv^kftd_^mbtr^gjkl K7R2M-9QX4T_-B3VNW-P8HJC mfkq-_zxbw 739_204#
+    swordfish_river QWXZ_RTPMLKV
+"""
+VALUES = tuple(value.replace("_", "").replace("^", " ") for value in _VALUES_TEXT.split())
 _PLACES = ("db", "api", "smtp", "client", "admin", "wifi", "x", "user", "github", "aws", "encryption", "recovery", "door", "otp")
 _LASTS = (
     *(
@@ -121,6 +83,7 @@ def name(dice: random.Random) -> str:
 
 
 def value(dice: random.Random) -> str:
+    """Draw a value of any kind."""
     return dice.choice(VALUES)
 
 

@@ -27,6 +27,8 @@ _RUN_CHARS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+
 _AS_RUNS = bytes(97 if byte in _RUN_CHARS else 32 for byte in range(256))
 _AS_WORDS = bytes(byte if byte in _RUN_CHARS else 32 for byte in range(256))
 SHORTEST_TOKEN = 15
+# What is as long and has no mark may still be a token.
+LONGEST_USUAL = 40
 _RUN = b"a" * SHORTEST_TOKEN
 _DIGITS = b"0123456789"
 _DIGITS_OR_SIGNS = _DIGITS + b"!#$%^&*+~"
@@ -153,7 +155,7 @@ def _is_placed(text: str, low: str) -> bool:
         return True
     if "@" in text and ((" -" in text and ":" in text) or ".py " in low or ("conn" in low and "/" in text)):
         return True
-    if "codes" in low and ("backup" in low or "recovery" in low):
+    if "code" in low and (_names_code(low) or ("codes" in low and ("backup" in low or "recovery" in low))):
         return True
     if "act." in low and ("!" in low or "*" in low):
         return True
@@ -185,7 +187,7 @@ def _has_port_and_user(text: str) -> bool:
 
 def _is_told(text: str, low: str, data: bytes) -> bool:
     """Tell whether somebody may be told what to get in by; without a number or a sign nothing of the kind is found."""
-    return _gets_in(low) or _is_renewed(low) or ("code" in low and _names_code(low)) or _has_odd_word(text, low, data)
+    return _gets_in(low) or _is_renewed(low) or _has_odd_word(text, low, data)
 
 
 def _is_renewed(low: str) -> bool:
@@ -240,7 +242,7 @@ def _has_token(data: bytes, text: str) -> bool:
     if "bearer" in text or any(map(text.__contains__, KEY_NOUNS)):
         return True
     low = b" ".join(words).lower().decode("latin-1")
-    return any(len(word) > 39 or _is_base64(word) for word in words) or _has_mark(low)
+    return any(len(word) >= LONGEST_USUAL or _is_base64(word) for word in words) or _has_mark(low)
 
 
 def _begins_token(run: str) -> bool:
@@ -264,7 +266,7 @@ def _has_mark(low: str) -> bool:
 def _is_unusual(word: bytes) -> bool:
     """Tell whether a run is anything but a path, an identifier in lower case or a digest."""
     low = word.lower()
-    if low == word and len(word) < 40 and len(word.translate(None, _DIGITS)) == len(word):
+    if low == word and len(word) < LONGEST_USUAL and len(word.translate(None, _DIGITS)) == len(word):
         return b"bearer" in low
     return bool(low.strip(_HEX)) or (b"-" in word and len(word) != 36)
 
