@@ -146,7 +146,7 @@ def test_strings_looked_at_together_are_clean_only_if_each_of_them_is() -> None:
 
 def test_a_value_that_the_first_look_calls_clean_is_left_as_it_is_by_the_rules() -> None:
     dice, known, clean = random.Random(11), texts(), 0
-    for _ in range(2_000 if FULL else 400):
+    for _ in range(2_000 if FULL else 600):
         first, second, third = (_piece(dice, text) for text in dice.sample(known, 3))
         name = dice.choice(("said", "model", "key", "db_password", "n", first))
         value = {name: [second, 41, {"phase": 3, "then": third}], "count": 7, "of": first}
