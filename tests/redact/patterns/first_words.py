@@ -25,7 +25,7 @@ _PLACES = """
 _NAMES = """
     psk psw pword pasw pawd ssword jwt cred bearer pepper salt cookie sessid sess_id sess-id sessionid session_id session-id
     connect.sid mdp seed vpn wlan wi-fi wifi wireless licen ftp smtp imap sequelize datasource pdo jdbc account( database(
-    engine( pragma pptpd l2tpd chap logon log_on log-on login log_in log-in signin sign_in sign-in basic community
+    engine( pragma pptpd l2tpd chap logon log_on log-on login log_in log-in signin sign_in sign-in sign-on basic community
     tochararray
 """
 # How a person tells a code, an answer or a key, and what prints one below.
@@ -38,7 +38,7 @@ _TOLD = """
 """
 # With a question mark for each letter that one alphabet lacks.
 _LANGUAGES = """
-    has?o haslo contrase contrasinal senha palavra- wachtwoord senord kennwort clave adgangskode salasana parol parool hesl
+    has?o haslo mot^de contrase contrasinal senha palavra- wachtwoord senord kennwort clave adgangskode salasana parol parool hesl
     lozink geslo zaporka tunnussana slapta nenosiri kata^la kata^sa pasahitz lykilor wagwoord pasvorto kodeord code^secret
     geheimzahl pincode schl cl\xe9^api cl?^api cle^api chiave jelsz ?ifr sifr m?t^kh?u phrase frase identifiant zugangsdaten
     zug\xe4nge

@@ -37,15 +37,15 @@ _TEXT = r"""
     dd,addauth,raddb,ssh-add,useradd dg,adgangskode di,codice^di,codice^mono,redis dk,pidkey,presharedkey,sdk( dl,bundle^config
     dm,adminpw,doveadm,racadm do,doctl,doveadm,pdo,urandom dp,"dp",bindpw,freerdp,impdp,mdp dq,"dq" dr,hydra,sqlldr du,dump
     e(,authenticate(,configure(,engine(,pinecone(,vonage( e-,certificate-key e.,betteruptime.com,make.com
-    e3,outlook.office365.com e6,base64^-d e=,-value=,code=,name= e>,name> e_,bundle_,create_user( ea,bearer
+    e3,outlook.office365.com e6,base64^-d e=,-value=,code=,name=,signature= e>,name> e_,bundle_,create_user( ea,bearer
     eb,webhook.office.com,webhook.site ee,seed ef,define eg,integromat.com,register,segment( eh,placeholder ei,einmal
     el,-field,pinfield,selector em,element en,senha,senord eo,kodeord ep,pepper eq,requirepass,sequelize es,hesl
     et,fetch(,reset- eu,createuser,neu ex,exec,winexe ey,entry^key,eyj,key=,key>,keychain,keyring.,lment^key,serial^key
     f(,telegraf( f2,pbkdf2 fi,^config^,config^get,config^host,define,potfile fl,api.flock.com fr,frase,freerdp,sifr ft,ftp
     fu,tofu^output fy,identify,netlify g(,signedstring( g-,jfrog-art-api,log-in,log-on g.,hc-ping.com g:,config:get g=,sig=
     g_,log_in,log_on ga,adgangskode,engangskode gc,aesgcm ge,wget gi,engine(,login,register gl,glab,hooks.glip.com
-    gm,pragma,segment( gn,sign-in,sign_in,signature=,signedstring(,signin,signtool,signwith(
-    go,argon2,digo^de,digos^de,logon,mongo gp,bgp,gpg gr,sendgrid( gs,engangskode,tigungscode,wiederherstellungscode
+    gm,pragma,segment( gn,sign-in,sign-on,sign_in,signedstring(,signin,signtool,signwith( go,argon2,digo^de,digos^de,logon,mongo
+    gp,bgp,gpg gr,sendgrid( gs,engangskode,tigungscode,wiederherstellungscode
     gu,configuration(,configure^get,configure(,mailgun(,tigungscode gw,wagwoord gä,zugänge h^,xh^ h(,fetch(,search(
     h-,auth-pass,auth-user-pass,ssh-add h.,nosnch.in h:,auth:token,hash:: h=,auth= ha,chap hc,hcloud hl,geheimzahl,schl hm,hmac
     ho,echo hp,^-hp,authpw,sshpass hr,anthropic(,phrase ht,authtok,http^,oathtool,wachtwoord hu,hurl hx,phx.gen i","qi"
@@ -59,15 +59,15 @@ _TEXT = r"""
     la,clave,glab,kata^la,plaid(,wlan lc,sqlcl ld,placeholder lg,mailgun( li,alias,licen lm,lment^key,ntlm lo,geslo,haslo
     lp,replpw,sqlplus ls,coveralls lt,keyvault,salt lu,-value^,resvalue ly,lykilor lé,clé^api m.,pipedream.net,zoom.us
     m2,com2sec ma,einmal,hmac,imap,rman mb,samba-tool,smb mc,nmcli md,cmd,mdp mi,/incoming mm,community mn,mnemonic
-    mo,mongo,nexmo( mp,imp^,impacket mt,smtp mu,community my,mysql n^,^on^> n(,bot.run(,client.run(,configuration(,token(
-    n-,session-id,sign-in n.,open.feishu.cn,open.larksuite.com n:,tan: n=,token= n_,session_id,sign_in
+    mo,mongo,mot^de,nexmo( mp,imp^,impacket mt,smtp mu,community my,mysql n^,^on^> n(,bot.run(,client.run(,configuration(,token(
+    n-,session-id,sign-in,sign-on n.,open.feishu.cn,open.larksuite.com n:,tan: n=,token= n_,session_id,sign_in
     na,contrasinal,name=,name>,salasana ne,fernet,neu nf,^config^,config^get,config^host,configure^get,pinfield ng,ngrok
     nh,senha ni,@unix(,init(,mnemonic,sessionid,signin nk,genkey nl,unlock nm,nmcli,snmp
     nn,connect^to^,connect(,connect.sid,getconnection(,kennwort np,adminpw,pininput nr,winrm ns,unseal nt,element
     nu,nuget,tunnussana nv,^env^,printenv,setenv^ nw,kennwort,signwith( ny,weryfikacyjny o(,nexmo(,twilio( o_,mosquitto_
     oa,-oauth,oathtool ob,obscure^ oc,-protocol:,locator
     od,a^code,code^de,codes^de,codice^di,codice^mono,recovery^code,verificatiecode og,login,logon
-    ok,/hook,cookie,ngrok,octokit(,okta,token(,token= ol,parol oo,parool op,op^read,openai(,openssl,{noop} ot,bot(,otp
+    ok,/hook,cookie,ngrok,octokit(,okta,token(,token= ol,parol oo,parool op,op^read,openai(,openssl,{noop} ot,bot(,mot^de,otp
     ov,codecov,recovery^code ox,secretbox oy,deployer oz,lozink p^,eap^",exp^,http^,imp^,op^read p","dp","p" p(,@tcp( p3,bip39
     p:,/p: p_,pgp_sym pa,parol,parool,pass:,passw,wpa pc,rpcclient pd,expdp,impdp,pdo,pptpd pe,stripe pg,gpg ph,phrase
     pi,_pin,api(,appid,cle^api,pincode,pinecone(,setapikey,tnsping pl,tacplus,{plain pm,ipmitool pn,vpn pp,appid,pepper,pptpd

@@ -10,12 +10,12 @@ from operator import add
 from decklog.redact.patterns.keywords import BY_PAIR, PAIRS
 from decklog.redact.patterns.signs import (
     CODES,
-    GETTING_IN,
     KEY_NOUNS,
     MARKS,
     NEARBY,
     ORDINARY,
     OTHER_ALPHABETS,
+    SURE_MARKS,
     TRYING,
     WEAK_NAMES,
 )
@@ -46,7 +46,6 @@ _BY_PAIR: dict[str, list[str]] = {}
 for _mark in MARKS:
     _BY_PAIR.setdefault(_mark[:2], []).append(_mark)
 _PAIRS = frozenset(_BY_PAIR)
-_SIGNED_MARKS = [mark for mark in MARKS if len(mark) > 2 and not mark.isalnum()]
 _MANY_PAIRS = 600
 
 
@@ -141,7 +140,7 @@ def _names_password(low: str) -> bool:
     """Tell whether a word for a password is there; that tests passed is said in many texts."""
     if "pw" in low:
         return True
-    return "pass" in low and "pass" in low.replace("passed", "").replace("passes", "").replace("passing", "")
+    return "pass" in low and "pass" in low.replace(" passed", "").replace(" passes", "").replace(" passing", "")
 
 
 def _is_hashed(text: str) -> bool:
@@ -187,7 +186,7 @@ def _has_port_and_user(text: str) -> bool:
 
 def _is_told(text: str, low: str, data: bytes) -> bool:
     """Tell whether somebody may be told what to get in by; without a number or a sign nothing of the kind is found."""
-    return _gets_in(low) or _is_renewed(low) or _has_odd_word(text, low, data)
+    return _tries(low) or _is_renewed(low) or _has_odd_word(text, low, data)
 
 
 def _is_renewed(low: str) -> bool:
@@ -200,10 +199,8 @@ def _names_code(low: str) -> bool:
     return any(part.endswith(CODES) for part in spaced.split(" code")[:-1])
 
 
-def _gets_in(low: str) -> bool:
+def _tries(low: str) -> bool:
     """Tell whether somebody may be told by which user and what to get in."""
-    if any(map(low.__contains__, GETTING_IN)):
-        return True
     return ("/" in low or ":" in low) and any(map(low.replace("entry ", "").__contains__, TRYING))
 
 
@@ -234,7 +231,7 @@ def _has_token(data: bytes, text: str) -> bool:
         # An account's id: its token is all hex, as a digest is.
         return True
     words = list(filter(_is_unusual, runs))
-    if len(words) < len(runs) and any(_begins_token(run.decode("latin-1")) for run in runs):
+    if len(words) < len(runs) and any(_begins_token(run.lower().decode("latin-1")) for run in runs):
         return True
     if not words:
         # A digest is none, but a key that is told may look like one.
@@ -246,8 +243,8 @@ def _has_token(data: bytes, text: str) -> bool:
 
 
 def _begins_token(run: str) -> bool:
-    """Tell whether a mark that ends with a sign begins a word of a run, or the run itself: names of programs have others."""
-    for mark in filter(run.__contains__, _SIGNED_MARKS):
+    """Tell whether a mark that no name has begins a run, or a word of it."""
+    for mark in filter(run.__contains__, SURE_MARKS):
         place = run.find(mark)
         while place >= 0:
             if not run[:place][-1:].isalnum():
