@@ -10,6 +10,7 @@ from operator import add
 from decklog.redact.patterns.keywords import BY_PAIR, PAIRS
 from decklog.redact.patterns.signs import (
     CODES,
+    GETTING_IN,
     KEY_NOUNS,
     MARKS,
     NEARBY,
@@ -83,13 +84,15 @@ def _may_hold(text: str) -> bool:
     text = f" {' '.join([word for word in words if word not in ORDINARY])} "
     low = text.lower()
     data = low.encode("latin-1", "replace")
-    if _names_password(low) or _has_word(data, low) or (not text.isascii() and any(map(low.__contains__, OTHER_ALPHABETS))):
+    if "pass" in low or "pw" in low or _has_word(data, low):
+        return True
+    if not text.isascii() and any(map(low.__contains__, OTHER_ALPHABETS)):
         return True
     if _has_weak_name(text, low) and _could_be_given(text, data):
         return True
     if _is_hashed(text) or _is_placed(text, low) or (len(words) > _SEED_WORDS and "words" in low):
         return True
-    if len(data.translate(None, _DIGITS_OR_SIGNS)) != len(data) and _is_told(text, low, data):
+    if (len(data.translate(None, _DIGITS_OR_SIGNS)) != len(data) or _has_joined_words(text)) and _is_told(text, low, data):
         return True
     data = text.encode("latin-1", "replace")
     return _RUN in data.translate(_AS_RUNS) and _has_token(data, low)
@@ -107,9 +110,11 @@ def _could_be_given(text: str, data: bytes) -> bool:
     """Tell whether there is a number, a sign, a quote or a capital that no plain sentence has."""
     if len(data.translate(None, _VALUED)) != len(data) or text.count("'") > 1 or text.count("`") > 1:
         return True
-    if max(text.count("-"), text.count("_"), text.count(".")) > 2:
-        return True
-    return any(map(_has_capital_inside, text.split()))
+    return _has_joined_words(text) or any(map(_has_capital_inside, text.split()))
+
+
+def _has_joined_words(text: str) -> bool:
+    return max(text.count("-"), text.count("_"), text.count(".") - text.count(". ")) > 2
 
 
 def _has_capital_inside(word: str) -> bool:
@@ -134,13 +139,6 @@ def _names_pat(text: str, low: str) -> bool:
 def is_one_word(text: str) -> bool:
     """Tell whether a text is a single word, as keys and ids are."""
     return text.replace("-", "").replace("_", "").isalnum() and text.isascii()
-
-
-def _names_password(low: str) -> bool:
-    """Tell whether a word for a password is there; that tests passed is said in many texts."""
-    if "pw" in low:
-        return True
-    return "pass" in low and "pass" in low.replace(" passed", "").replace(" passes", "").replace(" passing", "")
 
 
 def _is_hashed(text: str) -> bool:
@@ -185,8 +183,8 @@ def _has_port_and_user(text: str) -> bool:
 
 
 def _is_told(text: str, low: str, data: bytes) -> bool:
-    """Tell whether somebody may be told what to get in by; without a number or a sign nothing of the kind is found."""
-    return _tries(low) or _is_renewed(low) or _has_odd_word(text, low, data)
+    """Tell whether somebody may be told what to get in by, which has a number, a sign or joined words in it."""
+    return any(map(low.__contains__, GETTING_IN)) or _tries(low) or _is_renewed(low) or _has_odd_word(text, low, data)
 
 
 def _is_renewed(low: str) -> bool:
