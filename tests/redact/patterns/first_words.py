@@ -13,6 +13,8 @@ _COMMON_TEXT = """
     recovery save secret secrets security session set su token true u: user value words xh your { {{
 """
 COMMON = frozenset(_COMMON_TEXT.split())
+# So short and so frequent where there are passwords that the look asks for them before all others.
+AT_ONCE = ("pass", "pw")
 # Of these rules, with a blank written as `^`.
 _PLACES = """
     ^-x^ ^-p ^-hp ^-w ^-k^ ^-k= ^-t^ ^-t= ^-u^ -u" -u' :0x =0x ^0x "0x '0x ^<( =<( ?k= &k= u:^ xh^ http^ https^ eap^" exp^
@@ -61,10 +63,10 @@ def of_rule(rule: Rule) -> Iterable[str]:
 
 
 def words() -> list[str]:
-    """Give all words, without those that have another one in them."""
+    """Give all words, without those that have another one in them, or one that is asked for at once."""
     of_rules = {word for rule in (*PLACED, *TOOLS, *AS_WRITTEN) for word in of_rule(rule)} - COMMON
     found = sorted({*of_rules, *(word.replace("^", " ") for word in _OTHERS.split())})
-    return [word for word in found if not any(other in word for other in found if other != word)]
+    return [word for word in found if not any(other in word for other in (*found, *AT_ONCE) if other != word)]
 
 
 def keywords_py() -> str:

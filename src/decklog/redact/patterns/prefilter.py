@@ -62,7 +62,9 @@ def may_hold_secret(text: str) -> bool:
         text = _plain(text)
     if "\t" in text and any(map(text.lower().__contains__, _COOKIE_FLAGS)):
         return True
-    return any(map(_may_hold, _readings(text)))
+    if "\n" in text or "\r" in text or "**" in text:
+        return any(map(_may_hold, _readings(text)))
+    return _may_hold(text)
 
 
 def _readings(text: str) -> list[str]:
@@ -80,7 +82,8 @@ def _readings(text: str) -> list[str]:
 
 def _may_hold(text: str) -> bool:
     """Tell whether a line could hold a secret."""
-    words = text.split()
+    # What ends a sentence is no part of its last word.
+    words = text.replace(". ", " ").split()
     text = f" {' '.join([word for word in words if word not in ORDINARY])} "
     low = text.lower()
     data = low.encode("latin-1", "replace")
@@ -94,8 +97,7 @@ def _may_hold(text: str) -> bool:
         return True
     if (len(data.translate(None, _DIGITS_OR_SIGNS)) != len(data) or _has_joined_words(text)) and _is_told(text, low, data):
         return True
-    data = text.encode("latin-1", "replace")
-    return _RUN in data.translate(_AS_RUNS) and _has_token(data, low)
+    return _RUN in data.translate(_AS_RUNS) and _has_token(text.encode("latin-1", "replace"), low)
 
 
 def _has_word(data: bytes, low: str) -> bool:
@@ -114,7 +116,7 @@ def _could_be_given(text: str, data: bytes) -> bool:
 
 
 def _has_joined_words(text: str) -> bool:
-    return max(text.count("-"), text.count("_"), text.count(".") - text.count(". ")) > 2
+    return max(text.count("-"), text.count("_"), text.count(".")) > 2
 
 
 def _has_capital_inside(word: str) -> bool:
