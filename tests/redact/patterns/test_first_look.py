@@ -122,3 +122,5 @@ def test_a_word_that_is_left_out_is_no_part_of_what_is_asked_for() -> None:
     for phrase in asked:
         assert ORDINARY.isdisjoint(phrase.split()), phrase
         assert " " in phrase or not any(phrase in word for word in ORDINARY), phrase
+    # One logs in or on, or into and onto.
+    assert ORDINARY.isdisjoint(("into", "onto"))

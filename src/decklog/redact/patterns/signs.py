@@ -111,7 +111,7 @@ _ORDINARY_TEXT = """
     exact small being attempt need bytes empty statement fewer leave tree worked third however marked group counted like
     ways four fields table running plans good numbers means copy moment report they was this has them there their then test
     tests same only made out up once again be or an at no ran suite wrote parser builds reads should note noted seems
-    because into some very just see file passed passed. passed, passed; passed: passed) passes passes. passes, passes;
+    because some very just see file passed passed. passed, passed; passed: passed) passes passes. passes, passes;
     passes: passes) passing passing. passing, passing; passing: passing) The It This What When Each That All If There They
 """
 ORDINARY = frozenset(_ORDINARY_TEXT.split())
