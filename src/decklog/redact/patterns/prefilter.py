@@ -37,6 +37,15 @@ _DIGITS_OR_SIGNS = _DIGITS + b"!#$%^&*+~"
 _VALUED = _DIGITS + b'=:"|<>{}$#*!~^&+?%@'
 _ODD_SIGNS = "\"'`!#$%^&*+~?@"
 _HEX = b"0123456789abcdef-"
+# What the first three of four characters in base64 may be where they stand for plain text.
+_FIRST, _SECOND, _THIRD = (
+    bytes(byte in characters for byte in range(256))
+    for characters in (
+        b"CIJKLMNOPQRSTUVWXYZabcdef",
+        b"ABCDEFGHQRSTUVWXghijklmnwxyz0123",
+        b"ABEFIJMNQRUVYZcdghklopstwx014589",
+    )
+)
 _BEFORE_LINES = ">#*|/-+"
 # The fewest words of a wallet's seed.
 _SEED_WORDS = 11
@@ -231,6 +240,8 @@ def _has_token(data: bytes, text: str) -> bool:
         # An account's id: its token is all hex, as a digest is.
         return True
     words = list(filter(_is_unusual, runs))
+    if any(map(_is_encoded, runs)):
+        return True
     if len(words) < len(runs) and any(_begins_token(run.lower().decode("latin-1")) for run in runs):
         return True
     if not words:
@@ -269,11 +280,18 @@ def _is_unusual(word: bytes) -> bool:
 
 
 def _is_base64(word: bytes) -> bool:
-    """Tell whether four groups in a row, at any place, decode to plain text."""
+    """Tell whether a part of a run has capitals among other characters, as base64 and most tokens do."""
     for part in word.replace(b":", b"=").replace(b".", b"=").split(b"="):
         if len(part) > 15 and part != part.lower() and not (part.isalpha() and part.isupper()):
             return True
     return False
+
+
+def _is_encoded(run: bytes) -> bool:
+    """Tell whether four groups in a row, at any place, decode to plain text."""
+    first, second, third = run.translate(_FIRST), run.translate(_SECOND), run.translate(_THIRD)
+    groups = {place for place in range(len(run) - 3) if first[place] and second[place + 1] and third[place + 2]}
+    return any({place + 4, place + 8, place + 12} <= groups for place in groups)
 
 
 def _is_disguised(text: str) -> bool:
