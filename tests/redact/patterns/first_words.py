@@ -100,9 +100,9 @@ Written by `make docs` from the rules, the names and the languages; a test keeps
 _TEXT = r"""
 BODY
 """
-_ALL = [line.split(",") for line in "\\n".join(_TEXT.split()).replace("^", " ").split("\\n")]
+_ALL = "\\n".join(_TEXT.split()).replace("^", " ").split("\\n")
 # Counted as the pairs of a text are.
-_PAIRS = memoryview("".join([line.pop(0) for line in _ALL]).encode("latin-1")).cast("H").tolist()
-BY_PAIR = dict(zip(_PAIRS, _ALL, strict=True))
+_PAIRS = memoryview("".join([line[:2] for line in _ALL]).encode("latin-1")).cast("H").tolist()
+BY_PAIR = dict(zip(_PAIRS, [line[3:] for line in _ALL], strict=True))
 PAIRS = frozenset(BY_PAIR)
 '''

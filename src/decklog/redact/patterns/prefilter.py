@@ -5,8 +5,6 @@ C over the whole text, and Python only for the few places they point at. It says
 in; most of them have a word of their own, and what is asked here is about the others.
 """
 
-from operator import add
-
 from decklog.redact.patterns.keywords import BY_PAIR, PAIRS
 from decklog.redact.patterns.signs import (
     CODES,
@@ -25,8 +23,9 @@ from decklog.redact.patterns.signs import (
 _LONG = 4_096
 _INVISIBLE = "\x00\xad\u200b\u200c\u200d\u2060\ufeff"
 _RUN_CHARS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/=.~%$:@"
-_AS_RUNS = bytes(97 if byte in _RUN_CHARS else 32 for byte in range(256))
-_AS_WORDS = bytes(byte if byte in _RUN_CHARS else 32 for byte in range(256))
+_OTHER_CHARS = bytes(range(256)).translate(None, _RUN_CHARS)
+_AS_WORDS = bytes.maketrans(_OTHER_CHARS, b" " * len(_OTHER_CHARS))
+_AS_RUNS = _AS_WORDS.translate(bytes.maketrans(_RUN_CHARS, b"a" * len(_RUN_CHARS)))
 SHORTEST_TOKEN = 15
 # What is as long and has no mark may still be a token.
 LONGEST_USUAL = 40
@@ -38,25 +37,14 @@ _VALUED = _DIGITS + b'=:"|<>{}$#*!~^&+?%@'
 _ODD_SIGNS = "\"'`!#$%^&*+~?@"
 _HEX = b"0123456789abcdef-"
 # What the first three of four characters in base64 may be where they stand for plain text.
-_FIRST, _SECOND, _THIRD = (
-    bytes(byte in characters for byte in range(256))
-    for characters in (
-        b"CIJKLMNOPQRSTUVWXYZabcdef",
-        b"ABCDEFGHQRSTUVWXghijklmnwxyz0123",
-        b"ABEFIJMNQRUVYZcdghklopstwx014589",
-    )
-)
+_FIRST = b"CIJKLMNOPQRSTUVWXYZabcdef"
+_SECOND = b"ABCDEFGHQRSTUVWXghijklmnwxyz0123"
+_THIRD = b"ABEFIJMNQRUVYZcdghklopstwx014589"
 _BEFORE_LINES = ">#*|/-+"
 # The fewest words of a wallet's seed.
 _SEED_WORDS = 11
 # Lines of a browser's file of cookies.
 _COOKIE_FLAGS = ("\ttrue\t", "\tfalse\t")
-# Marks by their first two characters: a short text has few pairs of characters, and only their marks can be in it.
-_BY_PAIR: dict[str, list[str]] = {}
-for _mark in MARKS:
-    _BY_PAIR.setdefault(_mark[:2], []).append(_mark)
-_PAIRS = frozenset(_BY_PAIR)
-_MANY_PAIRS = 600
 
 
 def may_hold_secret(text: str) -> bool:
@@ -112,7 +100,7 @@ def _may_hold(text: str) -> bool:
 def _has_word(data: bytes, low: str) -> bool:
     """Tell whether one of the words is there without which most of the rules find nothing."""
     pairs = PAIRS.intersection(memoryview(data if len(data) % 2 == 0 else data + b" ").cast("H").tolist())
-    words = [word for pair in pairs for word in BY_PAIR[pair]]
+    words = [word for pair in pairs for word in BY_PAIR[pair].split(",")]
     # As bytes have it, with a question mark for each letter that one alphabet lacks.
     return any(map((low if low.isascii() else data.decode("latin-1")).__contains__, words))
 
@@ -250,7 +238,7 @@ def _has_token(data: bytes, text: str) -> bool:
     if "bearer" in text or any(map(text.__contains__, KEY_NOUNS)):
         return True
     low = b" ".join(words).lower().decode("latin-1")
-    return any(len(word) >= LONGEST_USUAL or _is_base64(word) for word in words) or _has_mark(low)
+    return any(len(word) >= LONGEST_USUAL or _is_base64(word) for word in words) or any(map(low.__contains__, MARKS))
 
 
 def _begins_token(run: str) -> bool:
@@ -262,13 +250,6 @@ def _begins_token(run: str) -> bool:
                 return True
             place = run.find(mark, place + 1)
     return False
-
-
-def _has_mark(low: str) -> bool:
-    if len(low) > _MANY_PAIRS:
-        return any(map(low.__contains__, MARKS))
-    pairs = _PAIRS.intersection(map(add, low, low[1:]))
-    return any(mark in low for pair in pairs for mark in _BY_PAIR[pair])
 
 
 def _is_unusual(word: bytes) -> bool:
@@ -289,8 +270,8 @@ def _is_base64(word: bytes) -> bool:
 
 def _is_encoded(run: bytes) -> bool:
     """Tell whether four groups in a row, at any place, decode to plain text."""
-    first, second, third = run.translate(_FIRST), run.translate(_SECOND), run.translate(_THIRD)
-    groups = {place for place in range(len(run) - 3) if first[place] and second[place + 1] and third[place + 2]}
+    firsts = [place for place in range(len(run) - 3) if run[place] in _FIRST]
+    groups = {place for place in firsts if run[place + 1] in _SECOND and run[place + 2] in _THIRD}
     return any({place + 4, place + 8, place + 12} <= groups for place in groups)
 
 
