@@ -9,7 +9,7 @@ from typing import Any
 from decklog.redact import assignments, nearby, statements
 from decklog.redact.rules.rule import Rule
 from decklog.redact.rules.table import RULES
-from decklog.redact.sentences import accounts, comments, languages, next_lines
+from decklog.redact.sentences import accounts, answers, comments, languages, next_lines
 from decklog.redact.sentences.tellings import TELLINGS
 from tests.redact.samples import sample
 
@@ -245,6 +245,48 @@ def _table(dice: random.Random) -> str:
     return "\n".join(lines)
 
 
+_SPEAKERS = ("Ana: ", "<ana> ", "[09:20] Ana: ", "ana  09:12  ", "- Ana (ops): ", "user> ", "04.11.2023, 14:21 - Ana: ", "用户：")
+_LEADS = ("", "it's ", "sure, it's ", "c'est le ", "es ", "是 ", "вот: ", "same as ever → ")
+
+
+def answered(dice: random.Random) -> str:
+    """Draw what answers a question for a password or a code."""
+    who = dice.choice(_SPEAKERS)
+    asked = f"{sample(f'(?:{answers._PASSWORDS}|{answers._CODES})', dice)} {sample(answers._ASKING, dice)}"
+    answer = dice.choice((value(dice), "684647", "684 647", "copper lantern walks slowly"))
+    return f"{who}{asked}\n{who}{dice.choice(_LEADS)}{answer}"
+
+
+_FOREIGN_HEADS = (
+    "Kennwort",
+    "contraseña",
+    "mot_de_passe_initial",
+    "Пароль",
+    "初始密码",
+    "パスワード",
+    "Wifi Key",
+    "door_pin",
+    "totp",
+    "Türcode",
+)
+
+
+def tabled(dice: random.Random) -> str:
+    """Draw tables of a wiki, a page and a sheet, and those whose heads are of other languages."""
+    head, cell = dice.choice((*_FOREIGN_HEADS, name(dice))), dice.choice((value(dice), "684647", "JBSWY3DPEHPK3PXP"))
+    table = dice.choice(
+        (
+            "Host,{},Note\nrelay,{},x",
+            "| Host | {} |\n|---|---|\n| relay | {} |",
+            "! Host !! {}\n|-\n| relay || {}",
+            "<tr><th>Host</th><th>{}</th></tr>\n<tr><td>relay</td><td>{}</td></tr>",
+            "A1=Host B1={}\nA2=relay B2={}",
+            "|| Host || {} ||\n| relay | {} |",
+        )
+    )
+    return table.format(head, cell)
+
+
 def encoded(dice: random.Random) -> str:
     """Draw what only shows when base64 is undone."""
     inner = dice.choice((f"ana:{value(dice)}", f"{name(dice)}={value(dice)}", of_rule(dice.choice(RULES))(dice), named(dice)))
@@ -260,6 +302,8 @@ KINDS: dict[str, Draw] = {
     "listed": listed,
     "commented": commented,
     "below": below,
+    "answered": answered,
+    "tabled": tabled,
     "encoded": encoded,
 }
 

@@ -34,6 +34,7 @@ _DIGITS = b"0123456789"
 _DIGITS_OR_SIGNS = _DIGITS + b"!#$%^&*+~"
 # What a value has, or what stands around it.
 _VALUED = _DIGITS + b'=:"|<>{}$#*!~^&+?%@'
+_AROUND_NUMBERS = ".,;:!?()[]\"'`*#「」«»„“”"
 _ODD_SIGNS = "\"'`!#$%^&*+~?@"
 _HEX = b"0123456789abcdef-"
 # What the first three of four characters in base64 may be where they stand for plain text.
@@ -183,7 +184,13 @@ def _has_port_and_user(text: str) -> bool:
 
 def _is_told(text: str, low: str, data: bytes) -> bool:
     """Tell whether somebody may be told what to get in by, which has a number, a sign or joined words in it."""
+    if "code" in low and any(map(_is_short_number, low.split())):
+        return True
     return any(map(low.__contains__, GETTING_IN)) or _tries(low) or _is_renewed(low) or _has_odd_word(text, low, data)
+
+
+def _is_short_number(word: str) -> bool:
+    return 2 < len(bare := word.strip(_AROUND_NUMBERS)) < 12 and bare.replace("-", "").isdigit()
 
 
 def _is_renewed(low: str) -> bool:

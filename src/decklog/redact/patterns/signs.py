@@ -52,7 +52,10 @@ WEAK_NAMES = (
 # Words beside which a value that could be nothing else is one.
 NEARBY = ("user", "root", "admin", "mail", "sql", "connect", "ssh", "log in", "log on", "sign in", "sign on", "private")
 # What one does to get in.
-GETTING_IN = ("log in", "log on", "logged", "logging", "sign in", "sign on", "signon", "signg", "ssh in", "get in")
+GETTING_IN = (
+    *("log in", "log on", "logs in", "logged", "logging", "sign in", "signs in", "sign on", "signs on", "signon", "signg"),
+    *("logson", "ssh in", "get in", " sa ", "digo", "codice", "kod", "sms"),
+)
 TRYING = ("use ", "using ", "try ", "enter", "type")
 CODES = (
     *("door", "gate", "alarm", "safe", "entry", "entrance", "garage", "locker", "lock", "building", "office", "unlock"),
@@ -63,6 +66,8 @@ CODES = (
 OTHER_ALPHABETS = (
     *(
         "парол",
+        "пасс",
+        "код",
         "κωδικ",
         "סיסמ",
         "كلمة",
