@@ -16,7 +16,7 @@ ANNOUNCING = (
     r"|openssl rand|token_hex|token_urlsafe"
     r"|urandom|base64 (?:-d|--decode)|master\.key|pgpass|oathtool|phx\.gen|key:generate|echo [\"']?[$%]|printenv"
     r"|(?:terraform|tofu|stack) output|configure get|keys list|dumpprivkey|exportprivkey"
-    r"|config:get|config get|-field|private[ _-]key|master[ _-]key|pre-?shared[ _-]key"
+    r"|config:get|config get|-field|private[ _-]?key|master[ _-]key|pre-?shared[ _-]key"
     r"|contrase\xf1a|mot de passe|senha|wachtwoord|kennwort|passwort"
     r"|(?:db|user|root|admin|mail|smtp|plain|login|app|account|service|ftp|wifi|temp|initial|old|new|web)_(?:pass(?:word|wd)?|pwd|pin)|(?:api|access|auth)_token|(?:api|client)_secret|secret_key|initial-password"
     r"|unseal|recovery code|codes? de (?:secours|r[\xe9e]cup)|wiederherstellungscode|c[\xf3o]digos de (?:recuper|respaldo)"
@@ -28,6 +28,10 @@ _PROMPT = prepared(
     r"[\w.@:~/\\()\[\] -]{0,60}[$#%>❯➜»λ]{1,3}[ \t]+(?=\S)|In \[\d+\]:[ \t]+"
     r"|\((?:gdb|lldb|i?[Pp]db\+*|rdb|byebug|dlv)\)[ \t]+|\+{1,3}[ \t]+(?=\S)"
 )
+# Who gives a command there, which says nothing of what it prints: `root@db1:~# `.
+_BY_USER = prepared(r"\w+@[\w.-]+(?:[: ][\w~./-]*)?\]?[$#%>]{1,3}[ \t]")
+# A line of its own that asks for the next command, as devices do: `edge1>`.
+_ASKS_ON = prepared(r"[A-Za-z][\w.-]*(?:\([\w-]+\))?>")
 _COMMAND = prepared(
     r"(?i)^(?:sudo |docker exec \S+ |kubectl exec [^|]*-- )?(?:cat|echo|printenv|type|get-content|vault|op|pass|gopass"
     r"|lpass|bw|rbw|aws|az|gcloud"
@@ -65,7 +69,7 @@ _GIVEN_BELOW = prepared(
     r"\s{0,12}(?i:(?:(?:the|new|your|its)[ \t]+)?value)(?:[ \t]*[:=]|[ \t]+is)[ \t]*[\"'`]?([^\s\"'`,<>]{4,64})"
 )
 _KEEPERS = prepared(
-    r"(?i)\b(?:pass(?: show| -c)?|gopass(?: show)?|op read|lpass show|bw get|rbw get|passage(?: show)?"
+    r"(?i)(?<![\w./-])(?:pass(?: show| -c)?|gopass(?: show)?|op read|lpass show|bw get|rbw get|passage(?: show)?"
     r"|find-(?:generic|internet)-password -w|keepassxc-cli show|secrets versions access|secrets? get) [^|]+$"
 )
 _KEEPING = ("secret", "-passw", "passwo", "pass", "gopass", "op rea", "lpass", "bw get", "rbw ge")
@@ -87,7 +91,7 @@ def find(view: View, places: list[int]) -> Iterator[Found]:
     """Find what stands below the lines at some places, which name a secret or print one."""
     text, position = view.text, 0
     for place in places:
-        if place < position:
+        if place < position or _BY_USER.match(text, place):
             continue
         position = text.find("\n", place) + 1
         if not position:
@@ -178,6 +182,8 @@ def _prints(line: str) -> bool:
 def _is_printed(value: str, *, is_label: bool) -> bool:
     """Tell whether the line below is a secret: random, or a word with a number or a sign among its letters."""
     if value[-1] in ":({[" or "[redacted:" in value or values.is_harmless(value) or _assigns(value):
+        return False
+    if _ASKS_ON.fullmatch(value):
         return False
     if values.looks_random(value):
         return not values.is_numbered_id(value) or not is_label
