@@ -215,6 +215,8 @@ def _is_placed(text: str, low: str) -> bool:
         return True
     if " -" in low and (any(map(low.__contains__, ("security ", "variable "))) or _has_user_option(low)):
         return True
+    if " -y" in low and ":" in low:
+        return True
     return ('"' in text or "'" in text or "`" in text) and _names_password(low)
 
 
@@ -229,7 +231,7 @@ def _is_placed_oddly(low: str) -> bool:
     """Tell the same where there is a number or a sign, without which these find nothing."""
     if _names_password(low) or _gets_in(low) or ("code" in low and _names_code(low)):
         return True
-    if "user " in low or "your " in low:
+    if "user " in low or "your " in low or ("cat " in low and "auth" in low):
         return True
     if ("alt" in low or "old" in low) and ("neu" in low or "new" in low):
         return True

@@ -223,7 +223,7 @@ GIVING_WITH = (
     (" config", ("composer config",)),
 )
 # What heads the column of a table, or stands before its cell.
-BY_TABS = ("secret", "token", "pass", "pwd", "pin", "key", "pw")
+BY_TABS = ("secret", "token", "pass", "pwd", "pin", "key", "pw", "true\t", "false\t")
 # Where one gets in, who does, and what one does to get in.
 GETTING_IN = (
     *("account", "login", "log in", "log on", "log_in", "logon", "logged", "logging", "sign in", "sign-in", "sign_in"),
@@ -263,6 +263,7 @@ PLACES = (
     "pin'",
     "pin]",
     "pin)",
+    "key content",
 )
 TELLING_ALONE = ("y answer", "t answer", "y_answer", "t_answer", "y-answer", "t-answer", "y question", "setcookie")
 CODES = (

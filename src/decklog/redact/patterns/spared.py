@@ -56,7 +56,7 @@ _OF_DIGEST = prepared(
     r"(?i)(?:hash|integrity|checksum|digest|sha\d{1,3})[\"']?[ \t]*[:=][ \t]*[\"']?\Z|\{:hex, :\w{1,60}, [^\n]{0,200}\Z"
 )
 _NUMBERED_NAME = prepared(r"[a-z]{2,16}(?:-[a-z]{2,16})*-\d{1,3}")
-_TOLD = frozenset(("told-password", "printed-secret", "password"))
+_TOLD = frozenset(("told-password", "printed-secret"))
 _KEYS = frozenset(("key", "api-key", "encryption-key", "signing-secret", "secret", "token"))
 # How far around a value is looked.
 _NEAR = 160

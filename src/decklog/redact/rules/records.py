@@ -3,6 +3,9 @@
 from decklog.redact.rules.rule import Rule, rule
 
 _ACCOUNT = r"[\w.@+-]{1,80}"
+_LOCK = r"\b(?:safe|lock|locker|padlock|vault|cabinet|strongbox|key ?box|dial)\b"
+# What is said to be one: a key that everybody may have, and one by which something is found, are called so.
+_SAID_KEY = r"\b(?:the|our|your|my|api|access|secret|private|signing|auth|partner|test|live) (?:key|token|secret)\b"
 
 RECORDS: tuple[Rule, ...] = (
     # What an agent types into a field of a page: the field is described before.
@@ -43,6 +46,78 @@ RECORDS: tuple[Rule, ...] = (
         start=r"auth-user-pass\b",
         keep=rf"auth-user-pass\b[^\n]{{0,80}}\n[ \t]*{_ACCOUNT}[ \t]*\n[ \t]*",
         until=r"[ \t]*(?m:$)",
+        odd=True,
+        glued=True,
+    ),
+    # The same, printed from the file that a tunnel's settings name: one line for the user, one for the password.
+    rule(
+        "listed-password",
+        "auth pass cred login",
+        r"\S{6,128}",
+        start=r"\bcat[ \t]+[\w./~-]*(?:auth|pass|cred|login)[\w-]*(?:\.\w+)?[ \t]*\n[ \t]*[A-Za-z]",
+        keep=r"\bcat[ \t]+[\w./~-]{0,80}(?:auth|pass|cred|login)[\w-]{0,24}(?:\.(?:txt|conf|cfg|pass|auth|creds?|login|secret))?"
+        r"[ \t]*\n[ \t]*[A-Za-z][\w.@+-]{0,79}[ \t]*\n[ \t]*",
+        until=r"[ \t]*(?m:$)",
+        odd=True,
+        glued=True,
+    ),
+    # Users and passwords in quotes, below the name of the file that has them: all of its lines, from the first password on.
+    rule(
+        "listed-password",
+        "userlist",
+        r"[^\"\n]{4,128}(?:\"[ \t]*\n\"[^\"\n]+\"[ \t]+\"[^\"\n]+)*",
+        start=r"userlist\.txt\b[^\n]*\n\"",
+        keep=r"userlist\.txt\b[^\n]{0,80}\n\"[^\"\n]{1,64}\"[ \t]+\"",
+        until=r"\"[ \t]*(?m:$)",
+        glued=True,
+    ),
+    # What a network was joined by, as a system shows it.
+    rule(
+        "network-password",
+        "key",
+        r"[^\s\"][^\n\"]{6,61}[^\s\"]",
+        keep=r"(?m:^)[ \t]*Key Content[ \t]*:[ \t]+",
+        until=r"[ \t]*(?m:$)",
+        glued=True,
+    ),
+    # By which numbers a lock is opened: it stands before, or is what the combination is said to be of. Others open nothing.
+    rule(
+        "code",
+        "combination",
+        r"\d{1,2}(?:[ \t]?[-/,][ \t]?\d{1,2}){2,4}",
+        start=rf"(?i:{_LOCK}[^\n]*?combination|combination[ \t]+(?:of|for|to|on)[ \t][^\n]*?{_LOCK})\b",
+        keep=rf"(?i:(?:{_LOCK}[^\n]{{0,80}}?\bcombination"
+        rf"|combination[ \t]+(?:of|for|to|on)[ \t][^\n.:=]{{0,40}}?{_LOCK}[^\n.:=]{{0,40}}?)"
+        r"(?:[ \t]*[:=]|[ \t]+(?:is|was)(?:[ \t]+(?:now|changed to|set to))?:?)[ \t]*[\"'`]?)",
+        until=r"(?:[^\w:/-]|$)",
+    ),
+    # A comment that goes on in the next line, which begins with the key.
+    rule(
+        "api-key",
+        "key token secret",
+        r"[\w.~+/=-]{20,}",
+        start=rf"(?i:{_SAID_KEY}[^\n]*[ \t](?:is|was):?)[ \t]*\n[ \t]*(?:///?|//!|#|\*|--|>)[ \t]*[\"'`]",
+        keep=rf"(?i:{_SAID_KEY}[^\n.:;=]{{0,60}}[ \t](?:is|was):?)[ \t]*\n[ \t]*(?:///?|//!|#|\*|--|>)[ \t]*[\"'`]",
+        until=r"[\"'`]",
+        random=True,
+    ),
+    # What somebody who got in again set it to, and for whom.
+    rule(
+        "told-password",
+        "login password account",
+        r"[^\s\"'`]{6,64}",
+        start=r"(?i:\b(?:login|password|account)\b[^\n]*\b(?:re)?set (?:it|them|that|this) to[ \t]+[\"'`])",
+        keep=r"(?i:\b(?:login|password|account)\b[^\n]{0,80}?\b(?:re)?set (?:it|them|that|this) to[ \t]+[\"'`])",
+        until=r"[\"'`],?[ \t]+for[ \t]+(?:the[ \t]+)?(?i:user|account|login|admin|root)\b",
+        odd=True,
+    ),
+    # A test's variables: the name and what it is, as far from it as from all other names.
+    rule(
+        "password",
+        "pass secret token",
+        r"[^\s$%@&\"'\[<{][^\s\"']{3,}",
+        keep=r"(?i:\$\{[\w ]{0,40}(?:password|passwd|passphrase|secret|token)\})(?:[ \t]*=)?(?:[ ]{2,}|\t+)",
+        until=r"(?:[ \t]*(?m:$)|[\"'])",
         odd=True,
         glued=True,
     ),

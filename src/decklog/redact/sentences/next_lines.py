@@ -72,6 +72,15 @@ _KEEPERS = prepared(
     r"(?i)(?<![\w./-])(?:pass(?: show| -c)?|gopass(?: show)?|op read|lpass show|bw get|rbw get|passage(?: show)?"
     r"|find-(?:generic|internet)-password -w|keepassxc-cli show|secrets versions access|secrets? get) [^|]+$"
 )
+# What prints one secret and nothing else, so that letters alone are one too.
+_SHOWS_ONE = prepared(
+    r"(?i)\bget secrets?\b[^|\n]*(?:pass|secret|token|key|pwd|cred)[\w\\.-]*[}\"'\] \t]*\|[^\n]*\bbase64 (?:-d|--decode)\b"
+    r"|\bcat [^\n|;&]*\.erlang\.cookie[ \t]*$"
+)
+_LETTERS = prepared(r"(?=[A-Z_-]{16}|[A-Za-z_-]*[a-z][A-Za-z_-]*[A-Z])[A-Za-z_-]{8,64}")
+# A table that it prints has keys in it, however its columns are called.
+_LISTS_KEYS = prepared(r"(?i)\b(?:keys list|auth(?:orization)? create|tokens? (?:create|add|list|new|issue))\b")
+_KEY_CELL = prepared(r"(?<![\w+/=.:-])[A-Za-z0-9+/_-]{40,128}={0,2}(?![\w+/=.:-])")
 _KEEPING = ("secret", "-passw", "passwo", "pass", "gopass", "op rea", "lpass", "bw get", "rbw ge")
 _ODD = prepared(r"[0-9!#$%^&*+~]")
 # A word and a year, which is a month's where no word for a password stands before it.
@@ -134,9 +143,13 @@ def _below(view: View, line: str, place: int, *, is_word: bool) -> Iterator[Foun
     text = view.text
     if _CODE.isdisjoint(line) and not _NO_HEAD.search(line):
         yield from _find_column(text, line, place)
+    if _LISTS_KEYS.search(line):
+        yield from _key_cells(text, place)
     match = _NEXT.match(text, place) if is_word else None
     label = bool(match) and line.rstrip(" \t*_`").endswith(_LABELS)
     if match and label and lookalikes.is_word_phrase(match[1]):
+        yield Found(match.start(1), match.end(1), "printed-secret")
+    if match and _LETTERS.fullmatch(match[1]) and _SHOWS_ONE.search(line) and not values.is_harmless(match[1]):
         yield Found(match.start(1), match.end(1), "printed-secret")
     if not match or not _ODD.search(match[1]):
         return
@@ -209,10 +222,31 @@ def _is_file(value: str) -> bool:
 def _find_column(text: str, line: str, place: int) -> Iterator[Found]:
     """Find the cells of a table under a head that names a secret."""
     separator = next((sign for sign in _SEPARATORS if sign in line), "")
+    if line[:1] == "#":
+        # A comment that says what the lines below it have, with a colon between if there is no blank: `# host:login:password`.
+        line = line.lstrip("# \t")
+        separator = separator or (":" if " " not in line and ":" in line else "")
     if not separator and not _SPACES.search(line.strip()):
         return
     if not separator or line.count(separator) == text.count(separator, place, _line_end(text, place)) or _RULE.match(text, place):
         yield from _cells(text, line, place, separator)
+    elif separator == "\t" and any(map(_names_secret, line.split("\t"))):
+        # Where a cell is empty the others of its row stand under other heads.
+        yield from _key_cells(text, place)
+
+
+def _key_cells(text: str, place: int) -> Iterator[Found]:
+    """Find the cells of a table that can be nothing but keys, up to the next command or an empty line."""
+    for _ in range(_MOST_ROWS):
+        end = _line_end(text, place)
+        if not text[place:end].strip() or _PROMPT.match(text, place, end):
+            return
+        for cell in _KEY_CELL.finditer(text, place, end):
+            if values.is_mixed_key(cell[0]):
+                yield Found(*cell.span(), "listed-password")
+        place = end + 1
+        if place >= len(text):
+            return
 
 
 def _cells(text: str, line: str, place: int, separator: str) -> Iterator[Found]:

@@ -248,7 +248,7 @@ TELLINGS: tuple[Telling, ...] = (
         "told-password",
         _LOGGING,
         " \t",
-        rf"[ \t]+as[ \t]+{QUOTE}[\w.@+-]{{2,40}}{QUOTE},?[ \t]+(?:with|using)[ \t]+"
+        rf"(?:[ \t]+(?:to|on|at)[ \t]+[\w.-]{{1,80}})?[ \t]+as[ \t]+{QUOTE}[\w.@+-]{{2,40}}{QUOTE},?[ \t]+(?:with|using)[ \t]+"
         rf"(?:(?:the[ \t]+)?pass\w*[ \t]+)?{QUOTE}{VALUE}",
         checks.is_partner,
     ),
