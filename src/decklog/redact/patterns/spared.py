@@ -51,6 +51,16 @@ _NO_VALUE = prepared(
 _SHELL = prepared(r"[a-z_][\w.-]*@[a-z][a-z0-9.-]*(:[~/][\w./~-]*)?[$#%>]")
 _STAMP = prepared(r"(?:^|\n)[\d:.,TZ+\[\] -]{0,40}\Z")
 _PORT_OF_HOST = prepared(r"(?:[a-z0-9-]+\.)+[a-z]{2,12}:\d{2,5}")
+# Without these in its line, or in the one above, what was found is of something else: a combination that opens no lock, a
+# value that a comment goes on with, what somebody has set something to.
+_ABOUT = {
+    "lock-code": prepared(r"(?i)\b(?:safe|lock(?! ?file)|locker|padlock|vault|cabinet|strongbox|key ?box|dial)\b"),
+    "continued-key": prepared(
+        r"(?i)\b(?:the|our|your|my|api|access|secret|private|signing|auth|partner|test|live) (?:key|token|secret)\b"
+        r"[^\n.:;=]{0,60}\n"
+    ),
+    "set-password": prepared(r"(?i)\b(?:login|log in|password|account)\b"),
+}
 # What is named after a digest, and what a manager of packages wrote down of one.
 _OF_DIGEST = prepared(
     r"(?i)(?:hash|integrity|checksum|digest|sha\d{1,3})[\"']?[ \t]*[:=][ \t]*[\"']?\Z|\{:hex, :\w{1,60}, [^\n]{0,200}\Z"
@@ -81,6 +91,8 @@ def _is_spared(text: str, one: Found) -> bool:
     if values.is_documented(value) or _NO_VALUE.fullmatch(value):
         return True
     if one.kind in _TOLD and (_PORT_OF_HOST.fullmatch(value) or _is_prompt(text, one)):
+        return True
+    if one.kind in _ABOUT and not _ABOUT[one.kind].search(text, _line_above(text, one), one.start):
         return True
     if is_chord(value) or (_NAME.fullmatch(value) and _is_reported(text, one)):
         return True
@@ -115,6 +127,13 @@ def _is_called_public(text: str, one: Found) -> bool:
     """Tell whether a comment behind a key, in its line, calls it public, and nothing in the line speaks of a secret."""
     first, last = _line(text, one)
     return bool(_CALLED_PUBLIC.search(text, one.end, last)) and not _NOT_PUBLIC.search(text, first, last)
+
+
+def _line_above(text: str, one: Found) -> int:
+    """Give where the line before that of a value begins, or how far is looked."""
+    near = max(0, one.start - _NEAR)
+    first = text.rfind("\n", near, one.start)
+    return max(near, text.rfind("\n", near, max(near, first)) + 1)
 
 
 def _line(text: str, one: Found) -> tuple[int, int]:

@@ -96,10 +96,10 @@ CALLS: tuple[Rule, ...] = (
     # What opens a store of keys or passwords, beside its file.
     rule(
         "connection-password",
-        ".kdb .jks .p12 .pfx .keystore .bks .psafe3",
+        ".kdb .jks .p12 .pfx .keystore",
         r"[^\"'\n]{8,128}",
-        start=r"\.(?:kdbx?|jks|p12|pfx|keystore|bks|psafe3)[\"']",
-        keep=r"\.(?:kdbx?|jks|p12|pfx|keystore|bks|psafe3)[\"'](?:\.\w{1,12}\(\)|\))?,[ \t]*(?:Some\(|b|@)?[\"']",
+        start=r"\.(?:kdbx?|jks|p12|pfx|keystore)[\"']",
+        keep=r"\.(?:kdbx?|jks|p12|pfx|keystore)[\"'](?:\.\w{1,12}\(\)|\))?,[ \t]*(?:Some\(|b|@)?[\"']",
         until=r"[\"'][ \t]*[),.]",
         odd=True,
         glued=True,
@@ -109,9 +109,9 @@ CALLS: tuple[Rule, ...] = (
         "node-cookie",
         "set_cookie(",
         r"[A-Za-z0-9][^\s\"'(),]{5,}",
-        keep=r"(?:\bNode\.|:erlang\.|\berlang:)set_cookie\([ \t]*(?:[^,\n]{1,80},[ \t]*)?(?::[\"']?|[\"'])",
+        start=r"(?:Node\.|erlang[.:])set_cookie\(",
+        keep=r"(?:Node\.|erlang[.:])set_cookie\([ \t]*(?:[^,\n]{1,80},[ \t]*)?(?::[\"']?|[\"'])",
         until=r"[\"']?[ \t]*\)",
-        glued=True,
     ),
     rule(
         "connection-password",
@@ -124,7 +124,7 @@ CALLS: tuple[Rule, ...] = (
     # The account that sends transactions from a script: an address is shorter than its key.
     rule(
         "wallet-key",
-        "broadcast( rememberkey( vm.sign( vm.addr(",
+        "vm.",
         r"(?:0x)?[0-9a-fA-F]{64}",
         keep=r"\bvm\.(?:startBroadcast|broadcast|rememberKey|sign|addr)\([ \t]*[\"']?",
         until=r"[\"']?[ \t]*[),]",
@@ -133,6 +133,7 @@ CALLS: tuple[Rule, ...] = (
         "connection-password",
         "database(",
         r"[^\"'\n]{4,}",
+        start=r"\bdatabase\([ \t]*[\"']",
         keep=r"\bdatabase\([ \t]*[\"'][^\"'\n]{0,80}[\"'],[ \t]*[\"'][^\"'\n]{1,64}[\"'],[ \t]*[\"']",
         until=r"[\"'][ \t]*(?:\)|,[ \t]*[\"'](?:Vendor|[\w.]*[Dd]river|jdbc:|com\.|org\.))",
         odd=True,
@@ -140,20 +141,20 @@ CALLS: tuple[Rule, ...] = (
     # Whom a directory knows by a distinguished name, and what proves it.
     rule(
         "connection-password",
-        "bind( bind_s(",
+        "bind(",
         # No search among those below that name.
         r"[^\"'\n(][^\"'\n]{3,}",
-        keep=r"(?i:bind(?:_s)?\([ \t]*[\"'](?:cn|uid|ou|dc|samaccountname)=[^\"'\n]{1,160}[\"'],[ \t]*[\"'])",
+        start=r"(?i:bind\([ \t]*[\"'](?:cn|uid|ou|dc|samaccountname)=)",
+        keep=r"(?i:bind\([ \t]*[\"'](?:cn|uid|ou|dc|samaccountname)=[^\"'\n]{1,160}[\"'],[ \t]*[\"'])",
         until=r"[\"']",
-        glued=True,
     ),
     # What a module keeps by a name of its own, turned from its letters to bytes.
     rule(
         "encryption-key",
-        "base.decode base.url_decode",
+        "base.decode",
         r"[0-9a-fA-F]{32,}|[A-Za-z0-9+/_-]{32,}={0,2}",
-        start=r"@\w+[ \t]+Base\.(?:url_)?decode",
-        keep=r"(?i:@\w{0,40}(?:key|secret|salt|token|password))\w{0,12}[ \t]+Base\.(?:url_)?decode(?:16|32|64)!?\([ \t]*\"",
+        start=r"@\w+[ \t]+Base\.decode",
+        keep=r"(?i:@\w{0,40}(?:key|secret|salt|token|password))\w{0,12}[ \t]+Base\.decode(?:16|32|64)!?\([ \t]*\"",
         until=r"\"",
         glued=True,
     ),
@@ -163,18 +164,17 @@ CALLS: tuple[Rule, ...] = (
         r"\d{4,12}",
         keep=r"(?i:(?:verify|check|enter|submit|present|unlock|unblock|change)_?(?:user|so|card)?_?pin\([ \t]*[\"'])",
         until=r"[\"']",
-        glued=True,
     ),
     # A user and a password between braces, as C++ and Go set up what they log in with.
     rule(
         "connection-password",
-        "login{ logon{ credential{ credentials{ basicauth{ plainauth{",
+        "login{ credential{ credentials{ auth{",
         r"[^\"'\n]{6,}",
-        keep=r"(?i:(?:login|logon|credentials?|basicauth|plainauth)\{[ \t]*(?:\w+:[ \t]*)?\"[^\"\n]{1,64}\",[ \t]*"
+        start=r"(?i:login|credentials?|(?:basic|plain)auth)\{[ \t]*(?:\w+:[ \t]*)?\"",
+        keep=r"(?i:(?:login|credentials?|(?:basic|plain)auth)\{[ \t]*(?:\w+:[ \t]*)?\"[^\"\n]{1,64}\",[ \t]*"
         r"(?:\w+:[ \t]*)?\")",
         until=r"\"[ \t]*[},]",
         odd=True,
-        glued=True,
     ),
     rule("encryption-key", "pgp_sym", r"[^'\n]{6,}", keep=r"(?i:pgp_sym_(?:en|de)crypt(?:_bytea)?\([^,\n']{1,80},[ \t]*')"),
     rule(

@@ -286,6 +286,7 @@ COMMANDS: tuple[Rule, ...] = (
         "command-password",
         "smbpasswd",
         r"[^\s\"'-][^\s\"']{3,}",
+        start=r"smbpasswd[ \t]+-[a-zA-Z][ \t]",
         keep=r"smbpasswd[ \t]+(?:-[a-zA-Z][ \t]+){1,4}(?:-r[ \t]+\S+[ \t]+)?[\w.$-]{1,64}[ \t]+[\"']?",
         odd=True,
     ),

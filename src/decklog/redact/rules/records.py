@@ -3,9 +3,6 @@
 from decklog.redact.rules.rule import Rule, rule
 
 _ACCOUNT = r"[\w.@+-]{1,80}"
-_LOCK = r"\b(?:safe|lock|locker|padlock|vault|cabinet|strongbox|key ?box|dial)\b"
-# What is said to be one: a key that everybody may have, and one by which something is found, are called so.
-_SAID_KEY = r"\b(?:the|our|your|my|api|access|secret|private|signing|auth|partner|test|live) (?:key|token|secret)\b"
 
 RECORDS: tuple[Rule, ...] = (
     # What an agent types into a field of a page: the field is described before.
@@ -54,7 +51,7 @@ RECORDS: tuple[Rule, ...] = (
         "listed-password",
         "auth pass cred login",
         r"\S{6,128}",
-        start=r"\bcat[ \t]+[\w./~-]*(?:auth|pass|cred|login)[\w-]*(?:\.\w+)?[ \t]*\n[ \t]*[A-Za-z]",
+        start=r"\bcat[ \t]+[\w./~-]*(?:auth|pass|cred|login)[\w.-]*[ \t]*\n",
         keep=r"\bcat[ \t]+[\w./~-]{0,80}(?:auth|pass|cred|login)[\w-]{0,24}(?:\.(?:txt|conf|cfg|pass|auth|creds?|login|secret))?"
         r"[ \t]*\n[ \t]*[A-Za-z][\w.@+-]{0,79}[ \t]*\n[ \t]*",
         until=r"[ \t]*(?m:$)",
@@ -80,34 +77,32 @@ RECORDS: tuple[Rule, ...] = (
         until=r"[ \t]*(?m:$)",
         glued=True,
     ),
-    # By which numbers a lock is opened: it stands before, or is what the combination is said to be of. Others open nothing.
+    # By which numbers a lock is opened, if the line has one: other combinations are spared.
     rule(
-        "code",
+        "lock-code",
         "combination",
         r"\d{1,2}(?:[ \t]?[-/,][ \t]?\d{1,2}){2,4}",
-        start=rf"(?i:{_LOCK}[^\n]*?combination|combination[ \t]+(?:of|for|to|on)[ \t][^\n]*?{_LOCK})\b",
-        keep=rf"(?i:(?:{_LOCK}[^\n]{{0,80}}?\bcombination"
-        rf"|combination[ \t]+(?:of|for|to|on)[ \t][^\n.:=]{{0,40}}?{_LOCK}[^\n.:=]{{0,40}}?)"
+        start=r"(?i:combination[ \t:=])",
+        keep=r"(?i:combination(?:[ \t]+(?:of|for|to|on)[ \t][^\n.:=]{0,80}?)?"
         r"(?:[ \t]*[:=]|[ \t]+(?:is|was)(?:[ \t]+(?:now|changed to|set to))?:?)[ \t]*[\"'`]?)",
         until=r"(?:[^\w:/-]|$)",
     ),
-    # A comment that goes on in the next line, which begins with the key.
+    # A comment that goes on in the next line, which begins with the key; spared if it speaks of no key, or of a public one.
     rule(
-        "api-key",
-        "key token secret",
+        "continued-key",
+        "is was",
         r"[\w.~+/=-]{20,}",
-        start=rf"(?i:{_SAID_KEY}[^\n]*[ \t](?:is|was):?)[ \t]*\n[ \t]*(?:///?|//!|#|\*|--|>)[ \t]*[\"'`]",
-        keep=rf"(?i:{_SAID_KEY}[^\n.:;=]{{0,60}}[ \t](?:is|was):?)[ \t]*\n[ \t]*(?:///?|//!|#|\*|--|>)[ \t]*[\"'`]",
+        keep=r"[ \t](?:is|was):?[ \t]*\n[ \t]*(?:///?|//!|#|\*|--|>)[ \t]*[\"'`]",
         until=r"[\"'`]",
         random=True,
+        glued=True,
     ),
-    # What somebody who got in again set it to, and for whom.
+    # What it was set to, and for whom; spared if the line speaks of nothing that one gets in by.
     rule(
-        "told-password",
-        "login password account",
+        "set-password",
+        "set",
         r"[^\s\"'`]{6,64}",
-        start=r"(?i:\b(?:login|password|account)\b[^\n]*\b(?:re)?set (?:it|them|that|this) to[ \t]+[\"'`])",
-        keep=r"(?i:\b(?:login|password|account)\b[^\n]{0,80}?\b(?:re)?set (?:it|them|that|this) to[ \t]+[\"'`])",
+        keep=r"(?i:\b(?:re)?set (?:it|them|that|this) to[ \t]+[\"'`])",
         until=r"[\"'`],?[ \t]+for[ \t]+(?:the[ \t]+)?(?i:user|account|login|admin|root)\b",
         odd=True,
     ),
@@ -116,6 +111,7 @@ RECORDS: tuple[Rule, ...] = (
         "password",
         "pass secret token",
         r"[^\s$%@&\"'\[<{][^\s\"']{3,}",
+        start=r"(?i:\$\{[\w ]*(?:pass\w*|secret|token)\}[ \t])",
         keep=r"(?i:\$\{[\w ]{0,40}(?:password|passwd|passphrase|secret|token)\})(?:[ \t]*=)?(?:[ ]{2,}|\t+)",
         until=r"(?:[ \t]*(?m:$)|[\"'])",
         odd=True,

@@ -262,7 +262,7 @@ DEVICES: tuple[Rule, ...] = (
         "directive-secret",
         "radius tacacs tacplus",
         r"[^\s\"';{}]{4,}",
-        start=r"(?i:(?:radius|tacacs|tacplus)(?:-server[ \t]+[\da-f][\w.:]{2,}|[ \t]+server[ \t]+\S+[ \t]*\n[ \t]))",
+        start=r"(?i:(?:radius|tacacs|tacplus)[ -]server[ \t]+\S+)",
         keep=r"(?i:(?:radius|tacacs|tacplus)(?:-server[ \t]+[\da-f][\w.:]{2,63}[ \t]+(?:port[ \t]+\d+[ \t]+)?secret"
         r"|[ \t]+server[ \t]+\S{1,64}[ \t]*\n(?:[ \t]+[^\n]{0,120}\n){0,6}?[ \t]+(?:server-)?key)"
         r"[ \t]+(?:\d[ \t]+)?[\"']?)",
