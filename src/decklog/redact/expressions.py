@@ -32,6 +32,8 @@ _TRAILING_SIGNS = "])};,!?"
 _KEYWORDS = word_set("ENV await new lambda async func fn function return not None str bytes int bool String SecretStr !0 !1")
 FIELDS = word_set("password passwd pwd secret token key field input label")
 _OPERATORS = frozenset("[]{}()|<>=&+,;:!?")
+# Of which version what has the name is: `authTokenV144`.
+_VERSIONED = prepared(r"(?<=[a-z])_?[Vv]\d{1,3}$")
 _CONTROL = prepared(r"(?:(?:UI|NS)(?:[A-Z][a-z]+)+|String|ID|Int|Float|Boolean)[!?]")
 
 
@@ -132,5 +134,6 @@ def is_scrambled(value: str) -> bool:
 
 def is_field_name(value: str) -> bool:
     """Tell whether a value is the name of what holds a secret: `challengePassword`, `user_token`."""
-    words = [word for word in _PIECES.findall(value[:64]) if word.isalpha()]
+    value = _VERSIONED.sub("", value[:64])
+    words = [word for word in _PIECES.findall(value) if word.isalpha()]
     return len(words) > 1 and words[-1].lower() in FIELDS and is_identifier(value)

@@ -23,7 +23,7 @@ _BRACKET = ord("(")
 _NEWLINE = ord("\n")
 _PORT = prepared(r"\d{2,5}(?:[/?#]|$)")
 _HOST = prepared(r"@(?:[\w-]+\.[\w.-]+|localhost|[\w-]+:\d|[\w.-]+/[\w.-]*@[\w.-]*$|\[)")
-_REST_IN_QUOTES = {quote: prepared(rf"((?: [^\s\"'`]+){{1,9}}){quote}(?:[\s,;:.)\]}}&|]|$)") for quote in "\"'"}
+_REST_IN_QUOTES = {quote: prepared(rf"((?: [^\s\"'`]+){{1,9}}){quote}(?:[\s,;:.)\]}}&|\"']|$)") for quote in "\"'"}
 # A shell's way to write a quote within quotes, as a view has it.
 _ESCAPED_QUOTE = prepared(r"'''[^'\s]+(?=')")
 # Numbers of anything but a person's choice.

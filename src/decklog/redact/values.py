@@ -32,7 +32,8 @@ _PLACEHOLDER = prepared(
     | ^(?:[\w.:-]+/){1,6}secrets?/[\w./-]+$
     | ^@microsoft\.keyvault\( | ^\.[*+] | ^(?:string|text|digest|references|integer)(?::\w+)+$
     | ^(?:sha-?\d+|md5|base\d+|utf-?\d+|argon2\w*|pbkdf2)-[a-z]+$
-    | ^\[?redacted | ^\*{2} | \[redacted: | ^<redacted
+    | ^\[?redacted | ^\*{2} | \[redacted: | ^<redacted | [\[<(](?:masked|filtered|hidden|removed|omitted|scrubbed)[\])>]$
+    | ^(?-i:\*(?:[A-Z]{3,}\*)+)$
     | (?:\b|_)(?:(?:your|my)[-_ .]?|(?:the|some|an?|insert|enter|put|replace|add|paste|fill|change|use)[-_ .])
       (?:[a-z0-9]+[-_ .]){0,3}
       (?:pass(?:word|wd)?|secret|token|key|api[-_ ]?key|apikey|credentials?|here|value|me|this|it)\b

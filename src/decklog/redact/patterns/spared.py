@@ -47,11 +47,26 @@ _NO_VALUE = prepared(
     r"[\w./-]+@v?\d+(?:\.\d+){1,3}[+-][\w.-]+|hmac-sha256:[0-9a-f]{64}|\[[a-z_]{2,24}=[a-z0-9]{1,8}\]?|[a-z_]{2,24}=\d{1,4}|\}\}@\S*"
     r"|age1[0-9a-z]{50,70}|[<>:=-]{1,3}|[a-z][\w-]*__\w*(?i:passw|token|secret|key|pin|code)\w*_[A-Za-z0-9_-]{5}|x:\d+:\d+:\S*"
 )
+# Where a shell asks for the next command, by its folder or at the beginning of a line; and where a program was connected to.
+_SHELL = prepared(r"[a-z_][\w.-]*@[a-z][a-z0-9.-]*(:[~/][\w./~-]*)?[$#%>]")
+_STAMP = prepared(r"(?:^|\n)[\d:.,TZ+\[\] -]{0,40}\Z")
+_PORT_OF_HOST = prepared(r"(?:[a-z0-9-]+\.)+[a-z]{2,12}:\d{2,5}")
+# Without these in its line, or in the one above, what was found is of something else: a combination that opens no lock, a
+# value that a comment goes on with, what somebody has set something to.
+_ABOUT = {
+    "lock-code": prepared(r"(?i)\b(?:safe|lock(?! ?file)|locker|padlock|vault|cabinet|strongbox|key ?box|dial)\b"),
+    "continued-key": prepared(
+        r"(?i)\b(?:the|our|your|my|api|access|secret|private|signing|auth|partner|test|live) (?:key|token|secret)\b"
+        r"[^\n.:;=]{0,60}\n"
+    ),
+    "set-password": prepared(r"(?i)\b(?:login|log in|password|account)\b"),
+}
 # What is named after a digest, and what a manager of packages wrote down of one.
 _OF_DIGEST = prepared(
     r"(?i)(?:hash|integrity|checksum|digest|sha\d{1,3})[\"']?[ \t]*[:=][ \t]*[\"']?\Z|\{:hex, :\w{1,60}, [^\n]{0,200}\Z"
 )
 _NUMBERED_NAME = prepared(r"[a-z]{2,16}(?:-[a-z]{2,16})*-\d{1,3}")
+_TOLD = frozenset(("told-password", "printed-secret"))
 _KEYS = frozenset(("key", "api-key", "encryption-key", "signing-secret", "secret", "token"))
 # By which a row is known.
 _SHORT_NUMBER = 12
@@ -77,6 +92,10 @@ def _is_spared(text: str, one: Found) -> bool:
     value = text[one.start : one.end]
     if values.is_documented(value) or _NO_VALUE.fullmatch(value):
         return True
+    if one.kind in _TOLD and (_PORT_OF_HOST.fullmatch(value) or _is_prompt(text, one)):
+        return True
+    if one.kind in _ABOUT and not _ABOUT[one.kind].search(text, _line_above(text, one), one.start):
+        return True
     if is_chord(value) or (_NAME.fullmatch(value) and _is_reported(text, one)):
         return True
     if value.isdigit() and _COUNTED.match(text, one.end):
@@ -100,10 +119,25 @@ def _is_reported(text: str, one: Found) -> bool:
     return bool(_REPORTED.match(text, one.end)) and bool(_NAMING.search(text[max(0, one.start - 64) : one.start]))
 
 
+def _is_prompt(text: str, one: Found) -> bool:
+    """Tell whether a shell asks here for the next command: `ana@db1:~$ `, or `ana@edge1# ` where a line begins."""
+    prompt = _SHELL.fullmatch(text, one.start, one.end)
+    if not prompt or text[one.end : one.end + 1] not in ("", " ", "\n"):
+        return False
+    return bool(prompt[1]) or bool(_STAMP.search(text, max(0, one.start - 48), one.start))
+
+
 def _is_called_public(text: str, one: Found) -> bool:
     """Tell whether a comment behind a key, in its line, calls it public, and nothing in the line speaks of a secret."""
     first, last = _line(text, one)
     return bool(_CALLED_PUBLIC.search(text, one.end, last)) and not _NOT_PUBLIC.search(text, first, last)
+
+
+def _line_above(text: str, one: Found) -> int:
+    """Give where the line before that of a value begins, or how far is looked."""
+    near = max(0, one.start - _NEAR)
+    first = text.rfind("\n", near, one.start)
+    return max(near, text.rfind("\n", near, max(near, first)) + 1)
 
 
 def _line(text: str, one: Found) -> tuple[int, int]:

@@ -257,6 +257,16 @@ DEVICES: tuple[Rule, ...] = (
         r"|password)[ \t]+[\"']?)",
         until=r"[\"']?[ \t]*;",
     ),
+    # Behind the server's address, or in the lines of its block, which are indented.
+    rule(
+        "directive-secret",
+        "radius tacacs tacplus",
+        r"[^\s\"';{}]{4,}",
+        start=r"(?i:(?:radius|tacacs|tacplus)[ -]server[ \t]+\S+)",
+        keep=r"(?i:(?:radius|tacacs|tacplus)(?:-server[ \t]+[\da-f][\w.:]{2,63}[ \t]+(?:port[ \t]+\d+[ \t]+)?secret"
+        r"|[ \t]+server[ \t]+\S{1,64}[ \t]*\n(?:[ \t]+[^\n]{0,120}\n){0,6}?[ \t]+(?:server-)?key)"
+        r"[ \t]+(?:\d[ \t]+)?[\"']?)",
+    ),
     rule(
         "directive-secret",
         "client",

@@ -16,7 +16,7 @@ ANNOUNCING = (
     r"|openssl rand|token_hex|token_urlsafe"
     r"|urandom|base64 (?:-d|--decode)|master\.key|pgpass|oathtool|phx\.gen|key:generate|echo [\"']?[$%]|printenv"
     r"|(?:terraform|tofu|stack) output|configure get|keys list|dumpprivkey|exportprivkey"
-    r"|config:get|config get|-field|private[ _-]key|master[ _-]key|pre-?shared[ _-]key"
+    r"|config:get|config get|-field|private[ _-]?key|master[ _-]key|pre-?shared[ _-]key"
     r"|contrase\xf1a|mot de passe|senha|wachtwoord|kennwort|passwort"
     r"|[a-z]{2,12}_(?:pass(?:word|wd)?|pwd|pin)|(?:api|access|auth)_token|(?:api|client)_secret|secret_key|initial-password"
     r"|t[\xfcu]rcode|door[ _]?code|zugangscode|access[ _]code"
@@ -25,10 +25,10 @@ ANNOUNCING = (
 # The label of a field that has to be filled in.
 _FIELD = prepared(r"(?i)(?:[a-z]+ ){0,2}(?:pass(?:word|phrase|code)|passwort|kennwort|pin|mot de passe|contraseña|senha)[ \t]*\*")
 _LABELS = (":", "：", " is", " are", "=")
-_PROMPT = prepared(
-    r"[\w.@:~/\\()\[\] -]{0,60}[$#%>❯➜»λ]{1,3}[ \t]+(?=\S)|In \[\d+\]:[ \t]+"
-    r"|\((?:gdb|lldb|i?[Pp]db\+*|rdb|byebug|dlv)\)[ \t]+|\+{1,3}[ \t]+(?=\S)"
-)
+# Who gives a command there, which says nothing of what it prints: `root@db1:~# `.
+_BY_USER = prepared(r"\w+@[\w.-]+(?:[: ][\w~./-]*)?\]?[$#%>]{1,3}[ \t]")
+# A line of its own that asks for the next command, as devices do: `edge1>`.
+_ASKS_ON = prepared(r"[A-Za-z][\w.-]*(?:\([\w-]+\))?>")
 _COMMAND = prepared(
     r"(?i)^(?:sudo |docker exec \S+ |kubectl exec [^|]*-- )?(?:cat|echo|printenv|type|get-content|vault|op|pass|gopass"
     r"|lpass|bw|rbw|aws|az|gcloud"
@@ -65,9 +65,17 @@ _GIVEN_BELOW = prepared(
     r"\s{0,12}(?i:(?:(?:the|new|your|its)[ \t]+)?value)(?:[ \t]*[:=]|[ \t]+is)[ \t]*[\"'`]?([^\s\"'`,<>]{4,64})"
 )
 _KEEPERS = prepared(
-    r"(?i)(?:\bpass (?:show|-c)|^(?:[^\n]{0,60}[$#%>] )?pass|\bgopass(?: show)?|op read|lpass show|bw get|rbw get"
+    r"(?i)(?:(?<![\w./-])pass (?:show|-c)|^(?:[^\n]{0,60}[$#%>] )?pass|\bgopass(?: show)?|op read|lpass show|bw get|rbw get"
     r"|passage(?: show)?|find-(?:generic|internet)-password -w|keepassxc-cli show|secrets versions access|secrets? get) [^|]+$"
 )
+# What prints one secret and nothing else, so that letters alone are one too.
+_SHOWS_ONE = prepared(
+    r"(?i)\bget secrets?\b[^|\n]*(?:pass|secret|token|key|pwd|cred)[\w\\.-]*[}\"'\] \t]*\|[^\n]*\bbase64 (?:-d|--decode)\b"
+    r"|\bcat [^\n|;&]*\.erlang\.cookie[ \t]*$"
+)
+_LETTERS = prepared(r"(?=[A-Z_-]{16}|[A-Za-z_-]*[a-z][A-Za-z_-]*[A-Z])[A-Za-z_-]{8,64}")
+# A table that it prints has keys in it, however its columns are called.
+_LISTS_KEYS = prepared(r"(?i)\b(?:keys list|auth(?:orization)? create|tokens? (?:create|add|list|new|issue))\b")
 _KEEPING = ("secret", "-passw", "passwo", "pass", "gopass", "op rea", "lpass", "bw get", "rbw ge")
 _ODD = prepared(r"[0-9!#$%^&*+~]")
 # A word and a year, which is a month's where no word for a password stands before it.
@@ -82,7 +90,7 @@ def find(view: View, places: list[int]) -> Iterator[Found]:
     """Find what stands below the lines at some places, which name a secret or print one."""
     text, position, table_end = view.text, 0, 0
     for place in places:
-        if place < position:
+        if place < position or _BY_USER.match(text, place):
             continue
         position = text.find("\n", place) + 1
         if not position:
@@ -139,6 +147,8 @@ def find_inserted(view: View, places: list[int]) -> Iterator[Found]:
 
 
 def _below(text: str, line: str, place: int, *, is_word: bool) -> Iterator[Found]:
+    if _LISTS_KEYS.search(line):
+        yield from tables.key_cells(text, place)
     match = _NEXT.match(text, place) if is_word else None
     label = bool(match) and (line.rstrip(" \t*_`").endswith(_LABELS) or bool(_FIELD.fullmatch(line)))
     if match and label and lookalikes.is_word_phrase(match[1]):
@@ -146,6 +156,8 @@ def _below(text: str, line: str, place: int, *, is_word: bool) -> Iterator[Found
     if match and _KEEPERS.search(line) and values.is_odd(match[1]) and not values.is_harmless(match[1]):
         yield Found(match.start(1), match.end(1), "printed-secret")
         return
+    if match and _LETTERS.fullmatch(match[1]) and _SHOWS_ONE.search(line) and not values.is_harmless(match[1]):
+        yield Found(match.start(1), match.end(1), "printed-secret")
     if not match or not _ODD.search(match[1]):
         return
     if label and _TITLED.fullmatch(match[1]) and _WORD.search(line):
@@ -179,7 +191,7 @@ def _line_end(text: str, place: int) -> int:
 
 def _prints(line: str) -> bool:
     """Tell whether a line is a command that prints a secret."""
-    prompt = _PROMPT.match(line)
+    prompt = tables.PROMPT.match(line)
     command = line[prompt.end() :] if prompt else line.lstrip()
     if _NOT_PRINTING.search(command):
         return False
@@ -190,6 +202,8 @@ def _prints(line: str) -> bool:
 def _is_printed(value: str, *, is_label: bool) -> bool:
     """Tell whether the line below is a secret: random, or a word with a number or a sign among its letters."""
     if value[-1] in ":({[" or "[redacted:" in value or values.is_harmless(value) or _assigns(value):
+        return False
+    if _ASKS_ON.fullmatch(value):
         return False
     if values.looks_random(value):
         return not values.is_numbered_id(value) or not is_label

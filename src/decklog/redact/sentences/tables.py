@@ -1,7 +1,7 @@
 """Secrets in the cells of tables, under a head that names them: drawn, comma-separated, of a wiki or of a page."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from decklog.prepared import prepared
@@ -12,6 +12,12 @@ from decklog.redact.view import Found
 
 # What lies between the cells of a row; between commas there is no blank.
 ROW = prepared(r"[|\t│]|  |[^\s,;][,;][^\s,;]|<td|\b[A-Z]{1,2}\d+=")
+# Where the next command begins.
+PROMPT = prepared(
+    r"[\w.@:~/\\()\[\] -]{0,60}[$#%>❯➜»λ]{1,3}[ \t]+(?=\S)|In \[\d+\]:[ \t]+"
+    r"|\((?:gdb|lldb|i?[Pp]db\+*|rdb|byebug|dlv)\)[ \t]+|\+{1,3}[ \t]+(?=\S)"
+)
+_KEY_CELL = prepared(r"(?<![\w+/=.:-])[A-Za-z0-9+/_-]{40,128}={0,2}(?![\w+/=.:-])")
 _RULE = prepared(r"[ \t|+:=─━┼│┃┿├┤╪═-]+(?:\n|$)")
 _SEPARATORS = ("|", "│", "\t", ",", ";")
 _SPACES = prepared(r"[ \t]{2,}")
@@ -62,14 +68,37 @@ def read(text: str, line: str, place: int) -> Table:
         return _numbered(text, place, [column for column, head in cells if names_secret(head)])
     if not _CODE.isdisjoint(line) or _NO_HEAD.search(line):
         return Table([], place)
-    line = line.replace("||", "|")
+    return _separated(text, line.replace("||", "|"), place)
+
+
+def _separated(text: str, line: str, place: int) -> Table:
     separator = next((sign for sign in _SEPARATORS if sign in line), "")
+    if line[:1] == "#":
+        # A comment that says what the lines below it have, with a colon between if there is no blank: `# host:login:password`.
+        line = line.lstrip("# \t")
+        separator = separator or (":" if " " not in line and ":" in line else "")
     if not separator and not _SPACES.search(line.strip()):
         return Table([], place)
     end = text.find("\n", place) % (len(text) + 1)
     if not separator or line.count(separator) == text.count(separator, place, end) or _RULE.match(text, place):
         return _cells(text, line, place, lambda row: _between(row, separator) if separator else _spaced(row))
-    return Table([], place)
+    # Where a cell is empty the others of its row stand under other heads.
+    is_shifted = separator == "\t" and any(map(names_secret, line.split("\t")))
+    return Table([*key_cells(text, place)] if is_shifted else [], place)
+
+
+def key_cells(text: str, place: int) -> Iterator[Found]:
+    """Find the cells of a table that can be nothing but keys, up to the next command or an empty line."""
+    for _ in range(_MOST_ROWS):
+        end = text.find("\n", place) % (len(text) + 1)
+        if not text[place:end].strip() or PROMPT.match(text, place, end):
+            return
+        for cell in _KEY_CELL.finditer(text, place, end):
+            if values.is_mixed_key(cell[0]):
+                yield Found(*cell.span(), "listed-password")
+        place = end + 1
+        if place >= len(text):
+            return
 
 
 def _cells(text: str, line: str, place: int, split: Split) -> Table:

@@ -162,13 +162,15 @@ def _heads(shown: str) -> list[Span]:
             reached, above = dropped[-1][1] if dropped else 0, ""
         else:
             shared, end = match[_SHARED[kind]] if kind in _SHARED else "", place - 1
-            if kind in _FILES and not _is_file(shared):
+            is_file = kind not in _FILES or _is_file(shared)
+            if not is_file and (kind not in _BOTH or not shared[0].isalpha()):
                 continue
             is_same = (kind == above or (kind in _BOTH and above in _BOTH)) and shared == known_by
             is_next = is_same and shown.find("\n", last) + 1 == start
             if is_next and not is_given:
                 dropped.append((first, last))
-            is_given = is_next or kind == "found"
+            # A name without a dot or a folder is a file's if the next line has it too.
+            is_given = is_next or (is_file and kind == "found")
             if is_given:
                 dropped.append((start, end))
             above, known_by, first, last = kind, shared, start, end
