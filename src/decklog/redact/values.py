@@ -152,6 +152,7 @@ _COMMIT = prepared(r"[0-9a-f]{40}")
 _LONE = prepared(r"(?<![a-z])[a-z](?![a-z])|(?<![A-Z])[A-Z](?![A-Za-z])")
 _LATIN = prepared(r"[A-Za-z]{6,}")
 _KEY_BODY = prepared(r"[A-Za-z0-9+/=]{8,}")
+_PUT_HERE = prepared(r"<[^<>]+>")
 _SEGMENTS = prepared(r"[^A-Za-z0-9]+")
 
 
@@ -495,4 +496,4 @@ def is_basic_pair(encoded: str) -> bool:
 def has_key_body(block: str) -> bool:
     """Tell whether a key block has anything between its first and its last line."""
     body = block.split("-----", 2)[-1].rsplit("-----END", 1)[0]
-    return bool(_KEY_BODY.search(body))
+    return bool(_KEY_BODY.search(body)) and not _PUT_HERE.fullmatch(body.strip())

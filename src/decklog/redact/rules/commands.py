@@ -218,7 +218,8 @@ COMMANDS: tuple[Rule, ...] = (
         "command-password",
         "htpasswd mosquitto_passwd",
         r"[^\s\"'-][^\s\"']*",
-        keep=r"(?:htpasswd|mosquitto_passwd)[ \t]+-[a-zA-Z]*b[a-zA-Z]*[ \t]+(?:[^\s-]\S*[ \t]+)?\S+[ \t]+[\"']?",
+        keep=r"(?:htpasswd|mosquitto_passwd)[ \t]+(?:-[a-zA-Z0-9]+[ \t]+)*-[a-zA-Z]*b[a-zA-Z]*[ \t]+(?:-[a-zA-Z0-9]+[ \t]+)*"
+        r"(?:[^\s-]\S*[ \t]+)?[^\s-]\S*[ \t]+[\"']?",
     ),
     rule("command-password", "openssl pass:", r"[^\s\"']+", keep=r"-pass(?:in|out)?\s+[\"']?pass:", glued=True),
     rule(

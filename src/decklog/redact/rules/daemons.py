@@ -200,7 +200,7 @@ DAEMONS: tuple[Rule, ...] = (
         "seed-phrase",
         "phrase mnemonic words wallet bip39 seed",
         r"(?:[a-z]{3,8} ){11,23}[a-z]{3,8}\b",
-        keep=r"(?i:(?:mnemonic|(?:seed|recovery|backup|wallet)[ _-]?(?:phrase|words))(?:,? [\w(),'-]{1,16}){1,12}[\"']?[ \t]*"
+        keep=r"(?i:(?:mnemonic|(?:seed|recovery|backup|wallet)[ _-]?(?:phrase|words))(?:,? [\w(),'!-]{1,48}){1,12}[\"']?[ \t]*"
         r"(?:[:=]|->|is)\s*[\"']?"
         r"|\bwallet[^\n:=\"'{}()]{0,40}:[ \t]*[\"'`]?|\b(?:12|15|18|21|24)[ -]words\)?:?[ \t]*\n[ \t]*"
         # The call or the option that takes one.

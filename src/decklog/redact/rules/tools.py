@@ -357,6 +357,22 @@ DEVICES: tuple[Rule, ...] = (
         r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
         keep=r"auth:token[^\n]{0,40}\n(?:[^\n]{0,120}\n)?[ \t]*",
     ),
+    rule(
+        "command-secret",
+        "encrypt_string",
+        r"[^\"'\n]{4,}",
+        keep=r"encrypt_string[ \t]+(?:--?[\w-]+[ =][^\s\"'-]\S*[ \t]+)*[\"']",
+        until=r"[\"']",
+    ),
+    # A list of names and what they are set to, in columns.
+    rule(
+        "listed-password",
+        "pass pwd secret token _key",
+        r"[^\s|]{8,}",
+        keep=r"(?m:^)[ \t|]*[A-Z][A-Z0-9_]*(?:PASS(?:WORD|WD|PHRASE)?|PWD|SECRET|TOKEN|_KEY)(?:[ \t]{2,}|[ \t]*\|[ \t]*)",
+        odd=True,
+        glued=True,
+    ),
     rule("query-key", "appid", r"[0-9a-f]{32}", keep=r"(?i:appid=)", until=r"(?:[^\w-]|$)", glued=True),
     rule("url-token", "private-", r"[0-9a-f]{16,}", keep=r"[?&/]private-", glued=True),
     rule("url-password", "://", r"[0-9a-f]{32}:[0-9a-f]{32}", keep=r"https?://", until="@"),

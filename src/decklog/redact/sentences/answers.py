@@ -30,9 +30,9 @@ _IS_ASKING, _OF_PASSWORD, _OF_CODE = (prepared(f"(?i){words}") for words in (_AS
 _SENTENCES = prepared(r"(?<=[.!])\s+(?=\S)|(?<=[。！])\s*(?=\S)")
 # The words before what is asked for.
 _LEADING = prepared(
-    r"(?i)(?:(?:sure|yes|yep|ok|okay|no|nope|it'?s|it is|that'?s|that is|this is|try|use|new one|here(?: you go| it is)?|still"
-    r"|now|just|is|the|code|pin|password|pw|for \S+|on \S+|same as \S+|i think|should be|der|das|die|ist|ja|klar|hier|c'est|le|la"
-    r"|voil[àa]|oui|es|claro|toma|aqu[íi]|é|è|ecco|certo|to|jest|tak|proszę|вот|это|да|是|那是|好的|はい|네)"
+    r"(?i)(?:(?:sure|yes|yep|ok|okay|no|nope|it'?s|it is|that'?s|that is|this is|try|use|type|enter|new one"
+    r"|here(?: you go| it is)?|still|now|just|is|the|code|pin|password|pw|for \S+|on \S+|same as \S+|i think|should be"
+    r"|der|das|die|ist|ja|klar|hier|c'est|le|la|voil[àa]|oui|es|claro|toma|aqu[íi]|é|è|ecco|certo|to|jest|tak|proszę|вот|это|да|是|那是|好的|はい|네)"
     r"(?![\w-])[ \t]*[,:：.–-]?[ \t]*){0,5}[\"'`„«“]?"
 )
 # What asks for a code has no word that tells a password. Letters that one alphabet lacks are question marks in a view's bytes.

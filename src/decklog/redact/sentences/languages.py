@@ -100,8 +100,8 @@ _PHRASE = prepared(
     r"(?P<value>[^\W\d_]+(?:[ ][^\W\d_]+){2,9})[ \xa0\u202f]?[\"“”»]"
 )
 _TOLD = prepared(
-    rf"(?i)(?:(?P<key>{_KEY_WORD})|{_WORD})(?P<tie>(?:[^\n:：=\d\".]|\.(?!\s)){{0,48}}[:：=]"
-    rf"|[^\n:：=\d\".,]{{0,48}}?{_TIE})?"
+    rf"(?i)(?:(?P<key>{_KEY_WORD})|{_WORD})(?P<tie>(?:[^\n:：=\d\".]|\.(?!\s)|(?<=[ \t])\d{{1,3}}(?=[ \t:：])){{0,48}}[:：=]"
+    rf"|(?:[^\n:：=\d\".,]|(?<=[ \t])\d{{1,3}}(?=[ \t])){{0,48}}?{_TIE}[:：]?)?"
     r"を?(?:[^\x00-\x7f「]{0,8}(?=「))?[ \t\u3000]*(?:[\"'„“「]|«[ \t\xa0\u202f]?)?"
     r"(?P<value>[^\s\"'«»„“”「」、。，；]{4,64})"
 )
@@ -242,7 +242,7 @@ def _is_told(whole: str, value: str, *, is_tied: bool) -> bool:
         is_odd = bool(_NUMBER_OR_SIGN.search(value)) and any(map(str.isdigit, value))
         return is_tied and is_odd and not _COUNTERS.search(value)
     is_odd = lookalikes.is_signed(value) or lookalikes.is_counted(value) or lookalikes.is_unmistakable(value)
-    is_odd = is_odd or bool(_NAMES_COUNTED.fullmatch(value)) or lookalikes.is_coined(value)
+    is_odd = is_odd or bool(_NAMES_COUNTED.fullmatch(value)) or lookalikes.is_coined(value) or lookalikes.is_word_phrase(value)
     if is_tied and is_odd and not values.is_placeholder(value):
         return True
     return values.is_told_plainly(value) if is_tied else values.is_told(value)

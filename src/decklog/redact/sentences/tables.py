@@ -196,4 +196,7 @@ def _is_secret(head: str, value: str) -> bool:
         return False
     if values.looks_random(value) or values.is_odd(value) or lookalikes.is_word_phrase(value):
         return True
-    return len(value) > 5 and not values.is_word(value) and value[0].isalnum()
+    if len(value) > 5 and not values.is_word(value) and value[0].isalnum():
+        return True
+    words = value.split("-")
+    return len(words) > 3 and all(map(str.isalpha, words)) and lookalikes.THINGS.isdisjoint(words)
