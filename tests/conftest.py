@@ -98,6 +98,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: not item.nodeid.startswith(WAITING))
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Name what a run of all tests leaves to another command, as what is skipped is named."""
+    if FULL or config.getoption("--left-out") or config.args_source is pytest.Config.ArgsSource.ARGS:
+        return
+    surfaces = ", ".join(name.split("/")[1] for name in ON_VERBS)
+    terminalreporter.write_line(f"LEFT OUT {surfaces} on PostgreSQL - make test-surfaces")
+    terminalreporter.write_line("LEFT OUT a real browser and real agents - make test-browser, make test-agents")
+
+
 def _is_for_the_full_run(item: pytest.Item) -> bool:
     case = getattr(item, "callspec", None)
     if case is None or case.params.get("target") != "postgres" or not item.nodeid.startswith(ON_VERBS):

@@ -11,6 +11,7 @@ from tests.generate import (
     ASYNC_TYPES,
     CHECKSUMS,
     DOCS,
+    KEYWORDS,
     SHIPPED,
     async_types,
     checksums_py,
@@ -18,6 +19,7 @@ from tests.generate import (
     schema_sql,
     shipped_json,
 )
+from tests.redact.patterns.first_words import keywords_py
 from tests.reference import errors_md, python_md
 from tests.registry import named, operations
 
@@ -31,6 +33,7 @@ from tests.registry import named, operations
         (python_md, DOCS / "reference/python.md"),
         (shipped_json, SHIPPED),
         (checksums_py, CHECKSUMS),
+        (keywords_py, KEYWORDS),
         (async_types, ASYNC_TYPES),
     ],
 )

@@ -32,7 +32,7 @@ decklog.db.sqlite.checkpoints decklog.db.sqlite.clock decklog.db.sqlite.connecti
 decklog.db.sqlite.errors decklog.db.sqlite.fair_lock decklog.db.sqlite.file decklog.db.sqlite.group_commit
 decklog.db.sqlite.migrate decklog.db.sqlite.readers decklog.db.sqlite.transactions decklog.db.statements
 decklog.db.undoing decklog.db.where decklog.errors decklog.ids decklog.operations decklog.records decklog.redact
-decklog.redact.patterns decklog.redact.patterns.prefilter decklog.redact.patterns.signs
+decklog.redact.patterns decklog.redact.patterns.keywords decklog.redact.patterns.prefilter decklog.redact.patterns.signs
 decklog.stores decklog.stores.base decklog.stores.journal
 decklog.stores.journal.attribution decklog.stores.journal.blobs decklog.stores.journal.chain
 decklog.stores.journal.entry decklog.stores.journal.journal decklog.stores.journal.rows

@@ -11,9 +11,11 @@ _MOST_EXTRA = 4
 _known_members: dict[int, list[str]] = {}
 
 
-def sample(pattern: str, dice: random.Random) -> str:
-    """Make a text that a pattern matches from its first to its last character."""
-    return _walk(_parsed(pattern), dice)
+def sample(pattern: str, dice: random.Random, value: str | None = None) -> str:
+    """Make a text that a pattern matches from its first to its last character; a value stands for its group, if it is given."""
+    parsed = _parsed(pattern)
+    group = parsed.state.groupdict.get("value", 1)
+    return _walk(parsed, dice, {} if value is None else {group: value})
 
 
 @cache
@@ -21,11 +23,11 @@ def _parsed(pattern: str) -> Any:
     return re._parser.parse(pattern)  # type: ignore[attr-defined]
 
 
-def _walk(tree: Any, dice: random.Random) -> str:
-    return "".join(_make(str(op), argument, dice) for op, argument in tree)
+def _walk(tree: Any, dice: random.Random, given: dict[int, str]) -> str:
+    return "".join(_make(str(op), argument, dice, given) for op, argument in tree)
 
 
-def _make(op: str, argument: Any, dice: random.Random) -> str:
+def _make(op: str, argument: Any, dice: random.Random, given: dict[int, str]) -> str:
     match op:
         case "LITERAL":
             return chr(argument)
@@ -36,12 +38,17 @@ def _make(op: str, argument: Any, dice: random.Random) -> str:
                 _known_members[id(argument)] = _members(argument)
             return dice.choice(_known_members[id(argument)])
         case "BRANCH":
-            return _walk(dice.choice(argument[1]), dice)
+            return _walk(dice.choice(argument[1]), dice, given)
         case "SUBPATTERN":
-            return _walk(argument[-1], dice)
-        case "MAX_REPEAT" | "MIN_REPEAT":
+            return given[argument[0]] if argument[0] in given else _walk(argument[-1], dice, given)
+        case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
             low, high, inner = argument
-            return "".join(_walk(inner, dice) for _ in range(dice.randint(low, min(high, low + _MOST_EXTRA))))
+            return "".join(_walk(inner, dice, given) for _ in range(dice.randint(low, min(high, low + _MOST_EXTRA))))
+        case "ASSERT":
+            # What must follow is often what is matched next: it then stands there twice, as a text may have it.
+            return _walk(argument[1], dice, given) if argument[0] > 0 else ""
+        case "ASSERT_NOT":
+            return ""
         case "AT":
             return " " if str(argument) == "AT_BOUNDARY" else ""
         case "ANY":

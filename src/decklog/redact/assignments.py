@@ -234,6 +234,9 @@ def _reader_behind(text: str, start: int, position: int) -> Pattern:
 
 def _head_at(text: str, start: int, place: int) -> Head | None:
     """Take the head at a place apart; None if it announces nothing there."""
+    if not text[start:place].isascii() and _IS_WORDY.search(text, start, place):
+        # Words of another language stand between the name and what would be its value.
+        return None
     head = read_head(text[start:place])
     if head is None or _is_no_assignment(text, start, place):
         return None
@@ -417,6 +420,9 @@ def _judge(head: Head, value: str, after: str, starts_line: bool, field: str) ->
         is_line = starts_line and after[:1] in ("", "\n", "\r")
         whole, value = value, _of_field(field, value) if field else _trimmed(head, value, is_line=is_line)
         after = (whole[len(value) :] + after)[:3]
+    if not head.quote and value[-1:] == "?" and value[:-1].isalpha() and value.islower():
+        # Somebody asks whether it is so.
+        return _Verdict()
     if value[:1] == "," and _NEXT_IN_LINE.match(value):
         # Nothing was given, and the next field begins.
         return _Verdict()
@@ -443,6 +449,7 @@ _NEXT_IN_CONNECTION = prepared(r";[A-Z][A-Za-z]+(?:=|$)")
 _NEXT_OF_QUERY = prepared(r"&|;[A-Za-z][\w ]*=|;$|#[A-Za-z/]+$|</")
 _NEXT_OF_CONNECTION = prepared(r";[A-Za-z][\w ]*(?:=|$)|;$|</")
 _ODD = prepared(r"[\d!@#$%^*+~]")
+_IS_WORDY = prepared(r"[ \t][\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+$")
 _FIRST_PART = prepared(r"[^,;(){}\[\]]+")
 _NAMED_PART = prepared(r"[\w.-]*[=:(]")
 _NEXT_IN_CODE = prepared(_NEXT_FIELD + "|[,;]")

@@ -317,6 +317,7 @@ def _unwrapped(text: str, found: list[Found]) -> list[Found]:
             end > reached
             and end - secret.start >= line_wraps.SHORTEST
             and text[end : end + 1] == "\n"
+            and not text[secret.start : end].isdigit()
             and text[end - 1] in _WRAPPABLE
         ):
             end = line_wraps.extended(text, secret.start, end)
@@ -353,7 +354,7 @@ def _across_lines(text: str, together: View) -> Iterator[Found]:
     for index, secret in enumerate([*marked, *others]):
         start, end = together.span(secret.start, secret.end)
         first = text.find("\n", start, end)
-        if first < 0:
+        if first < 0 or text[start:first].isdigit():
             continue
         is_marked = index < len(marked) and secret.kind not in _DOUBTFUL_KINDS
         if is_marked or line_wraps.goes_on(text, _line_start(text, first), is_long=first - start > 15):

@@ -26,11 +26,14 @@ _CLOSING = prepared(r"[)\]>]")
 _NUMBER_BEHIND = prepared(r"[)\]>]\d")
 _GROUPED = prepared(r"[,.*&:=<>()\[\]-]")
 SIGNS = frozenset("!@#$%^&*+~?|")
+_SIGNED_PARTS = prepared(r"[!@#$%^&*+~?_-]+")
 _LEADING_SIGNS = "&*!~-@"
 _TRAILING_SIGNS = "])};,!?"
 _KEYWORDS = word_set("ENV await new lambda async func fn function return not None str bytes int bool String SecretStr !0 !1")
 FIELDS = word_set("password passwd pwd secret token key field input label")
 _OPERATORS = frozenset("[]{}()|<>=&+,;:!?")
+# Of which version what has the name is: `authTokenV144`.
+_VERSIONED = prepared(r"(?<=[a-z])_?[Vv]\d{1,3}$")
 _CONTROL = prepared(r"(?:(?:UI|NS)(?:[A-Z][a-z]+)+|String|ID|Int|Float|Boolean)[!?]")
 
 
@@ -121,7 +124,16 @@ def is_chain(text: str) -> bool:
     return all(map(is_identifier, _LINKS.split(text)))
 
 
+def is_scrambled(value: str) -> bool:
+    """Tell whether signs stand among letters whose case no name has: `zjB!HVXVdRFWXAXn`."""
+    parts = _SIGNED_PARTS.split(value[:128])
+    return (
+        len(parts) > 1 and len(value) > 9 and any(len(part) > 5 and part.isalpha() and not is_identifier(part) for part in parts)
+    )
+
+
 def is_field_name(value: str) -> bool:
     """Tell whether a value is the name of what holds a secret: `challengePassword`, `user_token`."""
-    words = [word for word in _PIECES.findall(value[:64]) if word.isalpha()]
+    value = _VERSIONED.sub("", value[:64])
+    words = [word for word in _PIECES.findall(value) if word.isalpha()]
     return len(words) > 1 and words[-1].lower() in FIELDS and is_identifier(value)

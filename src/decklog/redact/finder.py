@@ -23,7 +23,7 @@ _BRACKET = ord("(")
 _NEWLINE = ord("\n")
 _PORT = prepared(r"\d{2,5}(?:[/?#]|$)")
 _HOST = prepared(r"@(?:[\w-]+\.[\w.-]+|localhost|[\w-]+:\d|[\w.-]+/[\w.-]*@[\w.-]*$|\[)")
-_REST_IN_QUOTES = {quote: prepared(rf"((?: [^\s\"'`]+){{1,9}}){quote}(?:[\s,;:.)\]}}&|]|$)") for quote in "\"'"}
+_REST_IN_QUOTES = {quote: prepared(rf"((?: [^\s\"'`]+){{1,9}}){quote}(?:[\s,;:.)\]}}&|\"']|$)") for quote in "\"'"}
 # A shell's way to write a quote within quotes, as a view has it.
 _ESCAPED_QUOTE = prepared(r"'''[^'\s]+(?=')")
 # Numbers of anything but a person's choice.
@@ -271,9 +271,12 @@ def _is_name(secret: str) -> bool:
     return secret.isupper() and secret.isidentifier()
 
 
+_DAY = prepared(r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])")
+
 # What tells the secrets of some rules from what stands in the same place.
 _OWN_CHECKS: dict[str, Callable[[str], bool]] = {
     "passphrase": lookalikes.is_joined_phrase,
+    "code": lambda secret: not _DAY.fullmatch(secret),
     "changed-password": lambda secret: made.is_made(secret) or (secret[-1] in "!?#$%&*" and values.is_told(secret)),
     "defined-password": lambda secret: (
         not (values.is_harmless(secret) or expressions.is_field_name(secret) or _SAID_IN_NAME.search(secret))

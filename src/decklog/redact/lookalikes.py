@@ -143,6 +143,10 @@ _SIGNED = prepared(r"(?=[^\W\d_]*[!#$%^&*+~?])[^\W\d_][\w.-]*[!#$%^&*+~?]+(?:[\w
 _SIGN_WITHIN = prepared(r"[A-Za-z0-9]+[!#$^&~+][A-Za-z0-9!#$^&~+.?]*[A-Za-z0-9][!?]*")
 _JOINED_TWO = prepared(r"([A-Za-z0-9]{3,})([-_@=])([A-Za-z0-9]{2,})[!?]?")
 _DIGITS_AND_LETTERS = prepared(r"\d{2,}[a-z]|[a-z]\d{2,}")
+_COINED = prepared(
+    r"[^\W\d_]{3,}(?:[-_.+][^\W\d_]{3,}){1,2}[-_.]?\d{2,4}[!?#$*]?|[A-ZÄÖÜ][a-zäöüßéèñ]{2,}[A-ZÄÖÜ][a-zäöüßéèñ]{2,}\d{2,4}[!?#$*]?"
+)
+_COINED_WORD = prepared(r"[^\W\d_A-Z]+|[A-Z][^\W\d_A-Z]*")
 _COUNTED = prepared(r"[^\W\d_]{3,}[-_.]?\d{1,6}[!?]?")
 _HYPHENED = prepared(r"[a-z]{3,}(?:-[a-z]{2,}){1,4}")
 _SAID_BEFORE = word_set(
@@ -186,6 +190,18 @@ def _is_jumbled_join(value: str) -> bool:
     if sign in "@=":
         return bool(_DIGITS_AND_LETTERS.search(last))
     return first.islower() and not last.islower() and not last.isupper()
+
+
+def is_coined(value: str) -> bool:
+    """Tell whether two words or more are joined with a number, as people make passwords: `Harbor-Maple18`, `TulipGarden33`.
+
+    Names of hosts and things are in small letters or have a word for a thing in systems.
+    """
+    coined = _COINED.fullmatch(value)
+    if not coined or not any(map(str.isupper, value)):
+        return False
+    words = [word.lower() for word in _COINED_WORD.findall(value)]
+    return THINGS.isdisjoint(words) and BENIGN_WORDS.isdisjoint(words) and not any(word.startswith("test") for word in words)
 
 
 def is_counted(value: str) -> bool:

@@ -22,7 +22,7 @@ _COUNTED = prepared(r"[A-Z][a-z]{2,}\d{3}[a-z]{3,}[!?#]?")
 _TWO_WORDS = prepared(r"([A-Z][a-z]{2,})(?:-([a-z]{3,})-?\d{2,4}[A-Z]|_([a-z]{3,})(?!19\d\d|20\d\d)\d{3,4})[!?#]?")
 # Of a mail, a host or a package's version; and a number as programs write it.
 _ADDRESS = prepared(
-    r"[\w.+-]+@(?:[\w-]+\.)+[A-Za-z]{2,}|[a-z]+\d?@[a-z][a-z0-9-]*|[\w.-]+@[\^~]?v?\d+(?:\.[\w-]+)*|0[xX]\w+|RFC\d+#\w+"
+    r"[\w.+-]+@(?:[\w-]+\.)+[A-Za-z]{2,}|[a-z]+\d?@[a-z][a-z0-9-]*|[\w.-]+@[\^~]?v?\d+(?:\.[\w-]+)*|0[xX]\w+|RFC\d+#\w+|\d+\*[A-Za-z_][\w.]*"
 )
 
 

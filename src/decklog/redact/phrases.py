@@ -5,7 +5,7 @@ from decklog.redact.placeholders import BENIGN_WORDS, STOP_WORDS, word_set
 
 # Words of English that talk about a secret, or of what a program prints instead of one.
 _TALK = (
-    STOP_WORDS - word_set("the a an is in on of at with by and or my our to for from it this that no not have has")
+    STOP_WORDS - word_set("the a an is in on of at with by and or my our to for from it this that no not have has old")
 ) | word_set(
     """
     see ask like than more less chars char character digits digit letters words word tries attempts times time days
@@ -18,7 +18,7 @@ _TALK = (
     directory empty hint weak strong hash hashed digest
     """
 )
-_LITTLE = word_set("on the a an of to in is and or my our at by with for from it this that no not")
+_LITTLE = word_set("old on the a an of to in is and or my our at by with for from it this that no not")
 _SIGNED_WORD = prepared(r"[^\W_][\w!@#$%^&*+~?.-]*")
 _MIXED = prepared(r"[^\W\d_]\d|\d[^\W\d_]|[!@#$%^&*+~?](?=.)")
 _UNIT = prepared(r"(?i)\d+(?:st|nd|rd|th|s|ms|m|h|d|x|k|kb|mb|gb|px|bit|am|pm)?[.,:]?")
@@ -31,8 +31,9 @@ _LABEL_PART = prepared(r"[- ]+")
 _WORD_FOR_SECRET = prepared(
     r"(?i)passw|passfra|kennw|passe\b|contrase[ñn]|contrasenya|senha|wachtwoord|l[öo]senord|passord|salasana|heslo|has[łl]o"
     r"|parol|lozink|geslo|zaporka|adgangskode|geheim|schl[üu]ssel|codewort|zugangs|zugriffs|clave|chiave|[şs]ifre|jelsz[óo]"
-    r"|secret|token|fras[e]?\b|pin-?code|wagwoord|pasahitz|パスワード|暗証番号|密码|密碼|口令|비밀번호|암호"
+    r"|secret|token|fras[e]?\b|pin-?code|wagwoord|pasahitz|パスワード|暗証番号|密码|密碼|口令|비밀번호|암호|парол|סיסמ|κωδικ"
 )
+_FEW_WORDS = prepared(r"[^\W\d_]+(?:[ -][^\W\d_]+){0,3}")
 _COMMANDS = word_set(
     "make npm npx yarn pnpm node python python3 ruby go cargo docker psql mysql bash sh sudo env java mvn gradle terraform "
     "ansible kubectl helm git ssh curl exec php rails rake bundle poetry uv pytest tox just deno bun dotnet"
@@ -55,7 +56,7 @@ def is_odd_phrase(value: str) -> bool:
         return False
     if any(_MIXED.search(word) and not _UNIT.fullmatch(word) for word in words):
         return True
-    if len(words) < 3 or words[0].isdigit() or not any(map(str.isdigit, words)):
+    if len(words) < 3 or words[0].isdigit() or not any(word.rstrip("!?").isdigit() for word in words):
         return False
     return _SENTENCE_WORDS.isdisjoint(map(str.lower, words))
 
@@ -91,6 +92,12 @@ def _is_word(group: str) -> bool:
 def is_unspoken(value: str, *, least: int = 2) -> bool:
     """Tell whether so many of some groups of letters are no words of any language."""
     return sum(bool(_UNSPOKEN.search(group)) for group in value.split()) >= least
+
+
+def names_secret(name: str) -> bool:
+    """Tell whether a name of a few words has the word for a secret in another language than English."""
+    word = _WORD_FOR_SECRET.search(name) if _FEW_WORDS.fullmatch(name) else None
+    return word is not None and word[0].lower() not in ("passw", "secret", "token")
 
 
 def is_label(value: str) -> bool:

@@ -54,6 +54,10 @@ _TOKEN = prepared(
 _TIES = frozenset(("=", ":", "=>", "->", ":=", "<-", "||", "??", "??=", "?:", "//"))
 _COMPARED = frozenset(("==", "!=", "===", "!==", "<=", ">="))
 _TYING_WORDS = word_set("or to return default else by lazy")
+# Between these, words of an expression may stand side by side.
+_BETWEEN = word_set("if else or and is in not unless then when case of")
+# So many names without a sign between them are a sentence: what a program answered below its question for a password.
+_MOST_SIDE_BY_SIDE = 2
 _TYPES = word_set(
     "string str text varchar char byte bytes const string_view cstring data as static final mut nvarchar secretstring not null"
 )
@@ -171,6 +175,7 @@ class _Statement:
         self._calls: list[str] = []
         self._before = ""
         self._lines = 0
+        self._side_by_side = 0
         # Whether the text is in a call that turns it into a value, and in nothing else.
         self._is_loose = False
         self._pieces: list[tuple[int, int]] = []
@@ -219,12 +224,13 @@ class _Statement:
 
     def _reads(self, kind: str, token: str, place: int) -> bool:
         """Read on, and tell whether the statement goes on behind a token."""
+        if kind == "number":
+            return True
+        self._side_by_side = self._side_by_side + 1 if kind == "word" and token.lower() not in _BETWEEN else 0
         if kind == "line":
             return self._goes_on_below(place)
         if kind == "word":
             return self._reads_word(token, place)
-        if kind == "number":
-            return True
         if token in _OPENING:
             return self._opens(token)
         if token in _CLOSING:
@@ -252,6 +258,8 @@ class _Statement:
         low = word.lower()
         behind = self._text[place : place + 4].lstrip(" \t")
         if low in ("throw", "raise", "assert", "print", "import", "from", "where"):
+            return False
+        if self._side_by_side > _MOST_SIDE_BY_SIDE and low not in _TYPES and low not in _TYING_WORDS:
             return False
         is_field = behind[:1] in ("=", ":") and behind[:2] not in ("==", "=~", "::", ":=")
         if is_field and low != "$env" and self._before in _BEGINS and (self._is_tied or self._calls):
@@ -352,7 +360,7 @@ def is_plainly_one(kind: str, value: str) -> bool:
     """Tell whether a text could be nothing but a secret, wherever a statement has it."""
     if not 6 <= len(value) <= _REACH or any(map(str.isspace, value)) or values.is_public(value) or values.is_example(value):
         return False
-    if not values.is_jumble(value) and (values.is_harmless(value) or expressions.is_field_name(value)):
+    if expressions.is_field_name(value) or (not values.is_jumble(value) and values.is_harmless(value)):
         return False
     if kind == "key" and values.is_entry_key(value):
         return False

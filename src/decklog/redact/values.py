@@ -13,6 +13,7 @@ from decklog.redact.expressions import (
     is_field_name,
     is_identifier,
     is_reference,
+    is_scrambled,
     is_variable,
 )
 from decklog.redact.lookalikes import is_foreign_label
@@ -31,7 +32,8 @@ _PLACEHOLDER = prepared(
     | ^(?:[\w.:-]+/){1,6}secrets?/[\w./-]+$
     | ^@microsoft\.keyvault\( | ^\.[*+] | ^(?:string|text|digest|references|integer)(?::\w+)+$
     | ^(?:sha-?\d+|md5|base\d+|utf-?\d+|argon2\w*|pbkdf2)-[a-z]+$
-    | ^\[?redacted | ^\*{2} | \[redacted: | ^<redacted
+    | ^\[?redacted | ^\*{2} | \[redacted: | ^<redacted | [\[<(](?:masked|filtered|hidden|removed|omitted|scrubbed)[\])>]$
+    | ^(?-i:\*(?:[A-Z]{3,}\*)+)$
     | (?:\b|_)(?:(?:your|my)[-_ .]?|(?:the|some|an?|insert|enter|put|replace|add|paste|fill|change|use)[-_ .])
       (?:[a-z0-9]+[-_ .]){0,3}
       (?:pass(?:word|wd)?|secret|token|key|api[-_ ]?key|apikey|credentials?|here|value|me|this|it)\b
@@ -150,6 +152,7 @@ _COMMIT = prepared(r"[0-9a-f]{40}")
 _LONE = prepared(r"(?<![a-z])[a-z](?![a-z])|(?<![A-Z])[A-Z](?![A-Za-z])")
 _LATIN = prepared(r"[A-Za-z]{6,}")
 _KEY_BODY = prepared(r"[A-Za-z0-9+/=]{8,}")
+_PUT_HERE = prepared(r"<[^<>]+>")
 _SEGMENTS = prepared(r"[^A-Za-z0-9]+")
 
 
@@ -267,9 +270,9 @@ def is_told_phrase(value: str) -> bool:
 
 def is_told(value: str) -> bool:
     """Tell whether a word of a sentence can only be a password: letters with numbers among them as no name has them."""
-    if len(value) < 5 or not DIGIT.search(value) or not any(map(str.isalpha, value)) or _NUMBERED_THING.match(value):
+    if len(value) < 5 or not any(map(str.isalpha, value)) or _NUMBERED_THING.match(value):
         return False
-    if is_harmless(value) or is_example(value):
+    if not (DIGIT.search(value) or is_scrambled(value)) or is_harmless(value) or is_example(value):
         return False
     if is_capped(value) or ("." in value and all(part[:1].isupper() for part in value.split("."))):
         return True
@@ -493,4 +496,4 @@ def is_basic_pair(encoded: str) -> bool:
 def has_key_body(block: str) -> bool:
     """Tell whether a key block has anything between its first and its last line."""
     body = block.split("-----", 2)[-1].rsplit("-----END", 1)[0]
-    return bool(_KEY_BODY.search(body))
+    return bool(_KEY_BODY.search(body)) and not _PUT_HERE.fullmatch(body.strip())

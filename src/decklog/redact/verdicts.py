@@ -107,6 +107,8 @@ def _is_word_phrase(head: Head, value: str) -> bool:
     """Tell whether plain words that are joined are what a password, a secret or a key is set to: names have other words."""
     if head.is_set and head.tie == "" and head.kind == "password":
         return "." not in value and lookalikes.is_word_phrase(value)
+    if head.tie == "," and head.quote and head.kind == "password":
+        return lookalikes.is_word_phrase(value)
     if head.tie not in ("=", ":", "=>") or head.kind not in ("password", "secret", "api-key", "token"):
         return False
     # Without quotes a manifest names the secret that it means.

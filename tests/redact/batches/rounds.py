@@ -36,6 +36,8 @@ ROUNDS = (
     "twentysixth",
     "twentyseventh",
     "twentyeighth",
+    "twentyninth",
+    "thirtieth",
 )
 _HERE = Path(__file__).parent / "own"
 _WORDS = (_HERE / "words.txt").read_text(encoding="utf-8").split()
@@ -138,6 +140,10 @@ _SHAPES["ended"] = lambda dice: f"{dice.choice(_WORDS).title()}{dice.randint(100
 _SHAPES["dashed"] = lambda dice: f"{dice.choice(_WORDS)[:9].title()}-{dice.randint(3000, 9999)}"
 _SHAPES["yearly"] = lambda dice: f"{dice.choice(_WORDS).title()}{dice.randint(1990, 2029)}.{chars(dice, 'bfhkqxz', 2)}"
 _SHAPES["names"] = lambda dice: f"{dice.choice(_WORDS).title()}{dice.choice(_WORDS).title()}{dice.randint(1950, 2029)}"
+# What a node lets others in by, what a lock is turned to, and a key of 64 bytes.
+_SHAPES["capitals"] = lambda dice: chars(dice, string.ascii_uppercase, 28)
+_SHAPES["turned"] = lambda dice: "-".join(f"{dice.randint(3, 39):02}" for _ in range(3))
+_SHAPES["b64long"] = lambda dice: f"{_mixed(dice, 20)}{chars(dice, BASE64, 64)}Q=="
 _KEPT = ("an16", "pw", "titled", "under", "bang", "hashed", "sub", "signed")
 _SHAPES["chosen"] = lambda dice: _SHAPES[dice.choice(_KEPT)](dice)
 

@@ -1,45 +1,51 @@
 """A cheap look at a text: could it hold a secret at all?
 
 It runs before anything is loaded, on every text that is recorded, so it is written for speed: a few passes in
-C over the whole text, and Python only for the few places they point at.
+C over the whole text, and Python only for the few places they point at. It says yes to whatever the rules would find something
+in; most of them have a word of their own, and what is asked here is about the others.
 """
 
-from operator import add
-
+from decklog.redact.patterns.keywords import BY_PAIR, PAIRS
 from decklog.redact.patterns.signs import (
-    CALLS,
     CODES,
-    COMMANDS,
-    FOREIGN,
-    GIVING,
-    GIVING_WITH,
+    GETTING_IN,
     KEY_NOUNS,
     MARKS,
-    NAMES,
     NEARBY,
-    PASS_DIRECTIVES,
-    PIPED_TO,
-    TELLING_ALONE,
+    ORDINARY,
+    OTHER_ALPHABETS,
+    SURE_MARKS,
+    TRYING,
+    WEAK_NAMES,
 )
 
 # Past this size the rules themselves are faster than looking for their beginnings one by one.
 _LONG = 4_096
 _INVISIBLE = "\x00\xad\u200b\u200c\u200d\u2060\ufeff"
 _RUN_CHARS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/=.~%$:@"
-_AS_RUNS = bytes(97 if byte in _RUN_CHARS else 32 for byte in range(256))
-_AS_WORDS = bytes(byte if byte in _RUN_CHARS else 32 for byte in range(256))
+_OTHER_CHARS = bytes(range(256)).translate(None, _RUN_CHARS)
+_AS_WORDS = bytes.maketrans(_OTHER_CHARS, b" " * len(_OTHER_CHARS))
+_AS_RUNS = _AS_WORDS.translate(bytes.maketrans(_RUN_CHARS, b"a" * len(_RUN_CHARS)))
 SHORTEST_TOKEN = 15
+# What is as long and has no mark may still be a token.
+LONGEST_USUAL = 40
 _RUN = b"a" * SHORTEST_TOKEN
 _DIGITS = b"0123456789"
-_SIGNS = b"!#$%^&*+~"
-_ODD = b"\"'`!#$%^&*+~?@"
+_DIGITS_OR_SIGNS = _DIGITS + b"!#$%^&*+~"
+# What a value has, or what stands around it.
+_VALUED = _DIGITS + b'=:"|<>{}$#*!~^&+?%@'
+_AROUND_NUMBERS = ".,;:!?()[]\"'`*#「」«»„“”"
+_ODD_SIGNS = "\"'`!#$%^&*+~?@"
 _HEX = b"0123456789abcdef-"
-# Marks by their first two characters: a short text has few pairs of characters, and only their marks can be in it.
-_BY_PAIR: dict[str, list[str]] = {}
-for _mark in MARKS:
-    _BY_PAIR.setdefault(_mark[:2], []).append(_mark)
-_PAIRS = frozenset(_BY_PAIR)
-_MANY_PAIRS = 600
+# What the first three of four characters in base64 may be where they stand for plain text.
+_FIRST = b"CIJKLMNOPQRSTUVWXYZabcdef"
+_SECOND = b"ABCDEFGHQRSTUVWXghijklmnwxyz0123"
+_THIRD = b"ABEFIJMNQRUVYZcdghklopstwx014589"
+_BEFORE_LINES = ">#*|/-+"
+# The fewest words of a wallet's seed.
+_SEED_WORDS = 11
+# Lines of a browser's file of cookies.
+_COOKIE_FLAGS = ("\ttrue\t", "\tfalse\t")
 
 
 def may_hold_secret(text: str) -> bool:
@@ -51,30 +57,83 @@ def may_hold_secret(text: str) -> bool:
     if "\\" in text or "\n" in text or "\x1b" in text or "%" in text or "&" in text or not text.isascii():
         if _is_disguised(text):
             return True
-        text = _flattened(text)
+        text = _plain(text)
+    if "\t" in text and any(map(text.lower().__contains__, _COOKIE_FLAGS)):
+        return True
+    if "\n" in text or "\r" in text or "**" in text:
+        return any(map(_may_hold, _readings(text)))
+    return _may_hold(text)
+
+
+def _readings(text: str) -> list[str]:
+    """Give the lines that a text may be read as."""
+    readings = [text]
+    if "\n" in text or "\r" in text:
+        lines = [line.strip() for line in text.splitlines()]
+        # A token goes on in the next line, a word does not.
+        readings = [" ".join(lines), "".join(lines)]
+        if any(line[:1] in _BEFORE_LINES for line in lines[1:] if line):
+            # What a mail or a comment puts before each line may stand between two words.
+            readings.append(" ".join([line.lstrip(_BEFORE_LINES).lstrip() for line in lines]))
+    return [*readings, text.replace("**", " ")] if "**" in text else readings
+
+
+def _may_hold(text: str) -> bool:
+    """Tell whether a line could hold a secret."""
+    # What ends a sentence is no part of its last word.
+    words = text.replace(". ", " ").split()
+    text = f" {' '.join([word for word in words if word not in ORDINARY])} "
     low = text.lower()
-    if (
-        "=" in text
-        or ":" in text
-        or '"' in text
-        or ">" in text
-        or "`" in text
-        or "@" in text
-        or " -" in text
-        or "--" in text
-        or " '" in text
-        or "('" in text
-        or "|" in text
-        or "ENV " in text
-    ):
-        if _has_name(text, low) or _has_place(text, low):
-            return True
-    elif "$" in text or "{" in text or ("pass" in low and ("passw" in low or "repass" in low)):
+    data = low.encode("latin-1", "replace")
+    if "pass" in low or "pw" in low or _has_word(data, low):
         return True
-    data = text.encode("latin-1", "replace")
-    if _directs(low) or _tells(text, low, data) or _has_odd_word(text, low, data):
+    if not text.isascii() and any(map(low.__contains__, OTHER_ALPHABETS)):
         return True
-    return _RUN in data.translate(_AS_RUNS) and _has_token(data, low)
+    if _has_weak_name(text, low) and _could_be_given(text, data):
+        return True
+    if _is_hashed(text) or _is_placed(text, low) or (len(words) > _SEED_WORDS and "words" in low):
+        return True
+    if (len(data.translate(None, _DIGITS_OR_SIGNS)) != len(data) or _has_joined_words(text)) and _is_told(text, low, data):
+        return True
+    return _RUN in data.translate(_AS_RUNS) and _has_token(text.encode("latin-1", "replace"), low)
+
+
+def _has_word(data: bytes, low: str) -> bool:
+    """Tell whether one of the words is there without which most of the rules find nothing."""
+    pairs = PAIRS.intersection(memoryview(data if len(data) % 2 == 0 else data + b" ").cast("H").tolist())
+    words = [word for pair in pairs for word in BY_PAIR[pair].split(",")]
+    # As bytes have it, with a question mark for each letter that one alphabet lacks.
+    return any(map((low if low.isascii() else data.decode("latin-1")).__contains__, words))
+
+
+def _could_be_given(text: str, data: bytes) -> bool:
+    """Tell whether there is a number, a sign, a quote or a capital that no plain sentence has."""
+    if len(data.translate(None, _VALUED)) != len(data) or text.count("'") > 1 or text.count("`") > 1:
+        return True
+    return _has_joined_words(text) or any(map(_has_capital_inside, text.split()))
+
+
+def _has_joined_words(text: str) -> bool:
+    return max(text.count("-"), text.count("_"), text.count(".")) > 2
+
+
+def _has_capital_inside(word: str) -> bool:
+    return not word.islower() and not word.istitle() and not word.isupper()
+
+
+def _has_weak_name(text: str, low: str) -> bool:
+    """Tell whether a name is there that sentences have too."""
+    if any(map(low.__contains__, WEAK_NAMES)) or ("auth" in low and "auth" in low.replace("author", "")):
+        return True
+    return _names_pat(text, low)
+
+
+def _names_pat(text: str, low: str) -> bool:
+    """Tell whether a name ends with the short word for a personal token, as `path` does not."""
+    if "pat" not in low:
+        return False
+    is_whole = any(not part[:1].isalpha() for part in low.split("pat")[1:])
+    return is_whole or any(part[:1].isupper() for part in text.replace("Pat", "pat").split("pat")[1:])
 
 
 def is_one_word(text: str) -> bool:
@@ -82,102 +141,145 @@ def is_one_word(text: str) -> bool:
     return text.replace("-", "").replace("_", "").isalnum() and text.isascii()
 
 
-def _directs(low: str) -> bool:
-    """Tell whether a word stands in the text after which a password may come without a sign."""
-    # Written out, since this is asked of every text; a single character is found much faster than a word.
-    if "pass" in low and any(map(low.__contains__, PASS_DIRECTIVES)):
-        return True
-    if "auth" in low and ("auth " in low or "masterauth" in low):
-        return True
-    if "x" in low and ("setx " in low or "expect " in low):
-        return True
-    if "y" in low and ("identify " in low or "community" in low):
-        return True
-    if "w" in low and ("pw " in low or "pwd " in low or "wpa" in low):
-        return True
-    if "/" in low and ("/p:" in low or "/rp " in low or " /p " in low):
-        return True
-    if ("<" in low and "<<<" in low) or ("q" in low and "rabbitmqctl " in low) or ("v" in low and "setenv " in low):
-        return True
-    if ("_" in low and "fastcgi_param " in low) or ("-" in low and "samba-tool" in low):
-        return True
-    if "log" in low and ("login " in low or "sonar.login" in low):
-        return True
-    if "*" in low and (" *" in low or "\t*" in low) and low.rstrip()[-1] == "*":
-        return True
-    if "ftp" in low and ("ftp>" in low or "ftp -" in low):
-        return True
-    if "obscure " in low or "user-secrets" in low or "snmp-" in low:
-        return True
-    if ":" in low and ("]:" in low or ":587" in low or ":465" in low or ":25" in low or "encryption:" in low):
-        return True
-    if "/" in low and ("signtool" in low or ("conn" in low and "@" in low) or _has_box(low)):
-        return True
-    if "secret" in low and ("secret_id" in low or "secret-id" in low or "secretid" in low):
-        return True
-    if "phrase se" in low or "phrase de" in low or "frase" in low:
-        return True
-    return "net use" in low or "alias set " in low or "secret " in low or "enable " in low or "username " in low
+def _is_hashed(text: str) -> bool:
+    """Tell whether a password may stand here in the form that systems keep."""
+    return "$" in text and any(map(text.__contains__, ("$1$", "$5$", "$6$", "$2", "$y$", "$7$", "$a", "$sc", "$pb", "$bc")))
 
 
-def _has_box(low: str) -> bool:
-    """Tell whether a host may be told with who gets in there by what: `box db1.example.org: ana/…`."""
-    return ":" in low and ("box " in low or "box\t" in low or "host " in low or "host\t" in low)
-
-
-def _tells(text: str, low: str, data: bytes) -> bool:
-    """Tell whether somebody may be telling a password or a code, in any language."""
-    if ("answer" in low or "question" in low or "setcookie" in low) and any(map(low.__contains__, TELLING_ALONE)):
+def _is_placed(text: str, low: str) -> bool:
+    """Tell whether the place of a rule may be there whose own words are part of any text."""
+    if ":" in text and _has_fields(text, low):
         return True
-    if ("-" in low or "_" in low or "." in low) and _tells_joined_words(low):
+    if "@" in text and ((" -" in text and ":" in text) or ".py " in low or ("conn" in low and "/" in text)):
         return True
-    if "words" in low and low.count(" ") > 11:
+    if "code" in low and (_names_code(low) or ("codes" in low and ("backup" in low or "recovery" in low))):
         return True
-    if len(data.translate(None, _DIGITS)) == len(data):
-        # A sign does for a number only in the sentences of other alphabets: those of English are full of both.
-        return not text.isascii() and len(data.translate(None, _SIGNS)) != len(data) and any(map(low.__contains__, FOREIGN))
-    if any(map(low.__contains__, GIVING)) or (" code" in low and _names_code(low)):
+    if "act." in low and ("!" in low or "*" in low):
         return True
-    for shared, words in GIVING_WITH:
-        if shared in low and any(map(low.__contains__, words)):
-            return True
-    if ("pass" in low or "pw" in low) and ("password" in low or " as " in low or "'s" in low or " ist " in low or " - " in low):
+    if ("7z" in low or "rar" in low) and " -" in low:
         return True
-    if text.isascii():
-        return False
-    return "password" in low or any(map(low.__contains__, FOREIGN))
-
-
-def _tells_joined_words(low: str) -> bool:
-    """Tell whether words may be joined to a phrase behind a question for one, or behind a key of a network."""
-    if max(low.count("-"), low.count("_"), low.count(".")) < 3:
-        return False
-    return (
-        " key" in low
-        or "shared" in low
-        or "unlock" in low
-        or ("pass" in low and " as " in low)
-        or ("?" in low and ("phrase?" in low or "word?" in low or "code?" in low or "pw" in low))
+    if "value" in low and "name" in low and ('"' in text or "'" in text):
+        return True
+    return (" add " in low or " save " in low) and any(
+        len(word) > 11 for word in text.split() if not (word.isalpha() and word.islower())
     )
 
 
-def _has_odd_word(text: str, low: str, data: bytes) -> bool:
-    """Tell whether a word has a number and a sign or quotes, and there is another that has to do with secrets."""
-    if len(data.translate(None, _DIGITS)) == len(data) or len(data.translate(None, _ODD)) == len(data):
-        return False
-    return any(map(_is_odd, text.split())) and any(map(low.__contains__, NEARBY))
+def _has_fields(text: str, low: str) -> bool:
+    """Tell whether fields with colons between them may be there: a host, a port, a user, and what comes last."""
+    if "]:" in text or ("/" in text and ("box " in low or "host " in low)):
+        return True
+    count = text.count(":")
+    return (count > 3 and _has_port(text)) or (count > 1 and _has_port_and_user(text))
 
 
-def _is_odd(word: str) -> bool:
-    if len(word) < 7 or word.isalnum():
-        return False
-    has_sign = any(map(word.__contains__, "\"'`!#$%^&*+~?@"))
-    return has_sign and any(map(word.__contains__, "0123456789")) and any(map(str.isalpha, word))
+def _has_port(text: str) -> bool:
+    return any((len(part) in (4, 5) and part.isdigit()) or part == "*" for part in text.split(":"))
+
+
+def _has_port_and_user(text: str) -> bool:
+    """Tell whether a user's name follows a port, as in `smtp.example.org:587 ana:`."""
+    return any(part[:2].isdigit() and len(part.split()) == 2 for part in text.split(":")[1:-1])
+
+
+def _is_told(text: str, low: str, data: bytes) -> bool:
+    """Tell whether somebody may be told what to get in by, which has a number, a sign or joined words in it."""
+    if "code" in low and any(map(_is_short_number, low.split())):
+        return True
+    return any(map(low.__contains__, GETTING_IN)) or _tries(low) or _is_renewed(low) or _has_odd_word(text, low, data)
+
+
+def _is_short_number(word: str) -> bool:
+    return 2 < len(bare := word.strip(_AROUND_NUMBERS)) < 12 and bare.replace("-", "").isdigit()
+
+
+def _is_renewed(low: str) -> bool:
+    """Tell whether an old value may stand beside a new one."""
+    return ("alt" in low or "old" in low) and ("neu" in low or "new" in low)
 
 
 def _names_code(low: str) -> bool:
-    # Not the whole word: lines are joined without a blank.
-    return any(part.endswith(CODES) for part in low.split(" code")[:-1])
+    spaced = f" {low}".replace("-", " ").replace("_", " ").replace(" passcode", " code")
+    return any(part.endswith(CODES) for part in spaced.split(" code")[:-1])
+
+
+def _tries(low: str) -> bool:
+    """Tell whether somebody may be told by which user and what to get in."""
+    return ("/" in low or ":" in low) and any(map(low.replace("entry ", "").__contains__, TRYING))
+
+
+def _has_odd_word(text: str, low: str, data: bytes) -> bool:
+    """Tell whether a word has a number and a sign, a capital or quotes, and there is another that has to do with secrets."""
+    if len(data.translate(None, _DIGITS)) == len(data):
+        return False
+    words = text.split()
+    return any(map(_is_odd, words)) and (any(map(low.__contains__, NEARBY)) or (":" in low and _has_user(low, words)))
+
+
+def _has_user(low: str, words: list[str]) -> bool:
+    """Tell whether a user's name may stand before a colon: behind an option, in a list of users, or before a digest."""
+    return " -" in low or low.count(":") > 2 or max(map(len, words)) > 32
+
+
+def _is_odd(word: str) -> bool:
+    if len(word) < 6 or not any(map(word.__contains__, "0123456789")):
+        return False
+    return not word.islower() or any(map(word.__contains__, _ODD_SIGNS))
+
+
+def _has_token(data: bytes, text: str) -> bool:
+    """Tell whether one of the long runs of characters could be a token."""
+    # The sign of a line that a change takes away is no part of it.
+    runs = [word.lstrip(b"-+") for word in data.translate(_AS_WORDS).split() if len(word) >= SHORTEST_TOKEN]
+    if any(run[-34:-32] == b"AC" for run in runs):
+        # An account's id: its token is all hex, as a digest is.
+        return True
+    words = list(filter(_is_unusual, runs))
+    if any(map(_is_encoded, runs)):
+        return True
+    if len(words) < len(runs) and any(_begins_token(run.lower().decode("latin-1")) for run in runs):
+        return True
+    if not words:
+        # A digest is none, but a key that is told may look like one.
+        return any(len(run) in (32, 40, 48, 64) for run in runs) and any(map(text.__contains__, KEY_NOUNS))
+    if "bearer" in text or any(map(text.__contains__, KEY_NOUNS)):
+        return True
+    low = b" ".join(words).lower().decode("latin-1")
+    return any(len(word) >= LONGEST_USUAL or _is_base64(word) for word in words) or any(map(low.__contains__, MARKS))
+
+
+def _begins_token(run: str) -> bool:
+    """Tell whether a mark that no name has begins a run, or a word of it."""
+    for mark in filter(run.__contains__, SURE_MARKS):
+        place = run.find(mark)
+        while place >= 0:
+            if not run[:place][-1:].isalnum():
+                return True
+            place = run.find(mark, place + 1)
+    return False
+
+
+def _is_unusual(word: bytes) -> bool:
+    """Tell whether a run is anything but a path, an identifier in lower case or a digest."""
+    low = word.lower()
+    if low == word and len(word) < LONGEST_USUAL and len(word.translate(None, _DIGITS)) == len(word):
+        return b"bearer" in low
+    return bool(low.strip(_HEX)) or (b"-" in word and len(word) != 36)
+
+
+def _is_base64(word: bytes) -> bool:
+    """Tell whether a part of a run has capitals among other characters, as base64 and most tokens do."""
+    for part in word.replace(b":", b"=").replace(b".", b"=").split(b"="):
+        if len(part) > 15 and part != part.lower() and not (part.isalpha() and part.isupper()):
+            return True
+    return False
+
+
+def _is_encoded(run: bytes) -> bool:
+    """Tell whether four groups in a row, at any place, decode to plain text."""
+    firsts = [place for place in range(len(run) - 3) if run[place] in _FIRST]
+    groups = {place for place in firsts if run[place + 1] in _SECOND and run[place + 2] in _THIRD}
+    return any({place + 4, place + 8, place + 12} <= groups for place in groups)
 
 
 def _is_disguised(text: str) -> bool:
@@ -193,133 +295,13 @@ def _is_disguised(text: str) -> bool:
     return (not text.isascii() and any(char in text for char in _INVISIBLE)) or "\x00" in text
 
 
-def _flattened(text: str) -> str:
-    """Undo colours, escapes and line breaks, roughly but never hiding anything."""
+def _plain(text: str) -> str:
+    """Undo colours and escapes, roughly but never hiding anything."""
     if "\\" in text:
         while "\\\\" in text:
             text = text.replace("\\\\", "\\")
-        text = text.replace("\\u001b", "\x1b").replace("\\n", "\n").replace("\\r", "\n").replace("\\t", " ").replace("\\", "")
+        text = text.replace("\\u001b", "\x1b").replace("\\n", "\n").replace("\\r", "\n").replace("\\t", "\t").replace("\\", "")
     if "\x1b" in text:
         first, *rest = text.split("\x1b[")
         text = (first + "".join([piece.lstrip("0123456789;:?")[1:] for piece in rest])).replace("\x1b", "")
-    if "\n" in text or "\r" in text:
-        text = "".join([line.strip() for line in text.splitlines()])
     return text
-
-
-def _has_name(text: str, low: str) -> bool:
-    """Tell whether a name that announces a secret stands before something that gives it a value."""
-    if text.count(":") == 1 and "=" not in text and '"' not in text and " -" not in text:
-        # One colon is a sentence; what could be a name is right before it.
-        return "passw" in low or _is_near(text, low, text.find(":"))
-    return any(_is_given(text, low, stem) for stem in filter(low.__contains__, NAMES))
-
-
-def _is_near(text: str, low: str, place: int) -> bool:
-    first = max(0, place - 64)
-    text, low = text[first : place + 1], low[first : place + 1]
-    return any(_is_given(text, low, stem) for stem in filter(low.__contains__, NAMES))
-
-
-def _is_given(text: str, low: str, stem: str) -> bool:
-    start = low.find(stem)
-    while start >= 0:
-        end = start + len(stem)
-        if not _is_inside_word(text, low, stem, start, end) and _is_followed(text, low, start, end):
-            return True
-        start = low.find(stem, end)
-    return False
-
-
-def _is_inside_word(text: str, low: str, stem: str, start: int, end: int) -> bool:
-    """Tell whether the stem only happens to be part of a word, as in `passed`, `tokens`, `monkey`."""
-    if stem in ("key", "pat") and not (start and (text[start - 1].isalnum() or text[start - 1] in "_-. ")):
-        return True
-    after = text[end : end + 2]
-    if not after[:1].isalpha() or low.startswith(NAMES[stem], end):
-        return False
-    return after[0].isupper() == text[end - 1].isupper() and not (after[0].isupper() and after[1:].islower())
-
-
-def _is_followed(text: str, low: str, start: int, end: int) -> bool:
-    """Tell whether an operator, a quote or a flag's value comes soon after a name."""
-    ahead = text[end : end + 64]
-    if any(mark in ahead for mark in "=:\"'`>,(|{") or " is" in ahead or " -" in ahead:
-        return True
-    behind = low[max(0, start - 64) : start]
-    return "-" in behind or "env" in behind or "arg" in behind or "set" in behind
-
-
-def _has_place(text: str, low: str) -> bool:
-    """Tell whether the text has a place where secrets stand without a name: a URL, a command, a hash."""
-    if "@" in text and ("://" in text or "impacket" in low or ".py " in low or "oracle:" in low or "sqlplus" in low):
-        return True
-    if "$" in text and any(map(text.__contains__, ("$1$", "$5$", "$6$", "$2", "$y$", "$7$", "$a", "$sc", "$pb", "$bc"))):
-        return True
-    if "{" in text and any(map(text.__contains__, ("{SHA", "{SSHA", "{MD5}", "{SMD5}", "{CRYPT}"))):
-        return True
-    if ("# " in text or "// " in text) and any(map(low.__contains__, ("passw", "passphr", "pwd", "secret", "token", " key"))):
-        return True
-    if '" "' in text or " * " in text or "<key>" in text or ("*" in text and ("\t*" in text or '" *' in text or "  *" in text)):
-        return True
-    if (count := text.count(":")) > 3 and _has_port(text):
-        return True
-    if count > 1 and _has_port_and_user(text):
-        return True
-    if "key=" in low and ("?key=" in low or "&key=" in low):
-        return True
-    if "otp" in low and any(map(low.__contains__, ('otp"', "otp'", "otp_code", "otp-code", "otpcode"))):
-        return True
-    if "(" in text and any(map(low.__contains__, CALLS)):
-        return True
-    if (" -" in text or "| " in text) and any(map(low.__contains__, COMMANDS)):
-        return True
-    return "| " in text and any(map(low.__contains__, PIPED_TO))
-
-
-def _has_port(text: str) -> bool:
-    return any((len(part) in (4, 5) and part.isdigit()) or part == "*" for part in text.split(":"))
-
-
-def _has_port_and_user(text: str) -> bool:
-    """Tell whether a user's name follows a port, as in `smtp.example.org:587 ana:`."""
-    return any(part[:2].isdigit() and len(part.split()) == 2 for part in text.split(":")[1:-1])
-
-
-def _has_token(data: bytes, text: str) -> bool:
-    """Tell whether one of the long runs of characters could be a token."""
-    runs = [word for word in data.translate(_AS_WORDS).split() if len(word) > 14]
-    if any(run[-34:-32] == b"AC" for run in runs):
-        # An account's id: its token is all hex, as a digest is.
-        return True
-    words = list(filter(_is_unusual, runs))
-    if not words:
-        # A digest is none, but a key that is told may look like one.
-        return any(len(run) in (32, 48, 64) for run in runs) and any(map(text.__contains__, KEY_NOUNS))
-    if "bearer" in text or any(map(text.__contains__, KEY_NOUNS)):
-        return True
-    low = b" ".join(words).lower().decode("latin-1")
-    return any(len(word) > 39 or _is_base64(word) for word in words) or _has_mark(low)
-
-
-def _has_mark(low: str) -> bool:
-    if len(low) > _MANY_PAIRS:
-        return any(map(low.__contains__, MARKS))
-    pairs = _PAIRS.intersection(map(add, low, low[1:]))
-    return any(mark in low for pair in pairs for mark in _BY_PAIR[pair])
-
-
-def _is_unusual(word: bytes) -> bool:
-    """Tell whether a run is anything but a path, an identifier in lower case or a digest."""
-    low = word.lower()
-    if low == word and len(word) < 40 and len(word.translate(None, _DIGITS)) == len(word):
-        return b"bearer" in low
-    return bool(low.strip(_HEX)) or (b"-" in word and len(word) != 36)
-
-
-def _is_base64(word: bytes) -> bool:
-    """Tell whether four groups in a row, at any place, decode to plain text."""
-    for part in word.replace(b":", b"=").replace(b".", b"=").split(b"="):
-        if len(part) > 15 and part != part.lower() and part != part.upper():
-            return True
-    return False

@@ -14,10 +14,11 @@ _BLOCK = prepared(
     r"|PKCS7|CMS|SIGNATURE|(?:PGP )?MESSAGE|PGP SIGNED MESSAGE) ?-{4,5}[ \t\r]*\n"
     r"(?:[ \t#>|*]{0,16}(?:[A-Z][A-Za-z]{2,12}: [^\n]{0,80}|[A-Za-z0-9+/=]{0,100}),?[ \t\r]*(?:\n|$))+"
 )
-# The public half of a pair as OpenSSH writes it, and pictures and fonts in a page.
+# The public half of a pair as OpenSSH writes it, pictures and fonts in a page, and digests as lock files have them.
 _RUN = prepared(
     r"(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-nistp\d{3}|sk-[a-z0-9-]{5,24}@openssh\.com)[ \t]+AAAA[A-Za-z0-9+/=]+"
     r"|data:(?:image|font|audio|video)/[\w.+-]{2,24}(?:;[\w=-]{1,24})?;base64,[A-Za-z0-9+/=]+"
+    r"|sha(?:1-[A-Za-z0-9+/]{27}=|256-[A-Za-z0-9+/]{43}=|384-[A-Za-z0-9+/]{64}|512-[A-Za-z0-9+/]{86}==)"
 )
 _NAMING = prepared(r"(?i)(?:^|[^\w-])(?:sealed|external)?secrets?(?:\.[a-z.]{1,40})?(?:/|[ \t]+[\"'`]?)\Z")
 _NAME = prepared(r"[a-z0-9](?:[a-z0-9./-]*[a-z0-9])?")
@@ -44,14 +45,31 @@ _COUNTED = prepared(r"[ \t]*\([+-]?\d[\d.,]*[ \t]?%\)")
 # how a build names a style; what an account's line has instead.
 _NO_VALUE = prepared(
     r"[\w./-]+@v?\d+(?:\.\d+){1,3}[+-][\w.-]+|hmac-sha256:[0-9a-f]{64}|\[[a-z_]{2,24}=[a-z0-9]{1,8}\]?|[a-z_]{2,24}=\d{1,4}|\}\}@\S*"
-    r"|age1[0-9a-z]{50,70}|[<>:=-]{1,3}|[a-z]\w*__\w*_[A-Za-z0-9_-]{5}|x:\d+:\d+:\S*"
+    r"|age1[0-9a-z]{50,70}|0x[0-9a-fA-F]{40}|[<>:=-]{1,3}|[a-z][\w-]*__\w*(?i:passw|token|secret|key|pin|code)\w*_[A-Za-z0-9_-]{5}|x:\d+:\d+:\S*"
 )
+# Where a shell asks for the next command, by its folder or at the beginning of a line; and where a program was connected to.
+_SHELL = prepared(r"[a-z_][\w.-]*@[a-z][a-z0-9.-]*(:[~/][\w./~-]*)?[$#%>]")
+_STAMP = prepared(r"(?:^|\n)[\d:.,TZ+\[\] -]{0,40}\Z")
+_PORT_OF_HOST = prepared(r"(?:[a-z0-9-]+\.)+[a-z]{2,12}:\d{2,5}")
+# Without these in its line, or in the one above, what was found is of something else: a combination that opens no lock, a
+# value that a comment goes on with, what somebody has set something to.
+_ABOUT = {
+    "lock-code": prepared(r"(?i)\b(?:safe|lock(?! ?file)|locker|padlock|vault|cabinet|strongbox|key ?box|dial)\b"),
+    "continued-key": prepared(
+        r"(?i)\b(?:the|our|your|my|api|access|secret|private|signing|auth|partner|test|live) (?:key|token|secret)\b"
+        r"[^\n.:;=]{0,60}\n"
+    ),
+    "set-password": prepared(r"(?i)\b(?:login|log in|password|account)\b"),
+}
 # What is named after a digest, and what a manager of packages wrote down of one.
 _OF_DIGEST = prepared(
     r"(?i)(?:hash|integrity|checksum|digest|sha\d{1,3})[\"']?[ \t]*[:=][ \t]*[\"']?\Z|\{:hex, :\w{1,60}, [^\n]{0,200}\Z"
 )
 _NUMBERED_NAME = prepared(r"[a-z]{2,16}(?:-[a-z]{2,16})*-\d{1,3}")
+_TOLD = frozenset(("told-password", "printed-secret"))
 _KEYS = frozenset(("key", "api-key", "encryption-key", "signing-secret", "secret", "token"))
+# By which a row is known.
+_SHORT_NUMBER = 12
 # How far around a value is looked.
 _NEAR = 160
 
@@ -59,7 +77,7 @@ _NEAR = 160
 def not_spared(text: str, found: Iterable[Found]) -> list[Found]:
     """Give those that were found without what is no secret for what stands around it."""
     left = [one for one in found if not _is_spared(text, one)]
-    if not left or not ("BEGIN " in text or "AAAA" in text or "base64," in text):
+    if not left or not ("BEGIN " in text or "AAAA" in text or "base64," in text or "sha" in text):
         return left
     blocks, runs = ([match.span() for match in pattern.finditer(text)] for pattern in (_BLOCK, _RUN))
     return [one for one in left if not (_is_within(one, blocks) or _is_within(one, runs))]
@@ -74,6 +92,10 @@ def _is_spared(text: str, one: Found) -> bool:
     value = text[one.start : one.end]
     if values.is_documented(value) or _NO_VALUE.fullmatch(value):
         return True
+    if one.kind in _TOLD and (_PORT_OF_HOST.fullmatch(value) or _is_prompt(text, one)):
+        return True
+    if one.kind in _ABOUT and not _ABOUT[one.kind].search(text, _line_above(text, one), one.start):
+        return True
     if is_chord(value) or (_NAME.fullmatch(value) and _is_reported(text, one)):
         return True
     if value.isdigit() and _COUNTED.match(text, one.end):
@@ -82,6 +104,8 @@ def _is_spared(text: str, one: Found) -> bool:
         return True
     if one.kind not in _KEYS:
         return False
+    if one.kind == "key" and value.isdigit() and len(value) < _SHORT_NUMBER:
+        return True
     before = text[max(0, one.start - 240) : one.start]
     if _OF_DIGEST.search(before) or (one.kind == "token" and _NUMBERED_NAME.fullmatch(value)):
         return True
@@ -95,10 +119,25 @@ def _is_reported(text: str, one: Found) -> bool:
     return bool(_REPORTED.match(text, one.end)) and bool(_NAMING.search(text[max(0, one.start - 64) : one.start]))
 
 
+def _is_prompt(text: str, one: Found) -> bool:
+    """Tell whether a shell asks here for the next command: `ana@db1:~$ `, or `ana@edge1# ` where a line begins."""
+    prompt = _SHELL.fullmatch(text, one.start, one.end)
+    if not prompt or text[one.end : one.end + 1] not in ("", " ", "\n"):
+        return False
+    return bool(prompt[1]) or bool(_STAMP.search(text, max(0, one.start - 48), one.start))
+
+
 def _is_called_public(text: str, one: Found) -> bool:
     """Tell whether a comment behind a key, in its line, calls it public, and nothing in the line speaks of a secret."""
     first, last = _line(text, one)
     return bool(_CALLED_PUBLIC.search(text, one.end, last)) and not _NOT_PUBLIC.search(text, first, last)
+
+
+def _line_above(text: str, one: Found) -> int:
+    """Give where the line before that of a value begins, or how far is looked."""
+    near = max(0, one.start - _NEAR)
+    first = text.rfind("\n", near, one.start)
+    return max(near, text.rfind("\n", near, max(near, first)) + 1)
 
 
 def _line(text: str, one: Found) -> tuple[int, int]:

@@ -26,9 +26,12 @@ _FOLDER, _MODULE = os.path.split(cache_from_source(__file__))
 _PYTHON = _MODULE.split(".")[1]
 _ESCAPED = re.compile(r"\\.")
 _CLASS_OR_BLANK = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]|\\.")
+_FLAGS = re.compile(r"\(\?[a-z]+\)")
+_PIECE = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]|\\.|[()|]")
+_LONG_PART = 8_000
 _BLANKS = r"\t\n\f\r "
 # Another number for tables that are made otherwise of the same signs.
-_LAYOUT = 1
+_LAYOUT = 2
 
 Shown = Callable[[bytes], list[int]]
 
@@ -45,6 +48,19 @@ def _respelled_piece(match: re.Match[str]) -> str:
             raise ValueError("what is no blank can't be told within a class")
         return _ESCAPED.sub(lambda escaped: _BLANKS if escaped[0] == "\\s" else escaped[0], piece)
     return {"\\s": f"[{_BLANKS}]", "\\S": f"[^{_BLANKS}]"}.get(piece, piece)
+
+
+def parts(pattern: str) -> list[str]:
+    """Cut a pattern into several that match together what it matches: Hyperscan reads none that is longer than 16,000 letters."""
+    flags = _FLAGS.match(pattern)
+    first, depth, cuts, start = flags[0] if flags else "", 0, list[str](), flags.end() if flags else 0
+    begun = start
+    for piece in _PIECE.finditer(pattern, start):
+        depth += (piece[0] == "(") - (piece[0] == ")")
+        if piece[0] == "|" and depth == 0 and piece.start() - begun > _LONG_PART:
+            cuts.append(first + pattern[begun : piece.start()])
+            begun = piece.end()
+    return [*cuts, first + pattern[begun:]]
 
 
 class Together:
@@ -121,8 +137,9 @@ class Together:
 
         tables = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
         flags = hyperscan.HS_FLAG_SINGLEMATCH | hyperscan.HS_FLAG_ALLOWEMPTY
-        written = [respelled(f"(?m){loosened(sign)}").encode("latin-1") for sign in self.signs.values()]
-        tables.compile(written, list(self.signs), len(written), [flags] * len(written))
+        written = [(number, part) for number, sign in self.signs.items() for part in parts(respelled(loosened(sign)))]
+        patterns = [f"(?m){part}".encode("latin-1") for _, part in written]
+        tables.compile(patterns, [number for number, _ in written], len(patterns), [flags] * len(patterns))
         self._keep(hyperscan.dumpb(tables))
         self._use(tables)
 
@@ -166,4 +183,6 @@ class Together:
 
 
 def _note(number: int, _start: int, _end: int, _flags: int, shown: Any) -> None:
-    shown.append(number)
+    # Several patterns may be the parts of one sign.
+    if number not in shown:
+        shown.append(number)

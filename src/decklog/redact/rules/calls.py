@@ -93,12 +93,96 @@ CALLS: tuple[Rule, ...] = (
         random=True,
         glued=True,
     ),
+    # What opens a store of keys or passwords, beside its file.
+    rule(
+        "connection-password",
+        ".kdb .jks .p12 .pfx .keystore",
+        r"[^\"'\n]{8,128}",
+        start=r"\.(?:kdbx?|jks|p12|pfx|keystore)[\"']",
+        keep=r"\.(?:kdbx?|jks|p12|pfx|keystore)[\"'](?:\.\w{1,12}\(\)|\))?,[ \t]*(?:Some\(|b|@)?[\"']",
+        until=r"[\"'][ \t]*[),.]",
+        odd=True,
+        glued=True,
+    ),
+    # By which the nodes of a cluster let each other in: an atom or a text, since a variable has another name.
+    rule(
+        "node-cookie",
+        "set_cookie(",
+        r"[A-Za-z0-9][^\s\"'(),]{5,}",
+        start=r"(?:Node\.|erlang[.:])set_cookie\(",
+        keep=r"(?:Node\.|erlang[.:])set_cookie\([ \t]*(?:[^,\n]{1,80},[ \t]*)?(?::[\"']?|[\"'])",
+        until=r"[\"']?[ \t]*\)",
+    ),
+    rule(
+        "connection-password",
+        "auth",
+        r"[^\"'\n\s]{4,}",
+        keep=r"(?i:\b(?:red|redis|rds)(?:_?(?:client|conn|cli|db|cache))?(?::|\.|->)auth\([ \t]*[\"'])",
+        until=r"[\"'][ \t]*\)",
+        odd=True,
+    ),
+    # The account that sends transactions from a script: an address is shorter than its key.
+    rule(
+        "wallet-key",
+        "vm.",
+        r"(?:0x)?[0-9a-fA-F]{64}",
+        keep=r"\bvm\.(?:startBroadcast|broadcast|rememberKey|sign|addr)\([ \t]*[\"']?",
+        until=r"[\"']?[ \t]*[),]",
+    ),
+    rule(
+        "connection-password",
+        "database(",
+        r"[^\"'\n]{4,}",
+        start=r"\bdatabase\([ \t]*[\"']",
+        keep=r"\bdatabase\([ \t]*[\"'][^\"'\n]{0,80}[\"'],[ \t]*[\"'][^\"'\n]{1,64}[\"'],[ \t]*[\"']",
+        until=r"[\"'][ \t]*(?:\)|,[ \t]*[\"'](?:Vendor|[\w.]*[Dd]river|jdbc:|com\.|org\.))",
+        odd=True,
+    ),
+    # Whom a directory knows by a distinguished name, and what proves it.
+    rule(
+        "connection-password",
+        "bind(",
+        # No search among those below that name.
+        r"[^\"'\n(][^\"'\n]{3,}",
+        start=r"(?i:bind\([ \t]*[\"'](?:cn|uid|ou|dc|samaccountname)=)",
+        keep=r"(?i:bind\([ \t]*[\"'](?:cn|uid|ou|dc|samaccountname)=[^\"'\n]{1,160}[\"'],[ \t]*[\"'])",
+        until=r"[\"']",
+    ),
+    # What a module keeps by a name of its own, turned from its letters to bytes.
+    rule(
+        "encryption-key",
+        "base.decode",
+        r"[0-9a-fA-F]{32,}|[A-Za-z0-9+/_-]{32,}={0,2}",
+        start=r"@\w+[ \t]+Base\.decode",
+        keep=r"(?i:@\w{0,40}(?:key|secret|salt|token|password))\w{0,12}[ \t]+Base\.decode(?:16|32|64)!?\([ \t]*\"",
+        until=r"\"",
+        glued=True,
+    ),
+    rule(
+        "pin",
+        "pin",
+        r"\d{4,12}",
+        keep=r"(?i:(?:verify|check|enter|submit|present|unlock|unblock|change)_?(?:user|so|card)?_?pin\([ \t]*[\"'])",
+        until=r"[\"']",
+    ),
+    # A user and a password between braces, as C++ and Go set up what they log in with.
+    rule(
+        "connection-password",
+        "login{ credential{ credentials{ auth{",
+        r"[^\"'\n]{6,}",
+        start=r"(?i:login|credentials?|(?:basic|plain)auth)\{[ \t]*(?:\w+:[ \t]*)?\"",
+        keep=r"(?i:(?:login|credentials?|(?:basic|plain)auth)\{[ \t]*(?:\w+:[ \t]*)?\"[^\"\n]{1,64}\",[ \t]*"
+        r"(?:\w+:[ \t]*)?\")",
+        until=r"\"[ \t]*[},]",
+        odd=True,
+    ),
     rule("encryption-key", "pgp_sym", r"[^'\n]{6,}", keep=r"(?i:pgp_sym_(?:en|de)crypt(?:_bytea)?\([^,\n']{1,80},[ \t]*')"),
     rule(
         "storage-key",
         "fs.azure",
         r"[A-Za-z0-9+/]{40,}={0,2}",
-        keep=r"fs\.azure\.account\.key\.[\w.-]{1,80}[\"']?[ \t]*(?:,|=|:|=>|[ \t])[ \t]*[\"']?",
+        # A change has a sign before each of its lines.
+        keep=r"fs\.azure\.account\.key\.[\w.-]{1,80}[\"']?[ \t]*(?:,|=|:|=>|[ \t])[ \t]*(?:\n[+-]?[ \t]{0,40})?[\"']?",
     ),
     rule("signing-secret", "crypt(", r"[^\"'\n]{6,}", keep=r"AES\.(?:en|de)crypt\([^,\n]{1,80},[ \t]*[\"']"),
     rule(

@@ -156,7 +156,8 @@ COMMANDS: tuple[Rule, ...] = (
         "command-password",
         "mysql mariadb",
         r"[^\s\"'-][^\s\"']*",
-        keep=rf"(?:mysql|mysqldump|mysqladmin|mysqlimport|mariadb)\b{_QUIET}-p[\"']?",
+        # A script that shows its commands quotes the whole option.
+        keep=rf"(?:mysql|mysqldump|mysqladmin|mysqlimport|mariadb)\b{_QUIET}[\"']?-p[\"']?",
     ),
     rule("command-password", "mysqladmin", r"[^\s\"'-][^\s\"']*", keep=rf"mysqladmin\b(?:{_QUIET}|[ \t]+)password[ \t]+[\"']?"),
     rule(
@@ -217,7 +218,8 @@ COMMANDS: tuple[Rule, ...] = (
         "command-password",
         "htpasswd mosquitto_passwd",
         r"[^\s\"'-][^\s\"']*",
-        keep=r"(?:htpasswd|mosquitto_passwd)[ \t]+-[a-zA-Z]*b[a-zA-Z]*[ \t]+(?:[^\s-]\S*[ \t]+)?\S+[ \t]+[\"']?",
+        keep=r"(?:htpasswd|mosquitto_passwd)[ \t]+(?:-[a-zA-Z0-9]+[ \t]+)*-[a-zA-Z]*b[a-zA-Z]*[ \t]+(?:-[a-zA-Z0-9]+[ \t]+)*"
+        r"(?:[^\s-]\S*[ \t]+)?[^\s-]\S*[ \t]+[\"']?",
     ),
     rule("command-password", "openssl pass:", r"[^\s\"']+", keep=r"-pass(?:in|out)?\s+[\"']?pass:", glued=True),
     rule(
@@ -253,8 +255,17 @@ COMMANDS: tuple[Rule, ...] = (
     rule(
         "command-password",
         "requirepass masterauth",
-        r"[^\s\"']+",
+        # The number of a line in a server's answer is none.
+        r"[^\s\"'0-9][^\s\"']*|[0-9]+[^\s\"'0-9)][^\s\"']*|[0-9]{2,}",
         keep=r"(?:requirepass|masterauth)\s+[\"']?",
+    ),
+    # A server's answer: the name of the setting, and its value.
+    rule(
+        "command-password",
+        "requirepass masterauth",
+        r"[^\"\n]{4,}",
+        keep=r"(?:requirepass|masterauth)\"[ \t]*\n[ \t]*2\)[ \t]+\"",
+        until=r"\"",
     ),
     rule(
         "command-password",
@@ -267,8 +278,55 @@ COMMANDS: tuple[Rule, ...] = (
         "echo printf",
         r"[^\s\"'|][^\"'|\n]{0,120}?",
         keep=r"(?:echo|printf)[ \t]+(?:-n[ \t]+)?(?:[\"'](?:%s\s{0,2}){1,3}[\"'][ \t]+)?[\"']?",
+        # Of any program: the option says that what comes in is the password.
         until=r"[\"']?[ \t]*\|[ \t]*(?:sudo -S|(?:sudo[ \t]+)?chpasswd|passwd\b"
-        r"|(?:docker|podman|helm|oras|skopeo|crane)\b[^\n|]{0,120}--password-stdin)",
+        r"|[\w./-]+\b[^\n|]{0,120}--(?:pass(?:word|wd)?-(?:on-|from-)?stdin|stdin-pass(?:word)?)\b)",
+    ),
+    # The account and its password; where it is asked for, nothing follows the account.
+    rule(
+        "command-password",
+        "smbpasswd",
+        r"[^\s\"'-][^\s\"']{3,}",
+        start=r"smbpasswd[ \t]+-[a-zA-Z][ \t]",
+        keep=r"smbpasswd[ \t]+(?:-[a-zA-Z][ \t]+){1,4}(?:-r[ \t]+\S+[ \t]+)?[\w.$-]{1,64}[ \t]+[\"']?",
+        odd=True,
+    ),
+    # What a directory's manager and its administrator get in by; each has a rule of its own.
+    rule(
+        "command-password",
+        "ipa-",
+        r"[^\s\"'-][^\s\"']*",
+        start=r"ipa-[a-z-]+[ \t]",
+        # A client is given the name of who lets it in by this option.
+        keep=rf"ipa-(?:server|replica|csreplica|dns|ca|kra|adtrust)-[a-z]+\b(?:{_QUIET}|[ \t]+)-p[ \t]+[\"']?",
+    ),
+    rule(
+        "command-password",
+        "ipa-",
+        r"[^\s\"'-][^\s\"']*",
+        start=r"ipa-[a-z-]+[ \t]",
+        keep=rf"ipa-[a-z]+-[a-z]+\b(?:{_QUIET}|[ \t]+)-[aw][ \t]+[\"']?",
+    ),
+    # The key of a zone, behind its name and how it signs.
+    rule(
+        "command-secret",
+        "-y",
+        r"[A-Za-z0-9+/]{16,}={0,2}",
+        start=r"[ \t]-y[ \t]*[\"']?[\w.-]+:",
+        keep=r"[ \t]-y[ \t]*[\"']?(?:hmac-[a-z0-9-]{3,12}:)?[\w.-]{1,80}:",
+        until=r"(?:[\s\"':]|$)",
+        random=True,
+        glued=True,
+    ),
+    # A runner is registered by letters in capitals, of which no name has so many without a break. A token to go on with the
+    # next page is called after that.
+    rule(
+        "command-token",
+        "-token",
+        r"[A-Z0-9]{24,64}",
+        keep=r"[ \t]--(?:(?:registration|runner|auth|access|api|join|bootstrap)-)?token[ =][\"']?",
+        until=r"(?:[\s\"']|$)",
+        glued=True,
     ),
     rule(
         "command-password",

@@ -179,12 +179,30 @@ DAEMONS: tuple[Rule, ...] = (
         keep=r"(?i:\bsecret[_-]?id[\"']?(?:[ \t]*[:=]|[ \t]{2,}|[ \t]*\|)[ \t]*[\"']?)",
         glued=True,
     ),
+    # Written with a blank it is the number of a secret elsewhere: here the accessor stands right above.
+    rule(
+        "token",
+        "accessor",
+        r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
+        start=r"(?i:\baccessor id[ \t]*[:=|])",
+        keep=r"(?i:\baccessor id[ \t]*[:=|][^\n]{0,60}\n[ \t|]*secret id[ \t]*[:=|][ \t]*)",
+    ),
+    # What a token is worth, below the name it was given: in a table with lines around its cells, or as JSON.
+    rule(
+        "token",
+        "full-tokenid",
+        r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
+        start=r"\bfull-tokenid\b",
+        keep=r"\bfull-tokenid\b(?:[^\n]{0,200}\n(?:[^\w\n]{0,160}\n)?[^\w\n]{0,12}value[^\w\n]{1,40}"
+        r"|[^\n]{0,300}?\"value\"[ \t]*:[ \t]*\")",
+    ),
     rule(
         "seed-phrase",
         "phrase mnemonic words wallet bip39 seed",
         r"(?:[a-z]{3,8} ){11,23}[a-z]{3,8}\b",
-        keep=r"(?i:(?:mnemonic|(?:seed|recovery|backup|wallet)[ _-]?(?:phrase|words))(?:,? [\w(),'-]{1,16}){1,12}[\"']?[ \t]*"
+        keep=r"(?i:(?:mnemonic|(?:seed|recovery|backup|wallet)[ _-]?(?:phrase|words))(?:,? [\w(),'!-]{1,48}){1,12}[\"']?[ \t]*"
         r"(?:[:=]|->|is)\s*[\"']?"
+        r"|\bwallet[^\n:=\"'{}()]{0,40}:[ \t]*[\"'`]?|\b(?:12|15|18|21|24)[ -]words\)?:?[ \t]*\n[ \t]*"
         # The call or the option that takes one.
         r"|(?:mnemonic|phrase|seed|wallet|bip39)\w{0,24}(?:(?:\.|::|->)\w{1,24}){0,2}(?:\([^\n\"'`()]{0,40}|[ \t]+|=)[\"'`])",
         glued=True,

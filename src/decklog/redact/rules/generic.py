@@ -84,7 +84,7 @@ PLACES: tuple[Rule, ...] = (
         "oracle-password",
         "jdbc:oracle sqlplus",
         r"[^\s\"'@/]+",
-        keep=r"(?i:(?:jdbc:oracle:thin:|sqlplus(?: -\w+)* )[\w$.]+/)",
+        keep=r"(?i:(?:jdbc:oracle:thin:|sqlplus(?: -\w+)* )[\w$.-]+/)",
         until="@",
     ),
     rule(

@@ -11,7 +11,7 @@ RECORDS: tuple[Rule, ...] = (
         "element field placeholder selector locator",
         r"[^\"\n]{4,128}",
         keep=r"(?i:\"(?:element|field|placeholder|selector|locator)\"[ \t]*:[ \t]*"
-        r"\"[^\"\n]{0,40}(?:password|passwort|passcode|passphrase)\b[^\"\n]{0,60}\",\s{0,8}"
+        r"\"[^\"\n]{0,40}\b(?:password|passwort|passcode|passphrase|otp|totp|pin)\b[^\"\n]{0,60}\",\s{0,8}"
         r"(?:\"\w{1,16}\"[ \t]*:[ \t]*\"[^\"\n]{0,60}\",\s{0,8}){0,3}\"(?:text|value)\"[ \t]*:[ \t]*\")",
         start=r"\"(?i:element|field|placeholder|selector|locator)\"[ \t]*:[ \t]*\"",
         until=r"\"",
@@ -43,6 +43,77 @@ RECORDS: tuple[Rule, ...] = (
         start=r"auth-user-pass\b",
         keep=rf"auth-user-pass\b[^\n]{{0,80}}\n[ \t]*{_ACCOUNT}[ \t]*\n[ \t]*",
         until=r"[ \t]*(?m:$)",
+        odd=True,
+        glued=True,
+    ),
+    # The same, printed from the file that a tunnel's settings name: one line for the user, one for the password.
+    rule(
+        "listed-password",
+        "auth pass cred login",
+        r"\S{6,128}",
+        start=r"\bcat[ \t]+[\w./~-]*(?:auth|pass|cred|login)[\w.-]*[ \t]*\n",
+        keep=r"\bcat[ \t]+[\w./~-]{0,80}(?:auth|pass|cred|login)[\w-]{0,24}(?:\.(?:txt|conf|cfg|pass|auth|creds?|login|secret))?"
+        r"[ \t]*\n[ \t]*[A-Za-z][\w.@+-]{0,79}[ \t]*\n[ \t]*",
+        until=r"[ \t]*(?m:$)",
+        odd=True,
+        glued=True,
+    ),
+    # Users and passwords in quotes, below the name of the file that has them: all of its lines, from the first password on.
+    rule(
+        "listed-password",
+        "userlist",
+        r"[^\"\n]{4,128}(?:\"[ \t]*\n\"[^\"\n]+\"[ \t]+\"[^\"\n]+)*",
+        start=r"userlist\.txt\b[^\n]*\n\"",
+        keep=r"userlist\.txt\b[^\n]{0,80}\n\"[^\"\n]{1,64}\"[ \t]+\"",
+        until=r"\"[ \t]*(?m:$)",
+        glued=True,
+    ),
+    # What a network was joined by, as a system shows it.
+    rule(
+        "network-password",
+        "key",
+        r"[^\s\"][^\n\"]{6,61}[^\s\"]",
+        keep=r"(?m:^)[ \t]*Key Content[ \t]*:[ \t]+",
+        until=r"[ \t]*(?m:$)",
+        glued=True,
+    ),
+    # By which numbers a lock is opened, if the line has one: other combinations are spared.
+    rule(
+        "lock-code",
+        "combination",
+        r"\d{1,2}(?:[ \t]?[-/,][ \t]?\d{1,2}){2,4}",
+        start=r"(?i:combination[ \t:=])",
+        keep=r"(?i:combination(?:[ \t]+(?:of|for|to|on)[ \t][^\n.:=]{0,80}?)?"
+        r"(?:[ \t]*[:=]|[ \t]+(?:is|was)(?:[ \t]+(?:now|changed to|set to))?:?)[ \t]*[\"'`]?)",
+        until=r"(?:[^\w:/-]|$)",
+    ),
+    # A comment that goes on in the next line, which begins with the key; spared if it speaks of no key, or of a public one.
+    rule(
+        "continued-key",
+        "is was",
+        r"[\w.~+/=-]{20,}",
+        keep=r"[ \t](?:is|was):?[ \t]*\n[ \t]*(?:///?|//!|#|\*|--|>)[ \t]*[\"'`]",
+        until=r"[\"'`]",
+        random=True,
+        glued=True,
+    ),
+    # What it was set to, and for whom; spared if the line speaks of nothing that one gets in by.
+    rule(
+        "set-password",
+        "set",
+        r"[^\s\"'`]{6,64}",
+        keep=r"(?i:\b(?:re)?set (?:it|them|that|this) to[ \t]+[\"'`])",
+        until=r"[\"'`],?[ \t]+for[ \t]+(?:the[ \t]+)?(?i:user|account|login|admin|root)\b",
+        odd=True,
+    ),
+    # A test's variables: the name and what it is, as far from it as from all other names.
+    rule(
+        "password",
+        "pass secret token",
+        r"[^\s$%@&\"'\[<{][^\s\"']{3,}",
+        start=r"(?i:\$\{[\w ]*(?:pass\w*|secret|token)\}[ \t])",
+        keep=r"(?i:\$\{[\w ]{0,40}(?:password|passwd|passphrase|secret|token)\})(?:[ \t]*=)?(?:[ ]{2,}|\t+)",
+        until=r"(?:[ \t]*(?m:$)|[\"'])",
         odd=True,
         glued=True,
     ),
@@ -134,8 +205,22 @@ RECORDS: tuple[Rule, ...] = (
         until=r"[ \t]*\]",
         glued=True,
     ),
+    rule("azure-key", "key1 key2", r"[A-Za-z0-9+/]{86}==", keep=r"\bkey[12][\"']?[ \t]*[:=][ \t]*[\"']?"),
+    rule(
+        "private-key",
+        "key",
+        r"0x[0-9a-fA-F]{64}",
+        keep=r"(?i:\b(?:wallet|private|signer|deployer)[ _]key[^\n:=]{0,60}[:=][ \t]*[\"']?)",
+        until=r"(?:[^\w]|$)",
+    ),
     # Names of keys and their secrets, as a server of calls is given them.
-    rule("api-secret", "_keys", r"[A-Za-z0-9+/=]{32,}", keep=r"_KEYS[\"']?[ \t]*[:=][ \t]*[\"']?[\w-]{6,24}:[ \t]*", glued=True),
+    rule(
+        "api-secret",
+        "_keys",
+        r"[A-Za-z0-9+/=]{32,}",
+        keep=r"(?:LIVEKIT|API|SECRET|ACCESS|SIGNING|MASTER|PRIVATE)_KEYS[\"']?[ \t]*[:=][ \t]*[\"']?[\w-]{6,24}:[ \t]*",
+        glued=True,
+    ),
     # A field of so many characters in a program's data.
     rule(
         "password",

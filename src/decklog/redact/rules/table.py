@@ -5,6 +5,7 @@ from decklog.redact.rules import (
     ciphers,
     commands,
     daemons,
+    entrances,
     fields,
     generic,
     hashers,
@@ -43,6 +44,7 @@ PLACED: tuple[Rule, ...] = (
 TOOLS: tuple[Rule, ...] = (
     fields.FIELDS
     + daemons.DAEMONS
+    + entrances.ENTRANCES
     + records.RECORDS
     + ciphers.CIPHERS
     + hashers.HASHERS

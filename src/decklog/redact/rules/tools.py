@@ -257,6 +257,16 @@ DEVICES: tuple[Rule, ...] = (
         r"|password)[ \t]+[\"']?)",
         until=r"[\"']?[ \t]*;",
     ),
+    # Behind the server's address, or in the lines of its block, which are indented.
+    rule(
+        "directive-secret",
+        "radius tacacs tacplus",
+        r"[^\s\"';{}]{4,}",
+        start=r"(?i:(?:radius|tacacs|tacplus)[ -]server[ \t]+\S+)",
+        keep=r"(?i:(?:radius|tacacs|tacplus)(?:-server[ \t]+[\da-f][\w.:]{2,63}[ \t]+(?:port[ \t]+\d+[ \t]+)?secret"
+        r"|[ \t]+server[ \t]+\S{1,64}[ \t]*\n(?:[ \t]+[^\n]{0,120}\n){0,6}?[ \t]+(?:server-)?key)"
+        r"[ \t]+(?:\d[ \t]+)?[\"']?)",
+    ),
     rule(
         "directive-secret",
         "client",
@@ -339,6 +349,29 @@ DEVICES: tuple[Rule, ...] = (
         keep=r"BUNDLE_\w+__\w+[\"']?(?:: ?|=)[\"']?",
         until=r"(?:[\s\"']|$)",
         random=True,
+    ),
+    # The line below the command, or below what it warns of.
+    rule(
+        "printed-secret",
+        "auth:token",
+        r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
+        keep=r"auth:token[^\n]{0,40}\n(?:[^\n]{0,120}\n)?[ \t]*",
+    ),
+    rule(
+        "command-secret",
+        "encrypt_string",
+        r"[^\"'\n]{4,}",
+        keep=r"encrypt_string[ \t]+(?:--?[\w-]+[ =][^\s\"'-]\S*[ \t]+)*[\"']",
+        until=r"[\"']",
+    ),
+    # A list of names and what they are set to, in columns.
+    rule(
+        "listed-password",
+        "pass pwd secret token _key",
+        r"[^\s|]{8,}",
+        keep=r"(?m:^)[ \t|]*[A-Z][A-Z0-9_]*(?:PASS(?:WORD|WD|PHRASE)?|PWD|SECRET|TOKEN|_KEY)(?:[ \t]{2,}|[ \t]*\|[ \t]*)",
+        odd=True,
+        glued=True,
     ),
     rule("query-key", "appid", r"[0-9a-f]{32}", keep=r"(?i:appid=)", until=r"(?:[^\w-]|$)", glued=True),
     rule("url-token", "private-", r"[0-9a-f]{16,}", keep=r"[?&/]private-", glued=True),

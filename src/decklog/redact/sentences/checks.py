@@ -9,15 +9,19 @@ from decklog.redact.sentences import codes
 
 _SET = prepared(r"(?i)\b(?:set|reset|changed?|rotated?|updated?|made)\b[^.\n]{0,40}$")
 _USER_BEFORE = prepared(
-    r"(?i)(?:\b(?:user(?:name)?|login|e-?mail|account|as|network|ssid)\b[ \t:=]*(?:[\"'`]?[\w.@+-]+|[\"'][^\"'\n]{1,32})"
+    r"(?i)(?:\b(?:user(?:name)?|login|e-?mail|account|as|network|ssid|utente|usuario|usu\xe1rio|benutzer(?:name)?|utilisateur"
+    r"|gebruiker|użytkownik|логин|пользователь)\b[ \t:=]*(?:[\"'`]?[\w.@+-]+|[\"'][^\"'\n]{1,32})"
     r"|@[\w.-]+)[\"'`]?"
     r"(?:[ \t]*[,;/|]|[ \t]+(?:and|with))[ \t]*(?:the[ \t]+)?$"
 )
 # What an account has that everybody may know.
 _OF_ACCOUNT = prepared(r"(?i)account[ \t]+(?:s?id|number|no|name|type|holder|owner|region|arn|status)\b")
+_NOTE = prepared(r"(?:^|\n)[ \t]*(?:[-*•][ \t]+)?(?:[\w.@/-]{1,20}[ \t]+){1,3}\Z")
 _EXPOSED = prepared(r"(?i)\b(?:hard-?coded|leaked|committed|exposed|plain-?text|cleartext|baked-in|compromised)[ \t]+$")
 _SENTENCE_ENDS = ("", "\n", ".", ",", ";", "!", ")", '"')
-_LED_IN = prepared(r"(?i)(?:(?:with|using|shared|same|the|and|use|has|have|old|default|,|:)[ \t]+)$")
+_LED_IN = prepared(
+    r"(?i)(?:(?:with|using|shared|same|the|and|use|has|have|old|new|default|start|initial|first|temp|temporary|,|:)[ \t]+)$"
+)
 _CAMEL_COUNTED = prepared(r"[a-z]{3,}[A-Z][a-z]{2,}\d{1,4}")
 _GROUPS = prepared(r"\d{2,6}(?:-\d{2,6})+")
 _OWNED = prepared(r"(?i)\b(?:my|the|your|his|her|our|their|sim|card|door)[ \t]+$")
@@ -38,6 +42,7 @@ _OF_OTHERS = word_set(
     """
 )
 _HEX_KEY = prepared(r"[0-9a-f]{32}|[0-9a-f]{48}|[0-9a-f]{64}")
+_HEX_DRAWN = prepared(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{48}|[0-9a-f]{64}")
 _HEX_FORMER = prepared(r"[0-9a-f]{32,64}")
 _TITLED = prepared(r"[A-Z][a-z]{3,11}-\d{2,4}")
 _MEANT = prepared(r"(?i)\b(?:the|this|my|your|our|new|old)[ \t]$")
@@ -57,7 +62,8 @@ _WIRED = prepared(r"(?i)(?:gpio|connect|wire|solder|header|chip|board|output|inp
 _PIN_GIVEN = prepared(
     r"(?i)(?:\b(?:set|use[ds]?|using|enter(?:ed)?|typ(?:e|ed)|try|tried|takes?|accepts?|wants?|my|new|old|sim"
     r"|card|door|bank|with|is"
-    r"|conference|meeting|voicemail|host|moderator|participant|guest|alarm)|'s)[ \t]+(?:(?:the|a|my|new)[ \t]+)?$"
+    r"|conference|meeting|voicemail|host|moderator|participant|guest|alarm|phone|mobile|handy|customer|support)|'s)[ \t]+"
+    r"(?:(?:the|a|my|new)[ \t]+)?$"
 )
 _PIN_WORKS = prepared(r"(?i)[ \t]+(?:open|unlock|work|still|for the (?:door|card|safe|gate))")
 _VERSION = prepared(r"\d+[.:+-]")
@@ -115,6 +121,11 @@ def is_hex_key(text: str, start: int, value: str) -> bool:
     return not value.isdigit() and not value.isalpha() and not _DIGEST_OF.search(text, max(0, start - 24), start)
 
 
+def is_drawn_key(text: str, start: int, value: str) -> bool:
+    """Tell whether what a key is said to have been is random: hex of a usual length, or all kinds of characters."""
+    return is_hex_key(text, start, value) if _HEX_DRAWN.fullmatch(value) else is_mixed(text, start, value)
+
+
 def is_hex_token(text: str, start: int, value: str) -> bool:
     """Tell whether hex right behind a word for a token is the one that the sentence is about: `I used the token …`."""
     return bool(_MEANT.search(text, max(0, start - 12), start)) and is_hex_key(text, start, value)
@@ -132,12 +143,14 @@ def is_code_of_network(text: str, start: int, value: str) -> bool:
 
 def is_key_set(text: str, start: int, value: str) -> bool:
     """Tell whether somebody sets a key or a token to what follows: `set the secret to … in prod`."""
-    return bool(_SET.search(text, max(0, start - 60), start)) and is_key(text, start, value)
+    if not _SET.search(text, max(0, start - 60), start):
+        return False
+    return is_drawn_key(text, start, value) if _HEX_DRAWN.fullmatch(value) else is_key(text, start, value)
 
 
 def is_quoted_phrase(_text: str, _start: int, value: str) -> bool:
     """Tell whether words in quotes have nothing to do with each other."""
-    return _are_unrelated(value.split(), least=3)
+    return are_unrelated(value.split(), least=3)
 
 
 def is_spoken_phrase(_text: str, _start: int, value: str) -> bool:
@@ -157,6 +170,11 @@ def _is_command(text: str, start: int, value: str) -> bool:
 def is_odd_line(text: str, start: int, value: str) -> bool:
     """Tell whether the words to the end of a line are a password; those behind "pass" may be a runner's of tests."""
     return text[start + 4 : start + 5].isalpha() and phrases.is_bare_phrase(value)
+
+
+def is_bare_phrase(_text: str, _start: int, value: str) -> bool:
+    """Tell whether the words in quotes right behind the word for a password are one, with a number among them."""
+    return phrases.is_bare_phrase(value) or (any(map(str.isdigit, value)) and lookalikes.is_phrase(value))
 
 
 def is_set_in(_text: str, _start: int, value: str) -> bool:
@@ -214,12 +232,24 @@ def is_given_alone(text: str, start: int, value: str) -> bool:
         return False
     if not _LED_IN.search(text, max(0, start - 24), start):
         return False
-    return (lookalikes.is_leet(value) or lookalikes.is_counted(value)) and not values.is_placeholder(value)
+    is_chosen = lookalikes.is_leet(value) or lookalikes.is_counted(value) or made.is_signed_once(value)
+    return (is_chosen or lookalikes.is_coined(value)) and not values.is_placeholder(value)
 
 
 def is_right_behind(text: str, start: int, value: str) -> bool:
     """Tell whether a word right behind "password" is one, by what stands before the two or after them."""
-    return is_given_alone(text, start, value) or is_beside_user(text, start, value) or is_tried(text, start, value)
+    if is_given_alone(text, start, value) or is_beside_user(text, start, value) or is_tried(text, start, value):
+        return True
+    is_drawn = len(value) > 11 and values.has_all_kinds(value) and values.looks_random(value) and values.is_told(value)
+    return is_drawn or _is_noted(text, start, value)
+
+
+def _is_noted(text: str, start: int, value: str) -> bool:
+    """Tell whether a line is a note of what a password is: a few words, the word for it, and the value: `- shop pw …`."""
+    place = text.find(value, start) + len(value)
+    if text[place : place + 1] not in ("", "\n") or text[start + 4 : start + 5] == " " or not values.has_all_kinds(value):
+        return False
+    return bool(_NOTE.search(text, max(0, start - 40), start)) and values.is_told(value)
 
 
 def is_unmistakable(_text: str, _start: int, value: str) -> bool:
@@ -255,10 +285,11 @@ def is_typed(text: str, start: int, value: str) -> bool:
 def is_phrase(text: str, start: int, value: str) -> bool:
     """Tell whether words that a password was set to are no purpose: `correct horse battery staple`."""
     words = value.split()
-    return bool(_SET.search(text, max(0, start - 60), start)) and _are_unrelated(words, least=3)
+    return bool(_SET.search(text, max(0, start - 60), start)) and are_unrelated(words, least=3)
 
 
-def _are_unrelated(words: Sequence[str], *, least: int) -> bool:
+def are_unrelated(words: Sequence[str], *, least: int) -> bool:
+    """Tell whether so many words have nothing to do with each other, as those of a phrase have not."""
     if len(words) < least or words[0] in _PURPOSES:
         return False
     if any(word in STOP_WORDS or word in _PURPOSES for word in words):
@@ -273,7 +304,7 @@ def is_passphrase(text: str, start: int, value: str) -> bool:
     if values.is_told_phrase(value) or phrases.is_in_fours(value):
         return True
     is_phrase = text[start : start + 10].lower() == "passphrase" or text[max(0, start - 7) : start].lower() == "master "
-    return is_phrase and _are_unrelated(value.split(), least=4)
+    return is_phrase and are_unrelated(value.split(), least=4)
 
 
 def is_answer(_text: str, _start: int, value: str) -> bool:
@@ -319,6 +350,11 @@ def is_former_key(_text: str, _start: int, value: str) -> bool:
 def is_chosen(_text: str, _start: int, value: str) -> bool:
     """Tell whether what answers a question for a password is one: with a number among its letters, or words that are joined."""
     return values.is_told(value) or lookalikes.is_unmistakable(value) or lookalikes.is_word_phrase(value)
+
+
+def is_coined(text: str, start: int, value: str) -> bool:
+    """Tell whether a word that is told right behind who gets in, or how, was made to get in by."""
+    return is_unmistakable(text, start, value) or lookalikes.is_coined(value) or is_chosen_plainly(text, start, value)
 
 
 def is_chosen_plainly(_text: str, _start: int, value: str) -> bool:

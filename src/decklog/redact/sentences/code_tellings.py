@@ -10,11 +10,12 @@ _LOCKS = (
 )
 _AUTHENTICATOR = (
     r"(?:authenticator|2fa|mfa|t?otp|two[- ]factor)(?: app)?(?: (?:setup|secret|manual|entry|shared|enrol?lment)){0,3} "
-    r"(?:key|seed|secret)|(?:setup|manual entry|enrol?lment) key|authenticator(?: app)?"
+    r"(?:key|seed|secret)|(?:setup|manual entry|enrol?lment|(?:type|enter) (?:the|this)) key|authenticator(?: app)?"
 )
 _FOREIGN_CODES = (
-    r"einmal-?code|best[\xe4a]tigungscode|c[\xf3o]digo de (?:verificaci[\xf3o]n|acceso|seguridad)|code de (?:v[\xe9e]rification"
-    r"|s[\xe9e]curit[\xe9e]|confirmation)|codice di (?:verifica|sicurezza|accesso)|verificatiecode|kod weryfikacyjny"
+    r"einmal-?code|best[\xe4a]tigungscode|c[\xf3o]digo de (?:verifica(?:ci[\xf3o]n|[\xe7c][\xe3a]o)|(?:aces|acce|ace)so|seguridad"
+    r"|seguran[\xe7c]a|confirma[\xe7c]\w{2,4})|code de (?:v[\xe9e]rification|s[\xe9e]curit[\xe9e]|confirmation)"
+    r"|codice di (?:verifica|sicurezza|accesso)|verificatiecode|kod weryfikacyjny"
     r"|code de connexion|code [\xe0a] usage unique|c[\xf3o]digo de (?:un solo uso|inicio)|codice (?:monouso|usa e getta)"
     r"|einmalpasswort|engangskode"
 )
@@ -24,8 +25,8 @@ CODES: tuple[Telling, ...] = (
         "otp-seed",
         _AUTHENTICATOR,
         " \t:=(",
-        r"(?:[ \t]*\([^)\n]{1,40}\)|[ \t]+(?:for|of|on|into|in)[ \t][^\n:=\"']{1,80}?|[ \t]+instead)?"
-        r"(?:[ \t]*[:=]|[ \t]+(?:is|was))[ \t]*[\"'`]?"
+        r"(?:[ \t]*\([^)\n]{1,40}\)|[ \t]+(?:for|of|on|into|in|by)[ \t][^\n:=\"']{1,80}?|[ \t]+(?:instead|manually))?"
+        r"(?:[ \t]*[:=]|[ \t]+(?:is|was)|[ \t])[ \t]*[\"'`]?"
         r"([a-z2-7]{16,64}=*|[a-z2-7]{4}(?:[ -][a-z2-7]{4}){3,15})(?:[^\w]|$)",
         codes.is_seed,
     ),
@@ -65,7 +66,7 @@ CODES: tuple[Telling, ...] = (
         "code",
         _FOREIGN_CODES,
         " \t:=",
-        r"(?:[ \t][^\n:=\"'\d]{1,40}?)?(?:[ \t]*[:=]|[ \t]+(?:est|ist|war|lautet|es|\xe8|is|to))[ \t]*[\"'`]?"
+        r"(?:[ \t][^\n:=\"'\d]{1,40}?)?(?:[ \t]*[:=]|[ \t]+(?:est|ist|war|lautet|es|\xe8|\xe9|is|to))[ \t]*[\"'`]?"
         rf"(\d{{4,8}}){END}",
         checks.is_any,
     ),
@@ -73,7 +74,7 @@ CODES: tuple[Telling, ...] = (
         "code",
         rf"(?:{_PLACES}|{_LOCKS}|one[ -]time)[ _-](?:pass)?codes?",
         " \t:=",
-        rf"(?:(?:[ \t](?:[^\n:=\"\d]|2-?(?:fa|step|sv)){{1,60}})?[ \t]*[:=]|[ \t]+(?:is|was))?[ \t]*{QUOTE}"
+        rf"(?:(?:[ \t](?:[^\n:=\"\d]|2-?(?:fa|step|sv)|\b\d{{1,3}}\b){{1,60}})?[ \t]*[:=]|[ \t]+(?:is|was))?[ \t]*{QUOTE}"
         r"(\d{4,10}#?|\d{3} \d{3}|[\w.!-]{6,40})(?:[^\w:/-]|$)",
         checks.is_code,
     ),
@@ -93,7 +94,14 @@ CODES: tuple[Telling, ...] = (
         rf"[^\n:=]{{0,60}}\n[^\n]{{1,32}}?[:>][ \t]+(?:it'?s[ \t]+)?(\d{{3}} ?\d{{3,5}}){END}",
         checks.is_any,
     ),
-    Telling("code", "m?tan", " \t:", rf"(?:[ \t]*:|[ \t]+(?:is|was|ist|lautet))[ \t]*(\d{{6}}){END}", checks.is_any),
+    Telling(
+        "code",
+        "m?tan",
+        " \t:",
+        r"(?:[ \t]+(?:for|f[\xfcu]r|pour|zu|zur)[ \t][^\n:=]{1,48}?)?(?:[ \t]*:|[ \t]+(?:is|was|ist|lautet))[ \t]*"
+        rf"(\d{{6}}){END}",
+        checks.is_any,
+    ),
     Telling(
         "code",
         "recovery key",

@@ -69,6 +69,8 @@ def _is_named(text: str, quote: int, value: str) -> bool:
         return True
     if value.count(" ") > 1 and phrases.is_odd_phrase(value):
         return True
+    if text.startswith(".toCharArray", quote + 1) and lookalikes.is_word_phrase(value):
+        return True
     return lookalikes.is_joined_phrase(value) and bool(_NAMES_PHRASE.match(text, quote + 1))
 
 

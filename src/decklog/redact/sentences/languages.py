@@ -1,4 +1,4 @@
-"""Passwords that are told in other languages than English: `hasło: …`, `le mot de passe est …`, `密码是 …`."""
+"""Passwords that are told in other languages than English: `hasło: …`, `le mot[ _]de[ _]passe est …`, `密码是 …`."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from decklog.redact.view import Found, View
 
 # The bytes that the matcher reads have a question mark for every letter that one alphabet lacks.
 WORDS = (
-    r"has[?l]o|contrase[\xf1\xd1n]|mot de passe|passwort|kennwort|senha|palavra-(?:passe|chave)|wachtwoord"
+    r"has[?l]o|contrase[\xf1\xd1n]|mot[ _]de[ _]passe|passwort|kennwort|senha|palavra-(?:passe|chave)|wachtwoord"
     r"|l[\xf6\xd6o]senord|passord"
     r"|\bclave|\bmdp|adgangskode|salasana|parol[a?e]|parool|hesl[oa]|lozink|geslo|zaporka|tunnussana|slapta[?]od"
     r"|nenosiri|kata laluan"
@@ -21,7 +21,9 @@ WORDS = (
 _STARTS = prepared(f"(?i:{WORDS})")
 # English words for one that a sentence of another language has: `la password del server è …`, `password → …`.
 _BORROWED = (b"password", b"pass", b"pwd", b"pw")
-_LEADING = prepared(rb"[ \t]*[?\x97]| (?:\xe8|[ei][sr]?t? |d[aeiou]|p[aeo]|f[?\xf6\xfc]|v[ao]|t[io])")
+_LEADING = prepared(
+    rb"[ \t]*[?\x97]| (?:\xe8|[ei][sr]?t? |d[aeiou]|p[aeo]|f[?\xf6\xfc]|v[ao]|t[io]|ch[ei]|prov|temp|ini[tcz]|nuov|nov[ao]|nue)"
+)
 _OTHER = (
     *(
         "парол",
@@ -54,14 +56,14 @@ _OTHER = (
         "پاس ورڈ",
         "পাসওয়ার্ড",
     ),
-    *("கடவுச்சொல்", "токен", "Токен", "ключ", "Ключ", "密钥", "密鑰", "令牌", "トークン", "토큰", "合言葉"),
+    *("கடவுச்சொல்", "пасс", "токен", "Токен", "ключ", "Ключ", "密钥", "密鑰", "令牌", "トークン", "토큰", "合言葉"),
     *("验证码", "驗證碼", "認証コード", "確認コード", "인증번호", "подтвержден"),
 )
 _OTHER_WORD = prepared("|".join(_OTHER))
 _LETTERS = prepared(rb"\?+")
 _WORD = (
     r"parola d'ordine|"
-    r"clave|mdp|has[łl]o|contrase[ñn](?:a|ya)|mot de passe|passwort|kennwort|senha|palavra-(?:passe|chave)|wachtwoord"
+    r"clave|mdp|has[łl]o|contrase[ñn](?:a|ya)|mot[ _]de[ _]passe|passwort|kennwort|senha|palavra-(?:passe|chave)|wachtwoord"
     r"|l[öo]senord(?:et)?"
     r"|passordet|passord|adgangskoden?|zaporka|tunnussana|slaptažodis|nenosiri|kata laluan|pasahitza|contrasinal"
     r"|lykilorðið|lykilorð|wagwoord"
@@ -69,7 +71,7 @@ _WORD = (
     r"|salasana|parol[aăeė]\w{0,3}|parool|hesl[oa]|lozinka|geslo|jelsz[óo]\w{0,3}|[şsš]ifr[eaə]\w{0,3}"
     r"|mật khẩu|kata sandi|(?:password|pass|pwd|pw)(?= (?:è|e|est|es|ist|er)\b|[ \t]*[→⇒—]"
     r"| (?:d[aeiou]\w{0,3}|per|para|pour|po|för|für|v[ao][nomr]+|til|till)\b)"
-    r"|парол\w{1,5}|лозинк\w{1,4}|шифра|пин-код|пин|κωδικ[όο]ς|סיסמ[הא]|كلمة (?:المرور|السر)|رمز(?: عبور)?|گذرواژه"
+    r"|парол\w{1,5}|пасс|лозинк\w{1,4}|шифра|пин-код|пин|κωδικ[όο]ς|סיסמ[הא]|كلمة (?:المرور|السر)|رمز(?: عبور)?|گذرواژه"
     r"|پاس ورڈ|पासवर्ड|รหัสผ่าน"
     r"|验证码|驗證碼|認証コード|確認コード|인증번호|подтвержден\w+"
     r"|密码|密碼|口令|パスワード|暗証番号|合言葉|비밀번호|암호|비번|პაროლი|գաղտնաբառը?|পাসওয়ার্ড|கடவுச்சொல்"
@@ -88,7 +90,7 @@ _NOW = (
 _CHANGED = (
     r"foi (?:trocad|alterad|mudad|redefinid)[ao] para|(?:fue|ha sido) cambiad[ao] (?:a|por)"
     r"|è stat[ao] (?:cambiat|impostat)[ao] (?:in|su|a)|a été (?:changé|modifié|remplacé|réinitialisé)e? (?:en|par|à|pour)"
-    r"|zosta[łl]o? (?:zmienion|ustawion)[eoa] na|wurde auf|изменён на|изменен на"
+    r"|(?:che )?(?:è|é) divent(?:at)?[ao]|zosta[łl]o? (?:zmienion|ustawion)[eoa] na|wurde auf|изменён на|изменен на"
 )
 _TIE = rf"(?:(?:{_NOW}[ \t]+)?(?:{_COPULA})(?:[ \t]+{_NOW})?|теперь|тепер|сейчас|{_CHANGED})"
 # A phrase of words alone, in quotes behind the word for one.
@@ -98,9 +100,9 @@ _PHRASE = prepared(
     r"(?P<value>[^\W\d_]+(?:[ ][^\W\d_]+){2,9})[ \xa0\u202f]?[\"“”»]"
 )
 _TOLD = prepared(
-    rf"(?i)(?:(?P<key>{_KEY_WORD})|{_WORD})(?P<tie>[^\n:：=\d\"]{{0,32}}[:：=]"
-    rf"|[^\n:：=\d\".,]{{0,32}}?{_TIE})?"
-    r"を?[ \t\u3000]*(?:[\"'„“「]|«[ \t\xa0\u202f]?)?"
+    rf"(?i)(?:(?P<key>{_KEY_WORD})|{_WORD})(?P<tie>(?:[^\n:：=\d\".]|\.(?!\s)|(?<=[ \t])\d{{1,3}}(?=[ \t:：])){{0,48}}[:：=]"
+    rf"|(?:[^\n:：=\d\".,]|(?<=[ \t])\d{{1,3}}(?=[ \t])){{0,48}}?{_TIE}[:：]?)?"
+    r"を?(?:[^\x00-\x7f「]{0,8}(?=「))?[ \t\u3000]*(?:[\"'„“「]|«[ \t\xa0\u202f]?)?"
     r"(?P<value>[^\s\"'«»„“”「」、。，；]{4,64})"
 )
 # Some words between, where what follows can be nothing else.
@@ -118,13 +120,33 @@ _OF_NUMBERED = prepared(
 )
 # What it was changed to: the verb comes behind it, or is in the line before.
 _SET_TO = prepared(
-    rf"(?i)(?:{_WORD})(?:[ \t]+[\w.-]+){{0,4}}?[ \t]+(?:auf|na|a|en|por|à|su|in|op|naar|till|til|para)[ \t]+"
+    rf"(?i)(?:{_WORD})(?:[ \t]+[\w.-]+){{0,6}}?[ \t]+(?:auf|na|a|en|por|à|su|in|op|naar|till|til|para)[ \t]+"
     r"[\"'«„“]?([^\s\"'«»„“”]{5,48})[\"'»“”]?"
     r"(?:[ \t]+(?:geändert|gesetzt|zurückgesetzt|umgestellt|abgeändert)\b|([.!]?[ \t]*(?:\n|$)|,[ \t]))"
 )
 _CHANGING = prepared(
     r"(?i)zmieni|ustawi|cambi|chang|modifi|ändr|endr|wijzig|alter|změn|aggiorn|actualiz|mis à jour|geändert|gesetzt"
     r"|remis|réinitialis|troqu|mud(?:ei|ou)|nastav"
+)
+# What kind of one it is, right before it.
+_KINDS = (
+    r"provisoire|temporaire|initiale?|tempor[áa]ri[ao]|provis[óo]ri[ao]|inicial|temporal|provisional|provvisori[ao]|temporane[ao]"
+    r"|iniziale|tymczasow[eay]|startow[eay]|vorl[äa]ufige[sn]?|tempor[äa]re[sn]?|neue[sn]?|nouveau|nuev[ao]|nuov[ao]|nov[ao]|nowe"
+    r"|временн\w{2,3}|начальн\w{2,3}|новый"
+)
+_OF_KIND = prepared(
+    rf"(?i)(?:{_WORD}|password),?[ \t]+(?:{_KINDS})[ \t]*[:：—–-]?[ \t]*(?:[\"'„“]|«[ \t\xa0\u202f]?)?([^\s\"'«»„“”,;]{{6,48}})"
+)
+# What it is at present, in brackets; and where a password is changed, which may be a host.
+_AT_PRESENT = prepared(
+    rf"(?i)(?:{_WORD}|password)[^\n():=]{{0,40}}\((?:actuellement|currently|derzeit|aktuell|zurzeit|attualmente|actualmente|obecnie"
+    r"|сейчас)[ \t:]+([^\s()]{5,48})\)"
+)
+_SHEET_CELL = prepared(r"[A-Z]{1,2}\d{1,5}=")
+_HOST = prepared(r"[a-z]{2,12}(?:-[a-z]{1,12})+\d{0,3}(?:\.[\w.]+)?")
+# A phrase of small words in quotes, in brackets behind the word for a password.
+_IN_BRACKETS = prepared(
+    rf"(?i)(?:{_WORD}|password)[ \t]*\([\"„«“][ \xa0]?(?-i:([a-zäöüß]+(?: [a-zäöüß]+){{3,9}}))[ \xa0]?[\"“”»]\)"
 )
 _ENDS = ".,;:)\"'»”」"
 # What a sentence ends with that has no blank before it.
@@ -138,7 +160,7 @@ _MOST_KNOWN = 4_096
 _known: dict[bytes, bool] = {}
 # Names and a year or an age, as no thing in systems is called.
 _NAMES_COUNTED = prepared(r"(?=.{10})(?:[A-Z][a-z]+){1,3}\d{2,4}")
-_OF_NETWORK = prepared(r"(?i)(?:wlan|wi-?fi)[- ]\Z")
+_OF_NETWORK = prepared(r"(?i)(?:wlan|wi-?fi|ssid)(?:[- ]|[^\n]{1,40}[:,] )\Z")
 _NUMBER_OR_SIGN = prepared(r"\d{3}|[!@#$%^&*+~?_-]")
 
 
@@ -148,6 +170,12 @@ def find(view: View, opened: list[Span]) -> Iterator[Found]:
         if (phrase := _PHRASE.match(view.text, place)) and phrases.is_spoken_phrase(phrase["value"]):
             yield Found(*phrase.span("value"), "told-password")
             continue
+        if (bracketed := _IN_BRACKETS.match(view.text, place)) and phrases.is_spoken_phrase(bracketed[1]):
+            yield Found(*bracketed.span(1), "told-password")
+            continue
+        if (present := _AT_PRESENT.match(view.text, place)) and _is_told("", present[1], is_tied=True):
+            yield Found(*present.span(1), "told-password")
+            continue
         match = _TOLD.match(view.text, place)
         if not match:
             yield from _loosely_told(view, place)
@@ -156,8 +184,8 @@ def find(view: View, opened: list[Span]) -> Iterator[Found]:
             continue
         value = _CUT.sub("", _SENTENCE_END.sub("", match["value"])).strip("*_").rstrip(_ENDS)
         start = match.start("value") + match["value"].find(value)
-        if value.startswith("//"):
-            # The colon before it is an address's.
+        if value.startswith("//") or _SHEET_CELL.match(value):
+            # The colon before it is an address's, or it is the next cell of a sheet.
             continue
         if match["tie"] and match["tie"][-1] in ":：=" and (line := phrases.words_from(view.text, start)):
             if not any(char.isascii() and char.isalpha() for char in line):
@@ -165,7 +193,7 @@ def find(view: View, opened: list[Span]) -> Iterator[Found]:
                 continue
             yield Found(start, start + len(line), "told-password")
             continue
-        if match["key"] and not _OF_NETWORK.search(view.text, max(0, place - 8), place):
+        if match["key"] and not _OF_NETWORK.search(view.text, max(0, place - 48), place):
             if match["tie"] and values.looks_random(value) and len(value) > 15:
                 yield Found(start, start + len(value), "token")
         elif _is_told(match[0], value, is_tied=bool(match["tie"])):
@@ -180,14 +208,21 @@ def _is_glued(text: str, start: int) -> bool:
 
 
 def _loosely_told(view: View, place: int) -> Iterator[Found]:
-    host = _OF_HOST.match(view.text, place) or _OF_NUMBERED.match(view.text, place)
-    if host and _is_told(host[0], value := host["value"].rstrip(_ENDS), is_tied=True):
-        yield Found(host.start("value"), host.start("value") + len(value), "told-password")
-        return
+    if kind := _OF_KIND.match(view.text, place):
+        value = kind[1].rstrip(_ENDS)
+        if values.is_told_plainly(value) or lookalikes.is_counted(value) or made.is_signed_once(value):
+            yield Found(kind.start(1), kind.start(1) + len(value), "told-password")
+            return
+    for of_host in (_OF_HOST, _OF_NUMBERED):
+        host = of_host.match(view.text, place)
+        if host and _is_told(host[0], value := host["value"].rstrip(_ENDS), is_tied=True):
+            yield Found(host.start("value"), host.start("value") + len(value), "told-password")
+            return
     changed = _SET_TO.match(view.text, place)
     if changed and (changed[2] is None or _CHANGING.search(view.text, max(0, place - 48), place)):
         value = changed[1].rstrip(_ENDS)
-        if values.is_told_plainly(value) or lookalikes.is_counted(value) or lookalikes.is_signed(value):
+        is_odd = values.is_told_plainly(value) or lookalikes.is_counted(value) or lookalikes.is_signed(value)
+        if is_odd and not _HOST.fullmatch(value):
             yield Found(changed.start(1), changed.start(1) + len(value), "told-password")
             return
     match = _LOOSE.match(view.text, place)
@@ -207,7 +242,7 @@ def _is_told(whole: str, value: str, *, is_tied: bool) -> bool:
         is_odd = bool(_NUMBER_OR_SIGN.search(value)) and any(map(str.isdigit, value))
         return is_tied and is_odd and not _COUNTERS.search(value)
     is_odd = lookalikes.is_signed(value) or lookalikes.is_counted(value) or lookalikes.is_unmistakable(value)
-    is_odd = is_odd or bool(_NAMES_COUNTED.fullmatch(value))
+    is_odd = is_odd or bool(_NAMES_COUNTED.fullmatch(value)) or lookalikes.is_coined(value) or lookalikes.is_word_phrase(value)
     if is_tied and is_odd and not values.is_placeholder(value):
         return True
     return values.is_told_plainly(value) if is_tied else values.is_told(value)
@@ -223,7 +258,7 @@ def _places(view: View, opened: list[Span]) -> Iterator[int]:
                 yield start
         elif _is_word(word):
             yield start
-    yield from _other_places(view)
+    yield from other_places(view)
 
 
 def _is_word(word: bytes) -> bool:
@@ -234,7 +269,7 @@ def _is_word(word: bytes) -> bool:
     return _known[word]
 
 
-def _other_places(view: View) -> Iterator[int]:
+def other_places(view: View) -> Iterator[int]:
     """Give the places of words in other alphabets, looked for only where letters of such stand."""
     start = view.data.find(b"??")
     while start >= 0 and (letters := _LETTERS.match(view.data, start)):

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from decklog.prepared import prepared
 from decklog.redact import expressions, lookalikes, phrases, values
 from decklog.redact.names import kind_of
-from decklog.redact.placeholders import BENIGN_WORDS, word_set
-from decklog.redact.sentences import codes
+from decklog.redact.placeholders import word_set
+from decklog.redact.sentences import codes, tables
 from decklog.redact.view import Found, View
 
 # What a line has in it that announces a secret below, besides the words for one.
@@ -16,18 +16,19 @@ ANNOUNCING = (
     r"|openssl rand|token_hex|token_urlsafe"
     r"|urandom|base64 (?:-d|--decode)|master\.key|pgpass|oathtool|phx\.gen|key:generate|echo [\"']?[$%]|printenv"
     r"|(?:terraform|tofu|stack) output|configure get|keys list|dumpprivkey|exportprivkey"
-    r"|config:get|config get|-field|private[ _-]key|master[ _-]key|pre-?shared[ _-]key"
+    r"|config:get|config get|-field|private[ _-]?key|master[ _-]key|pre-?shared[ _-]key"
     r"|contrase\xf1a|mot de passe|senha|wachtwoord|kennwort|passwort"
-    r"|(?:db|user|root|admin|mail|smtp|plain|login|app|account|service|ftp|wifi|temp|initial|old|new|web)_(?:pass(?:word|wd)?|pwd|pin)|(?:api|access|auth)_token|(?:api|client)_secret|secret_key|initial-password"
+    r"|[a-z]{2,12}_(?:pass(?:word|wd)?|pwd|pin)|(?:api|access|auth)_token|(?:api|client)_secret|secret_key|initial-password"
+    r"|t[\xfcu]rcode|door[ _]?code|zugangscode|access[ _]code"
     r"|unseal|recovery code|codes? de (?:secours|r[\xe9e]cup)|wiederherstellungscode|c[\xf3o]digos de (?:recuper|respaldo)"
 )
+# The label of a field that has to be filled in.
+_FIELD = prepared(r"(?i)(?:[a-z]+ ){0,2}(?:pass(?:word|phrase|code)|passwort|kennwort|pin|mot de passe|contraseña|senha)[ \t]*\*")
 _LABELS = (":", "：", " is", " are", "=")
-_CODE = frozenset("(){}=<>[]")
-_NO_HEAD = prepared(r"[:.!?] |[:,][ \t]*$")
-_PROMPT = prepared(
-    r"[\w.@:~/\\()\[\] -]{0,60}[$#%>❯➜»λ]{1,3}[ \t]+(?=\S)|In \[\d+\]:[ \t]+"
-    r"|\((?:gdb|lldb|i?[Pp]db\+*|rdb|byebug|dlv)\)[ \t]+|\+{1,3}[ \t]+(?=\S)"
-)
+# Who gives a command there, which says nothing of what it prints: `root@db1:~# `.
+_BY_USER = prepared(r"\w+@[\w.-]+(?:[: ][\w~./-]*)?\]?[$#%>]{1,3}[ \t]")
+# A line of its own that asks for the next command, as devices do: `edge1>`.
+_ASKS_ON = prepared(r"[A-Za-z][\w.-]*(?:\([\w-]+\))?>")
 _COMMAND = prepared(
     r"(?i)^(?:sudo |docker exec \S+ |kubectl exec [^|]*-- )?(?:cat|echo|printenv|type|get-content|vault|op|pass|gopass"
     r"|lpass|bw|rbw|aws|az|gcloud"
@@ -49,7 +50,6 @@ _NOT_PRINTING = prepared(
 _SHOWING = r"(?:=>|>|Out\[\d+\]:|\$\d+ =(?: 0x[0-9a-f]+)?|(?:val )?\$?res\d+: [\w.\[\]]+ =|\[1\]|ans =|\d+[.)]|[-*•])[ \t]+"
 _NEXT = prepared(rf"[ \t\n]{{0,12}}?(?:{_SHOWING})?[\"'`]?([^\s\"']{{4,200}})[\"']?[ \t]*(?=\n|$)")
 _SHOWN = prepared(_SHOWING)
-_RULE = prepared(r"[ \t|+:=─━┼│┃┿├┤╪═-]+(?:\n|$)")
 _INSERT = prepared(r"(?i)\(([\w\s,`\"\[\].]{1,300})\)\s*values\s*\(([^\n]{1,600})")
 _ARGUMENT = prepared(r"[ \t]*N?'([^'\n]*)'|[^,'()]+(?:\([^()]*\))?")
 _ORDINARY = word_set(
@@ -65,9 +65,17 @@ _GIVEN_BELOW = prepared(
     r"\s{0,12}(?i:(?:(?:the|new|your|its)[ \t]+)?value)(?:[ \t]*[:=]|[ \t]+is)[ \t]*[\"'`]?([^\s\"'`,<>]{4,64})"
 )
 _KEEPERS = prepared(
-    r"(?i)\b(?:pass(?: show| -c)?|gopass(?: show)?|op read|lpass show|bw get|rbw get|passage(?: show)?"
-    r"|find-(?:generic|internet)-password -w|keepassxc-cli show|secrets versions access|secrets? get) [^|]+$"
+    r"(?i)(?:(?<![\w./-])pass (?:show|-c)|^(?:[^\n]{0,60}[$#%>] )?pass|\bgopass(?: show)?|op read|lpass show|bw get|rbw get"
+    r"|passage(?: show)?|find-(?:generic|internet)-password -w|keepassxc-cli show|secrets versions access|secrets? get) [^|]+$"
 )
+# What prints one secret and nothing else, so that letters alone are one too.
+_SHOWS_ONE = prepared(
+    r"(?i)\bget secrets?\b[^|\n]*(?:pass|secret|token|key|pwd|cred)[\w\\.-]*[}\"'\] \t]*\|[^\n]*\bbase64 (?:-d|--decode)\b"
+    r"|\bcat [^\n|;&]*\.erlang\.cookie[ \t]*$"
+)
+_LETTERS = prepared(r"(?=[A-Z_-]{16}|[A-Za-z_-]*[a-z][A-Za-z_-]*[A-Z])[A-Za-z_-]{8,64}")
+# A table that it prints has keys in it, however its columns are called.
+_LISTS_KEYS = prepared(r"(?i)\b(?:keys list|auth(?:orization)? create|tokens? (?:create|add|list|new|issue))\b")
 _KEEPING = ("secret", "-passw", "passwo", "pass", "gopass", "op rea", "lpass", "bw get", "rbw ge")
 _ODD = prepared(r"[0-9!#$%^&*+~]")
 # A word and a year, which is a month's where no word for a password stands before it.
@@ -75,17 +83,14 @@ _TITLED = prepared(
     r"(?!(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec|Mai|Okt|Dez|CVE|Sprint|Step|Release|Version)[a-z]*-)[A-Z][a-z]{3,11}-\d{2,4}[!?]?"
 )
 _WORD = prepared(r"(?i)\bpass(?:word|wort|code|phrase)\b")
-_MOST_ROWS = 200
 _LONGEST_LINE = 300
-_SEPARATORS = ("|", "│", "\t", ",", ";")
-_SPACES = prepared(r"[ \t]{2,}")
 
 
 def find(view: View, places: list[int]) -> Iterator[Found]:
     """Find what stands below the lines at some places, which name a secret or print one."""
-    text, position = view.text, 0
+    text, position, table_end = view.text, 0, 0
     for place in places:
-        if place < position:
+        if place < position or _BY_USER.match(text, place):
             continue
         position = text.find("\n", place) + 1
         if not position:
@@ -94,17 +99,34 @@ def find(view: View, places: list[int]) -> Iterator[Found]:
         if (given := _GIVEN_BELOW.match(text, value)) and values.is_told(given[1]):
             yield Found(given.start(1), given.end(1), "printed-secret")
             continue
+        value += text.startswith("\n", value)
         following = text[value : _line_end(text, value)].strip()
         is_word = " " not in following or _SHOWN.match(following)
+        if not is_word and _is_phrase_below(text[place : position - 1], following):
+            first = text.index(following, value)
+            yield Found(first, first + len(following), "printed-secret")
+            continue
         is_phrase = not is_word and text[place : place + 6].lower().startswith(_KEEPING) and phrases.is_odd_phrase(following)
-        if not is_word and not is_phrase and not ("|" in following or "\t" in following or "  " in following or "│" in following):
+        if not is_word and not is_phrase and not tables.ROW.search(following):
             # Neither a word of its own nor the row of a table: most lines need no more than this look.
             continue
         line = text[max(text.rfind("\n", max(0, place - _LONGEST_LINE), place) + 1, place - _LONGEST_LINE) : position - 1].strip()
         if is_phrase and _KEEPERS.search(line):
             yield Found(text.index(following, value), text.index(following, value) + len(following), "printed-secret")
         elif len(line) < _LONGEST_LINE:
-            yield from _below(view, line, value, is_word=bool(is_word))
+            if value >= table_end:
+                # A row of a table heads no other one.
+                found, table_end = tables.read(text, line, value)
+                yield from found
+            yield from _below(text, line, value, is_word=bool(is_word))
+
+
+def _is_phrase_below(label: str, following: str) -> bool:
+    """Tell whether small words alone in a line are the phrase that the line above announces."""
+    if "phrase" not in label.lower() or not label.rstrip().endswith(":"):
+        return False
+    words = following.split()
+    return 3 < len(words) < 10 and following.islower() and all(map(str.isalpha, words)) and phrases.is_spoken_phrase(following)
 
 
 def find_inserted(view: View, places: list[int]) -> Iterator[Found]:
@@ -117,20 +139,24 @@ def find_inserted(view: View, places: list[int]) -> Iterator[Found]:
         match = _INSERT.match(view.text, start) if start >= 0 else None
         if match:
             position = match.end()
-            columns = [_bare(name) for name in match[1].split(",")]
+            columns = [tables.bare(name) for name in match[1].split(",")]
             given = list(_ARGUMENT.finditer(view.text, match.start(2), match.end(2)))
             for name, value in zip(columns, given, strict=False):
-                if value[1] and _names_secret(name) and not values.is_placeholder(value[1]):
+                if value[1] and tables.names_secret(name) and not values.is_placeholder(value[1]):
                     yield Found(value.start(1), value.end(1), "listed-password")
 
 
-def _below(view: View, line: str, place: int, *, is_word: bool) -> Iterator[Found]:
-    text = view.text
-    if _CODE.isdisjoint(line) and not _NO_HEAD.search(line):
-        yield from _find_column(text, line, place)
+def _below(text: str, line: str, place: int, *, is_word: bool) -> Iterator[Found]:
+    if _LISTS_KEYS.search(line):
+        yield from tables.key_cells(text, place)
     match = _NEXT.match(text, place) if is_word else None
-    label = bool(match) and line.rstrip(" \t*_`").endswith(_LABELS)
+    label = bool(match) and (line.rstrip(" \t*_`").endswith(_LABELS) or bool(_FIELD.fullmatch(line)))
     if match and label and lookalikes.is_word_phrase(match[1]):
+        yield Found(match.start(1), match.end(1), "printed-secret")
+    if match and _KEEPERS.search(line) and values.is_odd(match[1]) and not values.is_harmless(match[1]):
+        yield Found(match.start(1), match.end(1), "printed-secret")
+        return
+    if match and _LETTERS.fullmatch(match[1]) and _SHOWS_ONE.search(line) and not values.is_harmless(match[1]):
         yield Found(match.start(1), match.end(1), "printed-secret")
     if not match or not _ODD.search(match[1]):
         return
@@ -165,7 +191,7 @@ def _line_end(text: str, place: int) -> int:
 
 def _prints(line: str) -> bool:
     """Tell whether a line is a command that prints a secret."""
-    prompt = _PROMPT.match(line)
+    prompt = tables.PROMPT.match(line)
     command = line[prompt.end() :] if prompt else line.lstrip()
     if _NOT_PRINTING.search(command):
         return False
@@ -176,6 +202,8 @@ def _prints(line: str) -> bool:
 def _is_printed(value: str, *, is_label: bool) -> bool:
     """Tell whether the line below is a secret: random, or a word with a number or a sign among its letters."""
     if value[-1] in ":({[" or "[redacted:" in value or values.is_harmless(value) or _assigns(value):
+        return False
+    if _ASKS_ON.fullmatch(value):
         return False
     if values.looks_random(value):
         return not values.is_numbered_id(value) or not is_label
@@ -196,71 +224,3 @@ def _assigns(value: str) -> bool:
 
 def _is_file(value: str) -> bool:
     return "." in value and value.rpartition(".")[2].islower() and len(value.rpartition(".")[2]) < 5 and value.islower()
-
-
-def _find_column(text: str, line: str, place: int) -> Iterator[Found]:
-    """Find the cells of a table under a head that names a secret."""
-    separator = next((sign for sign in _SEPARATORS if sign in line), "")
-    if not separator and not _SPACES.search(line.strip()):
-        return
-    if not separator or line.count(separator) == text.count(separator, place, _line_end(text, place)) or _RULE.match(text, place):
-        yield from _cells(text, line, place, separator)
-
-
-def _cells(text: str, line: str, place: int, separator: str) -> Iterator[Found]:
-    heads = [_bare(cell) for cell in _split(line, separator)]
-    columns = [index for index, head in enumerate(heads) if head and len(head) < 32 and _names_secret(head)]
-    if len(heads) < 2 or not columns or len(columns) == len(heads) or not all(map(_is_head, heads)):
-        return
-    for _ in range(_MOST_ROWS):
-        end = _line_end(text, place)
-        row = text[place:end]
-        cells = _split(row, separator)
-        if not _RULE.match(text, place):
-            if len(cells) != len(heads):
-                return
-            yield from _secrets_in(row, cells, columns, place)
-        place = end + 1
-        if place >= len(text):
-            return
-
-
-def _secrets_in(row: str, cells: list[str], columns: list[int], place: int) -> Iterator[Found]:
-    for column in columns:
-        value = _bare(cells[column])
-        if value and _is_cell(value):
-            offset = sum(len(cell) for cell in cells[:column])
-            start = (
-                place + row.index(value, row.find(cells[column], min(offset, len(row)))) if cells[column] in row[offset:] else -1
-            )
-            if start >= 0:
-                yield Found(start, start + len(value), "listed-password")
-
-
-def _split(line: str, separator: str) -> list[str]:
-    return line.split(separator) if separator else _SPACES.split(line.strip())
-
-
-def _bare(cell: str) -> str:
-    return cell.strip(" \t\"'`*\r")
-
-
-def _names_secret(head: str) -> bool:
-    return kind_of(head) in ("password", "secret", "token", "api-key", "pin") and "hash" not in head.lower()
-
-
-def _is_head(head: str) -> bool:
-    """Tell whether a cell can be the name of a column."""
-    return len(head) < 40 and (not head or head[0].isalpha() or head == "#")
-
-
-def _is_cell(value: str) -> bool:
-    if " " in value:
-        return lookalikes.is_phrase(value) and any(map(str.isdigit, value))
-    if values.is_harmless(value) or value.lower() in BENIGN_WORDS or "[redacted:" in value:
-        return False
-    return (
-        values.looks_random(value)
-        or values.is_odd(value)
-        or (len(value) > 5 and not values.is_word(value) and value[0].isalnum())
-    )

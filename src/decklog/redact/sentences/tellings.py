@@ -2,14 +2,13 @@
 
 from decklog.redact.sentences import checks
 from decklog.redact.sentences.code_tellings import CODES
-from decklog.redact.sentences.telling import END, ODD_VALUE, QUOTE, VALUE, Telling
+from decklog.redact.sentences.later_tellings import LATER
+from decklog.redact.sentences.telling import END, KEYS, NAMED, ODD_VALUE, QUOTE, VALUE, Telling
 
 _USERS = (
     r"(?:\w{0,16}admin\w{0,10}|root|user\w{0,8}|test\w{0,8}|demo|guest|ops|pi\b|postgres|sa|ubuntu|deploy|operator|support"
     r"|service|svc)"
 )
-_NAMED = r"pass(?:word|phrase|code|wd)?|pwd|pw"
-_KEYS = r"tokens?|api[ _-]?keys?|(?:access|secret) keys?|secrets?"
 _WHOSE = (
     r"(?:you|we|i|they|he|she|it|that|which|used|set|given|agreed|everyone|everybody|has|was|got|will|changed|updated|rotated"
     r"|reset|now)\b"
@@ -24,108 +23,32 @@ _WHOM = r"['\"][^'\"\n]{1,120}['\"]"
 _LOGGING = r"(?:log|sign)(?:ged|ging)?[ -]?[io]n(?:to)?|login|ssh in|get in|credentials?|creds?|zugangsdaten|account|wi-?fi|wlan"
 _QUOTED_WORDS = (
     rf"(?:[ \t]+(?:for|of|on|to|at|from|under|in|we|i|you)[ \t][^\n:=\"'`]{{1,48}}?|[ \t]*\([^)\n]{{1,40}}\))?"
-    rf"(?:[ \t]*[:=]|[ \t]+(?:{_BEING}))[ \t:]*[\"'`?\xab]([^\"'`?\xbb\n]{{4,64}})[\"'`?\xbb]"
+    rf"(?:[ \t]*[:=]|[ \t]+(?:{_BEING})(?:[ \t]+(?:set|changed|reset)[ \t]+to|[ \t]+the (?:sentence|phrase|words?))?)[ \t:]*"
+    r"[\"'`?\xab]([^\"'`?\xbb\n]{4,64})[\"'`?\xbb]"
 )
 _OF = r"for|of|on|to|at|from|de|du|des|del|della|der|f[\xfc?u]e?r|da|do|para|voor|pour|van|til|zu"
-# After all others, whose openings are longer than these.
-_LOOSE: tuple[Telling, ...] = (
-    Telling(
-        "pin",
-        "puk",
-        " \t:=-c",
-        rf"(?:[ -]?code)?[ \t]*(?:[:=]|(?:is|was|ist|est)\b)?[ \t]*{QUOTE}(\d{{6,8}}){END}",
-        checks.is_any,
-    ),
-    Telling("told-password", _NAMED, "?", rf"\?[ \t]+{QUOTE}([^\s\"'`,<>()]{{6,64}})", checks.is_chosen),
-    Telling("told-password", _NAMED, " \t", r"[ \t]+\?[ \t]+([^\s\"'`]{6,64})[ \t]+\?", checks.is_drawn),
-    Telling(
-        "told-password",
-        _NAMED,
-        " \t",
-        r"[ \t]+(?:for|of)[ \t]+(?:[\"'`]?[\w.-]{1,40}[\"'`]?@[\"'`]?[\w.%-]{1,60}[\"'`]?|[^\n:=\"'`(]{1,48}\([^()\n]{1,100}\))"
-        r"(?:[ \t]*[:=]|[ \t]+is)[ \t]*"
-        r"([^\s\"'`]{6,64})",
-        checks.is_asked_for,
-    ),
-    Telling(
-        "token",
-        _KEYS,
-        " \t",
-        r"(?:[ \t]+[A-Za-z]+){0,8}[ \t]+(?:as|named|called|under)[ \t]+[\"'`]?[A-Z][A-Z0-9_]{2,40}[\"'`]?[ \t]*"
-        r"(?:[?:=]|->|=>)[ \t]*[\"'`]?([\w.~+/=-]{16,})",
-        checks.is_former_key,
-    ),
-    Telling(
-        "network-password",
-        "wi-?fi|wlan",
-        " \t:",
-        r"[^\n]{1,60}?\bkey[ \t:=]+(?:(?:is|was)[ \t]+)?[\"'`]?([a-z]{3,12}(?:[-_.][a-z]{3,12}){3,7})",
-        checks.is_words,
-    ),
-)
-# What was rotated is told by what it is now, and what a variable is set to.
-_ROTATED: tuple[Telling, ...] = (
-    Telling(
-        "token",
-        "(?:new|old|other) one",
-        " \t:",
-        r"(?:[ \t]*[:=]|[ \t]+(?:is|was))[ \t:]+[\"'`]?([\w.~+/=-]{16,})",
-        checks.is_mixed,
-    ),
-    Telling(
-        "told-password",
-        "[a-z][a-z0-9]{1,15}_(?:password|passwd|pwd|pass)",
-        " \t",
-        rf"[ \t]+(?:(?:is|was)[ \t]+)?(?:set|changed)[ \t]+to[ \t:]+{QUOTE}{VALUE}",
-        checks.is_set_to,
-    ),
-    Telling(
-        "token",
-        "(?:my|your|our) key",
-        " \t",
-        r"[ \t]+[\"'(*`]{0,3}([0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{48}|[0-9a-f]{64})(?:[^\w-]|$)",
-        checks.is_hex_key,
-    ),
-)
-# After all others, too: what a network is got into by.
-_NETWORKS: tuple[Telling, ...] = (
-    Telling(
-        "network-password",
-        "wi-?fi|wlan",
-        " \t:",
-        rf"[^\n]{{1,60}}?[,;][ \t]*(?:key|pass\w{{0,6}}|pw|code)[ \t:=]+{QUOTE}{VALUE}",
-        checks.is_network_key,
-    ),
-    Telling(
-        "network-password",
-        "wi-?fi|wlan",
-        " \t:",
-        rf"(?:[ \t]+(?:de|du|of|for|im|in|at|pour|del)[ \t][^\n:=\"]{{1,32}}?)?[ \t]*:[ \t]+{QUOTE}{ODD_VALUE}",
-        checks.is_code_of_network,
-    ),
-)
 TELLINGS: tuple[Telling, ...] = (
     *CODES,
-    Telling("told-password", _NAMED, " \t:=", _QUOTED_WORDS, checks.is_odd_phrase),
+    Telling("told-password", NAMED, " \t:=", _QUOTED_WORDS, checks.is_odd_phrase),
     Telling(
         "told-password",
-        _NAMED,
+        NAMED,
         " \t:=",
         r"(?:[ \t]+(?:for|of|on|to|at|from|under)[ \t][^\n:=\"'`]{1,48}?|[ \t]*\([^)\n]{1,40}\))?[ \t]*[:=][ \t]+"
         r"([^\s\"'`]+(?: [^\s\"'`]+){1,7})[ \t]*(?:\n|$)",
         checks.is_odd_line,
     ),
-    Telling("told-password", _NAMED, ",", rf",[ \t]+{QUOTE}{VALUE}[\"'`]?,", checks.is_set_in),
+    Telling("told-password", NAMED, ",", rf",[ \t]+{QUOTE}{VALUE}[\"'`]?,", checks.is_set_in),
     Telling(
         "told-password",
-        _NAMED,
+        NAMED,
         " \t(",
         r"[ \t]*\((?:(?:it|which)[ \t]+)?(?:(?:is|was|now|new|old|temporary|currently)[ \t:]+)?([^\s()\"'`,]{5,64})\)",
         checks.is_set_in,
     ),
-    Telling("told-password", _NAMED, " \t", r"(?:[ \t]+[a-z']{1,14}){1,6}[ \t]*\(([^\s()\"'`,]{7,64})\)", checks.is_random),
-    Telling("told-password", _NAMED, " \t", rf"[ \t]+from[ \t]+\S{{4,64}}[ \t]+to[ \t]+{QUOTE}{ODD_VALUE}", checks.is_set_in),
-    Telling("told-password", _NAMED, " \t", rf"[ \t]+from[ \t]+{QUOTE}{ODD_VALUE}[\"'`]?[ \t]+to[ \t]", checks.is_set_in),
+    Telling("told-password", NAMED, " \t", r"(?:[ \t]+[a-z']{1,14}){1,6}[ \t]*\(([^\s()\"'`,]{7,64})\)", checks.is_random),
+    Telling("told-password", NAMED, " \t", rf"[ \t]+from[ \t]+\S{{4,64}}[ \t]+to[ \t]+{QUOTE}{ODD_VALUE}", checks.is_set_in),
+    Telling("told-password", NAMED, " \t", rf"[ \t]+from[ \t]+{QUOTE}{ODD_VALUE}[\"'`]?[ \t]+to[ \t]", checks.is_set_in),
     Telling(
         "pin",
         "pin",
@@ -135,7 +58,7 @@ TELLINGS: tuple[Telling, ...] = (
     ),
     Telling(
         "told-password",
-        _NAMED,
+        NAMED,
         ",",
         rf",[ \t]+(?:(?:then|just|please|simply|so|always|you can|we|i|and)[ \t]+){{0,2}}"
         rf"(?:it'?s|it[ \t]+(?:is|was)|that's|type|enter|use|try|give(?:[ \t]+it)?|answer(?:[ \t]+with)?"
@@ -143,23 +66,23 @@ TELLINGS: tuple[Telling, ...] = (
         rf"(?:[ \t]+(?:still|now))?[ \t:]+{QUOTE}{VALUE}",
         checks.is_said,
     ),
-    Telling("told-password", _NAMED, ",", rf",[^\n:=\"']{{0,60}}:[ \t]*{QUOTE}{VALUE}", checks.is_told),
+    Telling("told-password", NAMED, ",", rf",[^\n:=\"']{{0,60}}:[ \t]*{QUOTE}{VALUE}", checks.is_told),
     Telling(
         "told-password",
-        _NAMED,
+        NAMED,
         " \t",
         rf"[ \t]+(?:for|of|on|to|at|from|under)[ \t][^\n:=\"']{{1,48}}?(?:{_COLON}|[ \t](?:{_BEING}))[ \t]*{QUOTE}{VALUE}",
         checks.is_told,
     ),
-    Telling("told-password", _NAMED, " \t", r"[ \t]+[\w.@-]{2,40}[ \t]*[:=][ \t]*([^\s\"'`,<>()]{8,64})", checks.is_random),
-    Telling("told-password", _NAMED, " \t", rf"[ \t]+(?:{_BEING})[ \t:]+[\"'`*]{{0,3}}{VALUE}", checks.is_said),
-    Telling("told-password", _NAMED, " \t", rf"[ \t]+{QUOTE}{ODD_VALUE}", checks.is_right_behind),
+    Telling("told-password", NAMED, " \t", r"[ \t]+[\w.@-]{2,40}[ \t]*[:=][ \t]*([^\s\"'`,<>()]{8,64})", checks.is_random),
+    Telling("told-password", NAMED, " \t", rf"[ \t]+(?:{_BEING})[ \t:]+[\"'`*]{{0,3}}{VALUE}", checks.is_said),
+    Telling("told-password", NAMED, " \t", rf"[ \t]+{QUOTE}{ODD_VALUE}", checks.is_right_behind),
     Telling(
-        "told-password", _NAMED, " \t,", rf",?[ \t]+(?:[a-z.]{{1,14}}[ \t]+){{0,4}}{QUOTE}{ODD_VALUE}", checks.is_unmistakable
+        "told-password", NAMED, " \t,", rf",?[ \t]+(?:[a-z.]{{1,14}}[ \t]+){{0,4}}{QUOTE}{ODD_VALUE}", checks.is_unmistakable
     ),
     Telling(
         "told-password",
-        _NAMED,
+        NAMED,
         " \t",
         rf"[ \t]+(?:(?:for|of|on|to|at|from|in (?:the|our))[ \t][^\n:=\"']{{1,48}}?|\([^)\n]{{1,40}}\))(?:{_COLON}"
         rf"|[ \t](?:{_BEING}))[ \t]*[\"'`*]{{0,3}}{VALUE}",
@@ -167,7 +90,7 @@ TELLINGS: tuple[Telling, ...] = (
     ),
     Telling(
         "told-password",
-        _NAMED,
+        NAMED,
         " \t",
         r"[ \t]+(?:is|was)[ \t:]+[\"'`]([a-z]{2,}(?: [a-z]{2,}){2,9})[\"'`]",
         checks.is_quoted_phrase,
@@ -183,7 +106,7 @@ TELLINGS: tuple[Telling, ...] = (
     ),
     Telling(
         "told-password",
-        _NAMED,
+        NAMED,
         " \t?",
         rf"(?:[ \t]+(?:for|of|on|to|at|in)[ \t][^\n:=\"'?]{{1,48}})?\?[ \t]+"
         rf"(?:it'?s|it[ \t]+(?:is|was)|that's|try|use|should[ \t]be|yes,?|sure,?)[ \t:]+{QUOTE}{VALUE}",
@@ -191,14 +114,14 @@ TELLINGS: tuple[Telling, ...] = (
     ),
     Telling(
         "told-password",
-        _NAMED,
+        NAMED,
         "?",
         rf"\?[^\n]{{0,24}}\n[^\n]{{0,24}}?(?:\b(?:is|was|be|use|try)|'s)[ \t:]+{QUOTE}{VALUE}",
         checks.is_said,
     ),
     Telling(
         "told-password",
-        _NAMED,
+        NAMED,
         " \t?",
         rf"(?:[ \t]+[^\n:=\"'?]{{1,48}})?\?[ \t]*\n[^\n]{{1,40}}?[:>][ \t]+{QUOTE}{VALUE}[\"'`]?[ \t]*(?:\n|$)",
         checks.is_said,
@@ -213,23 +136,23 @@ TELLINGS: tuple[Telling, ...] = (
     ),
     Telling(
         "told-password",
-        _NAMED,
+        NAMED,
         " \t",
         rf"(?:[ \t]+[a-z]+){{1,6}},[ \t]+(?:it[ \t]+is|it's|use|now)[ \t:]+{QUOTE}{VALUE}",
         checks.is_told_plainly,
     ),
-    Telling("told-password", _NAMED, " \t", rf"(?:[ \t]+[a-z']{{1,14}}){{1,6}}:[ \t]+{QUOTE}{VALUE}", checks.is_announced),
+    Telling("told-password", NAMED, " \t", rf"(?:[ \t]+[a-z']{{1,14}}){{1,6}}:[ \t]+{QUOTE}{VALUE}", checks.is_announced),
     Telling(
         "told-password",
-        _NAMED,
+        NAMED,
         " \t",
         r"[ \t]+[\"'`]?([a-z]{3,12}(?:[-_.][a-z]{3,12}){3,7})(?:[\s\"'`.,;)]|$)",
         checks.is_words,
     ),
-    Telling("told-password", _NAMED, "'", rf"'s[ \t]+(?:now[ \t]+)?{QUOTE}{VALUE}", checks.is_told_plainly),
+    Telling("told-password", NAMED, "'", rf"'s[ \t]+(?:now[ \t]+)?{QUOTE}{VALUE}", checks.is_told_plainly),
     Telling(
         "told-password",
-        _NAMED,
+        NAMED,
         " \t",
         rf"[ \t]+{_WHOSE}[^\n:=\"]{{0,60}}?(?:[ \t]*[:=]|(?:[ \t](?:is|was)|(?:[ \t]it)?'s)(?:[ \t]now)?)[ \t]+"
         rf"{QUOTE}{VALUE}",
@@ -245,7 +168,7 @@ TELLINGS: tuple[Telling, ...] = (
     ),
     Telling(
         "told-password",
-        _NAMED,
+        NAMED,
         " \t:=(",
         r"(?:[ \t]+(?:for|of|on|to|from)[ \t][^\n:=\"']{1,48}?|[ \t]*\([^)\n]{1,40}\))?(?:[ \t]*[:=]|[ \t]+(?:is|was))[ \t]*"
         r"[\"'`]?([a-z]{4}(?: [a-z]{4}){3}|[a-z0-9]{4}(?: [a-z0-9]{4}){3,5})(?:[^\w ]|\n|$)",
@@ -253,7 +176,7 @@ TELLINGS: tuple[Telling, ...] = (
     ),
     Telling(
         "told-password",
-        _NAMED,
+        NAMED,
         " \t",
         rf"(?:[ \t]+(?:of|for|on|at|in)[ \t]+(?:(?:the|user|our|host|account)[ \t]+){{0,2}}\S{{2,64}}){{1,3}}"
         rf"[ \t]+(?:back[ \t]+)?to[ \t:]+{QUOTE}{VALUE}",
@@ -261,51 +184,51 @@ TELLINGS: tuple[Telling, ...] = (
     ),
     Telling(
         "told-password",
-        _NAMED,
+        NAMED,
         " \t",
         rf"[ \t]+from[ \t]+(?:[^\s:=]{{1,40}}[ \t]+){{1,4}}?to[ \t:]+{QUOTE}{VALUE}",
         checks.is_set_to,
     ),
     Telling(
         "told-password",
-        _NAMED,
+        NAMED,
         " \t:",
         r"(?:[ \t]+for[ \t][^\n:]{1,120})?:[ \t]+([a-z0-9]+(?: [a-z0-9]+){3,9})[ \t]*(?:\n|$)",
         checks.is_typed,
     ),
     Telling(
         "told-password",
-        _NAMED,
+        NAMED,
         " \t",
         rf"[ \t]+(?:(?:will|should)[ \t]be|es|ist|est|-|\([^)\n]{{1,40}}\)[ \t]*[:=])[ \t]+{QUOTE}{VALUE}",
         checks.is_told,
     ),
-    Telling("told-password", _NAMED, " \t-", rf"[ \t]*->[ \t]*{QUOTE}{VALUE}", checks.is_told),
-    Telling("told-password", _NAMED, " \t", rf"[ \t]+(?:[a-z]+[ \t]+){{0,6}}to[ \t:]+{QUOTE}{VALUE}", checks.is_set_to),
+    Telling("told-password", NAMED, " \t-", rf"[ \t]*->[ \t]*{QUOTE}{VALUE}", checks.is_told),
+    Telling("told-password", NAMED, " \t", rf"[ \t]+(?:[a-z]+[ \t]+){{0,6}}to[ \t:]+{QUOTE}{VALUE}", checks.is_set_to),
     Telling(
         "told-password",
-        _NAMED,
+        NAMED,
         " \t",
         rf"[ \t]+for[ \t]+(?:[a-z]+[ \t]+){{0,3}}{_WHOM}(?::|[a-z \t]*[ \t]to)[ \t]+{QUOTE}{VALUE}",
         checks.is_asked_for,
     ),
     Telling(
         "told-password",
-        _NAMED,
+        NAMED,
         " \t",
         r"[ \t]+(?:is|was|has been)[ \t]+(?:generated|created|set|assigned|issued)[^\n:]{0,48}:[ \t]+([^\s\"'`]{4,64})",
         checks.is_told,
     ),
     Telling(
         "told-password",
-        _NAMED,
+        NAMED,
         " \t",
         r"[ \t]+to[ \t:]+([a-z]{3,}(?: [a-z]{3,}){2,5}?)(?: (?:for|until|temporarily|today)\b|[.,;\n]|$)",
         checks.is_phrase,
     ),
     Telling(
         "told-password",
-        _NAMED,
+        NAMED,
         " \t:=",
         rf"(?:[ \t]+(?:for|of|on|to|at|from|under)[ \t][^\n:=\"'`]{{1,48}}?)?(?:[ \t]+(?:is|was))?[ \t]*[:=][ \t]*"
         rf"{QUOTE}([a-z][a-z0-9]*(?: [a-z0-9]+[!?]?){{2,9}}){QUOTE}[ \t]*[}}\]]*(?:\n|$)",
@@ -326,8 +249,8 @@ TELLINGS: tuple[Telling, ...] = (
         "told-password",
         _LOGGING,
         " \t",
-        rf"[ \t]+as[ \t]+{QUOTE}[\w.@+-]{{2,40}}{QUOTE},?[ \t]+(?:with|using)[ \t]+"
-        rf"(?:(?:the[ \t]+)?pass\w*[ \t]+)?{QUOTE}{VALUE}",
+        rf"(?:[ \t]+(?:to|on|at)[ \t]+[\w.-]{{1,80}})?[ \t]+as[ \t]+{QUOTE}[\w.@+-]{{2,40}}{QUOTE},?[ \t]+"
+        rf"(?:with|using|and use|and enter)[ \t]+(?:(?:the[ \t]+)?pass\w*[ \t]+)?{QUOTE}{VALUE}",
         checks.is_partner,
     ),
     Telling(
@@ -406,30 +329,31 @@ TELLINGS: tuple[Telling, ...] = (
     ),
     Telling(
         "token",
-        _KEYS,
+        KEYS,
         " \t",
-        r"(?:,?[ \t]+[A-Za-z']+){0,10}(?:[ \t]*[:=]|(?:[ \t]+(?:is|was)|'s)(?: now| still)?)[ \t]+[\"'`]?([\w.~+/=-]{16,})",
+        r"(?:,?[ \t]+[A-Za-z'?\xc0-\xff-]+){0,10}(?:[ \t]*[:=]|(?:[ \t]+(?:is|was)|'s)(?: now| still)?)[ \t]+"
+        r"[\"'`]?([\w.~+/=-]{16,})",
         checks.is_key,
     ),
     Telling(
         "secret",
-        _KEYS,
+        KEYS,
         " \t",
         rf"[ \t]+(?:for|of|on|to|at|from)[ \t][^\n:=\"']{{1,48}}?(?:[ \t]*[:=]|[ \t](?:is|was))[ \t]*[\"'`]{VALUE}",
         checks.is_owned_secret,
     ),
     Telling(
         "token",
-        _KEYS,
+        KEYS,
         " \t([",
         r"[ \t]*[(\[][^)\]\n]{1,40}[)\]][ \t]*[:=-][ \t]*[\"'`]?([\w.~+/=-]{16,})",
         checks.is_key,
     ),
-    Telling("token", _KEYS, " \t", r"[ \t]+(?:[a-z]+[ \t]+){0,6}(?:to|as)[ \t:]+[\"'`]?([\w.~+/=-]{16,})", checks.is_key_set),
+    Telling("token", KEYS, " \t", r"[ \t]+(?:[a-z]+[ \t]+){0,6}(?:to|as)[ \t:]+[\"'`]?([\w.~+/=-]{16,})", checks.is_key_set),
     Telling("secret", "secrets?", " \t:=", _QUOTED_WORDS, checks.is_odd_phrase),
     Telling(
         "token",
-        _KEYS,
+        KEYS,
         " \t(,",
         r"[ \t]*[(,][ \t]*(?:(?:the[ \t]+)?(?:old|previous|former|last|current|new)(?:[ \t]+(?:one|key|token|secret|value))?"
         r"(?:[ \t]*[:=]|[ \t]+(?:is|was))|(?:was|formerly|previously)[ \t]*:?)[ \t]*[\"'`]?([\w.~+/=-]{16,})",
@@ -446,7 +370,7 @@ TELLINGS: tuple[Telling, ...] = (
         "told-password",
         "credentials?|creds?|account|login",
         " \t(",
-        rf"[ \t]*\([\w.@+-]{{1,64}}[ \t]*[/:][ \t]*{QUOTE}([^\s\"'`,<>()]{{4,64}})",
+        rf"(?:[ \t]+[A-Za-z']+){{0,8}}[ \t]*\([\w.@+-]{{1,64}}[ \t]*[/:][ \t]*{QUOTE}([^\s\"'`,<>()]{{4,64}})",
         checks.is_partner,
     ),
     Telling("token", r"tokens?|api[ _-]?keys?|secrets?", " \t-", r"[ \t]*->[ \t]*[\"']?([\w.~+/=-]{16,})", checks.is_key),
@@ -488,7 +412,5 @@ TELLINGS: tuple[Telling, ...] = (
         r"[ \t]*[:=][ \t]*[\"']?([A-Za-z0-9_]{8,64})(?:[\"'\s]|$)",
         checks.is_node_cookie,
     ),
-    *_LOOSE,
-    *_ROTATED,
-    *_NETWORKS,
+    *LATER,
 )

@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterator
 
 from decklog.prepared import prepared
+from decklog.redact import lookalikes, values
 from decklog.redact.patterns.pattern import Pattern, Sign, Span
-from decklog.redact.sentences import accounts, codes, comments, languages, next_lines
+from decklog.redact.sentences import accounts, answers, codes, comments, languages, next_lines
 from decklog.redact.sentences.tellings import TELLINGS
 from decklog.redact.view import Found, View, plain
 
@@ -14,7 +15,7 @@ _MOST_KNOWN = 4_096
 _BY_LENGTH = sorted(dict.fromkeys(telling.opening for telling in TELLINGS), key=lambda opening: "\\(" not in opening)
 _OPENINGS = Pattern(rf"(?i)(?:{languages.WORDS})|\b(?:{'|'.join(_BY_LENGTH)}|{next_lines.ANNOUNCING}|{accounts.HEADING})")
 # A line may tell what the next one is, which needs less of a sign.
-SIGN_ABOVE = _OPENINGS.source
+SIGN_ABOVE = f"{_OPENINGS.source}|{answers.SIGN}"
 _MAY_OPEN = Sign(SIGN_ABOVE)
 
 
@@ -39,6 +40,7 @@ _together: dict[tuple[int, ...], Pattern] = {}
 _GROUP = prepared(r"(?<!\\)\((?!\?)")
 # The rest of a line of a sentence, and what a mail or a comment puts before the next one.
 _WRAPPED = prepared(r"[^\n:=\"`(){}\[\]<>;]{0,72}(\n)[ \t]*(?:[>#*|]+|//+|--)?[ \t]*(?=[a-z])")
+_BEHIND_SIGN = prepared(r"[,<>=]([^\s\"'`,<>=]{4,48})")
 _ODD = prepared(r"[0-9!#$%^&*+~]")
 _LONGEST_LINE = 120
 
@@ -58,8 +60,10 @@ def find(view: View) -> Iterator[Found]:
         yield from next_lines.find_inserted(view, [start for start, _ in opened])
     if "\n" in view.text:
         yield from _find_wrapped(view, opened)
-        yield from next_lines.find(view, [start for start, _ in opened])
+        places = sorted([*(start for start, _ in opened), *languages.other_places(view)])
+        yield from next_lines.find(view, places)
         yield from accounts.find(view, [start for start, _ in opened])
+        yield from answers.find(view, places)
         yield from (Found(*place, "code") for place in codes.find_listed(view.text, opened))
     yield from languages.find(view, opened)
 
@@ -152,6 +156,12 @@ def _possible(opening: str, following: str) -> tuple[int, ...]:
     )
 
 
+def _goes_on_to(text: str, end: int) -> int:
+    """Give the end of a value that has a comma or a bracket in it: what follows at once has numbers and signs as no word has."""
+    rest = _BEHIND_SIGN.match(text, end)
+    return rest.end() if rest and values.is_told(rest[1]) and lookalikes.is_unmistakable(rest[1]) else end
+
+
 def _match(view: View, index: int, start: int, place: int) -> Found | None:
     telling = TELLINGS[index]
     if index not in _rests:
@@ -160,6 +170,7 @@ def _match(view: View, index: int, start: int, place: int) -> Found | None:
     if spans is None:
         return None
     first, last = spans[1]
+    last = _goes_on_to(view.text, last)
     value = view.text[first:last].rstrip(".,;:)")
     if not value or "[redacted:" in view.text[start : last + 1] or not telling.is_one(view.text, start, value):
         return None

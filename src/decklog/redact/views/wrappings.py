@@ -92,9 +92,12 @@ def _strings(text: str, view: View) -> Iterator[Span]:
     """Give where the strings of JSON are that have lines of their own: its quotes have one backslash less than its breaks."""
     reached = 0
     for place, first, last in view.undone():
-        if place < reached or text[first] != "\\" or text[last - 1] != "n" or view.text[place + 1 : place + 2] == '"':
-            continue
         width = last - first - 1
+        if place < reached or text[first] != "\\" or text[last - 1] != "n":
+            continue
+        if view.text[place + 1 : place + 2] == '"' and view.width(place + 1) == width:
+            # The string ends here.
+            continue
         line = max(view.text.rfind("\n", 0, place) + 1, reached)
         # No string goes on behind a break that is written as it is.
         limit = place + (text.find("\n", last) % (len(text) + 1)) - last + 1
@@ -159,13 +162,15 @@ def _heads(shown: str) -> list[Span]:
             reached, above = dropped[-1][1] if dropped else 0, ""
         else:
             shared, end = match[_SHARED[kind]] if kind in _SHARED else "", place - 1
-            if kind in _FILES and not _is_file(shared):
+            is_file = kind not in _FILES or _is_file(shared)
+            if not is_file and (kind not in _BOTH or not shared[0].isalpha()):
                 continue
             is_same = (kind == above or (kind in _BOTH and above in _BOTH)) and shared == known_by
             is_next = is_same and shown.find("\n", last) + 1 == start
             if is_next and not is_given:
                 dropped.append((first, last))
-            is_given = is_next or kind == "found"
+            # A name without a dot or a folder is a file's if the next line has it too.
+            is_given = is_next or (is_file and kind == "found")
             if is_given:
                 dropped.append((start, end))
             above, known_by, first, last = kind, shared, start, end
