@@ -60,7 +60,8 @@ def test_an_ordinary_sentence_is_passed_over_in_microseconds() -> None:
         for _ in range(500):
             assert not may_hold_secret(sentence[:300])
         times.append(time.process_time() - start)
-    assert min(times) / 500 < 30e-6
+    # On a machine that is slower at the moment, so much longer as a plain loop takes.
+    assert min(times) / 500 < max(30e-6, _seconds_of_loop() / 1_000)
 
 
 def test_importing_the_package_loads_neither_the_matcher_nor_the_rules() -> None:

@@ -240,6 +240,9 @@ def _head_at(text: str, start: int, place: int) -> Head | None:
     head = read_head(text[start:place])
     if head is None or _is_no_assignment(text, start, place):
         return None
+    if head.tie == ":" and head.name[:1] == "-" and head.name[1:2] != "-":
+        # No option, but a line that a change takes away.
+        return head._replace(name=head.name[1:], is_set=False)
     if head.tie in ("=", "==") and head.is_tight and _ends_base64(text, start, head.name):
         return None
     if head.name in ("key", "Key") and (head.tie != "=" or head.is_quoted):
@@ -420,6 +423,9 @@ def _judge(head: Head, value: str, after: str, starts_line: bool, field: str) ->
         is_line = starts_line and after[:1] in ("", "\n", "\r")
         whole, value = value, _of_field(field, value) if field else _trimmed(head, value, is_line=is_line)
         after = (whole[len(value) :] + after)[:3]
+    if not head.quote and after[:1] == "<" and after[1:2].isupper() and value.isidentifier():
+        # What is called has a type between its name and its bracket.
+        return _Verdict()
     if not head.quote and value[-1:] == "?" and value[:-1].isalpha() and value.islower():
         # Somebody asks whether it is so.
         return _Verdict()

@@ -46,7 +46,7 @@ _ASKING = word_set(
     """
     should choose pick type provide verify mismatch incorrect short weak long chars character contain contains include
     between digits letters match matches expired expires sent hint error failed cannot could would may might here there what
-    which why how who where they them only also every each than then so but up out into over after before until optional
+    which why how who where they them only also every each than then so but up out into after until optional
     passphrase passcode passwort kennwort wachtwoord contraseña senha login user username email account file name value
     forgotten strength protected stored encrypted see ask like managed provided read found missing yet
     """

@@ -5,13 +5,13 @@ from decklog.redact.placeholders import BENIGN_WORDS, STOP_WORDS, word_set
 
 # Words of English that talk about a secret, or of what a program prints instead of one.
 _TALK = (
-    STOP_WORDS - word_set("the a an is in on of at with by and or my our to for from it this that no not have has old")
+    STOP_WORDS - word_set("the a an is in on of at with by and or my our to for from it this that no not have has old before")
 ) | word_set(
     """
     see ask like than more less chars char character digits digit letters words word tries attempts times time days
     hours minutes seconds bytes bits line lines ticket room section step version page function inputs try min max
     length longer shorter symbols upper lower case long short between contain contains include includes prompt user
-    users per each every only other any used read expires expire after before within since until stored required
+    users per each every only other any used read expires expire after within since until stored required
     missing expected error errors option minlength maxlength zeichen caractères caracteres caratteri znaków tecken
     tekens dígitos merkkiä karakter tegn znaků cifre ziffern stellen mindestens moins menos almeno mínimo minimum
     minst minimaal chiffres cifras lettres failed denied found code status http commit commits exit file files
@@ -49,7 +49,7 @@ _SENTENCE_WORDS = word_set(
 
 def is_odd_phrase(value: str) -> bool:
     """Tell whether some words have a number or a sign among them, and none of them talks about secrets: `kelp 82 Wq`."""
-    words = value.split()
+    words = value.replace(", ", " ").split()
     if not 1 < len(words) < 9 or len(value) > 80 or not all(map(_SIGNED_WORD.fullmatch, words)):
         return False
     if not _TALK.isdisjoint(word.strip(".!?").lower() for word in words):

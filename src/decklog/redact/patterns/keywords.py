@@ -58,7 +58,7 @@ _TEXT = r"""
     k=,^-k=,&k=,?k= ka,kata^la,kata^sa,zaporka kd,.kdb ke,-token,.token,_key,entry^key,genkey
     ki,akia,cookie,kinit,octokit(,parking kk,networkkey ko,kodeord kt,okta,rdesktop l2,l2tpd l:,-protocol:,serial:^ l?,cl?^api
     l_,sql_servers la,clave,glab,kata^la,plaid(,wlan lc,sqlcl ld,placeholder lg,mailgun( li,alias,licen lm,lment^key,ntlm
-    lo,geslo,haslo lp,sqlplus ls,coveralls lt,keyvault,salt lu,-value^,resvalue ly,lykilor lé,clé^api
+    lo,geslo,haslo lp,sqlplus ls,coveralls lt,keyvault,result,salt lu,-value^,resvalue ly,lykilor lé,clé^api
     m.,pipedream.net,vm.,zoom.us m2,com2sec ma,einmal,hmac,imap,rman mb,combination,smb mc,nmcli md,cmd,mdp mi,/incoming
     mm,community mn,mnemonic mo,mongo,mot^de,nexmo( mp,imp^,impacket mt,smtp mu,community my,mysql n^,^on^>
     n(,bot.run(,client.run(,configuration(,token( n-,session-id,sign-in,sign-on n.,open.feishu.cn,open.larksuite.com n:,tan:
@@ -86,15 +86,16 @@ _TEXT = r"""
     tl,doctl,netlify,ntlm tn,tnsping tp,ftp,https^,otp,stack^output tr,contrase,tresor ts,secrets. tt,<setting,attach
     tu,setup^key,setuser,signature=,tunnussana tw,twilio(,twine,wachtwoord tx,setx^
     ty,events.pagerduty.com,security^answer,security-answer,typesense( tz,pasahitz t},{cleartext} u^,^-u^,tofu^output u",-u"
-    u',-u' u:,u:^ uc,construct( ud,@udp(,sudo ue,-value=,fuerte ug,nuget ui,buildconfigfield uk,puk um,dump up,setup^key
-    ur,curl,hurl,securestring us,--user,codice^usa,net^use,radius,setuser,useradd,userlist,usermod,username ut,masterauth
-    v^,^env^,setenv^ va,keyvault,secret-set-value vi,travis vm,vm. vo,pasvorto,vonage( vp,vpn vr,palavra- w^,bw^get w(,.new(
-    wa,wallet,wandb wd,pawd we,answer^to wg,wget wi,twine,wif,wireless wl,wlan wo,wagwoord wp,wpa ws,hooks.chime.aws,ssws wt,jwt
-    x^,^-x^,setx^ x-,x-apikey x.,phx.gen xa,xauth xe,exec,winexe xh,xh^ xp,exp^ y(,apikey(,symmetricsecuritykey(
-    y-,putty-user-key-file,security-answer,sentry-cli y.,events.pagerduty.com y1,key1 y2,key2 y=,key= y>,key> y_,security_answer
-    yc,keychain yd,hydra ye,deployer yf,keyfor( yg,ssh-keygen yj,eyj yk,lykilor ym,pgp_sym,symmetrickey yo,as^your,is^your
-    yp,crypt,keypad,paypal,typesense( yr,keyring. ys,.keystore,keyspec za,authorization,hooks.zapier.com,zaporka ze,initialize(
-    zi,lozink,zip zp,zprv {c,{cleartext} {p,{plain {s,{sha},{ssha än,zugänge é^,clé^api
+    u',-u' u:,u:^ uc,construct( ud,@udp(,sudo ue,-value=,fuerte ug,nuget ui,buildconfigfield uk,puk ul,result um,dump
+    up,setup^key ur,curl,hurl,securestring us,--user,codice^usa,net^use,radius,setuser,useradd,userlist,usermod,username
+    ut,masterauth v^,^env^,setenv^ va,keyvault,secret-set-value vi,travis vm,vm. vo,pasvorto,vonage( vp,vpn vr,palavra-
+    w^,bw^get w(,.new( wa,wallet,wandb wd,pawd we,answer^to wg,wget wi,twine,wif,wireless wl,wlan wo,wagwoord wp,wpa
+    ws,hooks.chime.aws,ssws wt,jwt x^,^-x^,setx^ x-,x-apikey x.,phx.gen xa,xauth xe,exec,winexe xh,xh^ xp,exp^
+    y(,apikey(,symmetricsecuritykey( y-,putty-user-key-file,security-answer,sentry-cli y.,events.pagerduty.com y1,key1 y2,key2
+    y=,key= y>,key> y_,security_answer yc,keychain yd,hydra ye,deployer yf,keyfor( yg,ssh-keygen yj,eyj yk,lykilor
+    ym,pgp_sym,symmetrickey yo,as^your,is^your yp,crypt,keypad,paypal,typesense( yr,keyring. ys,.keystore,keyspec
+    za,authorization,hooks.zapier.com,zaporka ze,initialize( zi,lozink,zip zp,zprv {c,{cleartext} {p,{plain {s,{sha},{ssha
+    än,zugänge é^,clé^api
 """
 _ALL = "\n".join(_TEXT.split()).replace("^", " ").split("\n")
 # Counted as the pairs of a text are.

@@ -54,7 +54,7 @@ NEARBY = ("user", "root", "admin", "mail", "sql", "connect", "ssh", "log in", "l
 # What one does to get in.
 GETTING_IN = (
     *("log in", "log on", "logs in", "logged", "logging", "sign in", "signs in", "sign on", "signs on", "signon", "signg"),
-    *("logson", "ssh in", "get in", " sa ", "digo", "codice", "kod", "sms"),
+    *("logson", "ssh in", "get in", " sa ", '"sa ', "'sa ", "digo", "codice", "kod", "sms"),
 )
 TRYING = ("use ", "using ", "try ", "enter", "type")
 CODES = (

@@ -203,6 +203,7 @@ DAEMONS: tuple[Rule, ...] = (
         keep=r"(?i:(?:mnemonic|(?:seed|recovery|backup|wallet)[ _-]?(?:phrase|words))(?:,? [\w(),'!-]{1,48}){1,12}[\"']?[ \t]*"
         r"(?:[:=]|->|is)\s*[\"']?"
         r"|\bwallet[^\n:=\"'{}()]{0,40}:[ \t]*[\"'`]?|\b(?:12|15|18|21|24)[ -]words\)?:?[ \t]*\n[ \t]*"
+        r"|(?:seed|recovery|backup)[ _-]phrase[^\n]{0,40}\n\s{0,12}"
         # The call or the option that takes one.
         r"|(?:mnemonic|phrase|seed|wallet|bip39)\w{0,24}(?:(?:\.|::|->)\w{1,24}){0,2}(?:\([^\n\"'`()]{0,40}|[ \t]+|=)[\"'`])",
         glued=True,

@@ -41,5 +41,12 @@ ENTRANCES: tuple[Rule, ...] = (
         until=r"(?:[.,;!?)\"'\\\s]|$)",
         glued=True,
     ),
+    rule(
+        "code",
+        "code",
+        r"\d{4,8}",
+        keep=r"(?i:\b(?:verification|otp|sms|login|auth|2fa|mfa|confirmation|one_?time)_?code\"[ \t]*:[ \t]*\"?)",
+        until=r"[\",}\s]",
+    ),
     rule("code", "passcode", r"\d{4,10}", keep=r"(?i:\bpasscode[ \t]+)", until=_END),
 )

@@ -205,6 +205,9 @@ RECORDS: tuple[Rule, ...] = (
         until=r"[ \t]*\]",
         glued=True,
     ),
+    # What a tool for infrastructure keeps of a password that it drew.
+    rule("password", "result", r"[^\"\n]{6,}", keep=r"\"result\"[ \t]*:[ \t]*\"", until=r"\",\s{0,40}\"special\"", glued=True),
+    rule("otp-seed", "google_authenticator", r"[A-Z2-7]{16,64}", keep=r"google_authenticator[^\n]{0,20}\n[ \t]*", glued=True),
     rule("azure-key", "key1 key2", r"[A-Za-z0-9+/]{86}==", keep=r"\bkey[12][\"']?[ \t]*[:=][ \t]*[\"']?"),
     rule(
         "private-key",

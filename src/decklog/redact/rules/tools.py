@@ -364,6 +364,7 @@ DEVICES: tuple[Rule, ...] = (
         keep=r"encrypt_string[ \t]+(?:--?[\w-]+[ =][^\s\"'-]\S*[ \t]+)*[\"']",
         until=r"[\"']",
     ),
+    rule("directive-password", "auth", r"[^\s\"']{4,}", keep=r"\bstats[ \t]+auth[ \t]+[\w.@-]{1,40}:"),
     # A list of names and what they are set to, in columns.
     rule(
         "listed-password",

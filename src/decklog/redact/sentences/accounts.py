@@ -83,4 +83,4 @@ def _told(text: str, place: int) -> Iterator[Found]:
 def _is_password(value: str) -> bool:
     if values.is_harmless(value) or "[redacted" in value:
         return False
-    return made.is_made(value) or made.is_signed_once(value) or values.is_jumble(value)
+    return made.is_made(value) or made.is_signed_once(value) or values.is_jumble(value) or lookalikes.is_coined(value)

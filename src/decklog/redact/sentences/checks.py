@@ -44,6 +44,7 @@ _OF_OTHERS = word_set(
 _HEX_KEY = prepared(r"[0-9a-f]{32}|[0-9a-f]{48}|[0-9a-f]{64}")
 _HEX_DRAWN = prepared(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{48}|[0-9a-f]{64}")
 _HEX_FORMER = prepared(r"[0-9a-f]{32,64}")
+_ODD_SIGN = prepared(r"[0-9!#$%^&*+~]")
 _TITLED = prepared(r"[A-Z][a-z]{3,11}-\d{2,4}")
 _MEANT = prepared(r"(?i)\b(?:the|this|my|your|our|new|old)[ \t]$")
 _OF_NETWORK = prepared(r"(?i)(?:code|key|pass\w{0,6}|schl[üu]ssel|cl[ée]|clave|chiave)[ \t]+(?:du[ \t]+|del[ \t]+|de[ \t]+)?$")
@@ -92,6 +93,8 @@ def is_partner(text: str, start: int, value: str) -> bool:
     if is_pair and (lookalikes.is_leet(value) or lookalikes.is_counted(value) or lookalikes.is_signed(value)):
         return not values.is_placeholder(value)
     if text[start : start + 6].lower() == "login:" and lookalikes.is_hyphened(value):
+        return True
+    if lookalikes.is_coined(value) or (text[start : start + 5].lower() == "login" and lookalikes.is_word_phrase(value)):
         return True
     return values.is_told_plainly(value) if is_pair else values.is_told(value)
 
@@ -354,7 +357,21 @@ def is_chosen(_text: str, _start: int, value: str) -> bool:
 
 def is_coined(text: str, start: int, value: str) -> bool:
     """Tell whether a word that is told right behind who gets in, or how, was made to get in by."""
+    if "=" in value:
+        # A name is given a value there, which is looked at by itself.
+        return False
     return is_unmistakable(text, start, value) or lookalikes.is_coined(value) or is_chosen_plainly(text, start, value)
+
+
+def is_pair(_text: str, _start: int, value: str) -> bool:
+    """Tell whether what follows a user's name and a colon is a password."""
+    value = value.rstrip(")")
+    return values.is_told_plainly(value) or lookalikes.is_coined(value) or lookalikes.is_word_phrase(value)
+
+
+def is_set_phrase(_text: str, _start: int, value: str) -> bool:
+    """Tell whether the words in quotes that something was set to are what one gets in by: they have a number or a sign."""
+    return " " in value and bool(_ODD_SIGN.search(value)) and not values.is_placeholder(value)
 
 
 def is_chosen_plainly(_text: str, _start: int, value: str) -> bool:

@@ -91,6 +91,8 @@ def find_listed(text: str, opened: list[Span]) -> Iterator[Span]:
 def _is_listed(value: str) -> bool:
     """Tell whether the item of a list is a code: groups of one length with numbers among them, and no years."""
     groups = value.replace("-", " ").split(" ")
+    if is_grouped(value):
+        return True
     if not any(map(str.isdigit, value)) or len(set(map(len, groups))) > 1 or _YEAR.fullmatch(value):
         return False
     if len(groups) == 1:

@@ -8,7 +8,9 @@ _LOOSE: tuple[Telling, ...] = (
         "pin",
         "puk",
         " \t:=-c",
-        rf"(?:[ -]?code)?[ \t]*(?:[:=]|(?:is|was|ist|est)\b)?[ \t]*{QUOTE}(\d{{6,8}}){END}",
+        r"(?:[ -]?code)?"
+        r"(?:[ \t]+(?:for|of|on)[ \t][^\n:=\"]{1,60}?(?:[ \t]*[:=]|[ \t]+is)|[ \t]*(?:[:=]|(?:is|was|ist|est)\b)?)"
+        rf"[ \t]*{QUOTE}(\d{{6,8}}){END}",
         checks.is_any,
     ),
     Telling("told-password", "sa is now", " \t:", rf"[ \t:]+{QUOTE}{VALUE}", checks.is_coined),
@@ -26,6 +28,28 @@ _LOOSE: tuple[Telling, ...] = (
         " \t",
         rf"[ \t]+(?:with|using)[ \t]+{QUOTE}{VALUE}",
         checks.is_coined,
+    ),
+    Telling("told-password", "basic auth", " \t(:", rf"[ \t(:]+[\w.@-]{{1,40}}:{VALUE}", checks.is_pair),
+    Telling(
+        "network-password",
+        "wi-?fi|wlan",
+        " \t",
+        r"[ \t][^\n:=\"']{1,40}?[ \t]to[ \t]+[\"']([^\"'\n]{8,64})[\"']",
+        checks.is_set_phrase,
+    ),
+    Telling(
+        "token",
+        "key for",
+        " \t",
+        r"[ \t]+[^\n:=\"]{1,48}?(?:[ \t]*:|[ \t]+is)[ \t]+[\"'`]?([\w.~+/=-]{20,})",
+        checks.is_drawn_key,
+    ),
+    Telling(
+        "code",
+        "(?:2fa|mfa|otp|sms|login|verification|security) code",
+        "?",
+        rf"\?[ \t]+it(?:'s| is)[ \t]+(\d{{4,8}}){END}",
+        checks.is_any,
     ),
     # What a word for one is said of, in brackets behind it or behind where it was found.
     Telling(

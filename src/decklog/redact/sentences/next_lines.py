@@ -65,8 +65,9 @@ _GIVEN_BELOW = prepared(
     r"\s{0,12}(?i:(?:(?:the|new|your|its)[ \t]+)?value)(?:[ \t]*[:=]|[ \t]+is)[ \t]*[\"'`]?([^\s\"'`,<>]{4,64})"
 )
 _KEEPERS = prepared(
-    r"(?i)(?:(?<![\w./-])pass (?:show|-c)|^(?:[^\n]{0,60}[$#%>] )?pass|\bgopass(?: show)?|op read|lpass show|bw get|rbw get"
-    r"|passage(?: show)?|find-(?:generic|internet)-password -w|keepassxc-cli show|secrets versions access|secrets? get) [^|]+$"
+    r"(?i)(?:(?<![\w./-])pass (?:show|-c)|^(?:[^\n]{0,60}[$#%>] )?(?-i:pass)(?= [\w.@/-]+$)|\bgopass(?: show)?|op read"
+    r"|lpass show|bw get|rbw get|passage(?: show)?|find-(?:generic|internet)-password -w|keepassxc-cli show"
+    r"|secrets versions access|secrets? get) [^|]+$"
 )
 # What prints one secret and nothing else, so that letters alone are one too.
 _SHOWS_ONE = prepared(

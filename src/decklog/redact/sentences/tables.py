@@ -37,7 +37,7 @@ _NO_NAME = frozenset(",;:=：")
 _NUMBERED_CELL = prepared(r"\b([A-Z]{1,2})1=(\S{2,24})")
 _NUMBERED_VALUE = prepared(r"\b([A-Z]{1,2})\d{1,5}=(\S{4,64})")
 _FAR = 4_000
-_LONGEST_HEAD = 32
+_LONGEST_HEAD, _MOST_HEAD_WORDS = 32, 4
 _AROUND = " \t\"'`*\r"
 
 
@@ -103,7 +103,7 @@ def key_cells(text: str, place: int) -> Iterator[Found]:
 
 def _cells(text: str, line: str, place: int, split: Split) -> Table:
     heads = [cell.value for cell in split(line)]
-    columns = [index for index, head in enumerate(heads) if head and len(head) < _LONGEST_HEAD and names_secret(head)]
+    columns = [index for index, head in enumerate(heads) if head and _is_short(head) and names_secret(head)]
     found = list[Found]()
     if len(heads) < 2 or not columns or len(columns) == len(heads) or not _are_heads(heads):
         return Table(found, place)
@@ -177,6 +177,10 @@ def names_secret(head: str) -> bool:
     if _DOORS.search(head):
         return True
     return phrases.names_secret(head.replace("_", " "))
+
+
+def _is_short(head: str) -> bool:
+    return len(head) < _LONGEST_HEAD and head.count(" ") < _MOST_HEAD_WORDS and "*" not in head
 
 
 def _is_head(head: str) -> bool:

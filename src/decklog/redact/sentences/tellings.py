@@ -249,7 +249,7 @@ TELLINGS: tuple[Telling, ...] = (
         "told-password",
         _LOGGING,
         " \t",
-        rf"(?:[ \t]+(?:to|on|at)[ \t]+[\w.-]{{1,80}})?[ \t]+as[ \t]+{QUOTE}[\w.@+-]{{2,40}}{QUOTE},?[ \t]+"
+        rf"(?:[ \t]+(?:to|on|at)[ \t]+[\w.:/-]{{1,120}})?[ \t]+as[ \t]+{QUOTE}[\w.@+-]{{2,40}}{QUOTE},?[ \t]+"
         rf"(?:with|using|and use|and enter)[ \t]+(?:(?:the[ \t]+)?pass\w*[ \t]+)?{QUOTE}{VALUE}",
         checks.is_partner,
     ),
