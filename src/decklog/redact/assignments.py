@@ -240,7 +240,7 @@ def _head_at(text: str, start: int, place: int) -> Head | None:
     head = read_head(text[start:place])
     if head is None or _is_no_assignment(text, start, place):
         return None
-    if head.tie == ":" and head.name[:1] == "-" and head.name[1:2] != "-":
+    if (head.tie == ":" or (head.tie == "=" and head.is_spaced)) and head.name[:1] == "-" and head.name[1:2] != "-":
         # No option, but a line that a change takes away.
         return head._replace(name=head.name[1:], is_set=False)
     if head.tie in ("=", "==") and head.is_tight and _ends_base64(text, start, head.name):

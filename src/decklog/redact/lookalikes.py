@@ -123,9 +123,14 @@ def is_joined_phrase(value: str) -> bool:
     parts = _JOINS.split(value)
     if len(parts) < 4 or len({sign for sign in value if not sign.isalpha()}) != 1 or not value.islower():
         return False
-    if not all(part.isalpha() and 2 < len(part) < 13 for part in parts) or len(set(parts)) < len(parts):
+    if not all(part.isalpha() and 2 < len(part) < 13 for part in parts) or len(set(parts)) < 3:
         return False
-    return BENIGN_WORDS.isdisjoint(parts) and STOP_WORDS.isdisjoint(parts) and _TOP_NAMES.isdisjoint((parts[0], parts[-1]))
+    # Of many words one may be anything's.
+    return (
+        len(BENIGN_WORDS.intersection(parts)) <= (len(parts) > 4)
+        and STOP_WORDS.isdisjoint(parts)
+        and _TOP_NAMES.isdisjoint((parts[0], parts[-1]))
+    )
 
 
 def is_word_phrase(value: str) -> bool:

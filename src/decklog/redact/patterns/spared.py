@@ -39,13 +39,14 @@ _NOT_PUBLIC = prepared(r"(?i)private|secret|passw|token|\bnot\b|n't\b|never")
 # The names of secrets that a service is to be given, and how many there were of something and by what it grew.
 _BY_NAME = prepared(r"--(?:set|update|build)-secrets?[ =][\"']?\S*\Z")
 _NAMED = prepared(r"[\w./-]+(?::(?:latest|\d{1,4}))?(?:,\S*)?")
+_IN_VOCABULARY = prepared(r"(?:^|\n)[+ -]?[#▁]{0,2}[a-z]+\t\Z")
 _COUNTED = prepared(r"[ \t]*\([+-]?\d[\d.,]*[ \t]?%\)")
 # What was released, by its version and its build; what a vault writes instead of a token; what decides of a module that asks for
 # a password; how long one is to be; what a template puts there; to whom one encrypts; how a language assigns;
 # how a build names a style; what an account's line has instead.
 _NO_VALUE = prepared(
     r"[\w./-]+@v?\d+(?:\.\d+){1,3}[+-][\w.-]+|hmac-sha256:[0-9a-f]{64}|\[[a-z_]{2,24}=[a-z0-9]{1,8}\]?|[a-z_]{2,24}=\d{1,4}|\}\}@\S*"
-    r"|age1[0-9a-z]{50,70}|0x[0-9a-fA-F]{40}|\$ENV\{|[a-z]+:\d+(?::[a-z]+)+|[<>:=-]{1,3}|[a-z][\w-]*__\w*(?i:passw|token|secret|key|pin|code)\w*_[A-Za-z0-9_-]{5}|x:\d+:\d+:\S*"
+    r"|age1[0-9a-z]{50,70}|0x[0-9a-fA-F]{40}|\$ENV\{|\d{4}-\d\d-\d\d|[a-z]+:\d+(?::[a-z]+)+|[<>:=-]{1,3}|[a-z][\w-]*__\w*(?i:passw|token|secret|key|pin|code)\w*_[A-Za-z0-9_-]{5}|x:\d+:\d+:\S*"
 )
 # Where a shell asks for the next command, by its folder or at the beginning of a line; and where a program was connected to.
 _SHELL = prepared(r"[a-z_][\w.-]*@[a-z][a-z0-9.-]*(:[~/][\w./~-]*)?[$#%>]")
@@ -98,7 +99,7 @@ def _is_spared(text: str, one: Found) -> bool:
         return True
     if is_chord(value) or (_NAME.fullmatch(value) and _is_reported(text, one)):
         return True
-    if value.isdigit() and _COUNTED.match(text, one.end):
+    if value.isdigit() and (_COUNTED.match(text, one.end) or _IN_VOCABULARY.search(text[max(0, one.start - 40) : one.start])):
         return True
     if _NAMED.fullmatch(value) and _BY_NAME.search(text, max(0, one.start - 200), one.start):
         return True

@@ -365,6 +365,24 @@ DEVICES: tuple[Rule, ...] = (
         until=r"[\"']",
     ),
     rule("directive-password", "auth", r"[^\s\"']{4,}", keep=r"\bstats[ \t]+auth[ \t]+[\w.@-]{1,40}:"),
+    rule(
+        "command-password",
+        "auth",
+        r"[^\s\"']{8,}",
+        keep=r"\"AUTH[ \t]+(?:[\w.-]{1,32}[ \t]+)?",
+        until=r"\"",
+        odd=True,
+        glued=True,
+    ),
+    rule(
+        "listed-password",
+        "pass pwd secret token key",
+        r"[^\s|]{8,}",
+        keep=r"(?m:^)[ \t]*\|[ \t]*[\w.-]*(?i:pass(?:word|wd)?|pwd|secret|token|api_?key)[ \t]*\|[ \t]*",
+        until=r"[ \t]*\|",
+        odd=True,
+        glued=True,
+    ),
     # A list of names and what they are set to, in columns.
     rule(
         "listed-password",

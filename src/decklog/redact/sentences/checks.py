@@ -44,6 +44,8 @@ _OF_OTHERS = word_set(
 _HEX_KEY = prepared(r"[0-9a-f]{32}|[0-9a-f]{48}|[0-9a-f]{64}")
 _HEX_DRAWN = prepared(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{48}|[0-9a-f]{64}")
 _HEX_FORMER = prepared(r"[0-9a-f]{32,64}")
+# As routers have them on their backs.
+_NUMBER_GROUPS = prepared(r"\d{4}(?:-\d{4}){3,4}")
 _ODD_SIGN = prepared(r"[0-9!#$%^&*+~]")
 _TITLED = prepared(r"[A-Z][a-z]{3,11}-\d{2,4}")
 _MEANT = prepared(r"(?i)\b(?:the|this|my|your|our|new|old)[ \t]$")
@@ -136,7 +138,8 @@ def is_hex_token(text: str, start: int, value: str) -> bool:
 
 def is_network_key(text: str, start: int, value: str) -> bool:
     """Tell whether what a network is said to be got into by is that: a word and a number do."""
-    return bool(_TITLED.fullmatch(value)) or is_said(text, start, value)
+    is_number = (value.isdigit() and len(value) > 9) or bool(_NUMBER_GROUPS.fullmatch(value))
+    return is_number or bool(_TITLED.fullmatch(value)) or is_said(text, start, value)
 
 
 def is_code_of_network(text: str, start: int, value: str) -> bool:
@@ -163,7 +166,9 @@ def is_spoken_phrase(_text: str, _start: int, value: str) -> bool:
 
 def is_odd_phrase(text: str, start: int, value: str) -> bool:
     """Tell whether words in quotes are a phrase with something odd in it; those in a shell's backticks are a command."""
-    return " " in value and not _is_command(text, start, value) and phrases.is_odd_phrase(value)
+    if " " not in value or _is_command(text, start, value):
+        return False
+    return phrases.is_odd_phrase(value) or is_plain_phrase(value)
 
 
 def _is_command(text: str, start: int, value: str) -> bool:
@@ -177,7 +182,15 @@ def is_odd_line(text: str, start: int, value: str) -> bool:
 
 def is_bare_phrase(_text: str, _start: int, value: str) -> bool:
     """Tell whether the words in quotes right behind the word for a password are one, with a number among them."""
-    return phrases.is_bare_phrase(value) or (any(map(str.isdigit, value)) and lookalikes.is_phrase(value))
+    return (
+        phrases.is_bare_phrase(value) or (any(map(str.isdigit, value)) and lookalikes.is_phrase(value)) or is_plain_phrase(value)
+    )
+
+
+def is_plain_phrase(value: str) -> bool:
+    """Tell whether small words that have nothing to do with each other are so many that they are a phrase."""
+    words = value.split()
+    return all(map(str.isalpha, words)) and value.islower() and are_unrelated(words, least=4)
 
 
 def is_set_in(_text: str, _start: int, value: str) -> bool:
@@ -242,6 +255,8 @@ def is_given_alone(text: str, start: int, value: str) -> bool:
 def is_right_behind(text: str, start: int, value: str) -> bool:
     """Tell whether a word right behind "password" is one, by what stands before the two or after them."""
     if is_given_alone(text, start, value) or is_beside_user(text, start, value) or is_tried(text, start, value):
+        return True
+    if _NUMBER_GROUPS.fullmatch(value):
         return True
     is_drawn = len(value) > 11 and values.has_all_kinds(value) and values.looks_random(value) and values.is_told(value)
     return is_drawn or _is_noted(text, start, value)

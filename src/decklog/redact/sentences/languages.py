@@ -148,6 +148,10 @@ _HOST = prepared(r"[a-z]{2,12}(?:-[a-z]{1,12})+\d{0,3}(?:\.[\w.]+)?")
 _IN_BRACKETS = prepared(
     rf"(?i)(?:{_WORD}|password)[ \t]*\([\"„«“][ \xa0]?(?-i:([a-zäöüß]+(?: [a-zäöüß]+){{3,9}}))[ \xa0]?[\"“”»]\)"
 )
+_SMALL_WORDS = prepared(
+    rf"(?i)(?:{_WORD}|password)[^\n\"„«“():=]{{0,40}}?(?:[:：]|[ \t]{_TIE})[ \t]*[\"„«“][ \xa0]?"
+    r"(?-i:([a-zäöüß]+(?: [a-zäöüß]+){3,9}))[ \xa0]?[\"“”»]"
+)
 _ENDS = ".,;:)\"'»”」"
 # What a sentence ends with that has no blank before it.
 _SENTENCE_END = prepared("(?:です(?:よ|ね)?|でした|입니다|이에요|예요)[。.!]?$")
@@ -170,7 +174,8 @@ def find(view: View, opened: list[Span]) -> Iterator[Found]:
         if (phrase := _PHRASE.match(view.text, place)) and phrases.is_spoken_phrase(phrase["value"]):
             yield Found(*phrase.span("value"), "told-password")
             continue
-        if (bracketed := _IN_BRACKETS.match(view.text, place)) and phrases.is_spoken_phrase(bracketed[1]):
+        bracketed = _IN_BRACKETS.match(view.text, place) or _SMALL_WORDS.match(view.text, place)
+        if bracketed and phrases.is_spoken_phrase(bracketed[1]):
             yield Found(*bracketed.span(1), "told-password")
             continue
         if (present := _AT_PRESENT.match(view.text, place)) and _is_told("", present[1], is_tied=True):
