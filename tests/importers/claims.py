@@ -1,5 +1,6 @@
 """What every import can be held to: nothing lost, nothing twice, one log whatever the order, and whenever it was killed."""
 
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,18 @@ _MADE = {"lessons": ("id", "superseded_by"), "topics": ()}
 
 class Killed(BaseException):
     """Ends an import as a signal does: nothing catches it."""
+
+
+def peak_of_gathering(importer: Any, table: str, count: int) -> int:
+    """Give the most bytes that an import takes at once to gather so many rows."""
+    tracemalloc.start()
+    try:
+        importer.gather()
+        assert importer.gathered.count(table) == count
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+        importer.gathered.close()
 
 
 def check_whole(log: Decklog, take: Take, counts: dict[str, int]) -> Report:

@@ -6,7 +6,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from decklog.redact import assignments, nearby, statements
+from decklog.redact import assignments, names, nearby, statements
 from decklog.redact.rules.rule import Rule
 from decklog.redact.rules.table import RULES
 from decklog.redact.sentences import accounts, answers, comments, languages, next_lines
@@ -28,19 +28,7 @@ _VALUES_TEXT = """
 VALUES = tuple(value.replace("_", "").replace("^", " ") for value in _VALUES_TEXT.split())
 _PLACES = ("db", "api", "smtp", "client", "admin", "wifi", "x", "user", "github", "aws", "encryption", "recovery", "door", "otp")
 _LASTS = (
-    *(
-        "password",
-        "passwd",
-        "passphrase",
-        "passcode",
-        "passwort",
-        "kennwort",
-        "contrasena",
-        "motdepasse",
-        "wachtwoord",
-        "passord",
-    ),
-    *("salasana", "adgangskode", "pasword", "passowrd", "passwrod", "pssword", "paswd", "jelszo", "lozinka", "geslo", "losenord"),
+    *names._PASS_ENDS,
     *(
         "palavra_passe",
         "pass",

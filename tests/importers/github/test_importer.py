@@ -2,7 +2,6 @@
 
 import json
 import random
-import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -122,15 +121,7 @@ def _peak(log: Decklog, path: Path, count: int) -> int:
     written = [{"number": number, "title": "One", "body": "word " * 100, "created_at": T2} for number in range(count)]
     path.write_text(json.dumps(written))
     del written
-    importer = GithubImport(log, str(path), run_id="github")
-    tracemalloc.start()
-    try:
-        importer.gather()
-        assert importer.gathered.count("issues") == count
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-        importer.gathered.close()
+    return claims.peak_of_gathering(GithubImport(log, str(path), run_id="github"), "issues", count)
 
 
 @on_both

@@ -1,7 +1,6 @@
 """A large document of Task Master's is read task by task, and gives what it gives when it is read as a whole."""
 
 import json
-import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from decklog.importers.engine import json_pieces
 from decklog.importers.taskmaster import reading
 from decklog.importers.taskmaster.importer import TaskMasterImport
 from tests.conftest import on_both
+from tests.importers import claims
 
 TASK = {
     "id": 1,
@@ -82,15 +82,7 @@ def _peak(log: Decklog, path: Path, count: int) -> int:
     tasks = [{"id": number, "title": "One", "details": "word " * 100, "dependencies": []} for number in range(1, count + 1)]
     path.write_text(json.dumps({"master": {"tasks": tasks, "metadata": {}}}))
     del tasks
-    importer = TaskMasterImport(log, str(path), run_id="taken")
-    tracemalloc.start()
-    try:
-        importer.gather()
-        assert importer.gathered.count("tasks") == count
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-        importer.gathered.close()
+    return claims.peak_of_gathering(TaskMasterImport(log, str(path), run_id="taken"), "tasks", count)
 
 
 @on_both
