@@ -317,7 +317,7 @@ def _unwrapped(text: str, found: list[Found]) -> list[Found]:
             end > reached
             and end - secret.start >= line_wraps.SHORTEST
             and text[end : end + 1] == "\n"
-            and not text[secret.start : end].isdigit()
+            and not _is_short_number(text[secret.start : end])
             and text[end - 1] in _WRAPPABLE
         ):
             end = line_wraps.extended(text, secret.start, end)
@@ -354,11 +354,16 @@ def _across_lines(text: str, together: View) -> Iterator[Found]:
     for index, secret in enumerate([*marked, *others]):
         start, end = together.span(secret.start, secret.end)
         first = text.find("\n", start, end)
-        if first < 0 or text[start:first].isdigit():
+        if first < 0 or _is_short_number(text[start:first]):
             continue
         is_marked = index < len(marked) and secret.kind not in _DOUBTFUL_KINDS
         if is_marked or line_wraps.goes_on(text, _line_start(text, first), is_long=first - start > 15):
             yield Found(start, _last_line_end(text, first, end), secret.kind)
+
+
+def _is_short_number(part: str) -> bool:
+    """Tell whether what a line ends with is a number that no token is broken behind."""
+    return part.isdigit() and len(part) < _SHORTEST_AGAIN
 
 
 def _line_start(text: str, newline: int) -> int:

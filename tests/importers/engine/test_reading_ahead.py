@@ -4,12 +4,14 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from decklog import Invalid, Unavailable
 from decklog.importers.engine import reading_ahead
 from decklog.importers.engine.reading_ahead import WORTH_A_PROCESS, Balance, read
+from tests.waiting import wait_until
 
 CORES = len(os.sched_getaffinity(0))
 needs_two = pytest.mark.skipif(CORES < 2, reason="a process of its own needs a core of its own")
@@ -18,6 +20,12 @@ needs_two = pytest.mark.skipif(CORES < 2, reason="a process of its own needs a c
 def numbers(count: int, _: Balance) -> Iterator[tuple[int, int]]:
     for number in range(count):
         yield number, os.getpid()
+
+
+def numbers_to_the_end(path: str, balance: Balance) -> Iterator[tuple[int, int]]:
+    # More parts than a pipe holds signs, and fewer bytes than wait to be sent.
+    yield from numbers(100_000, balance)
+    Path(path).touch()
 
 
 def fails(count: int, balance: Balance) -> Iterator[object]:
@@ -96,6 +104,22 @@ def test_the_reader_is_told_whether_the_writer_waits(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(reading_ahead, "_waiting", lambda _: waiting)
     *_, (last, _) = read(shares, 30, WORTH_A_PROCESS)
     assert last == pytest.approx(share)
+
+
+@needs_two
+def test_a_reader_that_has_read_all_is_not_waited_for_to_listen(tmp_path: Path) -> None:
+    found, ended = list[object](), tmp_path / "ended"
+
+    def take() -> None:
+        parts = read(numbers_to_the_end, str(ended), WORTH_A_PROCESS)
+        found.append(next(parts))
+        wait_until(ended.exists)
+        found.extend(parts)
+
+    taking = Thread(target=take, daemon=True)
+    taking.start()
+    taking.join(60)
+    assert len(found) == 100_000
 
 
 def test_the_one_who_waits_takes_more_of_the_work() -> None:

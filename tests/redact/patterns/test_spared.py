@@ -29,6 +29,9 @@ def test_words_that_begin_like_a_chord_are_none(value: str) -> None:
         f"-----BEGIN CERTIFICATE-----\n{_LINE}\n{_OTHER}\n-----END CERTIFICATE-----\nkey and password",
         f"{_LINE}\n{_OTHER}\n-----END CERTIFICATE-----\nthe key is elsewhere",
         'secret "ember-token-860g9" deleted',
+        "token\t6616\npassword\t9267\nsecret\t7378",
+        "NAME             UPDATED\nREDIS_PASSWORD   2025-01-29",
+        "-----BEGIN PRIVATE KEY-----\n<paste the key of the relay here>\n-----END PRIVATE KEY-----",
     ],
 )
 def test_what_everybody_may_see_is_spared_alone_and_among_many(text: str) -> None:
@@ -44,6 +47,11 @@ def test_what_everybody_may_see_is_spared_alone_and_among_many(text: str) -> Non
         (f"-----BEGIN PRIVATE KEY-----\n{_LINE}\n{_OTHER}\n-----END PRIVATE KEY-----", _OTHER),
         (f"-----BEGIN CERTIFICATE-----\n{_LINE}\n-----END CERTIFICATE-----\npassword: {_KEY}", _KEY),
         ('secret "' + "hG7kQ2vX9b" + 'L4cR1p" created', "hG7kQ2vX9b" + "L4cR1p"),
+        (f"-----BEGIN PRIVATE KEY-----\n<{_LINE}>\n-----END PRIVATE KEY-----", _LINE),
+        ("password: " + "1990-05-12", "1990-05-12"),
+        ("password: " + "kelp:12:pier", "kelp:12:pier"),
+        ("password\t" + "9267\nuser ana", "9267"),
+        ("secret=" + "1234567890" * 4 + "\n9abcdef0123456789abcdef0123456789abcdef01", "9abcdef0"),
     ],
 )
 def test_what_is_secret_beside_it_is_not_spared(text: str, secret: str) -> None:

@@ -80,6 +80,8 @@ def _read_there(reading: "Reading", asked: "Any") -> "Iterator[Any]":
         with suppress(OSError):
             fcntl(process.stdout.fileno(), F_SETPIPE_SZ, _PIPE_BYTES)
         _ask(process.stdin, asked)
+        # A reader that has read all takes no signs any more, and waits until all that it read is taken.
+        os.set_blocking(process.stdin.fileno(), False)
         while (part := _next(process.stdout)) is not None:
             if isinstance(part, BaseException):
                 raise part
@@ -104,10 +106,9 @@ def _ask(pipe: "IO[bytes]", asked: "Any") -> None:
 
 
 def _tell(pipe: "IO[bytes]", sign: bytes) -> None:
-    """Tell the reader whether the writer has to wait for it. One that has read all may have ended."""
-    with suppress(BrokenPipeError):
-        pipe.write(sign)
-        pipe.flush()
+    """Tell the reader whether the writer has to wait for it, unless it has ended or listens no more."""
+    with suppress(BrokenPipeError, BlockingIOError):
+        os.write(pipe.fileno(), sign)
 
 
 def _told(pipe: "IO[bytes]") -> bytes:
@@ -142,7 +143,8 @@ class Sending:
     """
 
     def __init__(self, pipe: "IO[bytes]") -> None:
-        self._pipe, self._room = pipe, fcntl(pipe.fileno(), F_GETPIPE_SZ)
+        # A part that does not fit into the rest of a page of the pipe begins the next one, so that up to half of it stays empty.
+        self._pipe, self._room = pipe, fcntl(pipe.fileno(), F_GETPIPE_SZ) // 2
         self._parts: deque[bytes] = deque()
         self._bytes = 0
         self._changed = Condition()

@@ -39,14 +39,23 @@ _NOT_PUBLIC = prepared(r"(?i)private|secret|passw|token|\bnot\b|n't\b|never")
 # The names of secrets that a service is to be given, and how many there were of something and by what it grew.
 _BY_NAME = prepared(r"--(?:set|update|build)-secrets?[ =][\"']?\S*\Z")
 _NAMED = prepared(r"[\w./-]+(?::(?:latest|\d{1,4}))?(?:,\S*)?")
-_IN_VOCABULARY = prepared(r"(?:^|\n)[+ -]?[#▁]{0,2}[a-z]+\t\Z")
+# A list of words and their numbers: the line before or behind is one of them too.
+_WORD_BEFORE = prepared(r"(?:\A|\n)[+ -]?[#▁]{0,2}[a-z]+\t\Z")
+_NUMBERED_LINE = r"[+ -]?[^\s\t]{1,40}\t\d{1,8}"
+_LINE_ABOVE, _LINE_BELOW = prepared(rf"(?:\A|\n){_NUMBERED_LINE}\Z"), prepared(rf"\n{_NUMBERED_LINE}(?:\n|\Z)")
+# When a secret was changed, as it is listed; and what a cache calls something of a user's.
+_OF_PLACE = {
+    "directive-password": prepared(r"\d{4}-\d\d-\d\d"),
+    "listed-password": prepared(r"\d{4}-\d\d-\d\d"),
+    "auth": prepared(r"[a-z]+:\d+(?::[a-z]+)+"),
+}
 _COUNTED = prepared(r"[ \t]*\([+-]?\d[\d.,]*[ \t]?%\)")
 # What was released, by its version and its build; what a vault writes instead of a token; what decides of a module that asks for
 # a password; how long one is to be; what a template puts there; to whom one encrypts; how a language assigns;
 # how a build names a style; what an account's line has instead.
 _NO_VALUE = prepared(
     r"[\w./-]+@v?\d+(?:\.\d+){1,3}[+-][\w.-]+|hmac-sha256:[0-9a-f]{64}|\[[a-z_]{2,24}=[a-z0-9]{1,8}\]?|[a-z_]{2,24}=\d{1,4}|\}\}@\S*"
-    r"|age1[0-9a-z]{50,70}|0x[0-9a-fA-F]{40}|\$ENV\{|\d{4}-\d\d-\d\d|[a-z]+:\d+(?::[a-z]+)+|[<>:=-]{1,3}|[a-z][\w-]*__\w*(?i:passw|token|secret|key|pin|code)\w*_[A-Za-z0-9_-]{5}|x:\d+:\d+:\S*"
+    r"|age1[0-9a-z]{50,70}|0x[0-9a-fA-F]{40}|\$ENV\{|[<>:=-]{1,3}|[a-z][\w-]*__\w*(?i:passw|token|secret|key|pin|code)\w*_[A-Za-z0-9_-]{5}|x:\d+:\d+:\S*"
 )
 # Where a shell asks for the next command, by its folder or at the beginning of a line; and where a program was connected to.
 _SHELL = prepared(r"[a-z_][\w.-]*@[a-z][a-z0-9.-]*(:[~/][\w./~-]*)?[$#%>]")
@@ -99,7 +108,9 @@ def _is_spared(text: str, one: Found) -> bool:
         return True
     if is_chord(value) or (_NAME.fullmatch(value) and _is_reported(text, one)):
         return True
-    if value.isdigit() and (_COUNTED.match(text, one.end) or _IN_VOCABULARY.search(text[max(0, one.start - 40) : one.start])):
+    if value.isdigit() and (_COUNTED.match(text, one.end) or _is_in_vocabulary(text, one)):
+        return True
+    if one.kind in _OF_PLACE and _OF_PLACE[one.kind].fullmatch(value):
         return True
     if _NAMED.fullmatch(value) and _BY_NAME.search(text, max(0, one.start - 200), one.start):
         return True
@@ -113,6 +124,15 @@ def _is_spared(text: str, one: Found) -> bool:
     if _PUBLIC_NAME.search(before) or (one.kind == "encryption-key" and _PUBLIC_BYTES.search(before)):
         return True
     return _is_called_public(text, one)
+
+
+def _is_in_vocabulary(text: str, one: Found) -> bool:
+    """Tell whether a number is that of a word in a list of words."""
+    before = text[max(0, one.start - _NEAR) : one.start]
+    if not _WORD_BEFORE.search(before):
+        return False
+    above = before[: before.rfind("\n")] if "\n" in before else ""
+    return bool(_LINE_ABOVE.search(above) or _LINE_BELOW.match(text, one.end))
 
 
 def _is_reported(text: str, one: Found) -> bool:
