@@ -7,6 +7,7 @@ import pytest
 
 from decklog import Decklog, Invalid, ManualClock
 from decklog.web.pages.charts.spans import CHART_PARTS, TABLE_PARTS, Span, finder, span_of
+from decklog.web.pages.spend import shares
 from tests.conftest import on_both
 from tests.web.asking import Browser
 
@@ -118,3 +119,18 @@ def test_a_day_has_no_way_deeper_and_an_empty_span_says_so(charged: Browser) -> 
     assert ">later<" in empty
     odd = ("since=x", "since=2026-02-02&until=2026-02-01", "days=8")
     assert [charged.get(f"/spend?{one}").status for one in odd] == [400] * 3
+
+
+@pytest.mark.parametrize(
+    ("parts", "percent"),
+    [
+        ([2, 1], [67, 33]),
+        ([1, 1, 1], [34, 33, 33]),
+        ([955, 45, 0], [96, 4, 0]),
+        ([145, 145, 145, 145, 145, 275], [15, 15, 15, 14, 14, 27]),
+        ([0, 0], [0, 0]),
+        ([], []),
+    ],
+)
+def test_shares_add_up_to_a_hundred(parts: list[int], percent: list[int]) -> None:
+    assert shares(parts) == percent

@@ -1,5 +1,6 @@
 """Spend: where the money goes, day by day, and whether the budgets will hold."""
 
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -46,7 +47,7 @@ def read(asked: Asked) -> View:
         "parts_of_table": _rows(span, money),
         "pace": _pace(money, now),
         "day_budget": _day_budget(money),
-        "share": _share,
+        "shares": shares([*(row["cost_microdollars"] for row in money.by), money.others["cost_microdollars"]]),
         **_around(span, now.date()),
     }
     said = command("overview", "money", "--since", span.first, "--until", span.last, "--by", by)
@@ -104,8 +105,16 @@ def _rows(span: Span, money: Any) -> list[dict[str, Any]]:
     return [row for row in reversed(sums) if row["calls"]]
 
 
-def _share(part: int, whole: int) -> int:
-    return round(part * 100 / whole) if whole else 0
+def shares(parts: Sequence[int]) -> list[int]:
+    """Give the parts of a whole in percent that add up to a hundred: what is cut off goes to those that lose most by it."""
+    whole = sum(parts)
+    if whole <= 0:
+        return [0] * len(parts)
+    cut = [part * 100 // whole for part in parts]
+    by_loss = sorted(range(len(parts)), key=lambda place: -(parts[place] * 100 % whole))
+    for place in by_loss[: 100 - sum(cut)]:
+        cut[place] += 1
+    return cut
 
 
 def _chart(money: Any) -> Chart:
