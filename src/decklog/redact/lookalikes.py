@@ -42,6 +42,13 @@ THINGS = word_set(
     replace change insert put foo bar baz lorem ipsum hello world not found rate limit request response header body
     """
 )
+# Words for things in systems and of programs that are words of a household too; a phrase may have two of them.
+_AT_HOME = word_set(
+    """
+    window salt page screen map flow bug form budget storage store cloud bucket stage branch bar world image team pod head
+    body mail master agent site host queue role quote step manual release
+    """
+)
 _ASKING = word_set(
     """
     should choose pick type provide verify mismatch incorrect short weak long chars character contain contains include
@@ -127,7 +134,8 @@ def is_joined_phrase(value: str) -> bool:
         return False
     # Of many words one may be anything's.
     return (
-        len(BENIGN_WORDS.intersection(parts)) <= (len(parts) > 4)
+        len(_AT_HOME.intersection(parts)) < 3
+        and len(BENIGN_WORDS.intersection(parts) - _AT_HOME) <= (len(parts) > 4)
         and STOP_WORDS.isdisjoint(parts)
         and _TOP_NAMES.isdisjoint((parts[0], parts[-1]))
     )
@@ -136,7 +144,7 @@ def is_joined_phrase(value: str) -> bool:
 def is_word_phrase(value: str) -> bool:
     """Tell whether four words or more are joined by one sign, and none of them names a thing in systems, as those of names do."""
     words = _NUMBERED.sub("", value)
-    return is_joined_phrase(words) and THINGS.isdisjoint(_JOINS.split(words))
+    return is_joined_phrase(words) and (THINGS - _AT_HOME).isdisjoint(_JOINS.split(words))
 
 
 def is_leet(value: str) -> bool:

@@ -21,6 +21,14 @@ _TALK = (
 _LITTLE = word_set("old on the a an of to in is and or my our at by with for from it this that no not")
 _SIGNED_WORD = prepared(r"[^\W_][\w!@#$%^&*+~?.-]*")
 _MIXED = prepared(r"[^\W\d_]\d|\d[^\W\d_]|[!@#$%^&*+~?](?=.)")
+_PLAIN_WORD = prepared(r"[^\W_]+(?:['’][^\W_]+)?")
+# What a program says to somebody who has typed one.
+_GREETING = word_set(
+    """
+    looks look good great nice oops sorry thanks thank welcome hello hi please sign log login logged press click tap go try retry
+    checking loading saving granted access saved updating sending sent wait continue back forgotten remember send sends get gets
+    """
+)
 _UNIT = prepared(r"(?i)\d+(?:st|nd|rd|th|s|ms|m|h|d|x|k|kb|mb|gb|px|bit|am|pm)?[.,:]?")
 _FOURS = prepared(r"[a-z]{4}(?: [a-z]{4}){3}")
 # As a program's own password is shown where several programs may have one each.
@@ -59,6 +67,18 @@ def is_odd_phrase(value: str) -> bool:
     if len(words) < 3 or words[0].isdigit() or not any(word.rstrip("!?").isdigit() for word in words):
         return False
     return _SENTENCE_WORDS.isdisjoint(map(str.lower, words))
+
+
+def is_named_phrase(value: str) -> bool:
+    """Tell whether the words in quotes that a password is said to be are one: a number, a sign or many words, and no message."""
+    words = [word.lower() for word in value.rstrip("!").split()]
+    if not 2 < len(words) < 10 or not all(map(_PLAIN_WORD.fullmatch, words)) or _WORD_FOR_SECRET.search(value):
+        return False
+    if not (_TALK | _GREETING).isdisjoint(words) or not (BENIGN_WORDS - _LITTLE).isdisjoint(words):
+        return False
+    if words[-1].isdigit() and len(words[-1]) > 1 and not words[0].isdigit():
+        return True
+    return len(words) > 3 and all(map(str.isalpha, words)) and value.isascii() and _SENTENCE_WORDS.isdisjoint(words)
 
 
 def is_spoken_phrase(value: str) -> bool:

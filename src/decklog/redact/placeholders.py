@@ -55,7 +55,7 @@ _HELD = (
     r"|cmdorctrl|commandorcontrol|strg|umschalt|maj)"
 )
 _PRESSED = (
-    r"(?:f\d{1,2}|enter|return|tab|esc|escape|space|backspace|delete|del|insert|ins|home|end|page_?(?:up|down)|pg(?:up|dn)"
+    r"(?:f?\d{1,2}|enter|return|tab|esc|escape|space|backspace|delete|del|insert|ins|home|end|page_?(?:up|down)|pg(?:up|dn)"
     r"|(?:arrow_?)?(?:up|down|left|right)|plus|minus|comma|period|slash|print(?:screen)?|pause|break|(?:numpad|num|kp|digit|key)_?\w|[!-~])"
 )
 _CHORD = (

@@ -111,8 +111,8 @@ def _is_word_phrase(head: Head, value: str) -> bool:
         return lookalikes.is_word_phrase(value)
     if head.tie not in ("=", ":", "=>") or head.kind not in ("password", "secret", "api-key", "token"):
         return False
-    # Without quotes a manifest names the secret that it means.
-    is_given = bool(head.quote) or head.kind == "password" or head.is_setting or head.name.isupper()
+    # Without quotes a manifest names the secret that it means; no expression takes so many words from each other.
+    is_given = bool(head.quote) or head.kind == "password" or head.is_setting or head.name.isupper() or head.tie == "="
     return is_given and ("." not in value or bool(head.quote)) and lookalikes.is_word_phrase(value)
 
 
@@ -184,6 +184,8 @@ def _is_meant(head: Head, value: str) -> bool:
 
 def _is_phrase(head: Head, value: str) -> bool:
     if values.is_passphrase(value) or (bool(head.quote) and head.tie in ("=", ":", "=>") and values.is_told_phrase(value)):
+        return True
+    if head.quote and head.tie in ("=", ":", "=>") and phrases.is_named_phrase(value):
         return True
     names_phrase = head.is_setting or "phrase" in head.name.lower()
     return names_phrase and (head.tie in ("=", ":") or head.is_set) and lookalikes.is_phrase(value)

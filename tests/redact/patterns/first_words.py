@@ -35,7 +35,7 @@ _TOLD = """
     serial:^ serial^key setup^key entry^key lment^key tan^ tan: puk a^code einmal tigungscode digo^de digos^de code^de
     codes^de codice^di codice^mono codice^usa verificatiecode weryfikacyjny usage^unique engangskode wiederherstellungscode
     secret^answer secret_answer secret-answer security^answer security_answer security-answer answer^to op^read rbw^get
-    bw^get genkey genpsk urandom base64^-d base64^--d phx.gen printenv terraform^output tofu^output stack^output
+    bw^get diceware genkey genpsk urandom base64^-d base64^--d phx.gen printenv terraform^output tofu^output stack^output
     configure^get config:get config^get -field recovery^code
 """
 # With a question mark for each letter that one alphabet lacks.

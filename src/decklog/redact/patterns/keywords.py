@@ -35,22 +35,22 @@ _TEXT = r"""
     cs,analytics(,symmetricsecuritykey(,tacacs ct,connect^to^,connect(,construct(,selector cu,curl,rescue,securestring
     cy,weryfikacyjny d","d" d(,bind(,plaid( d-,::add-mask:: d5,{md5},{smd5} d=,sid= d_,add_user(
     da,-data^,-data=,addauth,conda,database(,datasource,ldap db,jdbc,mariadb,raddb,wandb dc,buildconfigfield
-    dd,addauth,raddb,ssh-add,useradd dg,adgangskode,sendgrid( di,codice^di,codice^mono,redis dk,pidkey,presharedkey,sdk(
-    dl,bundle^config dm,doveadm,racadm do,doctl,door,doveadm,pdo,urandom dp,"dp",expdp,freerdp,impdp,mdp dq,"dq" dr,hydra,sqlldr
-    du,dump e(,authenticate(,configure(,engine(,pinecone(,vonage( e-,certificate-key e.,betteruptime.com,make.com
-    e3,outlook.office365.com e6,base64^-d e=,-value=,name=,signature= e>,name> e_,bundle_,create_user( ea,bearer
-    eb,webhook.office.com,webhook.site ee,seed ef,define eg,integromat.com,register,segment( eh,placeholder ei,einmal ej,sejf
-    el,-field,pinfield,selector em,element en,senha,senord eo,kodeord ep,pepper eq,sequelize es,hesl et,fetch(,reset-
-    eu,createuser,neu ex,exec,winexe ey,entry^key,eyj,key1,key2,key=,key>,keychain,keypad,keyring.,lment^key,serial^key
-    f(,telegraf( f2,pbkdf2 fe,safe ff,coffre fi,^config^,config^get,config^host,define,potfile fl,api.flock.com
-    fr,coffre,frase,freerdp,sifr ft,ftp fu,fuerte,tofu^output fx,.pfx fy,identify,netlify g(,signedstring(
-    g-,jfrog-art-api,log-in,log-on g.,hc-ping.com g:,config:get g=,sig= g_,log_in,log_on ga,adgangskode,engangskode,garage,gate
-    gc,aesgcm ge,wget gi,engine(,login,register gl,glab,hooks.glip.com gm,pragma,segment(
-    gn,sign-in,sign-on,sign_in,signedstring(,signin,signtool,signwith( go,argon2,digo^de,digos^de,logon,mongo gp,bgp,gpg
-    gr,sendgrid( gs,engangskode,zugangsdaten gu,configuration(,configure^get,configure(,mailgun( gw,wagwoord gä,zugänge h^,xh^
-    h(,fetch(,search( h-,ssh-add h.,nosnch.in h:,auth:token,hash:: h=,auth= ha,chap hc,hcloud hl,geheimzahl,schl hm,hmac ho,echo
-    hp,^-hp hr,anthropic(,phrase ht,authtok,http^,oathtool,wachtwoord hu,hurl hx,phx.gen h{,auth{ i","qi" i(,api(,openai(
-    i-,wi-fi ia,akia,alias,asia,chiave,serial^key ic,authentication,authenticator,basic,licen
+    dd,addauth,raddb,ssh-add,useradd dg,adgangskode,sendgrid( di,codice^di,codice^mono,diceware,redis
+    dk,pidkey,presharedkey,sdk( dl,bundle^config dm,doveadm,racadm do,doctl,door,doveadm,pdo,urandom
+    dp,"dp",expdp,freerdp,impdp,mdp dq,"dq" dr,hydra,sqlldr du,dump e(,authenticate(,configure(,engine(,pinecone(,vonage(
+    e-,certificate-key e.,betteruptime.com,make.com e3,outlook.office365.com e6,base64^-d e=,-value=,name=,signature= e>,name>
+    e_,bundle_,create_user( ea,bearer eb,webhook.office.com,webhook.site ee,seed ef,define eg,integromat.com,register,segment(
+    eh,placeholder ei,einmal ej,sejf el,-field,pinfield,selector em,element en,senha,senord eo,kodeord ep,pepper eq,sequelize
+    es,hesl et,fetch(,reset- eu,createuser,neu ew,diceware ex,exec,winexe
+    ey,entry^key,eyj,key1,key2,key=,key>,keychain,keypad,keyring.,lment^key,serial^key f(,telegraf( f2,pbkdf2 fe,safe ff,coffre
+    fi,^config^,config^get,config^host,define,potfile fl,api.flock.com fr,coffre,frase,freerdp,sifr ft,ftp fu,fuerte,tofu^output
+    fx,.pfx fy,identify,netlify g(,signedstring( g-,jfrog-art-api,log-in,log-on g.,hc-ping.com g:,config:get g=,sig=
+    g_,log_in,log_on ga,adgangskode,engangskode,garage,gate gc,aesgcm ge,wget gi,engine(,login,register gl,glab,hooks.glip.com
+    gm,pragma,segment( gn,sign-in,sign-on,sign_in,signedstring(,signin,signtool,signwith( go,argon2,digo^de,digos^de,logon,mongo
+    gp,bgp,gpg gr,sendgrid( gs,engangskode,zugangsdaten gu,configuration(,configure^get,configure(,mailgun( gw,wagwoord
+    gä,zugänge h^,xh^ h(,fetch(,search( h-,ssh-add h.,nosnch.in h:,auth:token,hash:: h=,auth= ha,chap hc,hcloud
+    hl,geheimzahl,schl hm,hmac ho,echo hp,^-hp hr,anthropic(,phrase ht,authtok,http^,oathtool,wachtwoord hu,hurl hx,phx.gen
+    h{,auth{ i","qi" i(,api(,openai( i-,wi-fi ia,akia,alias,asia,chiave,serial^key ic,authentication,authenticator,basic,licen
     id,identifiant,identified,pidkey,sessid,sid= if,?ifr,identifiant,identified,identify,sifr,wif
     ig,digo^de,digos^de,sig=,signtool ik,apikey(,setapikey im,impacket in,init(,kinit ip,cipher,ipmitool,stripe,zip
     iq,usage^unique ir,nenosiri,wireless is,redis iu,radius iv,derive,priv ix,@unix( iz,authorization,initialize( jd,jdbc

@@ -138,7 +138,7 @@ COMMANDS: tuple[Rule, ...] = (
         "curl wget http xh hurl etcdctl",
         r"[^\s\"'\\]+",
         keep=rf"(?:curl|wget|https?|xh|hurl|etcdctl)[ \t](?:{_QUIET})?"
-        r"(?:-[a-zA-Z]{0,5}u|--user|--proxy-user|-U|-a|--auth)[ =]?[\"']?[^\s:\"'/]+:",
+        r"(?:-[a-zA-Z]{0,5}u|--user|--proxy-user|-U|-a|--auth)[ =]?[\"']?[^\s:\"'/]+:[\"']?",
     ),
     # A script for ftp: a user and a password, and what is done then.
     rule(

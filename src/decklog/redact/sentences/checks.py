@@ -46,7 +46,8 @@ _HEX_DRAWN = prepared(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{48}|[0-9a-f]{64}")
 _HEX_FORMER = prepared(r"[0-9a-f]{32,64}")
 # As routers have them on their backs.
 _NUMBER_GROUPS = prepared(r"\d{4}(?:-\d{4}){3,4}")
-_ODD_SIGN = prepared(r"[0-9!#$%^&*+~]")
+_ODD_SIGN, _STRANGE = prepared(r"[0-9!#$%^&*+~]"), prepared(r"[!@#$%^&*+~?]")
+_FILE_END = prepared(r"\.[a-z]{2,5}\b")
 _TITLED = prepared(r"[A-Z][a-z]{3,11}-\d{2,4}")
 _MEANT = prepared(r"(?i)\b(?:the|this|my|your|our|new|old)[ \t]$")
 _OF_NETWORK = prepared(r"(?i)(?:code|key|pass\w{0,6}|schl[üu]ssel|cl[ée]|clave|chiave)[ \t]+(?:du[ \t]+|del[ \t]+|de[ \t]+)?$")
@@ -96,9 +97,18 @@ def is_partner(text: str, start: int, value: str) -> bool:
         return not values.is_placeholder(value)
     if text[start : start + 6].lower() == "login:" and lookalikes.is_hyphened(value):
         return True
-    if lookalikes.is_coined(value) or (text[start : start + 5].lower() == "login" and lookalikes.is_word_phrase(value)):
+    if lookalikes.is_coined(value) or lookalikes.is_word_phrase(value):
         return True
     return values.is_told_plainly(value) if is_pair else values.is_told(value)
+
+
+def is_slashed(text: str, start: int, value: str) -> bool:
+    """Tell whether what follows a user's name and a slash is the password: no path has such a name."""
+    if text[max(0, start - 1) : start] in ("/", "~", ".", "-", "_", "\\") or _FILE_END.search(value):
+        return False
+    return is_unmistakable(text, start, value) or (
+        bool(_STRANGE.search(value)) and values.has_all_kinds(value) and values.is_told(value)
+    )
 
 
 def is_told_plainly(_text: str, _start: int, value: str) -> bool:
@@ -168,7 +178,7 @@ def is_odd_phrase(text: str, start: int, value: str) -> bool:
     """Tell whether words in quotes are a phrase with something odd in it; those in a shell's backticks are a command."""
     if " " not in value or _is_command(text, start, value):
         return False
-    return phrases.is_odd_phrase(value) or is_plain_phrase(value)
+    return phrases.is_odd_phrase(value) or is_plain_phrase(value) or phrases.is_named_phrase(value)
 
 
 def _is_command(text: str, start: int, value: str) -> bool:

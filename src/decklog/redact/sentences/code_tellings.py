@@ -107,8 +107,8 @@ CODES: tuple[Telling, ...] = (
         "recovery key",
         " \t:=",
         r"(?:[ \t][^\n:=\"]{1,60}?)?(?:[ \t]*[:=]|[ \t]+(?:is|was))[ \t]*[\"'`]?"
-        r"([A-Z0-9]{4}(?:-[A-Z0-9]{4}){5}|\d{6}(?:-\d{6}){7})(?:[^\w-]|$)",
-        checks.is_any,
+        r"([A-Z0-9]{4}(?:-[A-Z0-9]{4}){3,6}|\d{6}(?:-\d{6}){7})(?:[^\w-]|$)",
+        codes.is_recovery,
     ),
     Telling("code", "otp|totp", " \t", r"[ \t]+(\d{6,8})[ \t]+(?:to|for|via|sent|was|is)\b", checks.is_any),
     Telling(

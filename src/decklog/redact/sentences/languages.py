@@ -148,10 +148,11 @@ _HOST = prepared(r"[a-z]{2,12}(?:-[a-z]{1,12})+\d{0,3}(?:\.[\w.]+)?")
 _IN_BRACKETS = prepared(
     rf"(?i)(?:{_WORD}|password)[ \t]*\([\"„«“][ \xa0]?(?-i:([a-zäöüß]+(?: [a-zäöüß]+){{3,9}}))[ \xa0]?[\"“”»]\)"
 )
-_SMALL_WORDS = prepared(
+_QUOTED_WORDS = prepared(
     rf"(?i)(?:{_WORD}|password)[^\n\"„«“():=]{{0,40}}?(?:[:：]|[ \t]{_TIE})[ \t]*[\"„«“][ \xa0]?"
-    r"(?-i:([a-zäöüß]+(?: [a-zäöüß]+){3,9}))[ \xa0]?[\"“”»]"
+    r"([^\W_]+(?: [^\W_]+){2,9}!?)[ \xa0]?[\"“”»]"
 )
+_SMALL_WORDS = prepared(r"[a-zäöüß]+(?: [a-zäöüß]+){3,9}")
 _ENDS = ".,;:)\"'»”」"
 # What a sentence ends with that has no blank before it.
 _SENTENCE_END = prepared("(?:です(?:よ|ね)?|でした|입니다|이에요|예요)[。.!]?$")
@@ -164,6 +165,7 @@ _MOST_KNOWN = 4_096
 _known: dict[bytes, bool] = {}
 # Names and a year or an age, as no thing in systems is called.
 _NAMES_COUNTED = prepared(r"(?=.{10})(?:[A-Z][a-z]+){1,3}\d{2,4}")
+_NETWORK = prepared(r"(?i)\b(?:wlan|wi-?fi)\b")
 _OF_NETWORK = prepared(r"(?i)(?:wlan|wi-?fi|ssid)(?:[- ]|[^\n]{1,40}[:,] )\Z")
 _NUMBER_OR_SIGN = prepared(r"\d{3}|[!@#$%^&*+~?_-]")
 
@@ -174,9 +176,9 @@ def find(view: View, opened: list[Span]) -> Iterator[Found]:
         if (phrase := _PHRASE.match(view.text, place)) and phrases.is_spoken_phrase(phrase["value"]):
             yield Found(*phrase.span("value"), "told-password")
             continue
-        bracketed = _IN_BRACKETS.match(view.text, place) or _SMALL_WORDS.match(view.text, place)
-        if bracketed and phrases.is_spoken_phrase(bracketed[1]):
-            yield Found(*bracketed.span(1), "told-password")
+        quoted = _IN_BRACKETS.match(view.text, place) or _QUOTED_WORDS.match(view.text, place)
+        if quoted and _is_phrase(quoted[1]):
+            yield Found(*quoted.span(1), "told-password")
             continue
         if (present := _AT_PRESENT.match(view.text, place)) and _is_told("", present[1], is_tied=True):
             yield Found(*present.span(1), "told-password")
@@ -198,13 +200,23 @@ def find(view: View, opened: list[Span]) -> Iterator[Found]:
                 continue
             yield Found(start, start + len(line), "told-password")
             continue
-        if match["key"] and not _OF_NETWORK.search(view.text, max(0, place - 48), place):
+        if match["key"] and not _is_of_network(view.text, place, match["tie"]):
             if match["tie"] and values.looks_random(value) and len(value) > 15:
                 yield Found(start, start + len(value), "token")
         elif _is_told(match[0], value, is_tied=bool(match["tie"])):
             yield Found(start, start + len(value), "told-password")
         else:
             yield from _loosely_told(view, place)
+
+
+def _is_phrase(value: str) -> bool:
+    is_small = bool(_SMALL_WORDS.fullmatch(value))
+    return phrases.is_spoken_phrase(value) if is_small else phrases.is_named_phrase(value)
+
+
+def _is_of_network(text: str, place: int, tie: str | None) -> bool:
+    """Tell whether the word for a key is said of a network: before it, or between it and its value."""
+    return bool(_OF_NETWORK.search(text, max(0, place - 48), place) or _NETWORK.search(tie or ""))
 
 
 def _is_glued(text: str, start: int) -> bool:
