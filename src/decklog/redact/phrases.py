@@ -1,7 +1,7 @@
 """Values of several words: a phrase to get in by, or a sentence, a label or a message about one."""
 
 from decklog.prepared import prepared
-from decklog.redact.placeholders import BENIGN_WORDS, STOP_WORDS, word_set
+from decklog.redact.placeholders import AT_HOME, BENIGN_WORDS, STOP_WORDS, word_set
 
 # Words of English that talk about a secret, or of what a program prints instead of one.
 _TALK = (
@@ -64,7 +64,7 @@ def is_odd_phrase(value: str) -> bool:
         return False
     if any(_MIXED.search(word) and not _UNIT.fullmatch(word) for word in words):
         return True
-    if len(words) < 3 or words[0].isdigit() or not any(word.rstrip("!?").isdigit() for word in words):
+    if len(words) < 3 or words[0].isdigit() or not any(word.rstrip("!?#$*").isdigit() for word in words):
         return False
     return _SENTENCE_WORDS.isdisjoint(map(str.lower, words))
 
@@ -74,9 +74,9 @@ def is_named_phrase(value: str) -> bool:
     words = [word.lower() for word in value.rstrip("!").split()]
     if not 2 < len(words) < 10 or not all(map(_PLAIN_WORD.fullmatch, words)) or _WORD_FOR_SECRET.search(value):
         return False
-    if not (_TALK | _GREETING).isdisjoint(words) or not (BENIGN_WORDS - _LITTLE).isdisjoint(words):
+    if not (_TALK | _GREETING).isdisjoint(words) or not (BENIGN_WORDS - _LITTLE - AT_HOME).isdisjoint(words):
         return False
-    if words[-1].isdigit() and len(words[-1]) > 1 and not words[0].isdigit():
+    if not words[0].isdigit() and any(word.isdigit() and len(word) > 1 for word in words):
         return True
     return len(words) > 3 and all(map(str.isalpha, words)) and value.isascii() and _SENTENCE_WORDS.isdisjoint(words)
 
@@ -86,13 +86,14 @@ def is_spoken_phrase(value: str) -> bool:
     words = [word.strip(".!?'").lower() for word in value.split()]
     if len(words) < 3 or not _TALK.isdisjoint(words) or not _SENTENCE_WORDS.isdisjoint(words):
         return False
-    return (BENIGN_WORDS - _LITTLE).isdisjoint(words)
+    return (BENIGN_WORDS - _LITTLE - AT_HOME).isdisjoint(words)
 
 
 def is_bare_phrase(value: str) -> bool:
     """Tell whether words without quotes are such a phrase: what a line says about a secret has a word for its state in it."""
     words = value.split()
-    if len(words) < 3 or words[0].isdigit() or not any(map(str.isdigit, words)) or not is_odd_phrase(value):
+    has_number = any(word.rstrip("!?#$*").isdigit() for word in words)
+    if len(words) < 3 or words[0].isdigit() or not has_number or not is_odd_phrase(value):
         return False
     return (BENIGN_WORDS - _LITTLE).isdisjoint(map(str.lower, words))
 

@@ -50,6 +50,14 @@ STOP_WORDS = word_set(
     """
 )
 
+# Words for things in systems and of programs that are words of a household too; a phrase may have two of them.
+AT_HOME = word_set(
+    """
+    window salt page screen map flow bug form budget storage store cloud bucket stage branch bar world image team pod head
+    body mail master agent site host queue role quote step manual release
+    """
+)
+
 _HELD = (
     r"(?:ctrl|control|cmd|command|alt|option|opt|altgr|shift|super|meta|win|windows|hyper|mod|fn|primary"
     r"|cmdorctrl|commandorcontrol|strg|umschalt|maj)"

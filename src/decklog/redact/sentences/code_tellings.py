@@ -82,7 +82,8 @@ CODES: tuple[Telling, ...] = (
         "code",
         rf"(?:{_PLACES}|{_LOCKS}|one[ -]time)[ _-](?:pass)?codes?",
         " \t",
-        rf"(?:[ \t]+[a-z']{{1,12}}){{1,8}}(?:[ \t]+(?:is|was|are)|,[ \t]+(?:it'?s|it is|now))(?:[ \t]+now)?[ \t]+"
+        rf"(?:[ \t]+(?:[a-z']{{1,12}}|\d{{1,3}})){{1,8}}"
+        rf"(?:[ \t]+(?:is|was|are|(?:changed|set|reset) to)|,[ \t]+(?:it'?s|it is|now))(?:[ \t]+now)?[ \t]+"
         rf"{QUOTE}(\d{{4,10}}#?|[\w-]{{6,40}})(?:[^\w:/-]|$)",
         checks.is_number,
     ),

@@ -18,7 +18,7 @@ ANNOUNCING = (
     r"|(?:terraform|tofu|stack) output|configure get|keys list|dumpprivkey|exportprivkey"
     r"|config:get|config get|-field|private[ _-]?key|master[ _-]key|pre-?shared[ _-]key"
     r"|contrase\xf1a|mot de passe|senha|wachtwoord|kennwort|passwort"
-    r"|[a-z]{2,12}_(?:pass(?:word|wd)?|pwd|pin)|(?:api|access|auth)_token|(?:api|client)_secret|secret_key|initial-password"
+    r"|[a-z]{2,12}_(?:pass(?:word|wd)?|pwd|pin)|(?:api|access|auth|reset|refresh|session|invite)_token|(?:api|client)_secret|secret_key|initial-password"
     r"|t[\xfcu]rcode|door[ _]?code|zugangscode|access[ _]code"
     r"|unseal|recovery code|codes? de (?:secours|r[\xe9e]cup)|wiederherstellungscode|c[\xf3o]digos de (?:recuper|respaldo)"
 )
@@ -76,6 +76,7 @@ _SHOWS_ONE = prepared(
     r"(?i)\bget secrets?\b[^|\n]*(?:pass|secret|token|key|pwd|cred)[\w\\.-]*[}\"'\] \t]*\|[^\n]*\bbase64 (?:-d|--decode)\b"
     r"|\bcat [^\n|;&]*\.erlang\.cookie[ \t]*$"
 )
+_LINE_NUMBER = prepared(r"^\d{1,6}[:-]")
 _LETTERS = prepared(r"(?=[A-Z_-]{16}|[A-Za-z_-]*[a-z][A-Za-z_-]*[A-Z])[A-Za-z_-]{8,64}")
 # A table that it prints has keys in it, however its columns are called.
 _LISTS_KEYS = prepared(r"(?i)\b(?:keys list|auth(?:orization)? create|tokens? (?:create|add|list|new|issue))\b")
@@ -220,7 +221,7 @@ def _is_printed(value: str, *, is_label: bool) -> bool:
 
 def _assigns(value: str) -> bool:
     """Tell whether a line gives a name its value, rather than being one that has such a sign in it."""
-    name, sign, _ = value.rstrip("=").partition("=")
+    name, sign, _ = _LINE_NUMBER.sub("", value.rstrip("=")).partition("=")
     if len(name) < 4 and not (name.islower() or name.isupper()):
         return False
     return bool(sign) and all(map(expressions.is_identifier, re.split(r"[.-]", name.lstrip("-+"))))
