@@ -4,14 +4,14 @@ import re
 import unicodedata
 
 from decklog.prepared import prepared
-from decklog.redact.placeholders import BENIGN_WORDS, STOP_WORDS, word_set
+from decklog.redact.placeholders import AT_HOME, BENIGN_WORDS, STOP_WORDS, word_set
 
 _BRACKETED_WORD = prepared(r"[\[(]([a-z]{4,})[\])]")
 _BRACED_WITHIN = prepared(r"[A-Za-z]\{[a-z]{1,12}\}[A-Za-z]")
 _BRACED_BEFORE = prepared(r"\$\{[A-Za-z]+\}[A-Za-z]+\d\w*")
 _CLOSED_FIRST = prepared(r"[)\]}][A-Za-z0-9][\w()\[\]{}.!?-]*")
 _JOINS = prepared(r"[-_.]")
-_NUMBERED = prepared(r"[-_.]\d{1,4}$")
+_NUMBERED = prepared(r"[-_.]?\d{1,4}$")
 _LEET = prepared(r"[A-Za-z]\d{1,2}[A-Za-z]")
 _IN_MASK = word_set(
     """
@@ -127,7 +127,8 @@ def is_joined_phrase(value: str) -> bool:
         return False
     # Of many words one may be anything's.
     return (
-        len(BENIGN_WORDS.intersection(parts)) <= (len(parts) > 4)
+        len(AT_HOME.intersection(parts)) < 3
+        and len(BENIGN_WORDS.intersection(parts) - AT_HOME) <= (len(parts) > 4)
         and STOP_WORDS.isdisjoint(parts)
         and _TOP_NAMES.isdisjoint((parts[0], parts[-1]))
     )
@@ -136,7 +137,15 @@ def is_joined_phrase(value: str) -> bool:
 def is_word_phrase(value: str) -> bool:
     """Tell whether four words or more are joined by one sign, and none of them names a thing in systems, as those of names do."""
     words = _NUMBERED.sub("", value)
-    return is_joined_phrase(words) and THINGS.isdisjoint(_JOINS.split(words))
+    return is_joined_phrase(words) and (THINGS - AT_HOME).isdisjoint(_JOINS.split(words))
+
+
+def is_dotted_words(value: str) -> bool:
+    """Tell whether three words or more are joined by dots, of which none names a thing in systems as those of expressions do."""
+    words = value.split(".")
+    if not 2 < len(words) < 6 or not value.islower() or not all(word.isalpha() and 3 < len(word) < 13 for word in words):
+        return False
+    return (THINGS | BENIGN_WORDS | STOP_WORDS | _ASKING | _TOP_NAMES).isdisjoint(words)
 
 
 def is_leet(value: str) -> bool:
@@ -206,7 +215,7 @@ def is_coined(value: str) -> bool:
     if not coined or not any(map(str.isupper, value)):
         return False
     words = [word.lower() for word in _COINED_WORD.findall(value)]
-    return THINGS.isdisjoint(words) and BENIGN_WORDS.isdisjoint(words) and not any(word.startswith("test") for word in words)
+    return (THINGS | BENIGN_WORDS - AT_HOME).isdisjoint(words) and not any(word.startswith("test") for word in words)
 
 
 def is_counted(value: str) -> bool:

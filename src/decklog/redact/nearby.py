@@ -60,6 +60,8 @@ SIGN = (
 )
 _SHAPED = Pattern(SHAPE)
 _HEX_KEY = prepared(r"(?:0x)?(?:[0-9a-fA-F]{32}|[0-9a-fA-F]{48}|[0-9a-fA-F]{64}|[0-9a-fA-F]{128})")
+# What documents set apart by backticks is the short id of a commit, as every list of changes has it.
+_COMMIT = prepared(r"[0-9a-f]{7,12}")
 _TAKES_KEY = prepared(r"(?i)hmac|cipher|crypt|wallet|private|secret|aes")
 _OF_DIGEST = prepared(r"(?i)hash(?!ed_?mac)|digest\b|checksum|etag|fingerprint|commit|integrity|md5|public|address|\bid\b")
 # The name that a text is given to at once: if it is none of a secret's, the rules for names have said so already.
@@ -71,7 +73,7 @@ _SEQUENCE = ("0123456", "123456789", "abcdef", "ABCDEF")
 _ANYTHING = word_set(
     """
     value val default data text string key auth code x s v k p tmp given expected actual result keymaterial license licence
-    bearer is it this
+    bearer is it this priv
     """
 )
 _BEFORE, _BEHIND = 240, 120
@@ -157,6 +159,8 @@ def _find_quoted(view: View, known: dict[str, bool]) -> Iterator[Found]:
         if (owner and not _may_own(owner[1][::-1])) or not words.may_be_in(first, last):
             continue
         value = text[start:end]
+        if text[end] == "`" and _COMMIT.fullmatch(value):
+            continue
         if owner and _is_of_other(text, owner[1][::-1], value, start):
             continue
         # What the look before the rules passes over must not depend on what else the text has.

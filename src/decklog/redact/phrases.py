@@ -1,7 +1,7 @@
 """Values of several words: a phrase to get in by, or a sentence, a label or a message about one."""
 
 from decklog.prepared import prepared
-from decklog.redact.placeholders import BENIGN_WORDS, STOP_WORDS, word_set
+from decklog.redact.placeholders import AT_HOME, BENIGN_WORDS, STOP_WORDS, word_set
 
 # Words of English that talk about a secret, or of what a program prints instead of one.
 _TALK = (
@@ -21,6 +21,14 @@ _TALK = (
 _LITTLE = word_set("old on the a an of to in is and or my our at by with for from it this that no not")
 _SIGNED_WORD = prepared(r"[^\W_][\w!@#$%^&*+~?.-]*")
 _MIXED = prepared(r"[^\W\d_]\d|\d[^\W\d_]|[!@#$%^&*+~?](?=.)")
+_PLAIN_WORD = prepared(r"[^\W_]+(?:['’][^\W_]+)?")
+# What a program says to somebody who has typed one.
+_GREETING = word_set(
+    """
+    looks look good great nice oops sorry thanks thank welcome hello hi please sign log login logged press click tap go try retry
+    checking loading saving granted access saved updating sending sent wait continue back forgotten remember send sends get gets
+    """
+)
 _UNIT = prepared(r"(?i)\d+(?:st|nd|rd|th|s|ms|m|h|d|x|k|kb|mb|gb|px|bit|am|pm)?[.,:]?")
 _FOURS = prepared(r"[a-z]{4}(?: [a-z]{4}){3}")
 # As a program's own password is shown where several programs may have one each.
@@ -56,9 +64,21 @@ def is_odd_phrase(value: str) -> bool:
         return False
     if any(_MIXED.search(word) and not _UNIT.fullmatch(word) for word in words):
         return True
-    if len(words) < 3 or words[0].isdigit() or not any(word.rstrip("!?").isdigit() for word in words):
+    if len(words) < 3 or words[0].isdigit() or not any(word.rstrip("!?#$*").isdigit() for word in words):
         return False
     return _SENTENCE_WORDS.isdisjoint(map(str.lower, words))
+
+
+def is_named_phrase(value: str) -> bool:
+    """Tell whether the words in quotes that a password is said to be are one: a number, a sign or many words, and no message."""
+    words = [word.lower() for word in value.rstrip("!").split()]
+    if not 2 < len(words) < 10 or not all(map(_PLAIN_WORD.fullmatch, words)) or _WORD_FOR_SECRET.search(value):
+        return False
+    if not (_TALK | _GREETING).isdisjoint(words) or not (BENIGN_WORDS - _LITTLE - AT_HOME).isdisjoint(words):
+        return False
+    if not words[0].isdigit() and any(word.isdigit() and len(word) > 1 for word in words):
+        return True
+    return len(words) > 3 and all(map(str.isalpha, words)) and value.isascii() and _SENTENCE_WORDS.isdisjoint(words)
 
 
 def is_spoken_phrase(value: str) -> bool:
@@ -66,13 +86,14 @@ def is_spoken_phrase(value: str) -> bool:
     words = [word.strip(".!?'").lower() for word in value.split()]
     if len(words) < 3 or not _TALK.isdisjoint(words) or not _SENTENCE_WORDS.isdisjoint(words):
         return False
-    return (BENIGN_WORDS - _LITTLE).isdisjoint(words)
+    return (BENIGN_WORDS - _LITTLE - AT_HOME).isdisjoint(words)
 
 
 def is_bare_phrase(value: str) -> bool:
     """Tell whether words without quotes are such a phrase: what a line says about a secret has a word for its state in it."""
     words = value.split()
-    if len(words) < 3 or words[0].isdigit() or not any(map(str.isdigit, words)) or not is_odd_phrase(value):
+    has_number = any(word.rstrip("!?#$*").isdigit() for word in words)
+    if len(words) < 3 or words[0].isdigit() or not has_number or not is_odd_phrase(value):
         return False
     return (BENIGN_WORDS - _LITTLE).isdisjoint(map(str.lower, words))
 

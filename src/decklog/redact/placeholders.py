@@ -50,12 +50,20 @@ STOP_WORDS = word_set(
     """
 )
 
+# Words for things in systems and of programs that are words of a household too; a phrase may have two of them.
+AT_HOME = word_set(
+    """
+    window salt page screen map flow bug form budget storage store cloud bucket stage branch bar world image team pod head
+    body mail master agent site host queue role quote step manual release
+    """
+)
+
 _HELD = (
     r"(?:ctrl|control|cmd|command|alt|option|opt|altgr|shift|super|meta|win|windows|hyper|mod|fn|primary"
     r"|cmdorctrl|commandorcontrol|strg|umschalt|maj)"
 )
 _PRESSED = (
-    r"(?:f\d{1,2}|enter|return|tab|esc|escape|space|backspace|delete|del|insert|ins|home|end|page_?(?:up|down)|pg(?:up|dn)"
+    r"(?:f?\d{1,2}|enter|return|tab|esc|escape|space|backspace|delete|del|insert|ins|home|end|page_?(?:up|down)|pg(?:up|dn)"
     r"|(?:arrow_?)?(?:up|down|left|right)|plus|minus|comma|period|slash|print(?:screen)?|pause|break|(?:numpad|num|kp|digit|key)_?\w|[!-~])"
 )
 _CHORD = (

@@ -151,7 +151,7 @@ _COMMIT = prepared(r"[0-9a-f]{40}")
 # A letter by itself, which neither words nor abbreviations leave. Looking for whole words instead tries every way to cut a value.
 _LONE = prepared(r"(?<![a-z])[a-z](?![a-z])|(?<![A-Z])[A-Z](?![A-Za-z])")
 _LATIN = prepared(r"[A-Za-z]{6,}")
-_KEY_BODY = prepared(r"[A-Za-z0-9+/=]{8,}")
+_KEY_BODY = prepared(r"[A-Za-z0-9+/=]{16,}|(?=[A-Za-z+/=]*\d)[A-Za-z0-9+/=]{8,}")
 _PUT_HERE = prepared(r"<[A-Za-z][^<>]{0,60}[ _-][^<>]{0,60}>")
 _SEGMENTS = prepared(r"[^A-Za-z0-9]+")
 

@@ -9,6 +9,7 @@ _DOUBTFUL = ("key", "credential", "auth")
 _VERBS = ("auth", "pat", "key")
 _PASSING = ("pass", "pw")
 _LONG_KEY = 32
+_LONGEST_KIND = 24
 _LONG_WORD = 24
 # A command in brackets, and the fields of an option that says where a secret is.
 _OF_COMMAND = prepared(r"\([A-Z][a-z]+-[A-Z]\w+|(?:id|type|name|src|source|target|env|file)=")
@@ -111,9 +112,12 @@ def _is_word_phrase(head: Head, value: str) -> bool:
         return lookalikes.is_word_phrase(value)
     if head.tie not in ("=", ":", "=>") or head.kind not in ("password", "secret", "api-key", "token"):
         return False
-    # Without quotes a manifest names the secret that it means.
-    is_given = bool(head.quote) or head.kind == "password" or head.is_setting or head.name.isupper()
-    return is_given and ("." not in value or bool(head.quote)) and lookalikes.is_word_phrase(value)
+    # Without quotes a manifest names the secret that it means; no expression takes so many words from each other.
+    is_given = bool(head.quote) or head.kind == "password" or head.is_setting or head.name.isupper() or head.tie == "="
+    is_dotted = "." in value and not head.quote
+    if is_dotted and not (head.kind == "password" and head.tie == ":" and lookalikes.is_dotted_words(value)):
+        return False
+    return is_given and lookalikes.is_word_phrase(value)
 
 
 def _is_label(head: Head, value: str) -> bool:
@@ -185,6 +189,8 @@ def _is_meant(head: Head, value: str) -> bool:
 def _is_phrase(head: Head, value: str) -> bool:
     if values.is_passphrase(value) or (bool(head.quote) and head.tie in ("=", ":", "=>") and values.is_told_phrase(value)):
         return True
+    if head.quote and head.tie in ("=", ":", "=>") and phrases.is_named_phrase(value):
+        return True
     names_phrase = head.is_setting or "phrase" in head.name.lower()
     return names_phrase and (head.tie in ("=", ":") or head.is_set) and lookalikes.is_phrase(value)
 
@@ -235,6 +241,9 @@ def _quoted_is_secret(head: Head, value: str) -> bool:
         return _doubtful_is_secret(head, value)
     if len(value) < 4 or (" " in value and head.kind != "secret"):
         return values.looks_random(value) and " " in value
+    if head.kind == "token" and value.isupper() and value.isalpha() and len(value) < _LONGEST_KIND:
+        # What a lexer calls a word.
+        return False
     if head.kind == "api-key" and value.istitle() and value.isalpha():
         return False
     if values.is_word(value) and head.kind == "secret" and lookalikes.is_worded(value):

@@ -38,6 +38,10 @@ ROUNDS = (
     "twentyeighth",
     "twentyninth",
     "thirtieth",
+    "thirtyfirst",
+    "thirtysecond",
+    "thirtythird",
+    "thirtyfourth",
 )
 _HERE = Path(__file__).parent / "own"
 _WORDS = (_HERE / "words.txt").read_text(encoding="utf-8").split()
@@ -138,6 +142,28 @@ _SHAPES["hashed"] = lambda dice: f"{dice.choice(_WORDS)[:4].title()}#{dice.randi
 _SHAPES["once"] = lambda dice: f"{dice.choice(_WORDS).title()}{dice.choice('@#$')}{dice.randint(1000, 9999)}"
 _SHAPES["ended"] = lambda dice: f"{dice.choice(_WORDS).title()}{dice.randint(1000, 9999)}{dice.choice('#$')}"
 _SHAPES["dashed"] = lambda dice: f"{dice.choice(_WORDS)[:9].title()}-{dice.randint(3000, 9999)}"
+# Words that are said, with a number or a sign behind them; words of a household joined; and drawn groups.
+_SHAPES["numbered"] = lambda dice: f"{' '.join(dice.sample(_WORDS, 3)).capitalize()} {dice.randint(11, 99)}"
+_SHAPES["said"] = lambda dice: f"{' '.join(dice.sample(_WORDS, 4)).capitalize()}!"
+_SHAPES["home4"] = lambda dice: "-".join([*dice.sample(_WORDS, 2), dice.choice(("window", "cloud", "salt")), dice.choice(_WORDS)])
+_SHAPES["coined"] = lambda dice: f"{dice.choice(_WORDS).title()}{dice.choice(_WORDS).title()}{dice.randint(100, 999)}"
+_SHAPES["camel"] = lambda dice: f"{dice.choice(_WORDS)}{dice.choice(_WORDS).title()}{dice.randint(100, 999)}"
+_SHAPES["word4"] = lambda dice: "-".join(chars(dice, string.ascii_uppercase, 2) + chars(dice, string.digits, 2) for _ in range(4))
+_SHAPES["odd"] = lambda dice: _mixed(dice, 13, "^@")
+_SHAPES["semis"] = lambda dice: f"{chars(dice, string.ascii_lowercase, 3)}FE;DI{chars(dice, string.ascii_uppercase, 2)}-EY"
+_SHAPES["fivewords"] = lambda dice: " ".join([*dice.sample(_WORDS, 4), "window"])
+_SHAPES["within"] = lambda dice: f"{' '.join(dice.sample(_WORDS, 2))} {dice.randint(11, 99)} {dice.choice(_WORDS)}!"
+_SHAPES["dotted"] = lambda dice: f"{'.'.join(dice.sample(_WORDS, 4))}{dice.randint(11, 99)}"
+_SHAPES["dots"] = lambda dice: ".".join(dice.sample(_WORDS, 3))
+_SHAPES["signednumber"] = lambda dice: (
+    f"{' '.join(dice.sample(_WORDS, 2)).capitalize()} {dice.randint(1000, 9999)}{dice.choice('?#!')}"
+)
+_SHAPES["dots4"] = lambda dice: ".".join(dice.sample(_WORDS, 4))
+_SHAPES["threewords"] = lambda dice: " ".join(dice.sample(_WORDS, 3))
+_SHAPES["dotnumber"] = lambda dice: f"{'.'.join(dice.sample(_WORDS, 2))}{dice.randint(100, 999)}"
+_SHAPES["home2"] = lambda dice: f"{dice.choice(_WORDS).title()}Window{dice.randint(100, 999)}"
+# Their first letters are a word for "now" in some language.
+_SHAPES["nowfirst"] = lambda dice: "-".join([dice.choice(("nutmeg", "orange", "nunnery")), *dice.sample(_WORDS, 4)])
 _SHAPES["yearly"] = lambda dice: f"{dice.choice(_WORDS).title()}{dice.randint(1990, 2029)}.{chars(dice, 'bfhkqxz', 2)}"
 _SHAPES["names"] = lambda dice: f"{dice.choice(_WORDS).title()}{dice.choice(_WORDS).title()}{dice.randint(1950, 2029)}"
 # What a node lets others in by, what a lock is turned to, and a key of 64 bytes.

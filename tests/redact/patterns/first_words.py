@@ -9,8 +9,8 @@ from decklog.redact.rules.table import AS_WRITTEN, PLACED, TOOLS
 # Part of any text: what else stands in all that such a rule finds is among the places below, or the look asks for it by itself.
 _COMMON_TEXT = """
     " $ ' * - -g -k -l -n -p -t -u -x -y 0x 7z : <( ={ > ]: ac add auth backup begin box client command config conn connect
-    default eap exp expect false field g- hash host http ike imp is k= key keys mount name net new pass pic pin protocol rar
-    recovery save secret secrets security session set su token true u: user value was words xh your { {{
+    default eap enter exp expect false field g- hash host http ike imp is k= key keys mount name net new pass pic pin protocol rar
+    recovery save secret secrets security session set su token true type u: use user value was words xh your { {{
 """
 COMMON = frozenset(_COMMON_TEXT.split())
 # So short and so frequent where there are passwords that the look asks for them before all others.
@@ -21,7 +21,8 @@ _PLACES = """
     imp^ is^your as^your net^use connect^to^ config^host bundle^config ^config^ ^*^ ^*" -value^ -value= -data^ -data=
     put-parameter keyvault {noop} {plain {cleartext} codecov doctl coveralls travis nuget stripe vercel netlify sentry-cli
     hcloud glab hasher hash:: ^on^> -protocol: setx^ setenv^ fastcgi_param^ ^env^ ^arg^ /p: /rp^ ^/p^ wpa obscure^
-    encryption: ^-b "^" @tcp( @udp( @unix( pinfield pininput secret^set
+    encryption: ^-b "^" @tcp( @udp( @unix( pinfield pininput secret^set confirm^your authenticate fromhex
+    unhexlify decodestring
 """
 # What names have that announce a secret, and the words beside which a made value is one.
 _NAMES = """
@@ -35,7 +36,7 @@ _TOLD = """
     serial:^ serial^key setup^key entry^key lment^key tan^ tan: puk a^code einmal tigungscode digo^de digos^de code^de
     codes^de codice^di codice^mono codice^usa verificatiecode weryfikacyjny usage^unique engangskode wiederherstellungscode
     secret^answer secret_answer secret-answer security^answer security_answer security-answer answer^to op^read rbw^get
-    bw^get genkey genpsk urandom base64^-d base64^--d phx.gen printenv terraform^output tofu^output stack^output
+    bw^get diceware genkey genpsk urandom base64^-d base64^--d phx.gen printenv terraform^output tofu^output stack^output
     configure^get config:get config^get -field recovery^code
 """
 # With a question mark for each letter that one alphabet lacks.

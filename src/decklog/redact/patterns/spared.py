@@ -49,13 +49,18 @@ _OF_PLACE = {
     "listed-password": prepared(r"\d{4}-\d\d-\d\d"),
     "auth": prepared(r"[a-z]+:\d+(?::[a-z]+)+"),
 }
+# A file of messages in some language: the key has dots, and the message several words.
+_TRANSLATED, _MESSAGE = prepared(r"(?:^|[\s→])[a-z][\w-]*(?:\.[\w-]+)+=\Z"), prepared(r"(?: [^\W\d_]+)+[.!?…]*(?:\n|\Z)")
+# By which the key of somebody who signs is known.
+_SIGNER = prepared(r"[0-9A-F]{40}")
+_OF_SIGNER = prepared(r"(?i)(?:gpg|pgp)_?(?:keys?|id|fingerprint)[\"']?[ \t]*[=:]?[ \t]*[\"']?\Z")
 _COUNTED = prepared(r"[ \t]*\([+-]?\d[\d.,]*[ \t]?%\)")
 # What was released, by its version and its build; what a vault writes instead of a token; what decides of a module that asks for
 # a password; how long one is to be; what a template puts there; to whom one encrypts; how a language assigns;
 # how a build names a style; what an account's line has instead.
 _NO_VALUE = prepared(
     r"[\w./-]+@v?\d+(?:\.\d+){1,3}[+-][\w.-]+|hmac-sha256:[0-9a-f]{64}|\[[a-z_]{2,24}=[a-z0-9]{1,8}\]?|[a-z_]{2,24}=\d{1,4}|\}\}@\S*"
-    r"|age1[0-9a-z]{50,70}|0x[0-9a-fA-F]{40}|\$ENV\{|[<>:=-]{1,3}|[a-z][\w-]*__\w*(?i:passw|token|secret|key|pin|code)\w*_[A-Za-z0-9_-]{5}|x:\d+:\d+:\S*"
+    r"|age1[0-9a-z]{50,70}|0x[0-9a-fA-F]{40}|\$ENV\{|[<>:=-]{1,3}|[*/][A-Z]{3,12}|zh:[0-9a-f]{64}|h1:[A-Za-z0-9+/]{43}=|[a-z_]{0,24}id=\S+|[a-z_][\w.]*\(\d[a-z]?\)?|\)\.\w+\(\S*|\^?\(?\[[^\s\]]*(?:a-z|A-Z|0-9)[^\s\]]*\]\S*|[a-z][\w-]*__\w*(?i:passw|token|secret|key|pin|code)\w*_[A-Za-z0-9_-]{5}|(?:\d+:)?(?:[a-z_][\w.-]*:)?x:\d+:\d+:\S*"
 )
 # Where a shell asks for the next command, by its folder or at the beginning of a line; and where a program was connected to.
 _SHELL = prepared(r"[a-z_][\w.-]*@[a-z][a-z0-9.-]*(:[~/][\w./~-]*)?[$#%>]")
@@ -113,6 +118,10 @@ def _is_spared(text: str, one: Found) -> bool:
     if one.kind in _OF_PLACE and _OF_PLACE[one.kind].fullmatch(value):
         return True
     if _NAMED.fullmatch(value) and _BY_NAME.search(text, max(0, one.start - 200), one.start):
+        return True
+    if one.kind == "password" and value.istitle() and value.isalpha() and _MESSAGE.match(text, one.end):
+        return bool(_TRANSLATED.search(text[max(0, one.start - _NEAR) : one.start]))
+    if _SIGNER.fullmatch(value) and _OF_SIGNER.search(text[max(0, one.start - 40) : one.start]):
         return True
     if one.kind not in _KEYS:
         return False

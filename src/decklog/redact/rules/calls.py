@@ -6,6 +6,13 @@ from decklog.redact.rules.rule import Rule, rule
 _ARGUMENTS = r"\([\"'](?:[^\"'\n]*[\"'],[ \t]*(?:\w+\()?[\"']|[\w.~+/=-]{20,}[\"'])"
 
 CALLS: tuple[Rule, ...] = (
+    rule(
+        "encryption-key",
+        "fromhex unhexlify decodestring",
+        r"(?:[0-9a-fA-F]{32}|[0-9a-fA-F]{48}|[0-9a-fA-F]{64})",
+        keep=r"(?i:\b(?:\w{0,24}_)?key[ \t]*(?::[ \t]*\w+[ \t]*)?:?=[ \t]*(?:\w+\.)?(?:fromhex|unhexlify|decodestring)\([\"'])",
+        until=r"[\"']",
+    ),
     # An account and its token, whatever the call is named.
     rule(
         "twilio-token",

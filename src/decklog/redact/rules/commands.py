@@ -138,7 +138,16 @@ COMMANDS: tuple[Rule, ...] = (
         "curl wget http xh hurl etcdctl",
         r"[^\s\"'\\]+",
         keep=rf"(?:curl|wget|https?|xh|hurl|etcdctl)[ \t](?:{_QUIET})?"
-        r"(?:-[a-zA-Z]{0,5}u|--user|--proxy-user|-U|-a|--auth)[ =]?[\"']?[^\s:\"'/]+:",
+        r"(?:-[a-zA-Z]{0,5}u|--user|--proxy-user|-U|-a|--auth)[ =]?[\"']?[^\s:\"'/]+:[\"']?",
+    ),
+    # A token in the place of the user, with no password behind it.
+    rule(
+        "command-token",
+        "curl",
+        r"[A-Za-z0-9_-]{20,80}",
+        keep=rf"curl[ \t](?:{_QUIET})?(?:-[a-zA-Z]{{0,5}}u|--user)[ =]?[\"']?",
+        until=r":[\"']?(?:\s|\\|$)",
+        random=True,
     ),
     # A script for ftp: a user and a password, and what is done then.
     rule(
@@ -257,7 +266,7 @@ COMMANDS: tuple[Rule, ...] = (
         "requirepass masterauth",
         # The number of a line in a server's answer is none.
         r"[^\s\"'0-9][^\s\"']*|[0-9]+[^\s\"'0-9)][^\s\"']*|[0-9]{2,}",
-        keep=r"(?:requirepass|masterauth)\s+[\"']?",
+        keep=r"(?:requirepass|masterauth)[ \t]+[\"']?",
     ),
     # A server's answer: the name of the setting, and its value.
     rule(

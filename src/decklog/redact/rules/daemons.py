@@ -6,6 +6,15 @@ _NAMED = r"(?:password|passwd|passphrase|secret|token|(?:api|access|secret|priva
 _BASE64 = r"[A-Za-z0-9+/]{8,}={0,2}"
 
 DAEMONS: tuple[Rule, ...] = (
+    # What a proxy sends along so that it is let in.
+    rule(
+        "directive-secret",
+        "_header",
+        r"[^\s\"';$]{6,}",
+        keep=r"(?i:\b(?:proxy_set|add|request)_header[ \t]+[\w-]{0,40}(?:secret|token|api-?key|password|auth)[ \t]+[\"']?)",
+        until=r"[\"';\s]",
+        odd=True,
+    ),
     # A name and a value as elements side by side: Hadoop, servlets, property lists, XML-RPC.
     rule(
         "listed-password",

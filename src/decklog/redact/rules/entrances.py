@@ -48,5 +48,22 @@ ENTRANCES: tuple[Rule, ...] = (
         keep=r"(?i:\b(?:verification|otp|sms|login|auth|2fa|mfa|confirmation|one_?time)_?code\"[ \t]*:[ \t]*\"?)",
         until=r"[\",}\s]",
     ),
+    rule(
+        "code",
+        "alarm_control_panel",
+        r"\d{4,8}",
+        keep=r"alarm_control_panel:[ \t]*\n(?:[ \t-][^\n]*\n){0,8}[ \t-]*code:[ \t]*[\"']?",
+        until=r"[\"'\s]",
+        glued=True,
+    ),
+    # What somebody is to get in by this once.
+    rule(
+        "code",
+        "use enter type",
+        r"\d{4,8}",
+        keep=r"(?i:\b(?:use|enter|type)[ \t]+(?:(?:the|this|your)[ \t]+)?"
+        r"(?:(?:one-?time|verification|security|sign-?in|login)[ \t]+)?(?:code[ \t]+)?)",
+        until=r"[ \t]+(?i:to (?:(?:sign|log) in|confirm your|authenticate))",
+    ),
     rule("code", "passcode", r"\d{4,10}", keep=r"(?i:\bpasscode[ \t]+)", until=_END),
 )

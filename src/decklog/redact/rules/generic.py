@@ -229,7 +229,7 @@ PLACES: tuple[Rule, ...] = (
         "listed-password",
         "<key>",
         r"[^<\n]+",
-        keep=r"(?i:<key>[^<\n]{0,40}(?:password|passphrase|secret|token)</key>\s{0,40}<string>)",
+        keep=r"(?i:<key>[^<\n]{0,40}(?:password|passphrase|secret|token|psk)</key>\s{0,40}<string>)",
         glued=True,
     ),
     rule(
@@ -320,7 +320,7 @@ PLACES: tuple[Rule, ...] = (
         "password",
         "random_password",
         r"[^\"\n]{4,}",
-        keep=r"random_password\"[^|]{0,200}?\bresult\"?[ \t]*[:=][ \t]*\"",
+        keep=r"random_password(?:\"[^|]{0,200}?\b|[\w.\[\]]{1,80}\.)result\"?[ \t]*[:=][ \t]*\"",
         glued=True,
     ),
     rule("sonar-token", "sonar.login", r"[0-9a-zA-Z_]{16,}", keep=r"sonar\.login[ \t]*[=:][ \t]*[\"']?", glued=True),

@@ -11,7 +11,7 @@ RECORDS: tuple[Rule, ...] = (
         "element field placeholder selector locator",
         r"[^\"\n]{4,128}",
         keep=r"(?i:\"(?:element|field|placeholder|selector|locator)\"[ \t]*:[ \t]*"
-        r"\"[^\"\n]{0,40}\b(?:password|passwort|passcode|passphrase|otp|totp|pin)\b[^\"\n]{0,60}\",\s{0,8}"
+        r"\"[^\"\n]{0,40}\b(?:pass(?:word|wort|code|phrase)?|pwd?|otp|totp|pin)\b[^\"\n]{0,60}\",\s{0,8}"
         r"(?:\"\w{1,16}\"[ \t]*:[ \t]*\"[^\"\n]{0,60}\",\s{0,8}){0,3}\"(?:text|value)\"[ \t]*:[ \t]*\")",
         start=r"\"(?i:element|field|placeholder|selector|locator)\"[ \t]*:[ \t]*\"",
         until=r"\"",

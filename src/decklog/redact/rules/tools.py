@@ -233,7 +233,7 @@ DEVICES: tuple[Rule, ...] = (
         "directive-password",
         "community",
         r"[^\s\"';]+",
-        keep=r"(?i:(?:snmp[_-]?|trap)community(?:[_-]?string)?[ \t:=]+[\"']?)",
+        keep=r"(?i:(?:(?:snmp[_-]?|trap)community(?:[_-]?string)?[ \t:=]+|\bcommunity string[ \t]*(?:[:=]|is)[ \t]*)[\"']?)",
         odd=True,
     ),
     rule(
@@ -400,7 +400,7 @@ DEVICES: tuple[Rule, ...] = (
         ">",
         r"[^\s<][^\n<]*",
         keep=r"(?i:<[\w:.-]{0,40}(?:password|passwd|passphrase|secret|token|api-?key)(?:[ \t][^<>\n]{0,80})?>)[ \t]*\n[ \t]*",
-        until=r"[ \t]*\n[ \t]*</",
+        until=r"[ \t]*\n[ \t]*</[\w:.-]{0,40}(?i:password|passwd|passphrase|secret|token|api-?key)[ \t]*>",
         glued=True,
     ),
     rule(

@@ -10,14 +10,18 @@ from decklog.redact.sentences import codes
 _SET = prepared(r"(?i)\b(?:set|reset|changed?|rotated?|updated?|made)\b[^.\n]{0,40}$")
 _USER_BEFORE = prepared(
     r"(?i)(?:\b(?:user(?:name)?|login|e-?mail|account|as|network|ssid|utente|usuario|usu\xe1rio|benutzer(?:name)?|utilisateur"
-    r"|gebruiker|użytkownik|логин|пользователь)\b[ \t:=]*(?:[\"'`]?[\w.@+-]+|[\"'][^\"'\n]{1,32})"
+    r"|gebruiker|użytkownik|логин|пользователь)\b(?:[ \t]+is\b)?[ \t:=]*(?:[\"'`]?[\w.@+-]+|[\"'][^\"'\n]{1,32})"
     r"|@[\w.-]+)[\"'`]?"
     r"(?:[ \t]*[,;/|]|[ \t]+(?:and|with))[ \t]*(?:the[ \t]+)?$"
 )
 # What an account has that everybody may know.
 _OF_ACCOUNT = prepared(r"(?i)account[ \t]+(?:s?id|number|no|name|type|holder|owner|region|arn|status)\b")
 _NOTE = prepared(r"(?:^|\n)[ \t]*(?:[-*•][ \t]+)?(?:[\w.@/-]{1,20}[ \t]+){1,3}\Z")
-_EXPOSED = prepared(r"(?i)\b(?:hard-?coded|leaked|committed|exposed|plain-?text|cleartext|baked-in|compromised)[ \t]+$")
+_EXPOSED = prepared(
+    r"(?i)\b(?:hard-?cod(?:e|ed|es|ing)(?:[ \t]+(?:the|our|a))?(?:[ \t]+[\w-]{2,16})?|leaked|committed|exposed|plain-?text"
+    r"|cleartext|baked-in|compromised)[ \t]+$"
+)
+_TO_TYPE = prepared(r"(?i)\b(?:type|enter|use)[ \t]+(?:the|this|our)[ \t]+$")
 _SENTENCE_ENDS = ("", "\n", ".", ",", ";", "!", ")", '"')
 _LED_IN = prepared(
     r"(?i)(?:(?:with|using|shared|same|the|and|use|has|have|old|new|default|start|initial|first|temp|temporary|,|:)[ \t]+)$"
@@ -46,7 +50,8 @@ _HEX_DRAWN = prepared(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{48}|[0-9a-f]{64}")
 _HEX_FORMER = prepared(r"[0-9a-f]{32,64}")
 # As routers have them on their backs.
 _NUMBER_GROUPS = prepared(r"\d{4}(?:-\d{4}){3,4}")
-_ODD_SIGN = prepared(r"[0-9!#$%^&*+~]")
+_ODD_SIGN, _STRANGE = prepared(r"[0-9!#$%^&*+~]"), prepared(r"[!@#$%^&*+~?]")
+_FILE_END = prepared(r"\.[a-z]{2,5}\b")
 _TITLED = prepared(r"[A-Z][a-z]{3,11}-\d{2,4}")
 _MEANT = prepared(r"(?i)\b(?:the|this|my|your|our|new|old)[ \t]$")
 _OF_NETWORK = prepared(r"(?i)(?:code|key|pass\w{0,6}|schl[üu]ssel|cl[ée]|clave|chiave)[ \t]+(?:du[ \t]+|del[ \t]+|de[ \t]+)?$")
@@ -89,6 +94,9 @@ def is_partner(text: str, start: int, value: str) -> bool:
     """Tell whether a word after a user's name is the password, rather than the rest of a path or a port."""
     if "/" in value or ":" in value or value.count("$") > 1 or _OF_ACCOUNT.match(text, start):
         return False
+    if "}=" in value or ("(" in value and ");" in value):
+        # A program without blanks.
+        return False
     if _CAMEL_COUNTED.fullmatch(value):
         return True
     is_pair = text[start : start + 4].lower() in ("cred", "wifi", "wi-f", "wlan")
@@ -96,9 +104,18 @@ def is_partner(text: str, start: int, value: str) -> bool:
         return not values.is_placeholder(value)
     if text[start : start + 6].lower() == "login:" and lookalikes.is_hyphened(value):
         return True
-    if lookalikes.is_coined(value) or (text[start : start + 5].lower() == "login" and lookalikes.is_word_phrase(value)):
+    if lookalikes.is_coined(value) or lookalikes.is_word_phrase(value):
         return True
     return values.is_told_plainly(value) if is_pair else values.is_told(value)
+
+
+def is_slashed(text: str, start: int, value: str) -> bool:
+    """Tell whether what follows a user's name and a slash is the password: no path has such a name."""
+    if text[max(0, start - 1) : start] in ("/", "~", ".", "-", "_", "\\") or _FILE_END.search(value):
+        return False
+    return is_unmistakable(text, start, value) or (
+        bool(_STRANGE.search(value)) and values.has_all_kinds(value) and values.is_told(value)
+    )
 
 
 def is_told_plainly(_text: str, _start: int, value: str) -> bool:
@@ -159,6 +176,11 @@ def is_quoted_phrase(_text: str, _start: int, value: str) -> bool:
     return are_unrelated(value.split(), least=3)
 
 
+def is_typed_phrase(text: str, start: int, value: str) -> bool:
+    """Tell whether words that have nothing to do with each other are what somebody is to type."""
+    return bool(_TO_TYPE.search(text, max(0, start - 16), start)) and are_unrelated(value.split(), least=4)
+
+
 def is_spoken_phrase(_text: str, _start: int, value: str) -> bool:
     """Tell whether a sentence in quotes is the phrase itself, rather than what a program says about one."""
     return phrases.is_spoken_phrase(value)
@@ -168,7 +190,9 @@ def is_odd_phrase(text: str, start: int, value: str) -> bool:
     """Tell whether words in quotes are a phrase with something odd in it; those in a shell's backticks are a command."""
     if " " not in value or _is_command(text, start, value):
         return False
-    return phrases.is_odd_phrase(value) or is_plain_phrase(value)
+    if text[start : start + 10].lower() == "passphrase" and value.islower() and are_unrelated(value.split(), least=3):
+        return True
+    return phrases.is_odd_phrase(value) or is_plain_phrase(value) or phrases.is_named_phrase(value)
 
 
 def _is_command(text: str, start: int, value: str) -> bool:
@@ -228,7 +252,7 @@ def is_said(_text: str, _start: int, value: str) -> bool:
         return False
     if values.is_told_plainly(value) or lookalikes.is_signed(value) or lookalikes.is_hyphened(value):
         return True
-    if lookalikes.is_joined_phrase(value):
+    if lookalikes.is_joined_phrase(value) or lookalikes.is_dotted_words(value):
         return True
     return value[0].isupper() and lookalikes.is_counted(value)
 
@@ -282,6 +306,12 @@ def is_set_to(text: str, start: int, value: str) -> bool:
     is_odd = lookalikes.is_leet(value) or lookalikes.is_counted(value) or lookalikes.is_signed(value)
     is_odd = is_odd or lookalikes.is_joined_phrase(value)
     return is_odd and bool(_SET.search(text, max(0, start - 60), start)) and not values.is_placeholder(value)
+
+
+def is_generated(text: str, start: int, value: str) -> bool:
+    """Tell whether a server says what it has made; it says of whom, and then whatever follows is that."""
+    is_of_whom = "@" in text[start : text.find(value, start)] and len(value) > 7 and not value.isalpha()
+    return values.is_told(value) or (is_of_whom and not values.is_harmless(value))
 
 
 def is_asked_for(_text: str, _start: int, value: str) -> bool:
@@ -375,7 +405,9 @@ def is_coined(text: str, start: int, value: str) -> bool:
     if "=" in value:
         # A name is given a value there, which is looked at by itself.
         return False
-    return is_unmistakable(text, start, value) or lookalikes.is_coined(value) or is_chosen_plainly(text, start, value)
+    if is_unmistakable(text, start, value) or lookalikes.is_coined(value) or is_chosen_plainly(text, start, value):
+        return True
+    return len(value) > 11 and value.isalnum() and values.has_all_kinds(value) and is_random(text, start, value)
 
 
 def is_pair(_text: str, _start: int, value: str) -> bool:

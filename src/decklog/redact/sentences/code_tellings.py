@@ -82,7 +82,8 @@ CODES: tuple[Telling, ...] = (
         "code",
         rf"(?:{_PLACES}|{_LOCKS}|one[ -]time)[ _-](?:pass)?codes?",
         " \t",
-        rf"(?:[ \t]+[a-z']{{1,12}}){{1,8}}(?:[ \t]+(?:is|was|are)|,[ \t]+(?:it'?s|it is|now))(?:[ \t]+now)?[ \t]+"
+        rf"(?:[ \t]+(?:[a-z']{{1,12}}|\d{{1,3}})){{1,8}}"
+        rf"(?:[ \t]+(?:is|was|are|(?:changed|set|reset) to)|,[ \t]+(?:it'?s|it is|now))(?:[ \t]+now)?[ \t]+"
         rf"{QUOTE}(\d{{4,10}}#?|[\w-]{{6,40}})(?:[^\w:/-]|$)",
         checks.is_number,
     ),
@@ -107,8 +108,8 @@ CODES: tuple[Telling, ...] = (
         "recovery key",
         " \t:=",
         r"(?:[ \t][^\n:=\"]{1,60}?)?(?:[ \t]*[:=]|[ \t]+(?:is|was))[ \t]*[\"'`]?"
-        r"([A-Z0-9]{4}(?:-[A-Z0-9]{4}){5}|\d{6}(?:-\d{6}){7})(?:[^\w-]|$)",
-        checks.is_any,
+        r"([A-Z0-9]{4}(?:-[A-Z0-9]{4}){3,6}|\d{6}(?:-\d{6}){7})(?:[^\w-]|$)",
+        codes.is_recovery,
     ),
     Telling("code", "otp|totp", " \t", r"[ \t]+(\d{6,8})[ \t]+(?:to|for|via|sent|was|is)\b", checks.is_any),
     Telling(

@@ -47,6 +47,11 @@ def is_licence(_text: str, _start: int, value: str) -> bool:
     return any(map(str.isdigit, value)) and any(map(str.isalpha, value)) and len(set(value)) > 6 and is_grouped(value)
 
 
+def is_recovery(_text: str, _start: int, value: str) -> bool:
+    """Tell whether groups that are called a key to recover something by are drawn, rather than crosses that stand for one."""
+    return any(map(str.isdigit, value)) and len(set(value)) > 4
+
+
 def is_grouped(value: str) -> bool:
     """Tell whether groups of one length, joined by hyphens, are no words: `k4pz-1xqm`, `mfkq-zxbw`."""
     groups = value.split("-")

@@ -14,7 +14,7 @@ WORDS = (
     r"|\bclave|\bmdp|adgangskode|salasana|parol[a?e]|parool|hesl[oa]|lozink|geslo|zaporka|tunnussana|slapta[?]od"
     r"|nenosiri|kata laluan"
     r"|pasahitz|contrasinal|lykilor|wagwoord|pasvorto|kodeord|code secret|geheimzahl|pincode|schl[\xfc\xdcu]ssel"
-    r"|cl[\xe9e] api|chiave"
+    r"|cl[\xe9e] (?:d.)?api|chiave"
     r"|jelsz[\xf3\xd3o]|[?s]ifr[ea?]|m[?]t kh[?]u|kata sandi"
     r"|phrase secr|phrase de passe|frase (?:de (?:paso|contra)|se[gc]ret)|frase-senha"
 )
@@ -76,15 +76,15 @@ _WORD = (
     r"|验证码|驗證碼|認証コード|確認コード|인증번호|подтвержден\w+"
     r"|密码|密碼|口令|パスワード|暗証番号|合言葉|비밀번호|암호|비번|პაროლი|գաղտնաբառը?|পাসওয়ার্ড|கடவுச்சொல்"
 )
-_KEY_WORD = r"schl[üu]ssel|cl[ée] api|chiave(?: api)?|clave api|токен|ключ|密钥|密鑰|令牌|トークン|토큰"
+_KEY_WORD = r"schl[üu]ssel|cl[ée] (?:d['’])?api|chiave(?: api)?|clave api|токен|ключ|密钥|密鑰|令牌|トークン|토큰"
 _COPULA = (
     r"(?<![a-z])(?:ist|war|lautet|c'est|est|était|es|era|é|è|is|was|är|var|er|on|jest|to|este|je|van|là|это|е|є|adalah|ialah|yra|ir|da|estas|eshte"
-    r"|için|está|ligt|står|ser[áà]|sarà|wird|bleibt|reste|është|olup)(?![a-z])"
+    r"|için|está|ligt|står|ser[áà]|sarà|wird|bleibt|reste|është|olup)(?![a-z-])"
     r"|—|–|->|→|⇒|(?:改|变|變|换|換|设|設)(?:成|为|為)了?|是|为|為|は|는|은|هي|هو|است|היא|הוא|है|คือ|είναι|არის|হল|হলো"
 )
 _NOW = (
     r"(?:jetzt|nun|ab sofort|nunmehr|ora|adesso|ahora|maintenant|désormais|dorénavant|nu|nå|nyt|teraz|obecnie|agora|nyní|teď|acum"
-    r"|şimdi|now|still)"
+    r"|şimdi|now|still)(?![^\W_])"
 )
 # What it was changed to, where the verb says so before it.
 _CHANGED = (
@@ -105,6 +105,11 @@ _TOLD = prepared(
     r"を?(?:[^\x00-\x7f「]{0,8}(?=「))?[ \t\u3000]*(?:[\"'„“「]|«[ \t\xa0\u202f]?)?"
     r"(?P<value>[^\s\"'«»„“”「」、。，；]{4,64})"
 )
+# What it is now, behind a comma: `Passwort geändert, es ist ab sofort …`.
+_SAID_NEXT = prepared(
+    rf"(?i)(?P<key>(?!))?(?:{_WORD})[^\n:：=\d\".,]{{1,32}},[ \t]+(?:es|das neue|il|c['’]|elle|questa|ora|ahora)[ \t]*"
+    rf"(?P<tie>{_TIE})[:：]?[ \t]+[\"'„“]?(?P<value>[^\s\"'«»„“”、。，；]{{6,64}})"
+)
 # Some words between, where what follows can be nothing else.
 _LOOSE = prepared(r"[^\W\d_]+(?:[ \t]+[^\W\d_]+){0,5}[ \t]+[\"'«„“]?([^\s\"'«»„“”]{7,48})")
 # The name of a host or of an account between, whose dots end no sentence.
@@ -115,7 +120,7 @@ _OF_HOST = prepared(
 )
 # The same of a name that has a number and no dots.
 _OF_NUMBERED = prepared(
-    rf"(?i)(?:{_WORD})(?:[ \t]+[^\W\d_]{{1,16}}){{0,4}}[ \t]+[a-z][a-z0-9-]{{0,24}}\d[ \t]+{_TIE}[ \t]+"
+    rf"(?i)(?:{_WORD})(?:[ \t]+[^\W\d_]{{1,16}}){{0,4}}[ \t]+[a-z][a-z0-9-]{{0,24}}\d(?:[ \t]+{_TIE}[ \t]+|[:：][ \t]*)"
     r"[\"'«„“]?(?P<value>[^\s\"'«»„“”]{4,64})"
 )
 # What it was changed to: the verb comes behind it, or is in the line before.
@@ -148,15 +153,18 @@ _HOST = prepared(r"[a-z]{2,12}(?:-[a-z]{1,12})+\d{0,3}(?:\.[\w.]+)?")
 _IN_BRACKETS = prepared(
     rf"(?i)(?:{_WORD}|password)[ \t]*\([\"„«“][ \xa0]?(?-i:([a-zäöüß]+(?: [a-zäöüß]+){{3,9}}))[ \xa0]?[\"“”»]\)"
 )
-_SMALL_WORDS = prepared(
-    rf"(?i)(?:{_WORD}|password)[^\n\"„«“():=]{{0,40}}?(?:[:：]|[ \t]{_TIE})[ \t]*[\"„«“][ \xa0]?"
-    r"(?-i:([a-zäöüß]+(?: [a-zäöüß]+){3,9}))[ \xa0]?[\"“”»]"
+_QUOTED_WORDS = prepared(
+    rf"(?i)(?:{_WORD}|password)[^\n\"„«“():=]{{0,40}}?(?:[:：]|[ \t]{_TIE}|(?=[ \t]*[\"„«“]))[ \t]*[\"„«“`][ \xa0]?"
+    r"([^\W_]+(?: [^\W_]+){2,9}!?)[ \xa0]?[\"“”»`]"
 )
+_SMALL_WORDS = prepared(r"[a-zäöüß]+(?: [a-zäöüß]+){3,9}")
 _ENDS = ".,;:)\"'»”」"
 # What a sentence ends with that has no blank before it.
 _SENTENCE_END = prepared("(?:です(?:よ|ね)?|でした|입니다|이에요|예요)[。.!]?$")
 # A sentence that goes on behind a sign, or at once, in an alphabet whose words have no blanks between them.
 _CUT = prepared("(?<=[!-~]{6})(?:[,;.:!?)]+(?=[^\x00-\x7f])|(?=[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2})).*")
+# A code before a comma, with no blank behind it.
+_CODE_FIRST = prepared(r"^(\d{4,8})[,，](?=\S*[^\x00-\x7f]).*")
 _PINS = prepared("(?i)验证|驗證|認証|確認|인증|подтв|暗証|пин|pin|geheimzahl|code secret|비번|비밀번호|密码|密碼")
 _IDEOGRAPHS = prepared("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _COUNTERS = prepared(r"[位个個字自자文年月日天次回分秒时時]|\d[-~～至到]\d")
@@ -164,6 +172,7 @@ _MOST_KNOWN = 4_096
 _known: dict[bytes, bool] = {}
 # Names and a year or an age, as no thing in systems is called.
 _NAMES_COUNTED = prepared(r"(?=.{10})(?:[A-Z][a-z]+){1,3}\d{2,4}")
+_NETWORK = prepared(r"(?i)\b(?:wlan|wi-?fi)\b")
 _OF_NETWORK = prepared(r"(?i)(?:wlan|wi-?fi|ssid)(?:[- ]|[^\n]{1,40}[:,] )\Z")
 _NUMBER_OR_SIGN = prepared(r"\d{3}|[!@#$%^&*+~?_-]")
 
@@ -174,20 +183,20 @@ def find(view: View, opened: list[Span]) -> Iterator[Found]:
         if (phrase := _PHRASE.match(view.text, place)) and phrases.is_spoken_phrase(phrase["value"]):
             yield Found(*phrase.span("value"), "told-password")
             continue
-        bracketed = _IN_BRACKETS.match(view.text, place) or _SMALL_WORDS.match(view.text, place)
-        if bracketed and phrases.is_spoken_phrase(bracketed[1]):
-            yield Found(*bracketed.span(1), "told-password")
+        quoted = _IN_BRACKETS.match(view.text, place) or _QUOTED_WORDS.match(view.text, place)
+        if quoted and _is_phrase(quoted[1]):
+            yield Found(*quoted.span(1), "told-password")
             continue
         if (present := _AT_PRESENT.match(view.text, place)) and _is_told("", present[1], is_tied=True):
             yield Found(*present.span(1), "told-password")
             continue
-        match = _TOLD.match(view.text, place)
+        match = _SAID_NEXT.match(view.text, place) or _TOLD.match(view.text, place)
         if not match:
             yield from _loosely_told(view, place)
             continue
         if _is_glued(view.text, match.start("value")):
             continue
-        value = _CUT.sub("", _SENTENCE_END.sub("", match["value"])).strip("*_").rstrip(_ENDS)
+        value = _CUT.sub("", _CODE_FIRST.sub(r"\1", _SENTENCE_END.sub("", match["value"]))).strip("*_").rstrip(_ENDS)
         start = match.start("value") + match["value"].find(value)
         if value.startswith("//") or _SHEET_CELL.match(value):
             # The colon before it is an address's, or it is the next cell of a sheet.
@@ -198,13 +207,23 @@ def find(view: View, opened: list[Span]) -> Iterator[Found]:
                 continue
             yield Found(start, start + len(line), "told-password")
             continue
-        if match["key"] and not _OF_NETWORK.search(view.text, max(0, place - 48), place):
+        if match["key"] and not _is_of_network(view.text, place, match["tie"]):
             if match["tie"] and values.looks_random(value) and len(value) > 15:
                 yield Found(start, start + len(value), "token")
         elif _is_told(match[0], value, is_tied=bool(match["tie"])):
             yield Found(start, start + len(value), "told-password")
         else:
             yield from _loosely_told(view, place)
+
+
+def _is_phrase(value: str) -> bool:
+    is_small = bool(_SMALL_WORDS.fullmatch(value))
+    return phrases.is_spoken_phrase(value) if is_small else phrases.is_named_phrase(value)
+
+
+def _is_of_network(text: str, place: int, tie: str | None) -> bool:
+    """Tell whether the word for a key is said of a network: before it, or between it and its value."""
+    return bool(_OF_NETWORK.search(text, max(0, place - 48), place) or _NETWORK.search(tie or ""))
 
 
 def _is_glued(text: str, start: int) -> bool:

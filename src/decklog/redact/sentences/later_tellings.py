@@ -84,7 +84,7 @@ _LOOSE: tuple[Telling, ...] = (
         "told-password",
         NAMED,
         " \t,",
-        r"(?:(?:[ \t]+[a-z]+){0,6}[ \t]+to|,[ \t]+it(?:'s| is)(?:[ \t]+now)?)[ \t]+[\"']([^\"'\n]{8,64})[\"']",
+        r"(?:(?:[ \t]+[a-z][\w.-]*){0,6}[ \t]+to|,[ \t]+it(?:'s| is)(?:[ \t]+now)?)[ \t]+[\"']([^\"'\n]{8,64})[\"']",
         checks.is_odd_phrase,
     ),
     Telling(
@@ -94,6 +94,35 @@ _LOOSE: tuple[Telling, ...] = (
         r"[ \t]*(?:(?:[\w.$]{1,64}|\"[^\"\n]{1,64}\"|'[^'\n]{1,64}'),[ \t]*){1,3}[\"']([^\"'\n]{8,64})[\"']",
         checks.is_odd_phrase,
     ),
+    Telling(
+        "told-password",
+        NAMED,
+        " \t,",
+        r"(?:,?[ \t]+[A-Za-z']+){1,10},?(?:[ \t]+[a-z]+){0,3}:[ \t]*[\"?\x93\xab]([^\"?\x94\xbb\n]{8,64})[\"?\x94\xbb]",
+        checks.is_bare_phrase,
+    ),
+    Telling(
+        "pin",
+        "pin",
+        " \t,",
+        rf"(?:[ \t]+[a-z']{{1,12}}){{0,5}},[ \t]+(?:it'?s|it is|now|now it'?s)[ \t]+(\d{{4,8}}){END}",
+        checks.is_any,
+    ),
+    Telling(
+        "token",
+        "use (?:this|the|my|our) (?:api )?key",
+        " \t:",
+        r"[^\n:\"`]{0,60}:[ \t]*[\"'`]?([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})",
+        checks.is_any,
+    ),
+    Telling(
+        "told-password",
+        "passphrase",
+        " \t",
+        r"[ \t]+([a-z]{3,}(?: [a-z]{3,}){3,7}?)[ \t]+(?:at|when|if|to|and|for)\b",
+        checks.is_typed_phrase,
+    ),
+    Telling("told-password", "root|admin|administrator", "/", r"/([^\s\"'`,<>/:]{8,64})", checks.is_slashed),
     Telling("told-password", NAMED, ".,", r"[.,][ \t]+[iI]t'?s[ \t]+([a-z]{4}(?: [a-z]{4}){3})(?:[^\w]|$)", checks.is_in_fours),
     Telling("told-password", NAMED, ":", rf":[ \t]*\.{{2,40}}[ \t]*{VALUE}", checks.is_said),
     Telling("told-password", NAMED, "?", rf"\?[ \t]+{QUOTE}([^\s\"'`,<>()]{{6,64}})", checks.is_chosen),
@@ -157,6 +186,7 @@ _ROTATED: tuple[Telling, ...] = (
 )
 # After all others, too: what a network is got into by.
 _NETWORKS: tuple[Telling, ...] = (
+    Telling("network-password", "wi-?fi|wlan", " \t", rf"[ \t]+(?:is|ist|est|es)[ \t:]+{QUOTE}{VALUE}", checks.is_coined),
     Telling(
         "network-password",
         "wi-?fi|wlan",

@@ -12,13 +12,13 @@ from decklog.redact.view import Found, View
 
 # What a line has in it that announces a secret below, besides the words for one.
 ANNOUNCING = (
-    r"pass(?: show)? [\w./-]+/|op read|rbw get|gopass|lpass|bw get|pwgen|mkpasswd|xkcdpass|genkey|genpsk|keygen"
+    r"pass(?: show)? [\w./-]+/|op read|rbw get|gopass|lpass|bw get|pwgen|mkpasswd|xkcdpass|diceware|genkey|genpsk|keygen"
     r"|openssl rand|token_hex|token_urlsafe"
     r"|urandom|base64 (?:-d|--decode)|master\.key|pgpass|oathtool|phx\.gen|key:generate|echo [\"']?[$%]|printenv"
     r"|(?:terraform|tofu|stack) output|configure get|keys list|dumpprivkey|exportprivkey"
     r"|config:get|config get|-field|private[ _-]?key|master[ _-]key|pre-?shared[ _-]key"
     r"|contrase\xf1a|mot de passe|senha|wachtwoord|kennwort|passwort"
-    r"|[a-z]{2,12}_(?:pass(?:word|wd)?|pwd|pin)|(?:api|access|auth)_token|(?:api|client)_secret|secret_key|initial-password"
+    r"|[a-z]{2,12}_(?:pass(?:word|wd)?|pwd|pin)|(?:api|access|auth|reset|refresh|session|invite)_token|(?:api|client)_secret|secret_key|initial-password"
     r"|t[\xfcu]rcode|door[ _]?code|zugangscode|access[ _]code"
     r"|unseal|recovery code|codes? de (?:secours|r[\xe9e]cup)|wiederherstellungscode|c[\xf3o]digos de (?:recuper|respaldo)"
 )
@@ -69,11 +69,14 @@ _KEEPERS = prepared(
     r"|lpass show|bw get|rbw get|passage(?: show)?|find-(?:generic|internet)-password -w|keepassxc-cli show"
     r"|secrets versions access|secrets? get) [^|]+$"
 )
+# What draws a password, of words as well.
+_DRAWS_WORDS = prepared(r"(?:^|[$#%>&|] ?)(?:sudo )?(?:pwgen|xkcdpass|diceware|apg|gopass pwgen|bw generate|op generate)\b[^|]*$")
 # What prints one secret and nothing else, so that letters alone are one too.
 _SHOWS_ONE = prepared(
     r"(?i)\bget secrets?\b[^|\n]*(?:pass|secret|token|key|pwd|cred)[\w\\.-]*[}\"'\] \t]*\|[^\n]*\bbase64 (?:-d|--decode)\b"
     r"|\bcat [^\n|;&]*\.erlang\.cookie[ \t]*$"
 )
+_LINE_NUMBER = prepared(r"^\d{1,6}[:-]")
 _LETTERS = prepared(r"(?=[A-Z_-]{16}|[A-Za-z_-]*[a-z][A-Za-z_-]*[A-Z])[A-Za-z_-]{8,64}")
 # A table that it prints has keys in it, however its columns are called.
 _LISTS_KEYS = prepared(r"(?i)\b(?:keys list|auth(?:orization)? create|tokens? (?:create|add|list|new|issue))\b")
@@ -124,7 +127,8 @@ def find(view: View, places: list[int]) -> Iterator[Found]:
 
 def _is_phrase_below(label: str, following: str) -> bool:
     """Tell whether small words alone in a line are the phrase that the line above announces."""
-    if "phrase" not in label.lower() or not label.rstrip().endswith(":"):
+    is_drawn = label.startswith(("xkcdpass", "diceware"))
+    if not is_drawn and ("phrase" not in label.lower() or not label.rstrip().endswith(":")):
         return False
     words = following.split()
     return 3 < len(words) < 10 and following.islower() and all(map(str.isalpha, words)) and phrases.is_spoken_phrase(following)
@@ -152,7 +156,7 @@ def _below(text: str, line: str, place: int, *, is_word: bool) -> Iterator[Found
         yield from tables.key_cells(text, place)
     match = _NEXT.match(text, place) if is_word else None
     label = bool(match) and (line.rstrip(" \t*_`").endswith(_LABELS) or bool(_FIELD.fullmatch(line)))
-    if match and label and lookalikes.is_word_phrase(match[1]):
+    if match and (label or _DRAWS_WORDS.search(line)) and lookalikes.is_word_phrase(match[1]):
         yield Found(match.start(1), match.end(1), "printed-secret")
     if match and _KEEPERS.search(line) and values.is_odd(match[1]) and not values.is_harmless(match[1]):
         yield Found(match.start(1), match.end(1), "printed-secret")
@@ -217,7 +221,7 @@ def _is_printed(value: str, *, is_label: bool) -> bool:
 
 def _assigns(value: str) -> bool:
     """Tell whether a line gives a name its value, rather than being one that has such a sign in it."""
-    name, sign, _ = value.rstrip("=").partition("=")
+    name, sign, _ = _LINE_NUMBER.sub("", value.rstrip("=")).partition("=")
     if len(name) < 4 and not (name.islower() or name.isupper()):
         return False
     return bool(sign) and all(map(expressions.is_identifier, re.split(r"[.-]", name.lstrip("-+"))))

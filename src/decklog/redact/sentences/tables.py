@@ -25,6 +25,9 @@ _MOST_ROWS = 200
 _CODE = frozenset("(){}=<>[]")
 _NO_HEAD = prepared(r"[:.!?] |[:,][ \t]*$")
 _HEAD_CELL, _CELL = (prepared(rf"(?i)<{name}(?:[ \t][^<>\n]*)?>([^<\n]*)</{name}>") for name in ("th", "td"))
+# A dump names the columns of the rows below.
+_COPIED = prepared(r"(?i)copy [\w.\"]{1,80} \(([\w\", ]{1,400})\) from stdin\b")
+_SELECTED = prepared(r"(?i)\bselect ([\w.]{1,40}(?:, ?[\w.]{1,40}){1,9}) from\b")
 _SEED = prepared(r"[A-Z2-7]{16,64}")
 _SEEDS = prepared(r"(?i)\bt?otp(?:[ _-]?(?:secret|seed|key|auth))?$")
 _DOORS = prepared(r"(?i)(?:t[üu]r|door|gate|alarm|access|zugangs|entry)[ _-]?codes?$")
@@ -33,7 +36,7 @@ _NETWORKS = prepared(r"(?i)wi-?fi[ _-](?:key|code)$|\bwlan[ _-]")
 _ABOUT = prepared(r"(?i)hash|n[uú]m|nummer|chang|geändert|date|age\b|policy|expir|strength|length|typ")
 _DATE = prepared(r"\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
 _JSON_END = prepared(r"\"[}\],]+$")
-_NO_NAME = frozenset(",;:=：")
+_NO_NAME = frozenset(",;:=：，。")
 _NUMBERED_CELL = prepared(r"\b([A-Z]{1,2})1=(\S{2,24})")
 _NUMBERED_VALUE = prepared(r"\b([A-Z]{1,2})\d{1,5}=(\S{4,64})")
 _FAR = 4_000
@@ -66,6 +69,11 @@ def read(text: str, line: str, place: int) -> Table:
         return _cells(text, line, place, lambda row: _between(row, "!!" if row.startswith("!") else "||", first="!| "))
     if cells := _NUMBERED_CELL.findall(line):
         return _numbered(text, place, [column for column, head in cells if names_secret(head)])
+    if (asked := _SELECTED.search(line)) and text.startswith("|", place):
+        # Only the question says what the columns are.
+        return _cells(text, f"|{asked[1].replace(',', '|')}|", place, lambda row: _between(row, "|"))
+    if copied := _COPIED.match(line):
+        return _cells(text, copied[1].replace(",", "\t"), place, lambda row: _between(row, "\t"))
     if not _CODE.isdisjoint(line) or _NO_HEAD.search(line):
         return Table([], place)
     return _separated(text, line.replace("||", "|"), place)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-NAMED = r"pass(?:word|phrase|code|wd)?|pwd|pw"
+NAMED = r"pass(?:word| ?phrase|code|wd)?|pwd|pw"
 KEYS = r"tokens?|api[ _-]?keys?|(?:access|secret) keys?|secrets?"
 QUOTE = r"[\"'`]?"
 # What ends a number that is no part of another.

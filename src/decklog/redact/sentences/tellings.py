@@ -101,7 +101,7 @@ TELLINGS: tuple[Telling, ...] = (
         " \tc",
         rf"(?:[ -]?code)?[ \t]+(?:{_OF})[ \t][^\n:=\"']{{1,48}}?(?:[ \t]*[:=]|[ \t](?:is|was"
         rf"|being|\xe8|est|ist|lautet|es|to|wurde auf|(?:was )?(?:changed|set|reset) to)"
-        rf"(?:[ \t](?:now|jetzt|still))?)[ \t]*{QUOTE}(\d{{4,8}}){END}",
+        rf"(?:[ \t](?:now|jetzt|still|(?:ab|seit) (?:heute|morgen|sofort)))?)[ \t]*{QUOTE}(\d{{4,8}}){END}",
         checks.is_any,
     ),
     Telling(
@@ -217,7 +217,7 @@ TELLINGS: tuple[Telling, ...] = (
         NAMED,
         " \t",
         r"[ \t]+(?:is|was|has been)[ \t]+(?:generated|created|set|assigned|issued)[^\n:]{0,48}:[ \t]+([^\s\"'`]{4,64})",
-        checks.is_told,
+        checks.is_generated,
     ),
     Telling(
         "told-password",

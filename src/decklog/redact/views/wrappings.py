@@ -4,6 +4,7 @@ What is found in the view of a text is still found there. This one is searched b
 lines that have something before them, some that surround them, and strings of JSON with lines of their own.
 """
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import pairwise
@@ -31,15 +32,24 @@ _MAY_BE_HEADED = (
 )
 _STAMP = rf"\[?{_DAY}\]?[ \t]+{_LEVEL}|[A-Z][a-z]{{2}} [ \d]\d \d\d:\d\d:\d\d (?:[\w.-]+ )?(?:[\w./-]+(?:\[\d+\])?: )?"
 _NUMBERED = rf"[ \t]{{0,8}}+(\d{{1,6}})(?:\t|→|: ?| ?[|│](?: |{_ENDS})|{_ENDS})"
-# None of them takes the break behind it, with which the next line begins.
-_HEAD = prepared(
-    rf"\n(?={_MAY_BE_HEADED})(?:(?P<stamp>{_STAMP})|(?P<numbered>{_NUMBERED})|{_ALONE}"
-    rf"|(?P<near>(?P<beside>[\w.@+~/\\-]{{2,200}}?)-\d{{1,6}}-)|(?P<file>(?P<whole>{_FILE}):(?![/\\\d \t]))"
-    rf"|(?P<added>\+(?!\+))|(?P<taken>-(?![-\s]))|(?P<hunk>@@ -\d)"
-    rf"|(?P<service>(?P<name>[\w.-]{{2,40}}+)[ \t]{{0,24}}+\|(?: |{_ENDS}))|(?P<fence>```[\w.+-]{{0,16}}[ \t]*{_ENDS}))"
-)
+# What a forge's client puts before each line of a job's log: the job, its step, and the stamp.
+_OF_JOB = r"[^\t\n]{1,60}+\t[^\t\n]{1,80}+\t"
+
+
+def _head(stamp: str, may_be: str) -> re.Pattern[str]:
+    """Match what stands before a line; none of them takes the break behind it, with which the next line begins."""
+    return prepared(
+        rf"\n(?={may_be})(?:(?P<stamp>{stamp})|(?P<numbered>{_NUMBERED})|{_ALONE}"
+        rf"|(?P<near>(?P<beside>[\w.@+~/\\-]{{2,200}}?)-\d{{1,6}}-)|(?P<file>(?P<whole>{_FILE}):(?![/\\\d \t]))"
+        rf"|(?P<added>\+(?!\+))|(?P<taken>-(?![-\s]))|(?P<hunk>@@ -\d)"
+        rf"|(?P<service>(?P<name>[\w.-]{{2,40}}+)[ \t]{{0,24}}+\|(?: |{_ENDS}))|(?P<fence>```[\w.+-]{{0,16}}[ \t]*{_ENDS}))"
+    )
+
+
+_JOB_STAMP = rf"(?:{_OF_JOB})?{_DAY}[ \t]+{_LEVEL}"
+_HEAD, _JOB_HEAD = _head(_STAMP, _MAY_BE_HEADED), _head(_JOB_STAMP, rf"{_OF_JOB}\d{{4}}-|{_MAY_BE_HEADED}")
 # These often stand before many lines one below the other, which then need not be told from all other kinds.
-_ALIKE = {"stamp": prepared(rf"\n({_STAMP})[^\n]*+"), "numbered": prepared(rf"\n({_NUMBERED})[^\n]*+")}
+_ALIKE = {"stamp": prepared(rf"\n({_JOB_STAMP}|{_STAMP})[^\n]*+"), "numbered": prepared(rf"\n({_NUMBERED})[^\n]*+")}
 _FIRST = prepared(f"(?:{_ALONE})")
 _OPENING = frozenset(">[<")
 # A file and the number of a line have two colons, a speaker one.
@@ -147,7 +157,8 @@ def _heads(shown: str) -> list[Span]:
     above, known_by, first, last = "", "", 0, 0
     # With a break before it, so that each place is one before that of the line.
     text, place = f"\n{shown}", 0
-    while match := _HEAD.search(text, place):
+    head = _JOB_HEAD if "\t20" in shown else _HEAD
+    while match := head.search(text, place):
         start, place, kind = match.start(), match.end(), match.lastgroup or ""
         if start < reached:
             continue
