@@ -95,12 +95,14 @@ class Paths:
         globs = self.policy.globs
         if path.startswith("/dev/") and not path.startswith("/dev/shm/"):
             return "device"
+        if path in self.policy.names["scratch_tops"]:
+            return "scratch-top"
         if globs["scratch"].match(path):
             return "scratch"
         if path in ("/home", "/Users"):
             return "home"
         if path.count("/") == 1:
-            return "scratch-top" if path in self.policy.names["scratch_tops"] else "system"
+            return "system"
         first = path.split("/")[1]
         if _GLOB.search(first):
             return "system" if any(fnmatchcase(name, first) for name in self.policy.names["system"]) else "outside"

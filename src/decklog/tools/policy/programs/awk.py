@@ -2,7 +2,7 @@
 
 import re
 
-from decklog.tools.policy.programs.use import Judge, Use
+from decklog.tools.policy.programs.use import Judge, Use, script_texts
 from decklog.tools.policy.shell.words import UNKNOWN, Word
 
 _STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
@@ -26,6 +26,7 @@ def check_awk(judge: Judge, use: Use) -> None:
     programs = [word for option, word in use.arguments.values if option in ("-e", "--source")]
     if not programs and not use.arguments.has(("-f", "--file")):
         programs, operands = operands[:1], operands[1:]
+    programs += script_texts(judge, use, "-f", "--file", "-E", "--exec")
     edits = any(option in ("-i", "--include") and word.text == "inplace" for option, word in use.arguments.values)
     for word in operands:
         if "=" not in word.text:

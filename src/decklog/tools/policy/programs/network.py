@@ -65,6 +65,13 @@ def check_data(judge: Judge, use: Use) -> None:
             judge.path("upload", Word(found[1].split(";")[0]), use.scope, use.call.text)
 
 
+def check_socket(judge: Judge, use: Use) -> None:
+    """Judge the socket of this machine that a client talks to: one of the repository is the user's own."""
+    for word in use.arguments.operands:
+        if judge.paths.classify(word.text, use.scope.cwd) not in ("inside", "scratch"):
+            judge.report("daemon-socket", use.call.text)
+
+
 def check_network(judge: Judge, use: Use) -> None:
     """Judge a client: secrets must not go to another machine, by any way in."""
     hosts = [host_of(judge.policy, word.text) for word in use.operands if not _is_not_url(word.text, use.name)]
