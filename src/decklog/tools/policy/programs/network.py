@@ -10,6 +10,7 @@ from decklog.tools.policy.shell.words import UNKNOWN, Word
 _METHODS = {"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"}
 _RUNS = ("-e", "-c", "--exec", "--sh-exec", "--lua-exec")
 _SENT_FILE = re.compile(r"(?:[\w.\[\]-]*=)?[@<](.+)", re.DOTALL)
+_DELETES = ("--delete", "--delete-after", "--delete-before", "--delete-during", "--delete-excluded", "--del")
 _LEAKS = {"secret", "environment"}
 # An address in which there is room for a name and a version, but not for a file.
 _PLAIN = re.compile(r"(?:https?://)?[\w.-]+(?:/[\w.,:@%+~=?&/-]{0,160})?")
@@ -118,6 +119,16 @@ def check_sockets(judge: Judge, use: Use) -> None:
         judge.report("network-host", use.call.text)
 
 
+def _check_mirror(judge: Judge, use: Use, operands: list[Word]) -> None:
+    """Judge an rsync that deletes: a mirror in a scratch place may be made anew."""
+    takes_away = use.arguments.has(("--remove-source-files",))
+    if operands and use.arguments.has(_DELETES):
+        judge.path("delete", operands[-1], use.scope, use.call.text)
+        takes_away = takes_away or judge.paths.classify(operands[-1].text, use.scope.cwd) != "scratch"
+    if takes_away:
+        judge.report("rsync-delete", use.call.text)
+
+
 def check_remote(judge: Judge, use: Use) -> None:
     """Judge ssh, scp, rsync and mail: what is sent, what is deleted, what runs over there."""
     text, operands = use.call.text, use.operands
@@ -129,8 +140,7 @@ def check_remote(judge: Judge, use: Use) -> None:
     if use.name == "rsync":
         if any(":" in word.text.split("/")[0] for word in operands):
             judge.report("network-host", text)
-        if operands and use.arguments.has(("--delete", "--delete-after", "--delete-before", "--delete-excluded", "--del")):
-            judge.path("delete", operands[-1], use.scope, text)
+        _check_mirror(judge, use, operands)
         for word in operands[:-1]:
             if any(":" in other.text.split("/")[0] for other in operands[-1:]):
                 judge.path("upload", word, use.scope, text)
