@@ -3,7 +3,7 @@
 import re
 
 from decklog.tools.policy.programs.use import Judge, Use, script_texts
-from decklog.tools.policy.shell.words import UNKNOWN, Word
+from decklog.tools.policy.shell.words import UNKNOWN, Word, decode_ansi
 
 _STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 _REGEX = re.compile(r"(?<=[(,~!&|{;\n])\s*/(?:[^/\\\n]|\\.)+/|^\s*/(?:[^/\\\n]|\\.)+/")
@@ -87,6 +87,9 @@ class _Program:
                 self.judge.run_text("shell", word, self.use.scope, self.use.call)
             else:
                 self.judge.path(role, word, self.use.scope, self.use.call.text)
+            if role == "write":
+                content = Word(decode_ansi("\n".join(self.strings)))
+                self.judge.written(joined, content, self.use.scope, self.use.call)
 
     def _variable(self, name: str | None) -> None:
         """Judge a look at the environment: all of it, or one variable by its name."""

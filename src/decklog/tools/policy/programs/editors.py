@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from decklog.tools.policy.programs.use import Judge, Use, script_texts
-from decklog.tools.policy.shell.words import UNKNOWN, Word
+from decklog.tools.policy.shell.words import UNKNOWN, Word, decode_ansi
 
 _PLAIN = set("dDgGhHlnNpPqQxz=F")
 _LABELS = set(":btTv")
@@ -46,9 +46,10 @@ def _check_script(judge: Judge, use: Use, script: str, edited: list[str]) -> Non
                 judge.run_text("shell", Word(text), use.scope, use.call)
             case "text":
                 # A recipe is indented, and sed may leave that to a backslash.
+                plain = decode_ansi(text).lstrip("\\ \t\n")
                 for path in edited:
-                    judge.written(path, Word("\t" + text.lstrip("\\ \t\n").removeprefix("t")), use.scope, use.call)
-                    judge.written(path, Word("\t" + text.lstrip("\\ \t\n")), use.scope, use.call)
+                    judge.written(path, Word("\t" + plain), use.scope, use.call)
+                    judge.written(path, Word("\t" + plain.removeprefix("t")), use.scope, use.call)
             case "unknown":
                 judge.report("not-understood", use.call.text)
             case _:

@@ -50,6 +50,9 @@ def check_dd(judge: Judge, use: Use) -> None:
         given[name] = value
         if name in ("of", "if"):
             judge.path("write" if name == "of" else "read", Word(value, word.taint), use.scope, use.call.text)
+        if name == "of" and use.call.stdin is not None:
+            use.scope.wrote(value, use.call.stdin)
+            judge.written(value, use.call.stdin, use.scope, use.call)
     if (
         given.get("if") in judge.policy.names["endless"]
         and "of" in given
@@ -117,7 +120,11 @@ def check_jq(judge: Judge, use: Use) -> None:
 
 def _check_kept_commands(judge: Judge, use: Use, text: str) -> None:
     """Ask about a filter that puts a command among those of a build tool which would be refused."""
-    strings = _FILTER_STRING.findall(text[:_LONGEST]) if _COMMANDS_OF_TOOL.search(text[:_LONGEST]) else []
+    if not _COMMANDS_OF_TOOL.search(text[:_LONGEST]):
+        return
+    # A string may also be given beside the filter, by a name.
+    given = [word.text for word in use.call.argv if " " in word.text and word.text != text]
+    strings = [*_FILTER_STRING.findall(text[:_LONGEST]), *given]
     if any(judge.refusal("shell", Word(string.replace('\\"', '"')), use.scope, use.call) for string in strings):
         judge.report("written-to-run", use.call.text)
 

@@ -25,7 +25,7 @@ def check_url(judge: Judge, use: Use) -> None:
         if word.text.lower().startswith("file:"):
             judge.path("read", Word(word.text[5:].replace("//", "/", 1)), use.scope, use.call.text)
             continue
-        if _is_not_url(word.text, use.name):
+        if _is_not_url(word.text, use.name) or _goes_to_socket(use):
             continue
         host = host_of(judge.policy, word.text)
         if host in judge.policy.names["metadata_hosts"]:
@@ -33,6 +33,11 @@ def check_url(judge: Judge, use: Use) -> None:
         is_own_port = word.text.startswith(":") and use.name in ("http", "https", "xh")
         if not is_local(judge.policy, host) and not is_own_port and not _is_public_reading(judge, use, word, host):
             judge.report("network-host", use.call.text)
+
+
+def _goes_to_socket(use: Use) -> bool:
+    """Tell whether a client is told to talk to a socket of this machine, whatever host the address names."""
+    return use.name in ("curl", "curlie") and any(word.text.startswith("--unix-socket") for word in use.call.argv)
 
 
 def _is_public_reading(judge: Judge, use: Use, word: Word, host: str) -> bool:
@@ -122,6 +127,8 @@ def check_sockets(judge: Judge, use: Use) -> None:
 def _check_mirror(judge: Judge, use: Use, operands: list[Word]) -> None:
     """Judge an rsync that deletes: a mirror in a scratch place may be made anew."""
     takes_away = use.arguments.has(("--remove-source-files",))
+    if use.arguments.has(("-n", "--dry-run")):
+        return
     if operands and use.arguments.has(_DELETES):
         judge.path("delete", operands[-1], use.scope, use.call.text)
         takes_away = takes_away or judge.paths.classify(operands[-1].text, use.scope.cwd) != "scratch"

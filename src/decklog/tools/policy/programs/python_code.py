@@ -70,6 +70,7 @@ class _Visitor:
         self.known: dict[str, str] = {}
         self.called: set[int] = set()
         self.local: set[int] = set()
+        self.texts: list[str] = []
         self.files: dict[str, ast.expr] = {}
         """The calls by which names were given to files."""
 
@@ -79,6 +80,7 @@ class _Visitor:
         for node in nodes:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 self._import(node)
+        self.texts = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
         self._constants(nodes)
         self.called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
         self._loopback(nodes)
@@ -322,8 +324,17 @@ class _Visitor:
         targets = self._targets(node)
         for text in targets[:1]:
             self.judge.path(role, Word(text), self.scope, self.call.text)
+            if role == "write" and self.judge.policy.patterns["runs_by_nature"].search(text):
+                self._texts(text)
         if not targets and role == "write":
             self._ask()
+
+    def _texts(self, path: str) -> None:
+        """Ask about a text that would be refused as a command, where the code writes a file that a build tool runs."""
+        for text in {text for text in self.texts if " " in text}:
+            self.judge.written(path, Word(text), self.scope, self.call)
+            if self.judge.refusal("shell", Word(text), self.scope, self.call):
+                self.judge.report("written-to-run", self.call.text)
 
 
 def _is_class_of_name(node: ast.Attribute) -> bool:

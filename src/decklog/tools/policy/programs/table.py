@@ -21,6 +21,7 @@ _CHECKS = {
     "trap": "wrappers.check_trap",
     "alias": "wrappers.check_alias",
     "package-runner": "wrappers.check_package_runner",
+    "image-build": "wrappers.check_build",
     "image": "wrappers.check_image",
     "container": "wrappers.check_container",
     "runner": "wrappers.check_runner",

@@ -63,5 +63,6 @@ def check_production(judge: Judge, call: Call, scope: Scope) -> None:
     given += [f"{name}={word.text}" for name, word in call.assigned.items()]
     given += [word.lstrip("-") for word in words if "=" in word]
     given += [f"{option.lstrip('-')}={value}" for option, value in pairwise(words) if option.startswith("-")]
+    given += [call.text]
     if any(map(patterns["production"].search, given)):
         judge.report("production-data", call.text)

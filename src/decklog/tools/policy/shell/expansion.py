@@ -168,6 +168,8 @@ class Expander:
         word = self.scope.value(name)
         if operator:
             word = self._operated(word, operator)
+        if operator.startswith((":=", "=")) and name.isidentifier():
+            self.scope.assign(name, word)
         is_list = (found[3] or "") in ("[@]", "[*]")
         return self._insert(word, quoted and not is_list)
 

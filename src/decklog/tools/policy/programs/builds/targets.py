@@ -1,5 +1,6 @@
 """Judging of build tools: their targets by name, the settings they are given, and files they run that the script has written."""
 
+import json
 import re
 
 from decklog.tools.policy.programs.builds.written import recipes, scripts_of
@@ -10,6 +11,9 @@ _MAKES = {"make", "gmake", "bmake", "remake", "mingw32-make"}
 _STDIN = {"-", "/dev/stdin"}
 # What make runs while it reads a value; its own variables are written like a shell's substitution.
 _SHELL = re.compile(r"\$[({]shell\s+(.*)[)}]", re.DOTALL)
+# Those that put what they are given into the text of a recipe.
+_PASS_ON = {"just", "task", "mask"}
+_RUN_BY_SHELL = re.compile(r"`|\$\(")
 _RUN_BY_RECIPE = re.compile(r"`|\$\$\(|\$\$\{")
 _AROUND = re.compile(r"^(?:pre|post)")
 _INSTALLS = {"install", "i", "ci", "add", "rebuild", "pack", "version"}
@@ -25,23 +29,33 @@ def check_targets(judge: Judge, use: Use) -> None:
     is_script = use.sub not in use.program.subcommands and use.program.kind == "scripts"
     for word in use.arguments.operands if is_script else use.operands:
         name, equals, value = word.text.partition("=")
-        if equals:
+        if equals and use.sub == "pkg set" and name.startswith("scripts."):
+            judge.written("package.json", Word(json.dumps({"scripts": {name: value}}), word.taint), use.scope, use.call)
+        elif equals:
             judge.role("assignment", word, use.call, use.scope)
-            if use.name in _MAKES:
-                _check_value(judge, use, Word(value, word.taint))
-        elif judge.policy.patterns["deploy_target"].search(name):
+            _check_value(judge, use, Word(value, word.taint))
+        elif judge.policy.patterns["deploy_target"].search(name) and not _only_shows(use):
             judge.report("deploy-target", use.call.text)
         elif UNKNOWN in name:
             judge.report("dynamic-command", use.call.text)
+    if use.name in _PASS_ON:
+        for word in use.call.argv[1:]:
+            _check_value(judge, use, word)
     _check_files(judge, use, file)
 
 
+def _only_shows(use: Use) -> bool:
+    """Tell whether a build tool only says what it would do."""
+    return use.name in _MAKES | _PASS_ON and use.arguments.has(("-n", "--dry-run", "--just-print", "--recon"))
+
+
 def _check_value(judge: Judge, use: Use, word: Word) -> None:
-    """Judge a variable of make by what is run for it: at once, or when a recipe takes it in."""
-    for found in _SHELL.finditer(word.text):
+    """Judge a value by what is run for it: at once, where make reads it, or when a recipe takes it in."""
+    for found in _SHELL.finditer(word.text) if use.name in _MAKES else ():
         judge.report("option-runs-program", use.call.text)
         judge.run_text("shell", Word(found[1], word.taint), use.scope, use.call)
-    if _RUN_BY_RECIPE.search(word.text):
+    runs = _RUN_BY_RECIPE if use.name in _MAKES else _RUN_BY_SHELL
+    if use.name in _MAKES | _PASS_ON and runs.search(word.text):
         judge.run_text("shell", Word(f"echo {word.text.replace('$$', '$')}", word.taint), use.scope, use.call)
 
 

@@ -15,15 +15,20 @@ _TARGET = re.compile(r"(?m)^([\w./%$(){} -]+?)\s*:(?![=:])([^;=\n#]*)")
 _RECIPE = re.compile(r"(?:[\t ]+|[\w./%$(){} -]+:(?!=)[^;=\n#]*;)[@+-]*\s*(\S.*)$")
 _MAKE_SHELL = re.compile(r"\$[({]shell\s+([^\n]*)[)}]|!=([^\n]*)")
 _MAKE_VARIABLE = re.compile(r"\$[({][\w.@%<^?*+/:=,-]*[)}]|\$[@<^?*%]")
+_MAKE_ASSIGNED = re.compile(r"(?m)^(\w+)[ \t]*[:?]{0,2}=[ \t]*([^\n#]*)")
+_SET_BY_MAKE = {"MAKE": "make", "CC": "cc", "CXX": "g++", "RM": "rm -f", "CURDIR": ".", "SHELL": "sh", "AR": "ar"}
+_NESTED = 3
 _PAIR = re.compile(r'"([\w:.-]+)"\s*:\s*"((?:[^"\\]|\\.)*)"')
-_LISTED = re.compile(r"(?m)^\s*(?:-\s+)?(?:(?:cmd|sh|run|entry|command|args):\s*[|>]?\s*|-\s+|\w+:\s+)[\"']?(\S.*?)[\"']?$")
+_LISTED = re.compile(
+    r"(?m)^\s*(?:-\s+)?(?:(?:cmd|sh|run|entry|command|args):\s*[|>]?\s*|-\s+|\w+:\s+|commands\w*\s*=\s*|\s+)([\"']?)(\S.*?)\1$"
+)
 # How a program of Rust starts another: all of one statement.
 _STARTED = re.compile(r'Command::new\(\s*("[^;]*)')
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _OF_THE_MACHINE = re.compile(
     r"~/|expanduser|\.(?:ssh|aws|netrc|npmrc|kube|gnupg|docker|config|pgpass)\b|\bid_[a-z]|/(?:etc|root|proc|var|run)/"
 )
-_PYTHON, _MAKE, _LISTS = (".py",), ("makefile", ".mk", "justfile"), (".yml", ".yaml", "procfile")
+_PYTHON, _MAKE, _LISTS = (".py",), ("makefile", ".mk", "justfile"), (".yml", ".yaml", "procfile", "tox.ini")
 
 
 def check_written(judge: Judge, use: Use) -> None:
@@ -47,7 +52,7 @@ def commands_in(path: str, text: str) -> Iterator[tuple[str, str]]:
     elif name.endswith(_PYTHON):
         yield "python", text
     elif name.endswith(_LISTS):
-        yield from (("shell", found[1]) for found in _first(_LISTED, text))
+        yield from (("shell", found[2]) for found in _first(_LISTED, text))
     elif name == ".envrc":
         yield "shell", text
     else:
@@ -64,8 +69,9 @@ def _first(pattern: re.Pattern[str], text: str) -> list[re.Match[str]]:
 def recipes(text: str, wanted: set[str] | None = None) -> Iterator[str]:
     """Give the command lines of a makefile, the values of its own variables unknown; those of the targets that are wanted."""
     text = text.replace("\\\n", " ")
+    values = _values(text)
     for found in _first(_MAKE_SHELL, text):
-        yield _as_shell(found[1] or found[2] or "")
+        yield _as_shell(found[1] or found[2] or "", values)
     needed = _needed(text, wanted) if wanted is not None else None
     is_needed = True
     for line in text.split("\n"):
@@ -74,7 +80,7 @@ def recipes(text: str, wanted: set[str] | None = None) -> Iterator[str]:
             is_needed = needed is None or "%" in target[1] or not needed.isdisjoint(target[1].split())
         command = _RECIPE.match(line)
         if command and is_needed:
-            yield _as_shell(command[1])
+            yield _as_shell(command[1], values)
 
 
 def _needed(text: str, wanted: set[str]) -> set[str]:
@@ -90,9 +96,19 @@ def _needed(text: str, wanted: set[str]) -> set[str]:
     return needed
 
 
-def _as_shell(text: str) -> str:
+def _as_shell(text: str, values: dict[str, str]) -> str:
     """Write a line of a makefile as the shell gets it."""
-    return _MAKE_VARIABLE.sub(UNKNOWN, text).replace("$$", "$")
+    for _ in range(_NESTED):
+        text = _MAKE_VARIABLE.sub(lambda found: values.get(found[0].strip("$(){}"), UNKNOWN), text)
+    return text.replace("$$", "$")
+
+
+def _values(text: str) -> dict[str, str]:
+    """Give the values of the variables that a makefile sets once, and of those that make sets itself."""
+    values, found = dict(_SET_BY_MAKE), _first(_MAKE_ASSIGNED, text)
+    names = [each[1] for each in found]
+    values.update({each[1]: each[2].strip() for each in found if names.count(each[1]) == 1})
+    return values
 
 
 def scripts_of(text: str) -> list[tuple[str, str]]:
