@@ -11,6 +11,7 @@ _HOME = re.compile(r"(/home/[^/]+|/root|/Users/[^/]+|/var/root|~[\w.-]*)(?=/|$)"
 _WILD_PART = re.compile(r"[*?.\[\]!^]*[*?][*?.\[\]!^]*")
 _NAMED = ("harmless", "socket", "guard", "hooks", "ssh", "secret", "env", "sensitive", "startup", "git")
 _PROCESS_VIEW = re.compile(r"/+proc/[^/]+/(?:task/[^/]+/)?(root|cwd)(?:/|$)")
+_RUN_ENDINGS = (".mk", ".config.js", ".config.ts", ".config.mjs", ".config.cjs", ".config.mts")
 _GLOB = re.compile(r"[*?\[]")
 
 
@@ -60,6 +61,11 @@ class Paths:
                 is_secret = name in ("secret", "ssh")
                 return ("vault" if path[0] in "/~" else "secret") if is_secret else name
         return self._place(path)
+
+    def is_run_by_tools(self, path: str) -> bool:
+        """Tell whether a build tool, a test runner or a shell runs a file of this name by its nature."""
+        name = path.rsplit("/", 1)[-1].lower()
+        return name in self.policy.names["run_by_tools"] or name.endswith(_RUN_ENDINGS)
 
     def _from_root(self, path: str) -> str:
         """Take a path that climbs far and goes down into a system directory for the one at the root of the machine."""

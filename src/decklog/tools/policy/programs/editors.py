@@ -29,7 +29,7 @@ def check_sed(judge: Judge, use: Use) -> None:
         judge.path("write" if in_place else "read", word, use.scope, use.call.text)
     scripts += script_texts(judge, use, "-f", "--file")
     if scripts:
-        edited = [word.text for word in files if in_place and judge.policy.patterns["runs_by_nature"].search(word.text)]
+        edited = [word.text for word in files if in_place and judge.paths.is_run_by_tools(word.text)]
         _check_script(judge, use, "\n".join(word.text for word in scripts), edited)
 
 

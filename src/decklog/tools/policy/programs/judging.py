@@ -10,7 +10,7 @@ from decklog.tools.policy.policy import Policy
 from decklog.tools.policy.programs.printed import output_of
 from decklog.tools.policy.programs.table import check_of
 from decklog.tools.policy.programs.use import Use
-from decklog.tools.policy.programs.variables import check_production, check_variable
+from decklog.tools.policy.programs.variables import check_production, check_variable, may_change_data
 from decklog.tools.policy.shell.options import sort_arguments
 from decklog.tools.policy.shell.parse import DEEPEST, LONGEST, MOST_NODES, is_tangled, parse, rough_commands, rough_words
 from decklog.tools.policy.shell.scope import Scope
@@ -51,6 +51,7 @@ class Judging:
         self.verdict = Verdict(Decision.ALLOW, "allowed", "Nothing in this command needs a person's attention.", text)
         self.published: list[Publication] = []
         self._moves_commits = False
+        self._may_change_data = may_change_data(text)
         self.steps = 0
         self.depth = 0
 
@@ -85,6 +86,7 @@ class Judging:
         if len(source) > LONGEST or self.depth > DEEPEST // 3 or is_tangled(text):
             raise TooComplex
         self.spend()
+        self._may_change_data = self._may_change_data or may_change_data(text)
         self.depth += 1
         try:
             root = parse(source)
@@ -137,7 +139,7 @@ class Judging:
         self.spend()
         for name, word in call.assigned.items():
             check_variable(self, name, word, call, scope)
-        if call.argv and (call.assigned or scope.variables or len(call.argv) > 2):
+        if self._may_change_data and call.argv:
             check_production(self, call, scope)
         self.review_redirects(call.redirects, scope, call.text)
         output = self._command(call, scope) if call.argv else Word("")
@@ -169,7 +171,7 @@ class Judging:
 
     def written(self, path: str, content: Word, scope: Scope, call: Call) -> None:
         """Judge a file by what is written to it, where a build tool runs it."""
-        special = check_of("written") if self.policy.patterns["runs_by_nature"].search(path) else None
+        special = check_of("written") if self.paths.is_run_by_tools(path) else None
         if special is not None and content.text.strip(UNKNOWN):
             special(self, Use("", call, _CODE, sort_arguments([Word("--"), Word(path), content]), scope))
 
@@ -248,7 +250,8 @@ class Judging:
         if special is not None:
             special(self, use)
         self._note_built(use)
-        self._note_copied(use)
+        if use.name in _COPIES:
+            self._note_copied(use)
         self._note_published(use)
         return output_of(self, use)
 
@@ -275,7 +278,7 @@ class Judging:
 
     def _note_copied(self, use: Use) -> None:
         """Remember where a file is copied or moved to that the script has written."""
-        if use.name not in _COPIES or len(use.operands) != _PAIR:
+        if len(use.operands) != _PAIR:
             return
         source, target = use.operands
         content = use.scope.written(source.text)

@@ -324,7 +324,7 @@ class _Visitor:
         targets = self._targets(node)
         for text in targets[:1]:
             self.judge.path(role, Word(text), self.scope, self.call.text)
-            if role == "write" and self.judge.policy.patterns["runs_by_nature"].search(text):
+            if role == "write" and self.judge.paths.is_run_by_tools(text):
                 self._texts(text)
         if not targets and role == "write":
             self._ask()

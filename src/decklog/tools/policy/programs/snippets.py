@@ -37,7 +37,7 @@ def check_snippet(judge: Judge, code: str, scope: Scope, call: Call) -> None:
     for role in ("delete", "write"):
         for found in patterns[f"{role}_calls"].finditer(code):
             judge.path(role, Word(found[2]), scope, call.text)
-            if role == "write" and patterns["runs_by_nature"].search(found[2]):
+            if role == "write" and judge.paths.is_run_by_tools(found[2]):
                 _check_kept(judge, found[2], code, scope, call)
     for found in patterns["read_calls"].finditer(code):
         judge.path("read", Word(found[2]), scope, call.text)

@@ -51,10 +51,13 @@ def _check_path(judge: Judge, word: Word, call: Call, scope: Scope) -> None:
         judge.report("path-override", call.text)
 
 
+def may_change_data(text: str) -> bool:
+    """Tell whether a change of data could be in a text, without the cost of a closer look."""
+    return any(part in text for part in _CHANGES)
+
+
 def check_production(judge: Judge, call: Call, scope: Scope) -> None:
     """Ask about a change of data where a variable or an option before it names production."""
-    if not any(part in call.text for part in _CHANGES):
-        return
     words = [word.text for word in call.argv[1:]]
     patterns = judge.policy.patterns
     if any(map(patterns["data_look"].search, words)) or not any(map(patterns["data_change"].search, words)):

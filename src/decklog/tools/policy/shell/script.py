@@ -397,7 +397,7 @@ class Reader:
                 call.argv += self._expander().fields(child)
             elif child.is_named and child.type != "comment":
                 self.walk(child, None)
-        if _LOST_DASH.match(self.source, node.end_byte):
+        if b"<<" in self.source and _LOST_DASH.match(self.source, node.end_byte):
             call.argv.append(Word("-"))
         for child in extra:
             call.argv += self._expander().fields(child)
