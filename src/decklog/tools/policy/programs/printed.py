@@ -148,9 +148,11 @@ def _mktemp(_judge: Judge, _use: Use) -> Word:
 
 def _path_part(_judge: Judge, use: Use) -> Word | None:
     """Give what dirname, basename, realpath and readlink print for a known path."""
-    if not use.operands:
+    operands = [word for word in use.call.argv[1:] if not word.text.startswith("-")]
+    if not operands:
         return None
-    word = use.operands[0]
+    # What stands last is the path: the words before it may be values of options.
+    word = operands[-1] if use.name == "readlink" else use.operands[0] if use.operands else operands[0]
     if use.name == "dirname":
         return Word(_ABOVE.get(word.text) or posixpath.dirname(word.text) or ".", word.taint)
     if use.name == "basename":

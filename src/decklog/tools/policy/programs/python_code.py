@@ -277,6 +277,10 @@ class _Visitor:
 
     def _starts(self, node: ast.Call) -> None:
         """Judge the command that a call starts, as a command line or as a list of arguments."""
+        texts = [argument.value for argument in node.args if isinstance(argument, ast.Constant)]
+        words = [Word(text) for text in texts if isinstance(text, str)]
+        if len(words) > 1 and len(words) == len(node.args):
+            self.judge.review(Call(words, self.call.text), self.scope)
         for place, argument in enumerate(node.args):
             if place == 0 and isinstance(argument, ast.Constant) and isinstance(argument.value, str):
                 self.judge.run_text("shell", Word(argument.value), self.scope, self.call)

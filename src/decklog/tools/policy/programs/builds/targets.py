@@ -12,8 +12,10 @@ _STDIN = {"-", "/dev/stdin"}
 # What make runs while it reads a value; its own variables are written like a shell's substitution.
 _SHELL = re.compile(r"\$[({]shell\s+(.*)[)}]", re.DOTALL)
 # Those that put what they are given into the text of a recipe.
+_MODES = {"--mode", "--configuration", "--profile", "-c"}
 _PASS_ON = {"just", "task", "mask"}
 _RUN_BY_SHELL = re.compile(r"`|\$\(")
+_ENDS_COMMAND = re.compile(r"[;|&\n]")
 _RUN_BY_RECIPE = re.compile(r"`|\$\$\(|\$\$\{")
 _AROUND = re.compile(r"^(?:pre|post)")
 _INSTALLS = {"install", "i", "ci", "add", "rebuild", "pack", "version"}
@@ -34,7 +36,7 @@ def check_targets(judge: Judge, use: Use) -> None:
         elif equals:
             judge.role("assignment", word, use.call, use.scope)
             _check_value(judge, use, Word(value, word.taint))
-        elif judge.policy.patterns["deploy_target"].search(name) and not _only_shows(use):
+        elif judge.policy.patterns["deploy_target"].search(name) and not _only_shows(use) and not _is_mode(use, word):
             judge.report("deploy-target", use.call.text)
         elif UNKNOWN in name:
             judge.report("dynamic-command", use.call.text)
@@ -42,6 +44,12 @@ def check_targets(judge: Judge, use: Use) -> None:
         for word in use.call.argv[1:]:
             _check_value(judge, use, word)
     _check_files(judge, use, file)
+
+
+def _is_mode(use: Use, word: Word) -> bool:
+    """Tell whether a word only says how something is built, as in `--mode production`."""
+    places = [place for place, given in enumerate(use.call.argv) if given is word]
+    return word.text in ("prod", "production") and all(use.call.argv[place - 1].text in _MODES for place in places)
 
 
 def _only_shows(use: Use) -> bool:
@@ -57,6 +65,8 @@ def _check_value(judge: Judge, use: Use, word: Word) -> None:
     runs = _RUN_BY_RECIPE if use.name in _MAKES else _RUN_BY_SHELL
     if use.name in _MAKES | _PASS_ON and runs.search(word.text):
         judge.run_text("shell", Word(f"echo {word.text.replace('$$', '$')}", word.taint), use.scope, use.call)
+    elif _ENDS_COMMAND.search(word.text) and judge.refusal("shell", Word(f"echo {word.text}"), use.scope, use.call):
+        judge.report("option-runs-program", use.call.text)
 
 
 def _check_files(judge: Judge, use: Use, file: Word | None) -> None:

@@ -16,7 +16,19 @@ _RECIPE = re.compile(r"(?:[\t ]+|[\w./%$(){} -]+:(?!=)[^;=\n#]*;)[@+-]*\s*(\S.*)
 _MAKE_SHELL = re.compile(r"\$[({]shell\s+([^\n]*)[)}]|!=([^\n]*)")
 _MAKE_VARIABLE = re.compile(r"\$[({][\w.@%<^?*+/:=,-]*[)}]|\$[@<^?*%]")
 _MAKE_ASSIGNED = re.compile(r"(?m)^(\w+)[ \t]*[:?]{0,2}=[ \t]*([^\n#]*)")
-_SET_BY_MAKE = {"MAKE": "make", "CC": "cc", "CXX": "g++", "RM": "rm -f", "CURDIR": ".", "SHELL": "sh", "AR": "ar"}
+_SET_BY_MAKE = {
+    "MAKE": "make",
+    "CC": "cc",
+    "CXX": "g++",
+    "RM": "rm -f",
+    "CURDIR": ".",
+    "PWD": ".",
+    "HOME": "~",
+    "SHELL": "sh",
+    "AR": "ar",
+}
+# What a rule makes, and what of: files of the repository where nothing else is said.
+_OF_A_RULE = dict.fromkeys("@<^?*+%", "x")
 _NESTED = 3
 _PAIR = re.compile(r'"([\w:.-]+)"\s*:\s*"((?:[^"\\]|\\.)*)"')
 _LISTED = re.compile(
@@ -25,6 +37,10 @@ _LISTED = re.compile(
 # How a program of Rust starts another: all of one statement.
 _STARTED = re.compile(r'Command::new\(\s*("[^;]*)')
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
+# How a script of Groovy or Kotlin does.
+_EXECUTED = re.compile(r"""(["'])([^"'\n]+)\1\s*\.\s*execute\s*\(""")
+_COMMAND_LINE = re.compile(r"""\bcommandLine\s*\(?\s*((?:["'][^"'\n]*["']\s*,?\s*)+)""")
+_EITHER = re.compile(r"""(["'])([^"'\n]*)\1""")
 _OF_THE_MACHINE = re.compile(
     r"~/|expanduser|\.(?:ssh|aws|netrc|npmrc|kube|gnupg|docker|config|pgpass)\b|\bid_[a-z]|/(?:etc|root|proc|var|run)/"
 )
@@ -59,6 +75,10 @@ def commands_in(path: str, text: str) -> Iterator[tuple[str, str]]:
         yield "other", text
         for found in _first(_STARTED, text):
             yield "argv", json.dumps(_STRING.findall(found[1]))
+        for found in _first(_EXECUTED, text):
+            yield "shell", found[2]
+        for found in _first(_COMMAND_LINE, text):
+            yield "argv", json.dumps([text for _, text in _EITHER.findall(found[1])])
 
 
 def _first(pattern: re.Pattern[str], text: str) -> list[re.Match[str]]:
@@ -74,9 +94,11 @@ def recipes(text: str, wanted: set[str] | None = None) -> Iterator[str]:
         yield _as_shell(found[1] or found[2] or "", values)
     needed = _needed(text, wanted) if wanted is not None else None
     is_needed = True
+    values.update(_OF_A_RULE)
     for line in text.split("\n"):
         target = _TARGET.match(line)
         if target:
+            values["@"] = target[1].split()[0] if target[1].strip() else "x"
             is_needed = needed is None or "%" in target[1] or not needed.isdisjoint(target[1].split())
         command = _RECIPE.match(line)
         if command and is_needed:
