@@ -86,7 +86,8 @@ class Judging:
         if len(source) > LONGEST or self.depth > DEEPEST // 3 or is_tangled(text):
             raise TooComplex
         self.spend()
-        self._may_change_data = self._may_change_data or may_change_data(text)
+        # The outermost text has been looked at.
+        self._may_change_data = self._may_change_data or (self.depth > 0 and may_change_data(text))
         self.depth += 1
         try:
             root = parse(source)
