@@ -25,6 +25,7 @@ DANGEROUS = (
     "dangerous_ninth",
     "dangerous_tenth",
     "dangerous_eleventh",
+    "dangerous_twelfth",
 )
 HARMLESS = (
     "harmless",
@@ -39,6 +40,7 @@ HARMLESS = (
     "harmless_ninth",
     "harmless_tenth",
     "harmless_eleventh",
+    "harmless_twelfth",
 )
 
 

@@ -11,6 +11,7 @@ _HOME = re.compile(r"(/home/[^/]+|/root|/Users/[^/]+|/var/root|~[\w.-]*)(?=/|$)"
 _WILD_PART = re.compile(r"[*?.\[\]!^]*[*?][*?.\[\]!^]*")
 _NAMED = ("harmless", "socket", "guard", "hooks", "ssh", "secret", "env", "sensitive", "startup", "git")
 _PROCESS_VIEW = re.compile(r"/+proc/[^/]+/(?:task/[^/]+/)?(root|cwd)(?:/|$)")
+_RUN_ENDINGS = (".mk", ".config.js", ".config.ts", ".config.mjs", ".config.cjs", ".config.mts")
 _GLOB = re.compile(r"[*?\[]")
 
 
@@ -61,6 +62,11 @@ class Paths:
                 return ("vault" if path[0] in "/~" else "secret") if is_secret else name
         return self._place(path)
 
+    def is_run_by_tools(self, path: str) -> bool:
+        """Tell whether a build tool, a test runner or a shell runs a file of this name by its nature."""
+        name = path.rsplit("/", 1)[-1].lower()
+        return name in self.policy.names["run_by_tools"] or name.endswith(_RUN_ENDINGS)
+
     def _from_root(self, path: str) -> str:
         """Take a path that climbs far and goes down into a system directory for the one at the root of the machine."""
         if not path.startswith("../../../"):
@@ -95,12 +101,14 @@ class Paths:
         globs = self.policy.globs
         if path.startswith("/dev/") and not path.startswith("/dev/shm/"):
             return "device"
+        if path in self.policy.names["scratch_tops"]:
+            return "scratch-top"
         if globs["scratch"].match(path):
             return "scratch"
         if path in ("/home", "/Users"):
             return "home"
         if path.count("/") == 1:
-            return "scratch-top" if path in self.policy.names["scratch_tops"] else "system"
+            return "system"
         first = path.split("/")[1]
         if _GLOB.search(first):
             return "system" if any(fnmatchcase(name, first) for name in self.policy.names["system"]) else "outside"

@@ -2,8 +2,8 @@
 
 import re
 
-from decklog.tools.policy.programs.use import Judge, Use
-from decklog.tools.policy.shell.words import UNKNOWN, Word
+from decklog.tools.policy.programs.use import Judge, Use, script_texts
+from decklog.tools.policy.shell.words import UNKNOWN, Word, decode_ansi
 
 _STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 _REGEX = re.compile(r"(?<=[(,~!&|{;\n])\s*/(?:[^/\\\n]|\\.)+/|^\s*/(?:[^/\\\n]|\\.)+/")
@@ -26,6 +26,7 @@ def check_awk(judge: Judge, use: Use) -> None:
     programs = [word for option, word in use.arguments.values if option in ("-e", "--source")]
     if not programs and not use.arguments.has(("-f", "--file")):
         programs, operands = operands[:1], operands[1:]
+    programs += script_texts(judge, use, "-f", "--file", "-E", "--exec")
     edits = any(option in ("-i", "--include") and word.text == "inplace" for option, word in use.arguments.values)
     for word in operands:
         if "=" not in word.text:
@@ -86,6 +87,9 @@ class _Program:
                 self.judge.run_text("shell", word, self.use.scope, self.use.call)
             else:
                 self.judge.path(role, word, self.use.scope, self.use.call.text)
+            if role == "write":
+                content = Word(decode_ansi("\n".join(self.strings)))
+                self.judge.written(joined, content, self.use.scope, self.use.call)
 
     def _variable(self, name: str | None) -> None:
         """Judge a look at the environment: all of it, or one variable by its name."""

@@ -24,8 +24,10 @@ def check_cd(judge: Judge, use: Use) -> None:
     repository there.
     """
     target = use.arguments.operands[0].text if use.arguments.operands else "~"
-    if "-" in (word.text for word in use.call.argv[1:]):
-        target = "."
+    if use.name == "popd" or "-" in (word.text for word in use.call.argv[1:]):
+        use.scope.cwd, use.scope.before = use.scope.before, use.scope.cwd
+        return
+    use.scope.before = use.scope.cwd
     place = judge.paths.locate(target, use.scope.cwd)
     kind = judge.paths.classify(target, use.scope.cwd)
     if UNKNOWN in place:

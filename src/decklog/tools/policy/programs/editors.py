@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from decklog.tools.policy.programs.use import Judge, Use
-from decklog.tools.policy.shell.words import UNKNOWN, Word
+from decklog.tools.policy.programs.use import Judge, Use, script_texts
+from decklog.tools.policy.shell.words import UNKNOWN, Word, decode_ansi
 
 _PLAIN = set("dDgGhHlnNpPqQxz=F")
 _LABELS = set(":btTv")
@@ -27,12 +27,14 @@ def check_sed(judge: Judge, use: Use) -> None:
         scripts, files = files[:1], files[1:]
     for word in files:
         judge.path("write" if in_place else "read", word, use.scope, use.call.text)
+    scripts += script_texts(judge, use, "-f", "--file")
     if scripts:
-        _check_script(judge, use, "\n".join(word.text for word in scripts))
+        edited = [word.text for word in files if in_place and judge.paths.is_run_by_tools(word.text)]
+        _check_script(judge, use, "\n".join(word.text for word in scripts), edited)
 
 
-def _check_script(judge: Judge, use: Use, script: str) -> None:
-    """Judge what the commands of a script do outside of the text."""
+def _check_script(judge: Judge, use: Use, script: str, edited: list[str]) -> None:
+    """Judge what the commands of a script do outside of the text, and what they put into a file that a build tool runs."""
     if len(script) > _LONGEST:
         judge.report("too-complex", use.call.text)
     # What is not known is mostly a word to search for; it could still end the command it stands in.
@@ -42,6 +44,12 @@ def _check_script(judge: Judge, use: Use, script: str) -> None:
             case "run":
                 judge.report("option-runs-program", use.call.text)
                 judge.run_text("shell", Word(text), use.scope, use.call)
+            case "text":
+                # A recipe is indented, and sed may leave that to a backslash.
+                plain = decode_ansi(text).lstrip("\\ \t\n")
+                for path in edited:
+                    judge.written(path, Word("\t" + plain), use.scope, use.call)
+                    judge.written(path, Word("\t" + plain.removeprefix("t")), use.scope, use.call)
             case "unknown":
                 judge.report("not-understood", use.call.text)
             case _:
@@ -63,6 +71,7 @@ def _effects(script: str) -> Iterator[tuple[str, str]]:
             while script[line_end - 1] == "\\" and line_end < len(script):
                 following = script.find("\n", line_end + 1)
                 line_end = len(script) if following < 0 else following
+            yield "text", script[at:line_end]
             at = line_end
         elif command == "#":
             at = line_end
@@ -137,8 +146,9 @@ def _substitution(script: str, at: int, line_end: int) -> tuple[int, list[tuple[
         return end, []
     found = _FLAGS.match(script, end)
     flags = found[0] if found else ""
+    effects = [("text", script[middle : end - 1].replace(f"\\{mark}", mark))]
+    effects += [("run", script[middle : end + len(flags)])] if "e" in flags else []
     end += len(flags)
-    effects = [("run", script[middle:end])] if "e" in flags else []
     if script[end : end + 1] == "w":
         effects.append(("write", script[end + 1 : line_end].strip()))
         end = line_end

@@ -1,15 +1,17 @@
-"""Judging of programs with a language of their own for files: modes, dd, tar, jq, mlr, make targets."""
+"""Judging of programs with a language of their own for files: modes, dd, tar, jq, mlr, XML."""
 
 import re
 
 from decklog.tools.policy.programs.hosts import host_of, is_local
-from decklog.tools.policy.programs.use import Judge, Use
+from decklog.tools.policy.programs.use import Judge, Use, script_texts
 from decklog.tools.policy.shell.words import UNKNOWN, Word
 
 _LONGEST = 8_000
 _MUCH = 50 << 30
 _SIZE = re.compile(r"(\d+)([kKmMgGtTpPeE]?)(?:i?B)?$")
 _BUNDLE = re.compile(r"[A-Za-z]*[cxtru][A-Za-z]*")
+_FILTER_STRING = re.compile(r'"((?:[^"\\]|\\.)+)"')
+_COMMANDS_OF_TOOL = re.compile(r"\b(?:scripts|tasks|cmds|hooks|entry|commands)\b")
 _CLAUSE = re.compile(r"([ugoa]*)((?:[-+=][rwxXstugo]*)+)")
 
 
@@ -48,6 +50,9 @@ def check_dd(judge: Judge, use: Use) -> None:
         given[name] = value
         if name in ("of", "if"):
             judge.path("write" if name == "of" else "read", Word(value, word.taint), use.scope, use.call.text)
+        if name == "of" and use.call.stdin is not None:
+            use.scope.wrote(value, use.call.stdin)
+            judge.written(value, use.call.stdin, use.scope, use.call)
     if (
         given.get("if") in judge.policy.names["endless"]
         and "of" in given
@@ -103,12 +108,25 @@ def check_jq(judge: Judge, use: Use) -> None:
         # These take a name and then the file it stands for.
         if text in ("--slurpfile", "--rawfile", "--argfile") and texts[place + 2 :]:
             judge.path("read", use.call.argv[place + 2], use.scope, use.call.text)
-    filters = [word.text for word in use.arguments.operands[:2]]
+    filters = [word.text for word in (*use.arguments.operands[:2], *script_texts(judge, use, "-f", "--from-file"))]
     if any(judge.matches("jq_danger", text) for text in filters):
         judge.report("environment-dump", use.call.text)
+    for text in filters:
+        _check_kept_commands(judge, use, text)
     if use.arguments.has(("-i", "--inplace", "--in-place")):
         for word in use.arguments.operands[1:]:
             judge.path("write", word, use.scope, use.call.text)
+
+
+def _check_kept_commands(judge: Judge, use: Use, text: str) -> None:
+    """Ask about a filter that puts a command among those of a build tool which would be refused."""
+    if not _COMMANDS_OF_TOOL.search(text[:_LONGEST]):
+        return
+    # A string may also be given beside the filter, by a name.
+    given = [word.text for word in use.call.argv if " " in word.text and word.text != text]
+    strings = [*_FILTER_STRING.findall(text[:_LONGEST]), *given]
+    if any(judge.refusal("shell", Word(string.replace('\\"', '"')), use.scope, use.call) for string in strings):
+        judge.report("written-to-run", use.call.text)
 
 
 def check_dc(judge: Judge, use: Use) -> None:
@@ -124,31 +142,22 @@ def check_mlr(judge: Judge, use: Use) -> None:
         judge.report("inline-code", use.call.text)
 
 
-def check_cmake(judge: Judge, use: Use) -> None:
-    """Judge cmake: the tools it brings under `-E` as the programs they are like, else its targets."""
-    texts = [word.text for word in use.call.argv]
-    if "-E" not in texts:
-        check_targets(judge, use)
-        return
-    inner = use.call.argv[texts.index("-E") + 1 :]
-    likes = dict(pair.split("=") for pair in judge.policy.names["cmake_tools"])
-    if inner and inner[0].text in likes:
-        use.printed = judge.review(use.call.inner([Word(likes[inner[0].text]), *inner[1:]]), use.scope)
-    else:
-        judge.report("option-runs-program", use.call.text)
+# What a text of XML takes in: entities of a document type, and files that it includes.
+_TAKEN_IN = re.compile(
+    r"<!ENTITY\s[^>]*?(?:SYSTEM|PUBLIC\s+[\"'][^\"']*[\"'])\s+[\"']([^\"']+)[\"']"
+    r"|<!DOCTYPE\s+\S+\s+(?:SYSTEM|PUBLIC\s+[\"'][^\"']*[\"'])\s+[\"']([^\"']+)[\"']"
+    r"|\b(?:include|import)\s[^>]*?href\s*=\s*[\"']([^\"']+)[\"']"
+    r"|\b(?:document|unparsed-text|doc)\(\s*[\"']([^\"']+)[\"']"
+)
 
 
-def check_targets(judge: Judge, use: Use) -> None:
-    """Judge the targets of a build tool, or the scripts of a package, by their names."""
-    file = use.arguments.value("-f", "--file", "--makefile")
-    if file is not None and file.text in ("-", "/dev/stdin"):
-        judge.report("piped-to-interpreter", use.call.text)
-    is_script = use.sub not in use.program.subcommands and use.program.kind == "scripts"
-    for word in use.arguments.operands if is_script else use.operands:
-        name, equals, _ = word.text.partition("=")
-        if equals:
-            judge.role("assignment", word, use.call, use.scope)
-        elif judge.policy.patterns["deploy_target"].search(name):
-            judge.report("deploy-target", use.call.text)
-        elif UNKNOWN in name:
-            judge.report("dynamic-command", use.call.text)
+def check_xml(judge: Judge, use: Use) -> None:
+    """Judge the files that a text of XML takes in which stands on the command line, or which the script has written."""
+    texts = [use.call.stdin.text] if use.call.stdin is not None else []
+    for word in use.arguments.operands:
+        written = use.scope.written(word.text)
+        texts.append(word.content or (written.text if written is not None else ""))
+    for text in texts:
+        for found in _TAKEN_IN.finditer(text[:_LONGEST]):
+            place = next(part for part in found.groups() if part)
+            judge.role("url" if "://" in place else "read", Word(place), use.call, use.scope)

@@ -9,7 +9,7 @@ from decklog.tools.policy.programs.snippets import check_snippet
 from decklog.tools.policy.programs.use import Judge, Use
 from decklog.tools.policy.shell.options import sort_arguments
 from decklog.tools.policy.shell.simple_command import Call
-from decklog.tools.policy.shell.words import UNKNOWN, Word
+from decklog.tools.policy.shell.words import UNKNOWN, Word, decode_ansi
 
 _STDIN = {"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"}
 # What a debugger is told to do that only lets the program run.
@@ -197,6 +197,9 @@ def check_code_program(judge: Judge, use: Use) -> None:
     edits = use.name in ("perl", "ruby") and use.arguments.has(("-i",))
     for word in start.rest if start.code else ():
         judge.path("write" if edits else "read", word, use.scope, use.call.text)
+        if edits and judge.paths.is_run_by_tools(word.text):
+            for code in start.code:
+                judge.written(word.text, Word(decode_ansi(code.text)), use.scope, use.call)
     if use.name in ("clojure", "clj") and any(_ALIAS.fullmatch(word.text) for word in use.call.argv):
         return
     if not start.code and not use.arguments.has(("--test", "--check", "-l", "--watch", "-S", "-v", "-c", "-m", "-i", "--ini")):

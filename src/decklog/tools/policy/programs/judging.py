@@ -1,5 +1,7 @@
 """The judge's judge: where every simple command of a script is held against the policy."""
 
+import json
+import posixpath
 import re
 
 from decklog.tools.policy.entries import Finding, Program, Rule
@@ -8,7 +10,7 @@ from decklog.tools.policy.policy import Policy
 from decklog.tools.policy.programs.printed import output_of
 from decklog.tools.policy.programs.table import check_of
 from decklog.tools.policy.programs.use import Use
-from decklog.tools.policy.programs.variables import check_variable
+from decklog.tools.policy.programs.variables import check_production, check_variable, may_change_data
 from decklog.tools.policy.shell.options import sort_arguments
 from decklog.tools.policy.shell.parse import DEEPEST, LONGEST, MOST_NODES, is_tangled, parse, rough_commands, rough_words
 from decklog.tools.policy.shell.scope import Scope
@@ -28,6 +30,7 @@ _RESERVED = {"if", "then", "elif", "else", "while", "until", "do", "!", "{", "ti
 _INTERPRETERS = {"shell", "python", "code", "debugger"}
 # A package's name, with its version and extras behind it.
 _PACKAGE = re.compile(r"(@?[A-Za-z0-9][\w./-]*)(?:\[[\w,-]*\])?(?:(?:@|[=<>~!^]=?)[\w.*^~<>=-]*)?$")
+_COPIES, _PAIR = frozenset(["cp", "mv", "install", "ln"]), 2
 _FORGES, _REQUESTS = ("gh", "hub", "glab", "tea"), ("pr create", "mr create")
 _MOVES = frozenset(
     ["commit", "merge", "rebase", "cherry-pick", "revert", "am", "pull", "reset", "checkout", "switch", "branch", "update-ref"]
@@ -48,6 +51,7 @@ class Judging:
         self.verdict = Verdict(Decision.ALLOW, "allowed", "Nothing in this command needs a person's attention.", text)
         self.published: list[Publication] = []
         self._moves_commits = False
+        self._may_change_data = may_change_data(text)
         self.steps = 0
         self.depth = 0
 
@@ -82,6 +86,8 @@ class Judging:
         if len(source) > LONGEST or self.depth > DEEPEST // 3 or is_tangled(text):
             raise TooComplex
         self.spend()
+        # The outermost text has been looked at.
+        self._may_change_data = self._may_change_data or (self.depth > 0 and may_change_data(text))
         self.depth += 1
         try:
             root = parse(source)
@@ -134,6 +140,8 @@ class Judging:
         self.spend()
         for name, word in call.assigned.items():
             check_variable(self, name, word, call, scope)
+        if self._may_change_data and call.argv:
+            check_production(self, call, scope)
         self.review_redirects(call.redirects, scope, call.text)
         output = self._command(call, scope) if call.argv else Word("")
         return self._kept(call, scope, output)
@@ -142,8 +150,7 @@ class Judging:
         """Remember what a command writes to a file, and what is left to print."""
         files = [redirect for redirect in call.redirects if redirect.is_output and redirect.target.text]
         written = [redirect for redirect in files if not redirect.operator.endswith("&")]
-        for redirect in written:
-            scope.wrote(redirect.target.text, output, append=redirect.operator.endswith(">>"))
+        for _ in written:
             self.judge_output(output, call.text)
         self.review_written(written, output, scope, call.text)
         return Word("") if written else output
@@ -154,12 +161,28 @@ class Judging:
             target = redirect.target.text
             if not redirect.is_output or redirect.operator.endswith("&") or not target:
                 continue
+            scope.wrote(target, output, append=redirect.operator.endswith(">>"))
+            self.written(target, output, scope, Call([], text))
             if "endless" in output.taint and self.paths.classify(target, scope.cwd) != "harmless":
                 self.report("fills-disk", text)
             if not output.text and not redirect.operator.endswith(">>") and self.policy.patterns["data_file"].search(target):
                 self.report("empties-data", text)
             if self.policy.patterns["other_source"].search(output.text):
                 self.report("package-source", text)
+
+    def written(self, path: str, content: Word, scope: Scope, call: Call) -> None:
+        """Judge a file by what is written to it, where a build tool runs it."""
+        special = check_of("written") if self.paths.is_run_by_tools(path) else None
+        if special is not None and content.text.strip(UNKNOWN):
+            special(self, Use("", call, _CODE, sort_arguments([Word("--"), Word(path), content]), scope))
+
+    def refusal(self, language: str, word: Word, scope: Scope, call: Call) -> str | None:
+        """Give the rule by which code would be refused if it were run, None if it would not be."""
+        inner = Judging(self.policy, self.paths.root, call.text)
+        inner.steps, inner.depth = self.steps, self.depth + 1
+        inner.run_text(language, word, scope.inner(), call)
+        self.steps = inner.steps
+        return inner.verdict.rule if inner.verdict.decision is Decision.DENY else None
 
     def judge_output(self, output: Word, text: str) -> None:
         """Judge what a script prints or writes in the end."""
@@ -228,6 +251,8 @@ class Judging:
         if special is not None:
             special(self, use)
         self._note_built(use)
+        if use.name in _COPIES:
+            self._note_copied(use)
         self._note_published(use)
         return output_of(self, use)
 
@@ -251,6 +276,18 @@ class Judging:
             for option, word in use.arguments.values:
                 if option in ("-o", "--output"):
                     use.scope.built(word.text)
+
+    def _note_copied(self, use: Use) -> None:
+        """Remember where a file is copied or moved to that the script has written."""
+        if len(use.operands) != _PAIR:
+            return
+        source, target = use.operands
+        content = use.scope.written(source.text)
+        if content is not None:
+            is_folder = target.text.endswith(("/", "."))
+            place = f"{target.text.rstrip('/')}/{posixpath.basename(source.text)}" if is_folder else target.text
+            use.scope.wrote(place, content)
+            self.written(place, content, use.scope, use.call)
 
     def _started(self, use: Use) -> Use | None:
         """Find a subcommand that has an entry of its own because it starts a program, and judge the options before it."""
@@ -410,6 +447,8 @@ class Judging:
                 self.report("piped-to-interpreter", call.text)
                 return Word(UNKNOWN, word.taint)
             return self.run_script(word.text.replace(UNKNOWN, "${UNKNOWN}"), scope)
+        if language == "argv":
+            return self.review(Call([Word(text) for text in json.loads(word.text)], call.text), scope)
         special = check_of("code " + language)
         assert special is not None
         special(self, Use(language, call, _CODE, sort_arguments([Word("--"), word]), scope))

@@ -10,6 +10,7 @@ from decklog.tools.policy.shell.words import UNKNOWN, Word
 _METHODS = {"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"}
 _RUNS = ("-e", "-c", "--exec", "--sh-exec", "--lua-exec")
 _SENT_FILE = re.compile(r"(?:[\w.\[\]-]*=)?[@<](.+)", re.DOTALL)
+_DELETES = ("--delete", "--delete-after", "--delete-before", "--delete-during", "--delete-excluded", "--del")
 _LEAKS = {"secret", "environment"}
 # An address in which there is room for a name and a version, but not for a file.
 _PLAIN = re.compile(r"(?:https?://)?[\w.-]+(?:/[\w.,:@%+~=?&/-]{0,160})?")
@@ -24,7 +25,7 @@ def check_url(judge: Judge, use: Use) -> None:
         if word.text.lower().startswith("file:"):
             judge.path("read", Word(word.text[5:].replace("//", "/", 1)), use.scope, use.call.text)
             continue
-        if _is_not_url(word.text, use.name):
+        if _is_not_url(word.text, use.name) or _goes_to_socket(use):
             continue
         host = host_of(judge.policy, word.text)
         if host in judge.policy.names["metadata_hosts"]:
@@ -32,6 +33,11 @@ def check_url(judge: Judge, use: Use) -> None:
         is_own_port = word.text.startswith(":") and use.name in ("http", "https", "xh")
         if not is_local(judge.policy, host) and not is_own_port and not _is_public_reading(judge, use, word, host):
             judge.report("network-host", use.call.text)
+
+
+def _goes_to_socket(use: Use) -> bool:
+    """Tell whether a client is told to talk to a socket of this machine, whatever host the address names."""
+    return use.name in ("curl", "curlie") and any(word.text.startswith("--unix-socket") for word in use.call.argv)
 
 
 def _is_public_reading(judge: Judge, use: Use, word: Word, host: str) -> bool:
@@ -63,6 +69,13 @@ def check_data(judge: Judge, use: Use) -> None:
         found = _SENT_FILE.match(word.text)
         if found and found[1] != "-":
             judge.path("upload", Word(found[1].split(";")[0]), use.scope, use.call.text)
+
+
+def check_socket(judge: Judge, use: Use) -> None:
+    """Judge the socket of this machine that a client talks to: one of the repository is the user's own."""
+    for word in use.arguments.operands:
+        if judge.paths.classify(word.text, use.scope.cwd) not in ("inside", "scratch"):
+            judge.report("daemon-socket", use.call.text)
 
 
 def check_network(judge: Judge, use: Use) -> None:
@@ -111,6 +124,18 @@ def check_sockets(judge: Judge, use: Use) -> None:
         judge.report("network-host", use.call.text)
 
 
+def _check_mirror(judge: Judge, use: Use, operands: list[Word]) -> None:
+    """Judge an rsync that deletes: a mirror in a scratch place may be made anew."""
+    takes_away = use.arguments.has(("--remove-source-files",))
+    if use.arguments.has(("-n", "--dry-run")):
+        return
+    if operands and use.arguments.has(_DELETES):
+        judge.path("delete", operands[-1], use.scope, use.call.text)
+        takes_away = takes_away or judge.paths.classify(operands[-1].text, use.scope.cwd) != "scratch"
+    if takes_away:
+        judge.report("rsync-delete", use.call.text)
+
+
 def check_remote(judge: Judge, use: Use) -> None:
     """Judge ssh, scp, rsync and mail: what is sent, what is deleted, what runs over there."""
     text, operands = use.call.text, use.operands
@@ -122,8 +147,7 @@ def check_remote(judge: Judge, use: Use) -> None:
     if use.name == "rsync":
         if any(":" in word.text.split("/")[0] for word in operands):
             judge.report("network-host", text)
-        if operands and use.arguments.has(("--delete", "--delete-after", "--delete-before", "--delete-excluded", "--del")):
-            judge.path("delete", operands[-1], use.scope, text)
+        _check_mirror(judge, use, operands)
         for word in operands[:-1]:
             if any(":" in other.text.split("/")[0] for other in operands[-1:]):
                 judge.path("upload", word, use.scope, text)

@@ -16,6 +16,8 @@ _PASSING = frozenset(
 )
 _NAMES_ALONE = ("s/=.*//", "s/=.*$//", "s|=.*||", "s,=.*,,", "s#=.*##")
 _FIRST_FIELD = ("{print $1}", "{ print $1 }", "{print$1}")
+# What stands above a directory that is not written by its own name.
+_ABOVE = {"~": "/home", ".": "..", "..": "../.."}
 _LISTS = (
     "-l",
     "--files-with-matches",
@@ -107,6 +109,7 @@ def _tee(judge: Judge, use: Use) -> Word:
         judge.report("fills-disk", use.call.text)
     for word in use.operands:
         use.scope.wrote(word.text, stdin, append=use.arguments.has(("-a", "--append")))
+        judge.written(word.text, stdin, use.scope, use.call)
     return stdin
 
 
@@ -145,12 +148,16 @@ def _mktemp(_judge: Judge, _use: Use) -> Word:
 
 def _path_part(_judge: Judge, use: Use) -> Word | None:
     """Give what dirname, basename, realpath and readlink print for a known path."""
-    if not use.operands:
+    operands = [word for word in use.call.argv[1:] if not word.text.startswith("-")]
+    if not operands:
         return None
-    word = use.operands[0]
+    # What stands last is the path: the words before it may be values of options.
+    word = operands[-1] if use.name == "readlink" else use.operands[0] if use.operands else operands[0]
     if use.name == "dirname":
-        return Word(posixpath.dirname(word.text) or ".", word.taint)
-    return Word(posixpath.basename(word.text) if use.name == "basename" else word.text, word.taint)
+        return Word(_ABOVE.get(word.text) or posixpath.dirname(word.text) or ".", word.taint)
+    if use.name == "basename":
+        return Word(UNKNOWN if word.text in _ABOVE else posixpath.basename(word.text), word.taint)
+    return word
 
 
 def _which(_judge: Judge, use: Use) -> Word | None:

@@ -1,6 +1,8 @@
 """Judging of inline Python by its syntax tree: computing, printing and reading may run unasked."""
 
 import ast
+import posixpath
+import re
 
 from decklog.python_source import parsed
 from decklog.tools.policy.programs.hosts import host_of, is_local
@@ -26,6 +28,17 @@ _FETCHES = {"urllib.request.urlopen", "requests.get", "requests.head", "httpx.ge
 _DELETES = {"rmtree", "remove", "unlink", "rmdir", "removedirs"}
 _WALKS = {"glob", "rglob", "iterdir"}
 _STATEMENTS = {"execute", "executemany", "executescript"}
+_READS = {"read_text", "read_bytes"}
+_PATHS = {
+    "pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath", "Path", "os.path.join", "os.path.expanduser", "os.path.expandvars",
+    "os.path.abspath", "os.path.realpath", "os.path.normpath", "os.fspath", "str",
+}  # fmt: skip
+_HOMES = {"pathlib.Path.home", "Path.home", "os.environ.get", "os.getenv"}
+_OF_HOME: list[list[str | None]] = [[], ["HOME"]]
+_HOME_VARIABLE = re.compile(r"\$(?:HOME\b|\{HOME\})")
+_SAME_PLACE = {"expanduser", "resolve", "absolute", "as_posix", "format", "strip"}
+# What stands above a directory that is not written by its own name.
+_ABOVE = {"~": "/home", ".": ".."}
 _WRITES = {"write_text", "write_bytes", "touch", "mkdir"}
 
 
@@ -57,6 +70,9 @@ class _Visitor:
         self.known: dict[str, str] = {}
         self.called: set[int] = set()
         self.local: set[int] = set()
+        self.texts: list[str] = []
+        self.files: dict[str, ast.expr] = {}
+        """The calls by which names were given to files."""
 
     def check(self, tree: ast.Module) -> None:
         """Judge the whole code."""
@@ -64,9 +80,11 @@ class _Visitor:
         for node in nodes:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 self._import(node)
+        self.texts = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
         self._constants(nodes)
         self.called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
         self._loopback(nodes)
+        self._secrets(nodes)
         for node in nodes:
             if isinstance(node, ast.Call):
                 self._call(node)
@@ -74,6 +92,15 @@ class _Visitor:
                 self._attribute(node)
             elif isinstance(node, ast.Name) and node.id in self.names["risky_builtins"]:
                 self._ask()
+
+    def _secrets(self, nodes: list[ast.AST]) -> None:
+        """Judge every path that is put together of parts and leads to a file of secrets or of control as if it were read."""
+        inner = {id(part) for node in nodes if isinstance(node, ast.BinOp) for part in (node.left, node.right)}
+        for node in nodes:
+            if isinstance(node, ast.BinOp | ast.Call | ast.JoinedStr) and id(node) not in inner:
+                text = self._text(node)
+                if text is not None and self.judge.paths.classify(text, self.scope.cwd) in ("vault", "guard"):
+                    self.judge.path("read", Word(text), self.scope, self.call.text)
 
     def _loopback(self, nodes: list[ast.AST]) -> None:
         """Note the calls that only fetch an address of this machine."""
@@ -88,8 +115,10 @@ class _Visitor:
         return text.startswith(("http://", "https://")) and is_local(self.judge.policy, host_of(self.judge.policy, text))
 
     def _constants(self, nodes: list[ast.AST]) -> None:
-        """Note the names that stand for one known path, or for the files below one."""
+        """Note the names that stand for one known path, for the files below one, or for a file."""
         for node in nodes:
+            if isinstance(node, ast.withitem) and isinstance(node.optional_vars, ast.Name):
+                self.files[node.optional_vars.id] = node.context_expr
             if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
                 text = self._text(node.value)
                 name = node.targets[0].id
@@ -98,18 +127,51 @@ class _Visitor:
                 call = node.iter
                 if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _WALKS:
                     start = self._text(call.func.value)
-                    self.known[node.target.id] = f"{start}/x" if start is not None else UNKNOWN
+                    pattern = (self._text(call.args[0]) if call.args else None) or "x"
+                    self.known[node.target.id] = f"{start}/{pattern}" if start is not None else UNKNOWN
 
     def _text(self, node: ast.expr) -> str | None:
-        """Give the text of a constant, of a path made from one, or of a name that stands for one."""
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            return node.value
-        if isinstance(node, ast.Name):
-            return self.known.get(node.id)
-        if isinstance(node, ast.Call) and len(node.args) == 1:
-            name = self._dotted(node.func)
-            return self._text(node.args[0]) if name in ("pathlib.Path", "Path") else None
+        """Give the text of a constant, of a path made from some, or of a name that stands for one."""
+        match node:
+            case ast.Constant(value=str(text)):
+                return text
+            case ast.Name(id=name):
+                return self.known.get(name)
+            case ast.BinOp(op=ast.Div() | ast.Add() as sign):
+                return self._sum(node, sign)
+            case ast.JoinedStr(values=parts):
+                texts = [self._text(part.value if isinstance(part, ast.FormattedValue) else part) for part in parts]
+                return "".join(UNKNOWN if text is None else text for text in texts)
+            case ast.Subscript(value=holder, slice=ast.Constant(value="HOME")) if self._dotted(holder) == "os.environ":
+                return "~"
+            case ast.Attribute(value=holder, attr="parent"):
+                below = self._text(holder)
+                return None if below is None else _ABOVE.get(below) or posixpath.dirname(below) or "."
+            case ast.Call():
+                return self._made(node)
         return None
+
+    def _sum(self, node: ast.BinOp, sign: ast.Div | ast.Add) -> str | None:
+        """Give what two parts come to: a path that goes on, or a text."""
+        left, right = self._text(node.left), self._text(node.right)
+        if left is None or (isinstance(sign, ast.Add) and right is None):
+            return None
+        return posixpath.join(left, right or UNKNOWN) if isinstance(sign, ast.Div) else left + (right or "")
+
+    def _made(self, node: ast.Call) -> str | None:
+        """Give the path that a call makes of known ones."""
+        name, texts = self._dotted(node.func) or "", [self._text(part) for part in node.args]
+        if name in _HOMES and texts in _OF_HOME:
+            return "~"
+        method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        holder = self._text(node.func.value) if isinstance(node.func, ast.Attribute) else None
+        if holder is not None and method in _SAME_PLACE:
+            return holder
+        parts = texts if name in _PATHS else [holder, *texts] if method == "joinpath" else []
+        if not parts or parts[0] is None:
+            return None
+        joined = posixpath.join(parts[0], *(part or UNKNOWN for part in parts[1:]))
+        return _HOME_VARIABLE.sub("~", joined) if name == "os.path.expandvars" else joined
 
     def _ask(self) -> None:
         """Say that a person should see this."""
@@ -181,8 +243,13 @@ class _Visitor:
         if name in _DELETES:
             self._paths(node, "delete")
             self._ask()
+        elif name in _READS:
+            self._paths(node, "read")
         elif name in _WRITES:
             self._paths(node, "write")
+            self._kept(self._targets(node), node)
+        elif name == "write":
+            self._kept(self._opened(function), node)
         elif name == "open":
             self._open(node)
         elif (name in self.names["risky_methods"] and not self._is_own(function)) or self._dotted(function) in _FETCHES:
@@ -210,6 +277,10 @@ class _Visitor:
 
     def _starts(self, node: ast.Call) -> None:
         """Judge the command that a call starts, as a command line or as a list of arguments."""
+        texts = [argument.value for argument in node.args if isinstance(argument, ast.Constant)]
+        words = [Word(text) for text in texts if isinstance(text, str)]
+        if len(words) > 1 and len(words) == len(node.args):
+            self.judge.review(Call(words, self.call.text), self.scope)
         for place, argument in enumerate(node.args):
             if place == 0 and isinstance(argument, ast.Constant) and isinstance(argument.value, str):
                 self.judge.run_text("shell", Word(argument.value), self.scope, self.call)
@@ -236,6 +307,19 @@ class _Visitor:
         if not targets and role == "write":
             self._ask()
 
+    def _opened(self, function: ast.expr) -> list[str]:
+        """Give the file that a method writes to: one that is opened right there, or by a name."""
+        holder = function.value if isinstance(function, ast.Attribute) else None
+        holder = self.files.get(holder.id) if isinstance(holder, ast.Name) else holder
+        return self._targets(holder) if isinstance(holder, ast.Call) and getattr(holder.func, "id", "") == "open" else []
+
+    def _kept(self, places: list[str], node: ast.Call) -> None:
+        """Remember what is written to a file, and judge it where a build tool runs the file."""
+        text = self._text(node.args[0]) if node.args else None
+        for place in places if text is not None else ():
+            self.scope.wrote(place, Word(text or ""), append=True)
+            self.judge.written(place, Word(text or ""), self.scope, self.call)
+
     def _open(self, node: ast.Call) -> None:
         """Judge `open`: known paths by where they lie, unknown ones only if they are written."""
         modes = [*node.args[1:2], *(keyword.value for keyword in node.keywords if keyword.arg == "mode")]
@@ -244,8 +328,17 @@ class _Visitor:
         targets = self._targets(node)
         for text in targets[:1]:
             self.judge.path(role, Word(text), self.scope, self.call.text)
+            if role == "write" and self.judge.paths.is_run_by_tools(text):
+                self._texts(text)
         if not targets and role == "write":
             self._ask()
+
+    def _texts(self, path: str) -> None:
+        """Ask about a text that would be refused as a command, where the code writes a file that a build tool runs."""
+        for text in {text for text in self.texts if " " in text}:
+            self.judge.written(path, Word(text), self.scope, self.call)
+            if self.judge.refusal("shell", Word(text), self.scope, self.call):
+                self.judge.report("written-to-run", self.call.text)
 
 
 def _is_class_of_name(node: ast.Attribute) -> bool:

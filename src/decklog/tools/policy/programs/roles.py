@@ -12,6 +12,7 @@ _SCHEME = re.compile(r"^[a-z][a-z0-9+.-]*://|^(?:ext|fd)::|^git@|^(?:github|gitl
 _QUOTED = re.compile(r"""["']([^"']+)["']""")
 _SETTING = re.compile(r"-*([\w.-]+)[=:](.+)", re.DOTALL)
 _STDIN = {"/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"}
+_FILE_ADDRESS = re.compile(r"fileb?://([^:;,]+)")
 _MOST_WORDS = 40
 
 
@@ -117,6 +118,10 @@ def _as(judge: Judge, use: Use, role: str, word: Word) -> None:
 
 def _check_listed(judge: Judge, use: Use, word: Word, role: str) -> None:
     """Judge every path of a list that colons, commas or semicolons join."""
+    named = _FILE_ADDRESS.fullmatch(word.text)
+    if named:
+        judge.path(role, Word(named[1], word.taint), use.scope, use.call.text)
+        return
     for part in re.split(r"[:;,]", word.text):
         if part and part != UNKNOWN:
             judge.path(role, Word(part.lstrip("@="), word.taint), use.scope, use.call.text)

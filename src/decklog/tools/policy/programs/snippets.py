@@ -5,7 +5,7 @@ import re
 from decklog.tools.policy.programs.use import Judge
 from decklog.tools.policy.shell.scope import Scope
 from decklog.tools.policy.shell.simple_command import Call
-from decklog.tools.policy.shell.words import UNKNOWN, Word
+from decklog.tools.policy.shell.words import UNKNOWN, Word, decode_ansi
 
 _BACKTICKS = re.compile(r"(?:`|%x[({\[|!])([^`)}\]|!]*)[`)}\]|!]")
 _IDENTIFIER = re.compile(r"(?<![\w.$@%])[A-Za-z_]\w*(?!\w|\s*:(?!:))")
@@ -15,9 +15,11 @@ _STRING = re.compile(r"""(["'])((?:\\.|(?!\1)[^\\\n]){0,400})\1""", re.DOTALL)
 _INSERTED = re.compile(r"[#@$]\{[^}]*\}?|\{\$[^}]*\}?|\$\([^)]*\)?")
 # A slash where no value stands before it begins a pattern; one that holds code is left as it is.
 _PATTERN = re.compile(
-    r"(?:(?<=[(=,~!&|;{}\n])|(?<=\bif)|(?<=\bunless)|(?<=\band)|(?<=\bor)|(?<=\breturn)|^)\s*/(?![/*])(?:\\.|(?![#@?]\{)[^/\\\n`]){1,200}/[gimsuxy]*"
+    r"(?:(?<=[(=,~!&|;{}\n])|(?<=\bif)|(?<=\bunless)|(?<=\band)|(?<=\bor)|(?<=\breturn)|(?<=\bfor)|^)\s*/(?![/*])(?:\\.|(?![#@?]\{)[^/\\\n`]){1,200}/[gimsuxy]*"
 )
 _COMMENT = re.compile(r"(?m)(?<![\w:'\"])//[^\n]*$|(?<![$\w'\"])#(?!\{)[^\n]*$")
+# What is only looked up in a value, and not called.
+_PROPERTY = re.compile(r"->\s*[A-Za-z_]\w*+(?!\s*\()")
 _MOST_STRINGS = 200
 _LONGEST = 8_000
 _DOTTED = {"r"}
@@ -35,6 +37,8 @@ def check_snippet(judge: Judge, code: str, scope: Scope, call: Call) -> None:
     for role in ("delete", "write"):
         for found in patterns[f"{role}_calls"].finditer(code):
             judge.path(role, Word(found[2]), scope, call.text)
+            if role == "write" and judge.paths.is_run_by_tools(found[2]):
+                _check_kept(judge, found[2], code, scope, call)
     for found in patterns["read_calls"].finditer(code):
         judge.path("read", Word(found[2]), scope, call.text)
     for found in patterns["argument_calls"].finditer(code):
@@ -46,6 +50,15 @@ def check_snippet(judge: Judge, code: str, scope: Scope, call: Call) -> None:
     check_strings(judge, code, scope, call)
     if UNKNOWN in code or len(code) >= _LONGEST or not _is_harmless(judge, code, language):
         judge.report("inline-code", call.text)
+
+
+def _check_kept(judge: Judge, path: str, code: str, scope: Scope, call: Call) -> None:
+    """Ask about code that writes a file which a build tool runs, where one of its texts would be refused as a command."""
+    texts = [found[2] for found in judge.policy.patterns["strings"].finditer(code) if " " in found[2]]
+    for text in texts[:_MOST_STRINGS]:
+        judge.written(path, Word(decode_ansi(text)), scope, call)
+        if judge.refusal("shell", Word(text), scope, call):
+            judge.report("written-to-run", call.text)
 
 
 def _language(judge: Judge, call: Call) -> str:
@@ -60,7 +73,7 @@ def _is_harmless(judge: Judge, code: str, language: str) -> bool:
     if patterns["substitution"].fullmatch(code.strip()):
         return True
     # Files that are named outright have been judged where they are named.
-    code = patterns["literal_writes"].sub(" ", patterns["read_calls"].sub(" ", code))
+    code = patterns["literal_writes"].sub(" ", _without_listed(judge, patterns["read_calls"].sub(" ", code), code))
     if not patterns["file_module_use"].search(code):
         code = patterns["file_module"].sub(" ", code)
     if language:
@@ -70,6 +83,19 @@ def _is_harmless(judge: Judge, code: str, language: str) -> bool:
     bare = patterns["strings"].sub(" ", patterns["local_module"].sub(" ", code))
     declared = {next(filter(None, found.groups())) for found in patterns["declared"].finditer(code)}
     return all(word in judge.policy.names["safe_code"] or word in declared for word in _IDENTIFIER.findall(bare))
+
+
+def _without_listed(judge: Judge, code: str, whole: str) -> str:
+    """Leave out the reading of files whose names a loop takes from the list of a directory; a name that is made up stays."""
+    patterns = judge.policy.patterns
+    if not patterns["listed_directory"].search(whole) or patterns["made_up_name"].search(whole):
+        return code
+
+    def left(found: re.Match[str]) -> str:
+        name = found[0].rstrip().rpartition(" ")[2].rpartition("(")[2].rpartition("+")[2].rpartition(",")[2].strip()
+        return found[0] if re.search(rf"\b{name}\s*=(?![>=])", whole) else " ("
+
+    return patterns["variable_reads"].sub(left, code)
 
 
 def _only_computes(judge: Judge, code: str, language: str) -> bool:
@@ -82,6 +108,7 @@ def _only_computes(judge: Judge, code: str, language: str) -> bool:
     bare = patterns["harmless_parts"].sub(" 0 ", bare)
     if patterns["made_up_call"].search(bare):
         return False
+    bare = _PROPERTY.sub(" ", bare)
     risky = patterns.get("risky_method_" + language) or patterns["risky_method"]
     if any(risky.search(method) for method in _METHOD.findall(bare)):
         return False

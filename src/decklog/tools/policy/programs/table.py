@@ -21,6 +21,8 @@ _CHECKS = {
     "trap": "wrappers.check_trap",
     "alias": "wrappers.check_alias",
     "package-runner": "wrappers.check_package_runner",
+    "image-build": "wrappers.check_build",
+    "image": "wrappers.check_image",
     "container": "wrappers.check_container",
     "runner": "wrappers.check_runner",
     "packages": "wrappers.check_packages",
@@ -40,6 +42,7 @@ _CHECKS = {
     "role code-or-file": "interpreters.check_code_or_file",
     "role snippet": "interpreters.check_other_text",
     "role url": "network.check_url",
+    "role socket": "network.check_socket",
     "role data": "network.check_data",
     "role statement": "sql.check_statements",
     "role mode": "files.check_mode",
@@ -62,9 +65,11 @@ _CHECKS = {
     "jq": "files.check_jq",
     "dc": "files.check_dc",
     "mlr": "files.check_mlr",
-    "cmake": "files.check_cmake",
-    "targets": "files.check_targets",
-    "scripts": "files.check_targets",
+    "xml": "files.check_xml",
+    "cmake": "builds.targets.check_cmake",
+    "targets": "builds.targets.check_targets",
+    "scripts": "builds.targets.check_targets",
+    "written": "builds.written.check_written",
     "kill": "processes.check_kill",
     "decklog": "own.check_decklog",
 }
@@ -77,6 +82,6 @@ def check_of(kind: str) -> Check | None:
     named = _CHECKS.get(kind)
     if named is None:
         return None
-    module, _, check = named.partition(".")
+    module, _, check = named.rpartition(".")
     found: Check = getattr(import_module(f"decklog.tools.policy.programs.{module}"), check)
     return found

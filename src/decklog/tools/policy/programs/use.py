@@ -47,6 +47,12 @@ class Judge(Protocol):
     def run_script(self, text: str, scope: Scope, stdin: Word | None = None, positional: list[Word] | None = None) -> Word:
         """Judge a script within the script, and tell what it prints."""
 
+    def refusal(self, language: str, word: Word, scope: Scope, call: Call) -> str | None:
+        """Give the rule by which code would be refused if it were run, None if it would not be."""
+
+    def written(self, path: str, content: Word, scope: Scope, call: Call) -> None:
+        """Judge a file by what is written to it, where a build tool runs it."""
+
     def run_text(self, language: str, word: Word, scope: Scope, call: Call) -> Word:
         """Judge text that is run as code, by where it came from and by what it says."""
 
@@ -80,6 +86,23 @@ class Use:
     def taint(self) -> frozenset[str]:
         """Tell what taints the arguments and the standard input."""
         return self.stdin_taint.union(*(word.taint for word in self.call.argv))
+
+
+def script_texts(judge: Judge, use: Use, *options: str) -> list[Word]:
+    """Give the scripts that a program is told to take from a file, where their text is known; from elsewhere is asked about."""
+    texts = []
+    for option, word in use.arguments.values:
+        if option not in options:
+            continue
+        is_input = word.text in ("-", "/dev/stdin", "/dev/fd/0")
+        found = use.call.stdin if is_input else use.scope.written(word.text)
+        if found is None and word.content is not None:
+            found = Word(word.content, word.taint)
+        if found is not None and found.is_known:
+            texts.append(found)
+        elif found is not None or is_input:
+            judge.report("piped-to-interpreter", use.call.text)
+    return texts
 
 
 Check = Callable[[Judge, Use], None]

@@ -1,6 +1,7 @@
 """Judging of environment variables that a command sets."""
 
 import re
+from itertools import pairwise
 
 from decklog.tools.policy.programs.use import Judge
 from decklog.tools.policy.shell.scope import Scope
@@ -10,6 +11,11 @@ from decklog.tools.policy.shell.words import UNKNOWN, Word
 # A variable of this kind stands for an option of its program.
 _OPTION = re.compile(r"(?i)^(?:npm_config|pnpm_config|yarn|pip|uv|cargo|bundle|poetry)_+")
 _ROLES = {"load", "place", "write", "settings", "program"}
+# One of these stands in every command that changes data by a pattern of the policy.
+_CHANGES = (
+    "migrat", "upgrade", "downgrade", "rollback", "seed", "reset", "flush", "load", "truncate", "backfill", "push", "update",
+    "drop", "purge",
+)  # fmt: skip
 _SAFE_PATH_CLASSES = {"inside", "top", "home-part", "home-deep", "startup", "system", "parent"}
 
 
@@ -43,3 +49,23 @@ def _check_path(judge: Judge, word: Word, call: Call, scope: Scope) -> None:
     ]
     if not keeps_old or odd:
         judge.report("path-override", call.text)
+
+
+def may_change_data(text: str) -> bool:
+    """Tell whether a change of data could be in a text, without the cost of a closer look."""
+    return any(part in text for part in _CHANGES)
+
+
+def check_production(judge: Judge, call: Call, scope: Scope) -> None:
+    """Ask about a change of data where a variable or an option before it names production."""
+    words = [word.text for word in call.argv[1:]]
+    patterns = judge.policy.patterns
+    if any(map(patterns["data_look"].search, words)) or not any(map(patterns["data_change"].search, words)):
+        return
+    given = [f"{name}={values[-1].text}" for name, values in scope.variables.items()]
+    given += [f"{name}={word.text}" for name, word in call.assigned.items()]
+    given += [word.lstrip("-") for word in words if "=" in word]
+    given += [f"{option.lstrip('-')}={value}" for option, value in pairwise(words) if option.startswith("-")]
+    given += [call.text]
+    if any(map(patterns["production"].search, given)):
+        judge.report("production-data", call.text)

@@ -205,6 +205,9 @@ def check_package_runner(judge: Judge, use: Use) -> None:
         judge.report("package-runner", use.call.text)
 
 
+# An image without a publisher, with its tag or digest.
+_IMAGE = re.compile(r"(?:docker\.io/)?(?:library/)?([a-z0-9][a-z0-9-]*)(?::[\w.-]+)?(?:@sha256:[0-9a-f]{64})?")
+_STEP = re.compile(r"(?mi)^\s*RUN\s+(\S.*)$")
 _REGISTRY = re.compile(r"[\w-]+[.:][^/]*/|localhost/")
 
 
@@ -218,8 +221,26 @@ def check_container(judge: Judge, use: Use) -> None:
     publisher = image.partition("/")[0] if "/" in image else "library"
     if UNKNOWN in image or _REGISTRY.match(image) or publisher not in judge.policy.names["image_publishers"]:
         judge.report("package-runner", use.call.text)
-    if operands[1:]:
+    # What begins like an option is one of the program that the image starts.
+    if operands[1:] and operands[1].text not in ("--version", "--help", "-V", "-h"):
         use.printed = judge.review(use.call.inner(operands[1:]), use.scope)
+
+
+def check_image(judge: Judge, use: Use) -> None:
+    """Ask about an image that is fetched or looked up, unless it is one of those that the registry looks after itself."""
+    names = [_IMAGE.fullmatch(word.text) for word in use.arguments.operands]
+    if not names or not all(found and found[1] in judge.policy.names["official_images"] for found in names):
+        judge.report("container-image", use.call.text)
+
+
+def check_build(judge: Judge, use: Use) -> None:
+    """Ask about an image that is built from standard input which nobody can read here, or which runs what would be refused."""
+    if "build" not in use.sub.split() or all(word.text != "-" for word in use.call.argv):
+        return
+    stdin = use.call.stdin or UNKNOWN_WORD
+    steps = _STEP.findall(stdin.text.replace("\\\n", " "))
+    if not stdin.is_known or any(judge.refusal("shell", Word(step), use.scope, use.call) for step in steps[:_MOST_ITEMS]):
+        judge.report("piped-to-interpreter", use.call.text)
 
 
 # What runs a file that is named without its interpreter.

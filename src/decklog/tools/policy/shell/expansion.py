@@ -168,6 +168,8 @@ class Expander:
         word = self.scope.value(name)
         if operator:
             word = self._operated(word, operator)
+        if operator.startswith((":=", "=")) and name.isidentifier():
+            self.scope.assign(name, word)
         is_list = (found[3] or "") in ("[@]", "[*]")
         return self._insert(word, quoted and not is_list)
 
@@ -175,7 +177,7 @@ class Expander:
         """Apply a default, an alternative, a substring or a change of case."""
         if operator.startswith((":-", ":=", "-", "=")):
             default = operator.lstrip(":").lstrip("-=").strip("\"'")
-            return word if word.text != UNKNOWN else self._default(default, word)
+            return word if word.text not in ("", UNKNOWN) else self._default(default, word)
         if operator.startswith((":+", "+")):
             return Word(operator.lstrip(":+").strip("\"'"))
         if operator.startswith((":?", "?")):
@@ -194,6 +196,9 @@ class Expander:
             text = word.text.upper() if operator == "^^" else word.text
             return Word(text.lower() if operator == ",," else text, word.taint)
         trimmed = _CUT.fullmatch(operator)
+        if trimmed and word.text in (".", ".."):
+            # The name of the directory that the script stands in is not known.
+            return Word(f"{word.text}/.." if operator == "%/*" else UNKNOWN, word.taint)
         if trimmed:
             return Word(_without_end(word.text, trimmed[1], trimmed[2].strip("\"'")), word.taint)
         cut = _SUBSTRING.fullmatch(operator)
@@ -204,9 +209,11 @@ class Expander:
 
     def _default(self, default: str, word: Word) -> Word:
         """Give the value of `${name:-default}` for a name the script does not set."""
-        if default.startswith("$") and default[1:].strip("{}").isidentifier():
-            return self.scope.value(default[1:].strip("{}"))
-        return word if "$" in default or "`" in default else Word(default, word.taint)
+        if "`" in default or "$(" in default:
+            return Word(UNKNOWN, word.taint)
+        values = {name: self.scope.value(name) for name in (found[1] or found[2] for found in _NAMED.finditer(default))}
+        text = _NAMED.sub(lambda found: values[found[1] or found[2]].text, default)
+        return Word(UNKNOWN if "$" in text else text, word.taint.union(*(value.taint for value in values.values())))
 
     def _visit(self, node: Node) -> None:
         """Judge the commands substituted anywhere below a node whose own text is not needed."""

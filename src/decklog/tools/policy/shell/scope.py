@@ -46,6 +46,8 @@ class Scope:
         self.later: list[str] = []
         self.positional: list[Word] | None = None
         self.cwd = cwd
+        self.before = cwd
+        """Where the script stood before it last changed its directory."""
         self.branch: str | None = None
         self.conditional = 0
         self.chosen: dict[str, Word] = {}
@@ -111,8 +113,8 @@ class Scope:
             return self.chosen[name]
         if name in self.variables:
             return self.variables[name][-1]
-        if name == "PWD":
-            return Word(self.cwd)
+        if name in ("PWD", "OLDPWD"):
+            return Word(self.cwd if name == "PWD" else self.before)
         if name.isdigit() or name in "@*":
             return self._argument(name)
         if name in _WELL_KNOWN:

@@ -28,6 +28,8 @@ _WORDS = {
 }  # fmt: skip
 
 
+# The grammar leaves out a lone dash that stands right before a here-document.
+_LOST_DASH = re.compile(rb"[ \t]+-[ \t]*<<(?!<)")
 _SUBSCRIPT_COMMAND = re.compile(r"\w\[[^\]]*(?:\$\(|`)")
 
 
@@ -395,6 +397,8 @@ class Reader:
                 call.argv += self._expander().fields(child)
             elif child.is_named and child.type != "comment":
                 self.walk(child, None)
+        if b"<<" in self.source and _LOST_DASH.match(self.source, node.end_byte):
+            call.argv.append(Word("-"))
         for child in extra:
             call.argv += self._expander().fields(child)
         return self.run(call)
