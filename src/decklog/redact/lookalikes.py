@@ -20,7 +20,7 @@ _IN_MASK = word_set(
     """
 )
 _ASKING_NAME = prepared(
-    r"(?i)(?:\w*[._-])?(?:forgot(?:ten)?|reset|show|hide|enter|invalid|wrong|missing|incorrect|lost|remember|change|update|no|weak"
+    r"(?i)(?:[\w.-]*[._-])?(?:forgot(?:ten)?|reset|show|hide|enter|invalid|wrong|missing|incorrect|lost|remember|change|update|no|weak"
     r"|repeat|retype|your|choose|create|expired|toggle|recover)[._-]?(?:your|my|the|old|new)?[._-]?(?:pass|token|secret|(?:api)?[._-]?key)"
 )
 _TOP_NAMES = word_set("com org net www app dev config name file path key")

@@ -161,6 +161,7 @@ _SHAPES["signednumber"] = lambda dice: (
 _SHAPES["dots4"] = lambda dice: ".".join(dice.sample(_WORDS, 4))
 _SHAPES["threewords"] = lambda dice: " ".join(dice.sample(_WORDS, 3))
 _SHAPES["dotnumber"] = lambda dice: f"{'.'.join(dice.sample(_WORDS, 2))}{dice.randint(100, 999)}"
+_SHAPES["bytes16"] = lambda dice: ", ".join(f"0x{chars(dice, HEX, 2)}" for _ in range(16))
 _SHAPES["home2"] = lambda dice: f"{dice.choice(_WORDS).title()}Window{dice.randint(100, 999)}"
 # Their first letters are a word for "now" in some language.
 _SHAPES["nowfirst"] = lambda dice: "-".join([dice.choice(("nutmeg", "orange", "nunnery")), *dice.sample(_WORDS, 4)])

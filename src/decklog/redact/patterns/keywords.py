@@ -42,8 +42,8 @@ _TEXT = r"""
     e_,bundle_,create_user( ea,bearer eb,webhook.office.com,webhook.site ee,seed ef,define eg,integromat.com,register,segment(
     eh,placeholder ei,einmal ej,sejf el,-field,pinfield,selector em,element en,senha,senord eo,kodeord ep,pepper eq,sequelize
     es,hesl et,fetch(,reset- eu,createuser,neu ew,diceware ex,exec,winexe
-    ey,entry^key,eyj,key1,key2,key=,key>,keychain,keypad,keyring.,lment^key,serial^key f(,telegraf( f2,pbkdf2 fe,safe ff,coffre
-    fi,^config^,config^get,config^host,define,potfile fl,api.flock.com fr,coffre,frase,freerdp,fromhex,sifr ft,ftp
+    ey,entry^key,eyj,key1,key2,key=,key>,key[,keychain,keypad,keyring.,lment^key,serial^key f(,telegraf( f2,pbkdf2 fe,safe
+    ff,coffre fi,^config^,config^get,config^host,define,potfile fl,api.flock.com fr,coffre,frase,freerdp,fromhex,sifr ft,ftp
     fu,fuerte,tofu^output fx,.pfx fy,identify,netlify g(,signedstring( g-,jfrog-art-api,log-in,log-on g.,hc-ping.com
     g:,config:get g=,sig= g_,log_in,log_on ga,adgangskode,engangskode,garage,gate gc,aesgcm ge,wget gi,engine(,login,register
     gl,glab,hooks.glip.com gm,pragma,segment( gn,sign-in,sign-on,sign_in,signedstring(,signin,signtool,signwith(
@@ -93,8 +93,8 @@ _TEXT = r"""
     v^,^env^,setenv^ va,keyvault,secret-set-value vi,travis vm,vm. vo,pasvorto,vonage( vp,vpn vr,palavra- w^,bw^get w(,.new(
     wa,wallet,wandb wd,pawd we,answer^to wg,wget wi,twine,wif,wireless wl,wlan wo,wagwoord wp,wpa ws,hooks.chime.aws,ssws wt,jwt
     x^,^-x^,setx^ x-,x-apikey x.,phx.gen xa,xauth xe,exec,winexe xh,xh^ xl,unhexlify xp,exp^ y(,apikey(,symmetricsecuritykey(
-    y-,putty-user-key-file,security-answer,sentry-cli y.,events.pagerduty.com y1,key1 y2,key2 y=,key= y>,key> y_,security_answer
-    yc,keychain yd,hydra ye,deployer yf,keyfor( yg,ssh-keygen yj,eyj yk,lykilor ym,pgp_sym,symmetrickey
+    y-,putty-user-key-file,security-answer,sentry-cli y.,events.pagerduty.com y1,key1 y2,key2 y=,key= y>,key> y[,key[
+    y_,security_answer yc,keychain yd,hydra ye,deployer yf,keyfor( yg,ssh-keygen yj,eyj yk,lykilor ym,pgp_sym,symmetrickey
     yo,as^your,confirm^your,is^your yp,crypt,keypad,paypal,typesense( yr,keyring. ys,.keystore,keyspec
     za,authorization,hooks.zapier.com,zaporka ze,initialize( zi,lozink,zip zp,zprv {c,{cleartext} {p,{plain {s,{sha},{ssha
     än,zugänge é^,clé^api

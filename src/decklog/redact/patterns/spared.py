@@ -60,7 +60,7 @@ _COUNTED = prepared(r"[ \t]*\([+-]?\d[\d.,]*[ \t]?%\)")
 # how a build names a style; what an account's line has instead.
 _NO_VALUE = prepared(
     r"[\w./-]+@v?\d+(?:\.\d+){1,3}[+-][\w.-]+|hmac-sha256:[0-9a-f]{64}|\[[a-z_]{2,24}=[a-z0-9]{1,8}\]?|[a-z_]{2,24}=\d{1,4}|\}\}@\S*"
-    r"|age1[0-9a-z]{50,70}|0x[0-9a-fA-F]{40}|\$ENV\{|[<>:=-]{1,3}|[*/][A-Z]{3,12}|zh:[0-9a-f]{64}|h1:[A-Za-z0-9+/]{43}=|[a-z_]{0,24}id=\S+|[a-z_][\w.]*\(\d[a-z]?\)?|\)\.\w+\(\S*|\^?\(?\[[^\s\]]*(?:a-z|A-Z|0-9)[^\s\]]*\]\S*|[a-z][\w-]*__\w*(?i:passw|token|secret|key|pin|code)\w*_[A-Za-z0-9_-]{5}|(?:\d+:)?(?:[a-z_][\w.-]*:)?x:\d+:\d+:\S*"
+    r"|age1[0-9a-z]{50,70}|0x[0-9a-fA-F]{40}|\$ENV\{|[<>:=-]{1,3}|[*/][A-Z]{3,12}|(?:Linux|macOS|Windows|v\d+|node|npm|yarn|pnpm|pip|cargo|go|gradle|maven)(?:-[\w.]+)*-[0-9a-f]{64}|\[(?:removed|stripped|hidden|filtered|omitted|masked)|zh:[0-9a-f]{64}|h1:[A-Za-z0-9+/]{43}=|[a-z_]{0,24}id=\S+|[a-z_][\w.]*\(\d[a-z]?\)?|\)\.\w+\(\S*|\^?\(?\[[^\s\]]*(?:a-z|A-Z|0-9)[^\s\]]*\]\S*|[a-z][\w-]*__\w*(?i:passw|token|secret|key|pin|code)\w*_[A-Za-z0-9_-]{5}|(?:\d+:)?(?:[a-z_][\w.-]*:)?x:\d+:\d+:\S*"
 )
 # Where a shell asks for the next command, by its folder or at the beginning of a line; and where a program was connected to.
 _SHELL = prepared(r"[a-z_][\w.-]*@[a-z][a-z0-9.-]*(:[~/][\w./~-]*)?[$#%>]")

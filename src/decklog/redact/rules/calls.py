@@ -6,6 +6,13 @@ from decklog.redact.rules.rule import Rule, rule
 _ARGUMENTS = r"\([\"'](?:[^\"'\n]*[\"'],[ \t]*(?:\w+\()?[\"']|[\w.~+/=-]{20,}[\"'])"
 
 CALLS: tuple[Rule, ...] = (
+    # The bytes of a key, one by one.
+    rule(
+        "encryption-key",
+        "key[",
+        r"0x[0-9a-fA-F]{2}(?:,\s{0,8}0x[0-9a-fA-F]{2}){15,63}",
+        keep=r"(?i:\b\w{0,24}key\[\d{0,3}\][ \t]*=[ \t]*\{\s{0,8})",
+    ),
     rule(
         "encryption-key",
         "fromhex unhexlify decodestring",

@@ -88,7 +88,8 @@ _NOW = (
 )
 # What it was changed to, where the verb says so before it.
 _CHANGED = (
-    r"foi (?:trocad|alterad|mudad|redefinid)[ao] para|(?:fue|ha sido) cambiad[ao] (?:a|por)"
+    r"mudou para|passou a ser|cambió a|è cambiata in"
+    r"|foi (?:trocad|alterad|mudad|redefinid)[ao] para|(?:fue|ha sido) cambiad[ao] (?:a|por)"
     r"|è stat[ao] (?:cambiat|impostat)[ao] (?:in|su|a)|a été (?:changé|modifié|remplacé|réinitialisé)e? (?:en|par|à|pour)"
     r"|(?:che )?(?:è|é) divent(?:at)?[ao]|zosta[łl]o? (?:zmienion|ustawion)[eoa] na|wurde auf|изменён на|изменен на"
 )
