@@ -8,13 +8,12 @@ from decklog.clock import from_text
 from decklog.errors import Invalid
 from decklog.importers.engine.draft import RecordDraft, describes
 from decklog.importers.engine.landing import run_below
-from decklog.importers.engine.row import EPOCH, Row
+from decklog.importers.engine.row import EPOCH, Row, kept_columns, kept_json
 from decklog.importers.engine.text_files import document, file_in, objects_in
 from decklog.importers.engine.tracker import LINKS, WAS_RUNNING, Link, Part, Tracker, moment_of, set_time
 from decklog.importers.taskmaster.reading import TaskFile
 from decklog.importers.taskmaster.words import MAIN, OURS, PARENTS, PLACES, PRIORITIES, SHOWN, STATES, WORDS
 from decklog.stores.work.task import LinkKind, TaskState
-from decklog.values import to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ class TaskMasterImport(Tracker):
                 metadata = held.get("metadata")
                 self._hold_tag(tag, tasks, metadata if isinstance(metadata, dict) else {})
             else:
-                self.hold_line(to_json({tag: held}), "it is no tag with tasks")
+                self.hold_line(kept_json({tag: held}), "it is no tag with tasks")
 
     def _hold_whole_tasks(self, text: str) -> None:
         """Take the tasks that stand whole in a document that was not written to its end."""
@@ -90,7 +89,7 @@ class TaskMasterImport(Tracker):
     def _hold_tag(self, tag: str, tasks: "Iterable[Any]", metadata: "dict[str, Any]") -> None:
         run_id = self.run_id if tag == MAIN else run_below(self.run_id, tag)
         self.tags[tag], self.begun[tag] = run_id, moment_of(metadata.get("created"))
-        self.metadata[run_id] = {"tag": tag, "metadata": metadata}
+        self.metadata[run_id] = {"tag": tag, "metadata": kept_columns(metadata)[0]}
         for task in tasks:
             subtasks = task.get("subtasks") if isinstance(task, dict) else None
             parts = subtasks if isinstance(subtasks, list) else []
@@ -102,7 +101,7 @@ class TaskMasterImport(Tracker):
         """Hold a task, or a part of one with the ids of its siblings; give its name, unless it has none."""
         name = str(task.get("id") or "").strip() if isinstance(task, dict) else ""
         if not name:
-            self.hold_line(to_json({"tag": tag, "task": task}), "a task needs an id")
+            self.hold_line(kept_json({"tag": tag, "task": task}), "a task needs an id")
             return None
         name = above + name.removeprefix(above)
         columns = {column: value for column, value in task.items() if column != "subtasks" or (value and not parts)}
@@ -170,7 +169,7 @@ class TaskMasterImport(Tracker):
         row.stream = self.run_of(row.id)
         row.pass_over(("id", "siblings", *PARENTS))
         row.value("dependencies", (list,))
-        shown = {name: value for name in SHOWN if (value := row.take(name)) not in (None, "", [], {})}
+        shown = row.shown(SHOWN)
         state, reason = self._state(row)
         checks = row.text("testStrategy", "")
         return self.task(

@@ -1,11 +1,9 @@
 """Task Master's document, task by task, where it is large and as the program writes it: few of the tasks are in memory."""
 
-import json
 import os
 
 from decklog.errors import Conflict
 from decklog.importers.engine.json_pieces import Pieces, elements, may_have_sides, members
-from decklog.importers.engine.row import no_constant
 from decklog.importers.engine.text_files import MOST_BYTES, opened
 from decklog.importers.taskmaster.words import MAIN
 
@@ -17,7 +15,6 @@ if TYPE_CHECKING:
 # What is smaller is read as a whole.
 _LARGE = 4 * 1024**2
 _TASKS, _METADATA = "tasks", "metadata"
-_decode = json.JSONDecoder(parse_constant=no_constant).raw_decode
 
 
 class TaskFile:
@@ -49,7 +46,7 @@ class TaskFile:
 
     def _tags(self) -> "Iterator[tuple[str, Iterator[Any]]]":
         with opened(self._path, MOST_BYTES) as file:
-            pieces = Pieces(file, _decode)
+            pieces = Pieces(file)
             seen: set[str] = set()
             has_list = False
             for name in members(pieces):
