@@ -249,7 +249,15 @@ def _is_met(pid: int, until: float) -> bool:
 def _reader_of(pid: int) -> int | None:
     """Give the process that reads for an import, if there is one by now."""
     found = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
-    return int(found[0]) if found else None
+    return next((int(reader) for reader in found if _is_at_work(reader)), None)
+
+
+def _is_at_work(pid: str) -> bool:
+    """Say whether a process has not ended yet; one that has is there until it is asked for."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def _kill(pid: int) -> None:
