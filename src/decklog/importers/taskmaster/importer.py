@@ -47,13 +47,25 @@ class TaskMasterImport(Tracker):
         """Read the document; both sides of a conflict of git's, and of half a document what is whole."""
         path = file_in(self.path, PLACES, "Name the file itself.")
         file = TaskFile(path)
-        if file.is_usual():
-            for tag, tasks in file.tags():
-                self._hold_tag(tag, tasks, file.metadata.get(tag, {}))
-        else:
+        if not (file.is_large() and self._hold_in_pieces(file)):
             self._hold_whole(path)
         if not self.tags:
             raise Invalid(f"{path} holds no tasks of Task Master's", path=path)
+
+    def _hold_in_pieces(self, file: TaskFile) -> bool:
+        """Hold the tasks of a document as they are read; say whether it was as it should be. If not, nothing of it is held."""
+        tags = []
+        try:
+            for tag, tasks in file.tags():
+                tags.append(tag)
+                self._hold_tasks(tag, tasks)
+        except (ValueError, RecursionError):
+            self.gathered.clear()
+            self.ours.clear()
+            return False
+        for tag in tags:
+            self._name_tag(tag, file.metadata.get(tag, {}))
+        return True
 
     def _hold_whole(self, path: str) -> None:
         sides, text = document(path)
@@ -87,9 +99,15 @@ class TaskMasterImport(Tracker):
         self.hold_line(text, "the document was not written to its end; the tasks in it that are whole were taken")
 
     def _hold_tag(self, tag: str, tasks: "Iterable[Any]", metadata: "dict[str, Any]") -> None:
+        self._name_tag(tag, metadata)
+        self._hold_tasks(tag, tasks)
+
+    def _name_tag(self, tag: str, metadata: "dict[str, Any]") -> None:
         run_id = self.run_id if tag == MAIN else run_below(self.run_id, tag)
         self.tags[tag], self.begun[tag] = run_id, moment_of(metadata.get("created"))
         self.metadata[run_id] = {"tag": tag, "metadata": kept_columns(metadata)[0]}
+
+    def _hold_tasks(self, tag: str, tasks: "Iterable[Any]") -> None:
         for task in tasks:
             subtasks = task.get("subtasks") if isinstance(task, dict) else None
             parts = subtasks if isinstance(subtasks, list) else []

@@ -6,6 +6,9 @@ from functools import cached_property
 import re2
 
 _MEMORY_BYTES = 128 << 20
+# What is only asked whether it is there begins anew with full tables; those of the largest do most of their work in this room,
+# and would grow with every new text until they had all of the other.
+_SIGN_BYTES = 32 << 20
 _NOWHERE = (-1, -1)
 _ANYWHERE = re2._Anchor.UNANCHORED
 _HERE = re2._Anchor.ANCHOR_START
@@ -13,11 +16,11 @@ _HERE = re2._Anchor.ANCHOR_START
 Span = tuple[int, int]
 
 
-def options() -> re2.Options:
+def options(memory_bytes: int = _MEMORY_BYTES) -> re2.Options:
     """Give the way of all patterns here: one byte a character, and room for the tables of large ones."""
     given = re2.Options()
     given.encoding = re2.Options.Encoding.LATIN1
-    given.max_mem = _MEMORY_BYTES
+    given.max_mem = memory_bytes
     given.log_errors = False
     return given
 
@@ -60,7 +63,7 @@ class Sign:
     @cached_property
     def look(self) -> Callable[[bytes], list[int]]:
         """Give the function that gives an empty list for a text without the sign."""
-        alone = re2.Set.SearchSet(options())
+        alone = re2.Set.SearchSet(options(_SIGN_BYTES))
         alone.Add(self.source.encode("latin-1"))
         alone.Compile()
         # Beneath the Python object, as for `Pattern`. It does not give up for want of room: full tables begin anew.
