@@ -209,7 +209,12 @@ class TaskMasterImport(Tracker):
     def _objective(self, row: Row) -> str:
         """Read a description; one that only says the title again stands in the place of none."""
         text = row.text("description", "")
-        return str(row.replace("description", None) or "") if text and text == row.columns.get("title") else text
+        if not text or text != row.columns.get("title"):
+            return str(text)
+        # An export writes it so for every task that has none.
+        row.usual = ("description",)
+        row.replace("description", None)
+        return ""
 
     def _created(self, row: Row) -> "datetime":
         """Say when a task was made: with its tag, and after those with lower numbers."""
