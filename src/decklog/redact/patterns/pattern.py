@@ -5,10 +5,10 @@ from functools import cached_property
 
 import re2
 
-_MEMORY_BYTES = 128 << 20
+_MEMORY_BYTES = 96 << 20
 # What is only asked whether it is there begins anew with full tables; those of the largest do most of their work in this room,
 # and would grow with every new text until they had all of the other.
-_SIGN_BYTES = 32 << 20
+_SIGN_BYTES = 24 << 20
 _NOWHERE = (-1, -1)
 _ANYWHERE = re2._Anchor.UNANCHORED
 _HERE = re2._Anchor.ANCHOR_START
