@@ -4,6 +4,7 @@ import json
 import json.encoder
 from datetime import UTC, datetime
 from enum import Enum
+from sys import getsizeof
 
 from decklog import redact
 from decklog.clock import to_text
@@ -99,13 +100,13 @@ from_json = json.loads
 class Values:
     """Turns Python values into column values: checks them, and takes the secrets out."""
 
-    def __init__(self, limit_bytes: int = DEFAULT_LIMIT_BYTES, *, remembered_characters: int = 0) -> None:
+    def __init__(self, limit_bytes: int = DEFAULT_LIMIT_BYTES, *, remembered_bytes: int = 0) -> None:
         self.limit_bytes = limit_bytes
         # Ids and names come again and again; what was found clean once is not looked through again.
         self._clean: set[str] = set()
         # Nor are long texts, where so much room is given to remember them: who reads a file reads it again. Whoever gives it has
         # many of them, and is worth having the rules warm.
-        self._remembered_characters = self._room = remembered_characters
+        self._remembered_bytes = self._room = remembered_bytes
         # Of each name the last text that is seldom said twice, and what became of it: who compares before writing binds it again.
         self._last: dict[str, tuple[str, tuple[str, bool]]] = {}
         # What was looked through together and is clean: texts, and JSON values, held so that no other takes their place. A value
@@ -179,7 +180,7 @@ class Values:
             raise Invalid(f"{name} contains a NUL byte; remove it or send it as base64", field=name)
         if len(value) > self.limit_bytes // 4:
             self._fits(name, len(value.encode()))
-        is_long = self._remembered_characters and len(value) > _SHORT_TEXT
+        is_long = self._remembered_bytes and len(value) > _SHORT_TEXT
         clean, changed = redact.scan_by_rules(value) if is_long else redact.scan(value)
         if changed and name == _KEY:
             clean = f"{clean}~{_fingerprint(value)}"
@@ -189,7 +190,7 @@ class Values:
             return clean, True
         if len(value) <= _NAME_LENGTH and name not in _SAID_ONCE:
             self.vouch(value)
-        elif len(value) <= self._remembered_characters:
+        elif len(value) <= self._remembered_bytes:
             self._remember(value)
         return value, False
 
@@ -208,7 +209,7 @@ class Values:
                     held.append((value, strings))
                     texts.update(strings)
         self._page, self._held = set(), {}
-        if not (self._remembered_characters or redact.is_warm() or len(texts) >= _MANY_TEXTS):
+        if not (self._remembered_bytes or redact.is_warm() or len(texts) >= _MANY_TEXTS):
             return
         known = texts & self._clean
         # Numbers that nobody chose are all different: to look at them makes the tables of the rules grow without end.
@@ -221,7 +222,7 @@ class Values:
         ]
         found = redact.clean_among(left)
         for text in found:
-            if _SHORT_TEXT < len(text) <= self._remembered_characters:
+            if _SHORT_TEXT < len(text) <= self._remembered_bytes:
                 self._remember(text)
         self._page = found | known
         self._held = {id(value): value for value, strings in held if self._page.issuperset(strings)}
@@ -253,10 +254,12 @@ class Values:
 
     def _remember(self, text: str) -> None:
         """Remember that a long text holds no secret, for as long as there is room."""
-        self._room -= len(text)
+        # One character beyond Latin-1 doubles what a text takes, one beyond the first plane doubles it again.
+        size = getsizeof(text)
+        self._room -= size
         if self._room < 0:
             self._clean.clear()
-            self._room = self._remembered_characters - len(text)
+            self._room = self._remembered_bytes - size
         self._clean.add(text)
 
     def vouch(self, name: str) -> None:

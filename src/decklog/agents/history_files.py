@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from decklog.agents import claude
 from decklog.agents.entries import answer_of, entry_of, prompt_of, run_of
 from decklog.agents.events import IMPORTED, Answered, Ended, Prompted
+from decklog.agents.known_lines import KnownLines
 from decklog.agents.lines import lines_of
 from decklog.agents.programs import program as known_program
 from decklog.agents.reading import Reading
@@ -88,7 +89,7 @@ def _extent(path: str) -> int:
 
 def many_values(limit_bytes: int) -> Values:
     """Check and redact texts of which there are many."""
-    return Values(limit_bytes, remembered_characters=_REMEMBERED)
+    return Values(limit_bytes, remembered_bytes=_REMEMBERED)
 
 
 def read_files(asked: Asked, balance: "Balance") -> "Iterator[Part]":
@@ -110,8 +111,8 @@ class _Files:
         self._kinds: Counter[type[Event]] = Counter()
         # Of what was read just now; whoever writes it remembers it later.
         self._marks: dict[str, dict[str, Any]] = {}
-        # The lines that a fork begins with are those of the session it was made of, in the same folder.
-        self._seen: dict[str, set[int]] = {}
+        self._known_lines = KnownLines()
+        self._known_folders: set[str] = set()
 
     def parts(self) -> "Iterator[Part]":
         for number, path in enumerate(self._paths, 1):
@@ -194,10 +195,11 @@ class _Files:
             kept=mark.get("kept"),
             below=lambda: self._below(path, marks),
         )
-        reader, seen = self._program.reader(reading), self._seen.setdefault(os.path.dirname(path), set())
+        reader, folder = self._program.reader(reading), os.path.dirname(path)
+        self._known_folders.add(folder)
         last: Event | None = None
         for line, end in lines_of(path, place, self._count_unread, self._may_tell):
-            for event in () if _is_copied(line, seen, reading) else reader.events(line):
+            for event in () if self._is_copied(line, folder, reading) else reader.events(line):
                 yield event
                 last = event
             place = end
@@ -216,31 +218,27 @@ class _Files:
 
     def _remember_folder(self, folder: str) -> None:
         """Know the lines of files that an earlier import has read: a new file may begin with them."""
-        if folder in self._seen:
+        if folder in self._known_folders:
             return
-        seen = self._seen[folder] = set()
+        self._known_folders.add(folder)
         for name in os.listdir(folder):
             path = os.path.join(folder, name)
             if name.endswith(".jsonl") and (end := self._mark(path).get("place")):
                 for line, place in lines_of(path):
-                    _is_copied(line, seen, Reading())
+                    self._is_copied(line, folder, Reading())
                     if place >= end:
                         break
 
-    def _count_unread(self) -> None:
-        self._part.unread += 1
-
-
-def _is_copied(line: dict[str, Any], seen: set[int], reading: Reading) -> bool:
-    """Say whether a line is known from another file of the folder; remember it otherwise."""
-    uuid = line.get("uuid")
-    if not isinstance(uuid, str):
-        return False
-    if (number := hash(uuid)) in seen:
+    def _is_copied(self, line: dict[str, Any], folder: str, reading: Reading) -> bool:
+        """Say whether a line is known from another file of the folder; remember it otherwise."""
+        uuid = line.get("uuid")
+        if not isinstance(uuid, str) or self._known_lines.add(folder, uuid):
+            return False
         reading.is_fork = True
         return True
-    seen.add(number)
-    return False
+
+    def _count_unread(self) -> None:
+        self._part.unread += 1
 
 
 def _is_told(described: "Event | Described | Beside", told: set[tuple[str, str, str]]) -> bool:

@@ -27,6 +27,9 @@ def add_next_step(problem: BaseException, call: "Call") -> None:
 
 def _step(problem: errors.DecklogError, call: "Call") -> str | None:
     store, path = _command(call.words)
+    if store is None and "path" in problem.details and isinstance(problem, (errors.NotFound, errors.Conflict)):
+        # It is about a file, and what the log holds tells nothing of it.
+        return f"See what it takes: decklog {path}--help"
     if isinstance(problem, errors.NotFound):
         return f"See what there is: decklog {_LISTED.get(str(problem.details.get('table'))) or _listing(store)}"
     if isinstance(problem, (errors.Conflict, errors.Denied)):

@@ -56,7 +56,7 @@ class _Reading:
     def __init__(self, asked: Asked) -> None:
         self._path = asked.path
         self._placement = Placement(by_conversation=asked.by_conversation)
-        self._values = Values(asked.limit_bytes, remembered_characters=_REMEMBERED)
+        self._values = Values(asked.limit_bytes, remembered_bytes=_REMEMBERED)
         self._gathered = Gathered()
         self._found = Found()
 

@@ -15,11 +15,10 @@ from decklog.importers.beads.words import (
 )
 from decklog.importers.engine.draft import RecordDraft, describes
 from decklog.importers.engine.report import Fate
-from decklog.importers.engine.row import EPOCH, Row
+from decklog.importers.engine.row import EPOCH, Row, kept_columns
 from decklog.importers.engine.text_files import file_in, has_markers, json_lines
 from decklog.importers.engine.tracker import COMMENTS, LINKS, WAS_RUNNING, Link, Part, Tracker, moment_of, set_time
 from decklog.stores.work.task import LinkKind, Task, TaskState
-from decklog.values import to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,7 +89,7 @@ class BeadsImport(Tracker):
             yield Part(COMMENTS, f"{item.id}#{comment.get('id') or said}", {**comment, "issue_id": item.id}, said)
 
     def _hold_memory(self, found: "dict[str, Any]") -> None:
-        self.gathered.add(MEMORIES, str(found.get("key")), to_json(found))
+        self.gathered.add(MEMORIES, str(found.get("key")), kept_columns(found)[1])
 
     # Mappings
 
@@ -151,7 +150,7 @@ class BeadsImport(Tracker):
         if "issue_type" not in row.columns and "type" in row.columns:
             row.columns["issue_type"] = row.take("type")
         # Of all that an issue can have, most have little.
-        found = {name: row.take(name) for name in SHOWN if name in row.columns}
+        found = row.shown([name for name in SHOWN if name in row.columns])
         if found.get("issue_type") == USUAL_TYPE:
             del found["issue_type"]
         return {name: value for name, value in found.items() if value or (value == 0 and value is not False)}

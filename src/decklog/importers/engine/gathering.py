@@ -74,6 +74,12 @@ class Gathered:
         for row in self.db.add_all(_ADD, waiting) if waiting else ():
             self._add_version(row)
 
+    def clear(self) -> None:
+        """Let all go that is held."""
+        self._waiting = []
+        for table in ("rows", "others"):
+            self.db.execute(f"delete from {table}").fetchall()
+
     def has_versions(self, table: str) -> bool:
         """Say whether a row of a table came more than once."""
         self.settle()

@@ -8,7 +8,7 @@ from decklog.importers.engine.text_files import MOST_BYTES, OURS, has_halves, op
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Generator, Iterator
     from typing import IO, Any
 
 _PIECE = 256 * 1024
@@ -47,8 +47,8 @@ class JsonFile:
 class Pieces:
     """The text of a file, of which only what is being read is held."""
 
-    def __init__(self, file: "IO[bytes]", decode: "Callable[[str, int], tuple[Any, int]]" = _decode) -> None:
-        self._file, self._decode = file, decode
+    def __init__(self, file: "IO[bytes]") -> None:
+        self._file = file
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._is_over = False
         self._text, self.place, self.passed = "", 0, 0
@@ -90,7 +90,7 @@ class Pieces:
         """Give the value that begins here, and go on behind it; a ValueError when it is none, or not whole."""
         while True:
             try:
-                found, end = self._decode(self._text, self.place)
+                found, end = _decode(self._text, self.place)
             except ValueError:
                 if self._read_on():
                     continue

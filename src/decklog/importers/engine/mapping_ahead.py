@@ -59,7 +59,7 @@ class _LandingAhead(Landing):
 
     def __init__(self, asked: Asked) -> None:
         self.report = Report(asked.importer.system, asked.copy)
-        self.values = Values(asked.limit_bytes, remembered_characters=_REMEMBERED)
+        self.values = Values(asked.limit_bytes, remembered_bytes=_REMEMBERED)
         self._streams = asked.streams
 
     def has_run(self, run_id: str) -> bool:

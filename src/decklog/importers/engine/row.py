@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST = 2**63
 _WRITABLE = {str, int, bool}
+_NO_NUMBERS = ("nan", "inf", "-inf")
 _WITHOUT_ZONE = len("2026-11-15 08:30:00")
 
 
@@ -96,6 +97,14 @@ class Row:
         if value.__class__ is str and "\x00" not in value:
             return value
         return self.replace(name, str(value) if isinstance(value, (int, float)) else default)
+
+    def shown(self, names: "Iterable[str]") -> "dict[str, Any]":
+        """Take the columns that say something as they are; what is no number that a record can hold is left over."""
+        found = {name: value for name in names if (value := self.take(name)) not in (None, "", [], {})}
+        for name in [name for name, value in found.items() if is_no_number(value)]:
+            del found[name]
+            self.replace(name, None)
+        return found
 
     def whole(self, name: str, default: "Any" = None, *, low: int = 0, high: int = _MOST - 1) -> "Any":
         """Take a whole number within bounds; anything else is left over."""
@@ -294,6 +303,41 @@ def plain(value: "Any") -> "Any":
     if isinstance(value, float) and not abs(value) < float("inf"):
         return {"float": repr(value)}
     return value
+
+
+def kept_columns(columns: "dict[str, Any]") -> "tuple[dict[str, Any], str]":
+    """Give the columns of a document in a form that a record can hold, and write them down.
+
+    Programs write `NaN`, which is no JSON, numbers beyond all bounds, and values that are nested without end.
+    """
+    try:
+        return columns, to_json(columns)
+    except Invalid:
+        found = {name: _kept(value) for name, value in columns.items()}
+        return found, to_json(found)
+
+
+def kept_json(value: "Any") -> str:
+    """Write a document's value down, whatever it holds."""
+    try:
+        return to_json(value)
+    except Invalid:
+        return to_json(_kept(value))
+
+
+def _kept(value: "Any") -> "Any":
+    try:
+        found = plain(value)
+        # With some room for what it will stand in.
+        to_json([[[[[[found]]]]]])
+    except (Invalid, RecursionError):
+        return json.dumps(value)
+    return found
+
+
+def is_no_number(value: "Any") -> bool:
+    """Say whether this stands for `NaN`, or for a number beyond all bounds."""
+    return isinstance(value, dict) and value.get("float") in _NO_NUMBERS
 
 
 def unplain(value: "Any") -> "Any":

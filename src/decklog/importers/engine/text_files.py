@@ -9,7 +9,6 @@ import stat
 
 from decklog.dataclass import dataclass
 from decklog.errors import Invalid, NotFound, TooLarge
-from decklog.importers.engine.row import parsed_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ OURS, _BASE, _MIDDLE, _THEIRS = "<" * _MARKER, "|" * _MARKER, "=" * _MARKER, ">"
 _MARKERS = (OURS, _BASE, _MIDDLE, _THEIRS)
 # Half of a character that needs two: JSON can spell it, and no text can hold it.
 _HALVES = ("\\ud", "\\uD")
+_decode = json.JSONDecoder().decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,17 @@ def json_lines(path: str, *, most_bytes: int = MOST_BYTES) -> "Iterator[Line]":
                 yield _line(number, text, is_whole=raw.endswith(b"\n"))
 
 
+def _parsed(text: str) -> object:
+    """Read JSON as programs write it, with `NaN` for a number; what is none gives `NotImplemented`."""
+    try:
+        found: object = _decode(text)
+    except (ValueError, RecursionError):
+        return NotImplemented
+    return found
+
+
 def _line(number: int, text: str, *, is_whole: bool) -> Line:
-    found = parsed_json(text)
+    found = _parsed(text)
     if isinstance(found, dict):
         return Line(number, text, storable(found) if has_halves(text) else found)
     if found is not NotImplemented:
@@ -80,7 +89,7 @@ def document(path: str) -> "tuple[list[Any], str]":
     Nothing comes back when it is no JSON at all.
     """
     text = text_of(path)
-    found = [one for side in _sides(text) if (one := parsed_json(side)) is not NotImplemented]
+    found = [one for side in _sides(text) if (one := _parsed(side)) is not NotImplemented]
     return [storable(one) for one in found] if has_halves(text) else found, text
 
 

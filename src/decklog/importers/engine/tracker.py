@@ -14,7 +14,7 @@ from decklog.importers.engine.importing import Import
 from decklog.importers.engine.link_order import LinkOrder
 from decklog.importers.engine.mapping_ahead import HeldRows
 from decklog.importers.engine.report import Fate, Report
-from decklog.importers.engine.row import EPOCH, Row, plain
+from decklog.importers.engine.row import EPOCH, Row, kept_columns, kept_json, plain
 from decklog.importers.engine.source import Source
 from decklog.importers.engine.versions import NOTE
 from decklog.stores.intake import ANY_OF, together
@@ -152,12 +152,13 @@ class Tracker(Import):
     def hold(self, item: str, columns: "dict[str, Any]", *, at: str, clock: str, is_done: bool) -> None:
         """Hold an item with its parts, which are at hand now; for a tracker whose parts tell all of themselves."""
         self._has_parts = True
-        self.gathered.add(self.items, item, to_json(columns), at=at, clock=clock, is_done=is_done)
+        columns, text = kept_columns(columns)
+        self.gathered.add(self.items, item, text, at=at, clock=clock, is_done=is_done)
         self._hold_parts(Row(self.items, item, columns))
 
     def _hold_parts(self, item: Row) -> None:
         for part in self.parts_of(item):
-            self.gathered.add(part.table, part.id, to_json(plain(part.columns)), at=part.at, is_part=True)
+            self.gathered.add(part.table, part.id, kept_json(plain(part.columns)), at=part.at, is_part=True)
 
     def _take_apart(self) -> None:
         """Hold the parts of the items: of the version that is taken, since an older one may have what was removed."""

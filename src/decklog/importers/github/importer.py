@@ -6,11 +6,10 @@ from decklog.errors import Invalid
 from decklog.importers.engine.draft import RecordDraft, describes
 from decklog.importers.engine.json_pieces import JsonFile
 from decklog.importers.engine.private_folder import PrivateFolder
-from decklog.importers.engine.row import EPOCH, Row
+from decklog.importers.engine.row import EPOCH, Row, kept_columns, kept_json
 from decklog.importers.engine.tracker import COMMENTS, LINKS, Link, Part, Tracker, moment_of, set_time
 from decklog.importers.github.reading import REPOSITORY, ask_gh, name_of, needed_by, plain_names, unmarked
 from decklog.stores.work.task import LinkKind, TaskState
-from decklog.values import to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ class GithubImport(Tracker):
         try:
             name = name_of(issue, otherwise)
         except Invalid as problem:
-            self.hold_line(to_json(found), problem.message)
+            self.hold_line(kept_json(found), problem.message)
             return
         if isinstance(issue.get("body"), str):
             issue["body"], made_of = unmarked(issue["body"])
@@ -87,7 +86,8 @@ class GithubImport(Tracker):
 
     def _hold_comment(self, name: str, comment: "dict[str, Any]") -> None:
         at, clock = moment_of(comment.get("created_at")), moment_of(comment.get("updated_at"))
-        self.gathered.add(COMMENTS, f"{name}#{comment.get('id')}", to_json({**comment, "issue": name}), at=at, clock=clock)
+        _, text = kept_columns({**comment, "issue": name})
+        self.gathered.add(COMMENTS, f"{name}#{comment.get('id')}", text, at=at, clock=clock)
 
     def parts_of(self, item: Row) -> "Iterator[Part]":
         """Give what an issue says that it waits for, and what was said of it."""
@@ -113,7 +113,7 @@ class GithubImport(Tracker):
         row.columns.setdefault("html_url", row.columns.get("url"))
         row.usual = _PASSED_OVER
         row.pass_over(_PASSED_OVER)
-        shown = {name: value for name in _SHOWN if (value := row.take(name)) not in (None, "", [])}
+        shown = row.shown(_SHOWN)
         labels = row.tags("labels")
         assignees = shown.get("assignees")
         return self.task(

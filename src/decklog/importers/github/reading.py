@@ -31,7 +31,8 @@ def ask_gh(repository: str, seconds: float, path: str) -> None:
     """Have `gh` write all issues of a repository to a file, by the login that it has."""
     program = shutil.which("gh")
     if program is None:
-        hint = "Install gh, or import a saved file: gh issue list --state all --limit 100000 --json … > issues.json"
+        saving = f"gh issue list --repo {repository} --state all --limit {_MOST} --json {','.join(FIELDS)} > issues.json"
+        hint = f"Install gh, or import a file that it wrote elsewhere: {saving}"
         raise Unavailable("there is no program gh to ask GitHub with", hint=hint)
     words = [program, "issue", "list", "--repo", repository, "--state", "all", "--limit", str(_MOST), "--json", ",".join(FIELDS)]
     try:

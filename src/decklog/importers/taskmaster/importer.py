@@ -8,13 +8,12 @@ from decklog.clock import from_text
 from decklog.errors import Invalid
 from decklog.importers.engine.draft import RecordDraft, describes
 from decklog.importers.engine.landing import run_below
-from decklog.importers.engine.row import EPOCH, Row
+from decklog.importers.engine.row import EPOCH, Row, kept_columns, kept_json
 from decklog.importers.engine.text_files import document, file_in, objects_in
 from decklog.importers.engine.tracker import LINKS, WAS_RUNNING, Link, Part, Tracker, moment_of, set_time
 from decklog.importers.taskmaster.reading import TaskFile
 from decklog.importers.taskmaster.words import MAIN, OURS, PARENTS, PLACES, PRIORITIES, SHOWN, STATES, WORDS
 from decklog.stores.work.task import LinkKind, TaskState
-from decklog.values import to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,13 +47,25 @@ class TaskMasterImport(Tracker):
         """Read the document; both sides of a conflict of git's, and of half a document what is whole."""
         path = file_in(self.path, PLACES, "Name the file itself.")
         file = TaskFile(path)
-        if file.is_usual():
-            for tag, tasks in file.tags():
-                self._hold_tag(tag, tasks, file.metadata.get(tag, {}))
-        else:
+        if not (file.is_large() and self._hold_in_pieces(file)):
             self._hold_whole(path)
         if not self.tags:
             raise Invalid(f"{path} holds no tasks of Task Master's", path=path)
+
+    def _hold_in_pieces(self, file: TaskFile) -> bool:
+        """Hold the tasks of a document as they are read; say whether it was as it should be. If not, nothing of it is held."""
+        tags = []
+        try:
+            for tag, tasks in file.tags():
+                tags.append(tag)
+                self._hold_tasks(tag, tasks)
+        except (ValueError, RecursionError):
+            self.gathered.clear()
+            self.ours.clear()
+            return False
+        for tag in tags:
+            self._name_tag(tag, file.metadata.get(tag, {}))
+        return True
 
     def _hold_whole(self, path: str) -> None:
         sides, text = document(path)
@@ -77,7 +88,7 @@ class TaskMasterImport(Tracker):
                 metadata = held.get("metadata")
                 self._hold_tag(tag, tasks, metadata if isinstance(metadata, dict) else {})
             else:
-                self.hold_line(to_json({tag: held}), "it is no tag with tasks")
+                self.hold_line(kept_json({tag: held}), "it is no tag with tasks")
 
     def _hold_whole_tasks(self, text: str) -> None:
         """Take the tasks that stand whole in a document that was not written to its end."""
@@ -88,9 +99,15 @@ class TaskMasterImport(Tracker):
         self.hold_line(text, "the document was not written to its end; the tasks in it that are whole were taken")
 
     def _hold_tag(self, tag: str, tasks: "Iterable[Any]", metadata: "dict[str, Any]") -> None:
+        self._name_tag(tag, metadata)
+        self._hold_tasks(tag, tasks)
+
+    def _name_tag(self, tag: str, metadata: "dict[str, Any]") -> None:
         run_id = self.run_id if tag == MAIN else run_below(self.run_id, tag)
         self.tags[tag], self.begun[tag] = run_id, moment_of(metadata.get("created"))
-        self.metadata[run_id] = {"tag": tag, "metadata": metadata}
+        self.metadata[run_id] = {"tag": tag, "metadata": kept_columns(metadata)[0]}
+
+    def _hold_tasks(self, tag: str, tasks: "Iterable[Any]") -> None:
         for task in tasks:
             subtasks = task.get("subtasks") if isinstance(task, dict) else None
             parts = subtasks if isinstance(subtasks, list) else []
@@ -102,7 +119,7 @@ class TaskMasterImport(Tracker):
         """Hold a task, or a part of one with the ids of its siblings; give its name, unless it has none."""
         name = str(task.get("id") or "").strip() if isinstance(task, dict) else ""
         if not name:
-            self.hold_line(to_json({"tag": tag, "task": task}), "a task needs an id")
+            self.hold_line(kept_json({"tag": tag, "task": task}), "a task needs an id")
             return None
         name = above + name.removeprefix(above)
         columns = {column: value for column, value in task.items() if column != "subtasks" or (value and not parts)}
@@ -170,7 +187,7 @@ class TaskMasterImport(Tracker):
         row.stream = self.run_of(row.id)
         row.pass_over(("id", "siblings", *PARENTS))
         row.value("dependencies", (list,))
-        shown = {name: value for name in SHOWN if (value := row.take(name)) not in (None, "", [], {})}
+        shown = row.shown(SHOWN)
         state, reason = self._state(row)
         checks = row.text("testStrategy", "")
         return self.task(
@@ -192,7 +209,12 @@ class TaskMasterImport(Tracker):
     def _objective(self, row: Row) -> str:
         """Read a description; one that only says the title again stands in the place of none."""
         text = row.text("description", "")
-        return str(row.replace("description", None) or "") if text and text == row.columns.get("title") else text
+        if not text or text != row.columns.get("title"):
+            return str(text)
+        # An export writes it so for every task that has none.
+        row.usual = ("description",)
+        row.replace("description", None)
+        return ""
 
     def _created(self, row: Row) -> "datetime":
         """Say when a task was made: with its tag, and after those with lower numbers."""

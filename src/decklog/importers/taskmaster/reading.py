@@ -1,11 +1,8 @@
 """Task Master's document, task by task, where it is large and as the program writes it: few of the tasks are in memory."""
 
-import json
 import os
 
-from decklog.errors import Conflict
-from decklog.importers.engine.json_pieces import Pieces, elements, may_have_sides, members
-from decklog.importers.engine.row import no_constant
+from decklog.importers.engine.json_pieces import Pieces, elements, members
 from decklog.importers.engine.text_files import MOST_BYTES, opened
 from decklog.importers.taskmaster.words import MAIN
 
@@ -17,39 +14,27 @@ if TYPE_CHECKING:
 # What is smaller is read as a whole.
 _LARGE = 4 * 1024**2
 _TASKS, _METADATA = "tasks", "metadata"
-_decode = json.JSONDecoder(parse_constant=no_constant).raw_decode
 
 
 class TaskFile:
-    """The tags of a document with their tasks. It is walked through twice: first to see whether it is as it should be."""
+    """The tags of a document with their tasks."""
 
     def __init__(self, path: str) -> None:
         self._path = path
         # Of each tag, once the document was walked through.
         self.metadata: dict[str, dict[str, Any]] = {}
 
-    def is_usual(self) -> bool:
-        """Say whether the document is large, whole, and nothing but tags with tasks, or one list of them."""
-        if not os.path.isfile(self._path) or os.path.getsize(self._path) < _LARGE or may_have_sides(self._path):
-            return False
-        try:
-            for _, tasks in self._tags():
-                for _ in tasks:
-                    pass
-        except (ValueError, RecursionError):
-            return False
-        return True
+    def is_large(self) -> bool:
+        """Say whether the document is worth being read task by task."""
+        return os.path.isfile(self._path) and os.path.getsize(self._path) >= _LARGE
 
     def tags(self) -> "Iterator[tuple[str, Iterator[Any]]]":
-        """Give the tags of a usual document; the tasks of each are taken before the next one is asked for."""
-        try:
-            yield from self._tags()
-        except ValueError:
-            raise Conflict(f"{self._path} was changed while it was read; import it again", path=self._path) from None
+        """Give the tags; the tasks of each are taken before the next one is asked for.
 
-    def _tags(self) -> "Iterator[tuple[str, Iterator[Any]]]":
+        A ValueError or RecursionError tells on the way that the document is not whole, or not just tags with tasks or one list.
+        """
         with opened(self._path, MOST_BYTES) as file:
-            pieces = Pieces(file, _decode)
+            pieces = Pieces(file)
             seen: set[str] = set()
             has_list = False
             for name in members(pieces):

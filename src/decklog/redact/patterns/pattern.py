@@ -1,11 +1,15 @@
 """Patterns on RE2: linear time whatever the input, one byte a character."""
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cache, cached_property
+from importlib.util import find_spec
 
 import re2
 
-_MEMORY_BYTES = 128 << 20
+_MEMORY_BYTES = 96 << 20
+# Where Hyperscan looks for most signs, those that are left do their work in this room; in more of it their tables would grow with
+# every new text. Where it does not, full tables that begin anew would cost a quarter of the time.
+_FEW_SIGNS_BYTES = 24 << 20
 _NOWHERE = (-1, -1)
 _ANYWHERE = re2._Anchor.UNANCHORED
 _HERE = re2._Anchor.ANCHOR_START
@@ -13,13 +17,19 @@ _HERE = re2._Anchor.ANCHOR_START
 Span = tuple[int, int]
 
 
-def options() -> re2.Options:
+def options(memory_bytes: int = _MEMORY_BYTES) -> re2.Options:
     """Give the way of all patterns here: one byte a character, and room for the tables of large ones."""
     given = re2.Options()
     given.encoding = re2.Options.Encoding.LATIN1
-    given.max_mem = _MEMORY_BYTES
+    given.max_mem = memory_bytes
     given.log_errors = False
     return given
+
+
+@cache
+def _sign_bytes() -> int:
+    """Say how much room the tables of a sign have."""
+    return _MEMORY_BYTES if find_spec("hyperscan") is None else _FEW_SIGNS_BYTES
 
 
 class Pattern:
@@ -60,7 +70,7 @@ class Sign:
     @cached_property
     def look(self) -> Callable[[bytes], list[int]]:
         """Give the function that gives an empty list for a text without the sign."""
-        alone = re2.Set.SearchSet(options())
+        alone = re2.Set.SearchSet(options(_sign_bytes()))
         alone.Add(self.source.encode("latin-1"))
         alone.Compile()
         # Beneath the Python object, as for `Pattern`. It does not give up for want of room: full tables begin anew.
