@@ -15,6 +15,7 @@ from tests.searches import FULL
 _SIZE = 100_000 if FULL else 30_000
 # What a machine adds by chance. It is little for a small text, so that a square that shows in a large one shows in it, too.
 _CHANCE = 0.025 if FULL else 0.006
+_MOST = 0.5 if FULL else 0.25
 
 
 @cache
@@ -43,9 +44,8 @@ def test_no_text_can_make_it_slow_and_time_grows_no_faster_than_the_text(name: s
 
 
 def _is_fast(whole: float, quarter: float) -> bool:
-    # A megabyte within a second is a tenth of a second for all of it; the rest is for a busy machine, whose speed a plain loop tells.
-    most = _SIZE / 120_000
-    return (whole < most or whole < 32 * most * _seconds_of_loop()) and whole < _CHANCE + 12 * quarter
+    # A megabyte within a second is a fifth of it or less; the rest is for a busy machine, whose speed a plain loop tells.
+    return (whole < _MOST or whole < 32 * _MOST * _seconds_of_loop()) and whole < _CHANCE + 12 * quarter
 
 
 def _seconds_of_loop() -> float:
