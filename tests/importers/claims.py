@@ -12,8 +12,11 @@ from decklog import Decklog, ManualClock
 from decklog.importers.engine import landing, reading_ahead
 from decklog.importers.engine.report import Fate, Report
 from tests.importers.comparing import records_of, said_in
+from tests.searches import FULL
 
 Take = Callable[..., Report]
+# How many items are gathered to compare the memory that it takes.
+FEW, MANY = (3_000, 12_000) if FULL else (2_000, 6_000)
 # What is made anew by every import, and tells two logs apart that say the same.
 _MADE = {"lessons": ("id", "superseded_by"), "topics": ()}
 
