@@ -59,10 +59,16 @@ def _import_everything() -> None:
         decklog.cli.main.menu.get_command(None, name)  # type: ignore[arg-type]
     import decklog.agents.intake
     import decklog.cli.derived
+    import decklog.cli.meant
+    import decklog.cli.next_step
+    import decklog.cli.proving
     import decklog.cli.short.program
     import decklog.cli.show
+    import decklog.cli.standing
     import decklog.models.providers.agent_program
+    import decklog.place.accepted
     import decklog.proxy.relay
+    import decklog.redact.json_values
     import decklog.review.publishing
     import decklog.short.planning
     import decklog.short.question

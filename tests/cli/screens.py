@@ -36,6 +36,8 @@ class Terminal:
         os.close(theirs)
         os.set_blocking(self._ours, False)
         self.sent = b""
+        # To read every character of the screen takes as long as a test waits before it looks again.
+        self._read: str | None = None
 
     @staticmethod
     def _size(file: int, columns: int, lines: int) -> None:
@@ -43,6 +45,7 @@ class Terminal:
 
     def resize(self, columns: int, lines: int) -> None:
         self._screen.resize(lines, columns)
+        self._read = None
         self._size(self._ours, columns, lines)
         self.process.send_signal(signal.SIGWINCH)
 
@@ -61,7 +64,10 @@ class Terminal:
                 break
             self.sent += part
             self._stream.feed(part)
-        return "\n".join(line.rstrip() for line in self._screen.display)
+            self._read = None
+        if self._read is None:
+            self._read = "\n".join(line.rstrip() for line in self._screen.display)
+        return self._read
 
     @property
     def cells(self) -> list[list[pyte.screens.Char]]:

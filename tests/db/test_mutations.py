@@ -12,7 +12,7 @@ from tests.db.tampering import UNCOVERED
 from tests.searches import FULL
 
 # A part of the columns, the same ones every time; `python -m tests.db.mutations --times 2000` changes each of them.
-TIMES = {"sqlite": 40, "postgres": 15} if FULL else {"sqlite": 24, "postgres": 8}
+TIMES = {"sqlite": 40, "postgres": 15} if FULL else {"sqlite": 14, "postgres": 5}
 
 
 @pytest.fixture(scope="module", params=ENGINES)

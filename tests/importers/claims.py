@@ -9,17 +9,29 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, ManualClock
-from decklog.importers.engine import landing
+from decklog.importers.engine import landing, reading_ahead
 from decklog.importers.engine.report import Fate, Report
 from tests.importers.comparing import records_of, said_in
+from tests.searches import FULL
 
 Take = Callable[..., Report]
+# How many items are gathered to compare the memory that it takes.
+FEW, MANY = (3_000, 12_000) if FULL else (2_000, 6_000)
 # What is made anew by every import, and tells two logs apart that say the same.
 _MADE = {"lessons": ("id", "superseded_by"), "topics": ()}
 
 
 class Killed(BaseException):
     """Ends an import as a signal does: nothing catches it."""
+
+
+def read_elsewhere(monkeypatch: pytest.MonkeyPatch, table: str) -> None:
+    """Have a table read by a process of its own however small the file is, and the others here: none is worth starting one."""
+    read = reading_ahead.read
+    monkeypatch.setattr(reading_ahead, "WORTH_A_PROCESS", 1)
+    monkeypatch.setattr(
+        reading_ahead, "read", lambda reading, asked, size: read(reading, asked, size if table in asked.tables else 0)
+    )
 
 
 def peak_of_gathering(importer: Any, table: str, count: int) -> int:

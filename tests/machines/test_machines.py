@@ -15,7 +15,7 @@ from tests.searches import FULL
 pytestmark = pytest.mark.hypothesis
 
 # A program takes three times as long on a server.
-PROGRAMS = {"sqlite": 9, "postgres": 3} if FULL else {"sqlite": 6, "postgres": 2}
+PROGRAMS = {"sqlite": 9, "postgres": 3} if FULL else {"sqlite": 4, "postgres": 2}
 
 
 @pytest.fixture

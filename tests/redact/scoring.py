@@ -31,11 +31,11 @@ def leaks(sample: Secret, shown: str) -> bool:
     return any(tail[place : place + _PIECE] in shown for place in range(len(tail) - _PIECE + 1))
 
 
-def missed(obstacle: str, seed: int = 0) -> list[tuple[Secret, str]]:
-    """Give the secrets that can still be read after redaction, seen through one obstacle."""
+def missed(obstacle: str, seed: int = 0, part: slice = slice(None)) -> list[tuple[Secret, str]]:
+    """Give the secrets that can still be read after redaction, seen through one obstacle: of all of them, or of a part."""
     dice = random.Random(seed)
     found = []
-    for sample in secrets(seed):
+    for sample in secrets(seed)[part]:
         hidden = OBSTACLES[obstacle](sample, dice)
         shown = redact(hidden)
         if shown == hidden or leaks(sample, shown):

@@ -22,8 +22,10 @@ def test_the_corpora_are_large_enough_to_mean_something() -> None:
 
 @pytest.mark.parametrize("obstacle", OBSTACLES)
 def test_secrets_are_redacted_through_every_obstacle(obstacle: str) -> None:
-    total = len(SEEDS) * len(scoring.secrets(0))
-    missed = [(sample.kind, shown) for seed in SEEDS for sample, shown in scoring.missed(obstacle, seed)]
+    # Each obstacle has half of them before it, and each of them half of the obstacles; in the open all are looked for below.
+    part = slice(None) if FULL else slice([*OBSTACLES].index(obstacle) % 2, None, 2)
+    total = len(SEEDS) * len(scoring.secrets(0)[part])
+    missed = [(sample.kind, shown) for seed in SEEDS for sample, shown in scoring.missed(obstacle, seed, part)]
     assert len(missed) <= total * 0.02, missed
 
 

@@ -8,11 +8,11 @@ import pytest
 
 from decklog import Decklog, ManualClock, redact
 from decklog.importers.bazinga.importer import BazingaImport
-from decklog.importers.engine import reading_ahead
 from decklog.importers.engine.report import Fate
 from decklog.stores.journal.entry import COLUMNS_KEPT
 from decklog.transfer.prune import Prune
 from tests.conftest import on_both
+from tests.importers import claims
 from tests.importers.bazinga.bazinga_files import build
 from tests.statements import statements
 
@@ -42,11 +42,12 @@ def _taken(log: Decklog, path: Path) -> dict[str, int]:
 
 
 @on_both
-@pytest.mark.parametrize("worth", [0, 2**40])
+@pytest.mark.parametrize("is_elsewhere", [True, False])
 def test_a_second_import_asks_for_many_rows_at_once(
-    log: Decklog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, worth: int
+    log: Decklog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_elsewhere: bool
 ) -> None:
-    monkeypatch.setattr(reading_ahead, "WORTH_A_PROCESS", worth)
+    if is_elsewhere:
+        claims.read_elsewhere(monkeypatch, LOGS)
     path = _made(tmp_path / "in.db", MANY)
     first = _taken(log, path)
 

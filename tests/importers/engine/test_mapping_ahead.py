@@ -176,7 +176,7 @@ def test_a_dry_run_changes_nothing(log: Decklog, tmp_path: Path, monkeypatch: py
 @pytest.mark.skipif(len(__import__("os").sched_getaffinity(0)) < 2, reason="a process of its own needs a core of its own")
 def test_a_large_table_is_read_by_a_process_of_its_own(log: Decklog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     build(tmp_path / "in.db", 19, more={"orchestration_logs": ROWS})
-    monkeypatch.setattr(reading_ahead, "WORTH_A_PROCESS", 0)
+    claims.read_elsewhere(monkeypatch, "orchestration_logs")
 
     report = BazingaImport(log, str(tmp_path / "in.db")).run()
 

@@ -13,6 +13,7 @@ from decklog.importers.engine import reading_ahead
 from decklog.importers.engine.reading_ahead import WORTH_A_PROCESS, Balance, read
 from tests.waiting import wait_until
 
+MANY = 70_000
 CORES = len(os.sched_getaffinity(0))
 needs_two = pytest.mark.skipif(CORES < 2, reason="a process of its own needs a core of its own")
 
@@ -24,7 +25,7 @@ def numbers(count: int, _: Balance) -> Iterator[tuple[int, int]]:
 
 def numbers_to_the_end(path: str, balance: Balance) -> Iterator[tuple[int, int]]:
     # More parts than a pipe holds signs, and fewer bytes than wait to be sent.
-    yield from numbers(100_000, balance)
+    yield from numbers(MANY, balance)
     Path(path).touch()
 
 
@@ -119,7 +120,7 @@ def test_a_reader_that_has_read_all_is_not_waited_for_to_listen(tmp_path: Path) 
     taking = Thread(target=take, daemon=True)
     taking.start()
     taking.join(60)
-    assert len(found) == 100_000
+    assert len(found) == MANY
 
 
 def test_the_one_who_waits_takes_more_of_the_work() -> None:

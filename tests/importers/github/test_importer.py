@@ -126,7 +126,7 @@ def _peak(log: Decklog, path: Path, count: int) -> int:
 
 @on_both
 def test_many_issues_are_gathered_in_no_more_memory_than_few(log: Decklog, tmp_path: Path) -> None:
-    few, many = _peak(log, tmp_path / "few.json", 3_000), _peak(log, tmp_path / "many.json", 12_000)
+    few, many = _peak(log, tmp_path / "few.json", claims.FEW), _peak(log, tmp_path / "many.json", claims.MANY)
 
     assert many < 1.2 * few
     assert many < (tmp_path / "many.json").stat().st_size / 2

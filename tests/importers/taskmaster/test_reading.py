@@ -102,7 +102,7 @@ def test_many_tasks_are_gathered_in_no_more_memory_than_few(
     log: Decklog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "_LARGE", 1024**2)
-    few, many = _peak(log, tmp_path / "few.json", 3_000), _peak(log, tmp_path / "many.json", 12_000)
+    few, many = _peak(log, tmp_path / "few.json", claims.FEW), _peak(log, tmp_path / "many.json", claims.MANY)
 
     assert many < 1.2 * few
     assert many < (tmp_path / "many.json").stat().st_size / 2
