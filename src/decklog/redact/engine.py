@@ -108,7 +108,7 @@ def scan(text: str) -> tuple[str, bool]:
 
 def signs_of_line(text: str) -> Collection[int] | None:
     """Give the numbers of what one line in plain letters, as most texts are, must be searched for; None for any other text."""
-    if len(text) > LONGEST_LOOK or not text.isascii():
+    if len(text) > LONGEST_LOOK or "\n" in text or not text.isascii():
         return None
     if len(text) < prefilter.SHORTEST_TOKEN and prefilter.is_one_word(text):
         return ()

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from decklog.prepared import prepared
 from decklog.redact import assignments, expressions, lookalikes, made, nearby, phrases, statements, values
-from decklog.redact.patterns.first_bytes import beginning
+from decklog.redact.patterns.first_bytes import beginning, from_literal
 from decklog.redact.patterns.pattern import Pattern, Sign, Span
 from decklog.redact.patterns.presence import loosened
 from decklog.redact.rules.rule import Rule
@@ -18,6 +18,7 @@ _LONGEST_DOUBT = 64
 _LONGEST_ADDRESS = 1_024
 _LONGEST_NAME = 32
 _LONGEST_HOST = 240
+_HEX_RUN = "(?:[0-9a-f]{4}){4}(?:[0-9a-f]{4}){4}"
 _UNDERSCORE = ord("_")
 _BRACKET = ord("(")
 _NEWLINE = ord("\n")
@@ -47,7 +48,7 @@ class RuleSet:
         self._rules = rules
         self._starts = Pattern(self._beginnings(starts))
         self.sign = self._beginnings(lambda rule: _named_before(rule) + starts(rule))
-        # Of which far fewer texts have any: for a matcher whose tables are made beforehand, and so may be as large as they need be.
+        # Far fewer texts have any of it: for a matcher whose tables are made beforehand, and so may be as large as need be.
         self.closer_sign = "|".join(map(self._whole, rules))
         self._each: dict[int, Pattern] = {}
         self._known: dict[bytes, list[int]] = {}
@@ -61,8 +62,10 @@ class RuleSet:
         return "|".join(_edge(rule) + starts(rule) for rule in self._rules)
 
     def _whole(self, rule: Rule) -> str:
+        if (whole := _all_of(rule)) == _HEX_RUN:
+            return whole
         # A name is compared with the small letters of a text, and a `k` may be that of a sign which one alphabet lacks.
-        return _named_before(rule).replace("k", "[k?]") + _edge(rule) + _all_of(rule)
+        return _named_before(rule).replace("k", "[k?]") + _edge(rule) + whole
 
     def _next(self, data: bytes, position: int) -> Span | None:
         """Find the next place where one of the rules could match."""
@@ -216,8 +219,11 @@ def _whole(rule: Rule) -> str:
 
 
 def _all_of(rule: Rule) -> str:
-    """Give all that is matched where a rule is tried: without anything to keep, whatever may follow."""
-    return _whole(rule) if rule.keep else f"(?:{rule.pattern})"
+    """Give all that is matched where a rule is tried, or so much of it that a matcher need not follow every word of a text."""
+    if rule.keep:
+        return from_literal(_whole(rule)) if rule.keep.startswith("(?m:^|") else _whole(rule)
+    # Without anything to keep it is matched whatever follows; so long a number is a digest else, of which few texts have any.
+    return _HEX_RUN if rule.pattern.startswith("[0-9a-f]{32}") else f"(?:{rule.pattern})"
 
 
 def _edge(rule: Rule) -> str:
