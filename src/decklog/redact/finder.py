@@ -8,6 +8,7 @@ from decklog.redact import assignments, expressions, lookalikes, made, nearby, p
 from decklog.redact.patterns.first_bytes import beginning, from_literal
 from decklog.redact.patterns.pattern import Pattern, Sign, Span
 from decklog.redact.patterns.presence import loosened
+from decklog.redact.patterns.together import Together
 from decklog.redact.rules.rule import Rule
 from decklog.redact.rules.table import AS_WRITTEN, PLACED, PREFIXED, SHAPED, TOOLS
 from decklog.redact.sentences import told
@@ -379,6 +380,7 @@ def _of_rules(rules: RuleSet) -> _Family:
 _MARKED = (_of_rules(_PREFIXED), _of_rules(_SHAPED))
 # One look that says no to most of what neither begins; a text with a sign of it is searched.
 _MAY_BE_MARKED = Sign("|".join(f"(?:{loosened(family.sign)})" for family in _MARKED))
+MARKED = Together({0: f"{_PREFIXED.sign}|{_SHAPED.closer_sign}"}, "marked")
 # Given away by their surroundings, across a line break too.
 _JOINED = (_of_rules(_PLACED), _Family(assignments.SIGN, assignments.find), _Family(told.SIGN, told.find))
 # An argument of a program stands in one line.
@@ -426,6 +428,7 @@ def find_as_written(view: View) -> list[Found]:
 
 def may_be_marked(data: bytes) -> bool:
     """Tell whether there could be a secret that carries a provider's mark."""
-    if not _MAY_BE_MARKED.look(data):
+    look = MARKED.look or MARKED.ask() or _MAY_BE_MARKED.look
+    if not look(data):
         return False
     return _PREFIXED.may_match(data) or _SHAPED.may_match(data)

@@ -6,7 +6,7 @@ lines that have something before them, some that surround them, and strings of J
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from itertools import accumulate, chain, pairwise
+from itertools import pairwise
 
 from decklog.prepared import prepared
 from decklog.redact.patterns.pattern import Span
@@ -255,13 +255,14 @@ def _pieced(shown: str, dropped: list[Span], regions: list[Span]) -> View:
             pieces.append(APART)
             size += len(APART)
         until = bisect_left(dropped, (last, 0), index)
-        ends = [first, *chain.from_iterable(dropped[index:until]), last]
-        kept = [shown[begin:end] for begin, end in zip(ends[::2], ends[1::2], strict=True)]
-        sizes = list(accumulate(map(len, kept), initial=size))
-        # Each twice: nothing of the view lies where something is left out.
-        starts += chain.from_iterable(zip(sizes[1:-1], sizes[1:-1], strict=True))
-        origins += ends[1:-1]
-        pieces += kept
-        size, index, position = sizes[-1], until, last
+        for start, end in dropped[index:until]:
+            pieces.append(shown[first:start])
+            size += start - first
+            starts += (size, size)
+            origins += (start, end)
+            first = end
+        pieces.append(shown[first:last])
+        size += last - first
+        index, position = until, last
     text = "".join(pieces)
     return View(text, to_bytes(text), [*starts, size], [*origins, position])
