@@ -22,7 +22,7 @@ from decklog.redact.patterns.presence import Look, Presence, loosened
 from decklog.redact.patterns.spared import not_spared
 from decklog.redact.patterns.together import Together
 from decklog.redact.rules.table import RULES, SURE
-from decklog.redact.sentences import closer_signs, told
+from decklog.redact.sentences import told
 from decklog.redact.view import Found, View, looked_through, plain, to_bytes
 from decklog.redact.views import line_wraps, wrappings
 
@@ -66,8 +66,17 @@ LONGEST_LOOK = 4_096
 TOGETHER = Together({**_EACH, **dict(enumerate(CLOSER_SIGNS)), NEARBY_NUMBER: nearby.SHAPE})
 # By itself, since a text of one line has no use for it, and many have it: to hear of a sign takes longer than to look for all.
 ABOVE = Together({0: told.SIGN_ABOVE}, "above")
+
+
+def _signs_of_parts() -> dict[int, str]:
+    # Here, and not before: to put them together takes as long as a hundred looks.
+    from decklog.redact.sentences.closer_signs import SIGNS
+
+    return SIGNS
+
+
 # By themselves too: they are looked for where something may be told.
-TOLD = Together(closer_signs.SIGNS, "told")
+TOLD = Together(_signs_of_parts, "told")
 _BESIDE_NAMES = Sign(f"(?m){loosened(nearby.SIGN)}")
 # None of the others finds anything without a sign of its own; statements go by those of all that name something.
 _WITH: dict[int, tuple[int, ...]] = {
@@ -169,7 +178,7 @@ def _in_lines(signs: list[int], view: View) -> list[int]:
         if not look(view.data):
             return searched
         searched.append(TOLD_NUMBER)
-    is_untold = not view.text.isascii() and any(map(view.text.__contains__, closer_signs.UNTOLD))
+    is_untold = not view.text.isascii() and any(map(view.text.__contains__, told.UNTOLD))
     return searched if is_untold else _told_closely(searched, view.data)
 
 

@@ -8,9 +8,6 @@ from decklog.redact.patterns.in_bytes import in_bytes
 from decklog.redact.sentences import accounts, answers, codes, comments, languages, next_lines, told
 from decklog.redact.sentences.tellings import TELLINGS
 
-# Letters that a pattern which does not ask for their case takes for letters of English, and what is drawn between the cells of a
-# table: in bytes they are question marks, and a text that has any is searched in all ways.
-UNTOLD = ("\u212a", "\u017f", "\u0130", "\u0131", "\u2502")
 _OPENINGS = (
     languages.WORDS,
     *(rf"\b(?:{opening})" for opening in told.OPENINGS),

@@ -13,6 +13,9 @@ from decklog.redact.view import Found, View, plain
 # The ways in which something is told, by numbers that are none of another way of finding secrets.
 PARTS = range(32, 41)
 IN_SENTENCE, BEHIND, INSERTED, WRAPPED, BELOW, LISTED, ANSWERED, CODES, FOREIGN = PARTS
+# Letters that a pattern which does not ask for their case takes for letters of English, and what is drawn between the cells of a
+# table: in bytes they are question marks, and a text that has any is searched in all ways.
+UNTOLD = ("\u212a", "\u017f", "\u0130", "\u0131", "\u2502")
 _MOST_KNOWN = 4_096
 # Of two openings at one place the first is taken: the one with a bracket is the longer.
 OPENINGS = sorted(dict.fromkeys(telling.opening for telling in TELLINGS), key=lambda opening: "\\(" not in opening)
