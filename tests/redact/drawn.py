@@ -240,7 +240,7 @@ _LEADS = ("", "it's ", "sure, it's ", "c'est le ", "es ", "是 ", "вот: ", "s
 def answered(dice: random.Random) -> str:
     """Draw what answers a question for a password or a code."""
     who = dice.choice(_SPEAKERS)
-    asked = f"{sample(f'(?:{answers._PASSWORDS}|{answers._CODES})', dice)} {sample(answers._ASKING, dice)}"
+    asked = f"{sample(f'(?:{answers._PASSWORDS}|{answers._CODES})', dice)} {sample(answers.ASKING, dice)}"
     answer = dice.choice((value(dice), "684647", "684 647", "copper lantern walks slowly"))
     return f"{who}{asked}\n{who}{dice.choice(_LEADS)}{answer}"
 

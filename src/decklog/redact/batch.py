@@ -5,20 +5,22 @@ hand, where from one text to the next they would have to make room for those of 
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from decklog.forks import apart
 from decklog.redact import encoded, engine
-from decklog.redact.finder import FINDERS, TOLD_NUMBER
+from decklog.redact.finder import FINDERS, TOLD_NUMBER, find_by
 from decklog.redact.patterns.presence import Look
 from decklog.redact.sentences import told
-from decklog.redact.view import View, looked_through, plain
+from decklog.redact.view import Found, View, looked_through, plain
 from decklog.redact.views import wrappings
 
 # What lies between lines that are looked at together; those of a longer one are looked at by themselves, as are the last few.
 _APART = "\n\x01\n"
 _LONGEST_LINE, _FEW_LINES = 512, 16
-_FINDERS = (*FINDERS, encoded.find)
+# What is in base64 is found after all the others.
+_FINDERS = len(FINDERS) + 1
 
 
 class _Looked(NamedTuple):
@@ -37,7 +39,7 @@ def clean_among(texts: Iterable[str]) -> set[str]:
     lines.look_at(wanted)
     others = wanted.difference(lines.clean, (one.text for one in lines.shown))
     looked = _with_one_look(others) if lines.together else _with_all_looks(others)
-    return {*lines.clean, *_clean_of([*lines.shown, *looked])}
+    return {*lines.clean, *_clean_of(chain(lines.shown, looked))}
 
 
 class _Lines:
@@ -91,7 +93,7 @@ class _Lines:
             data = line.encode()
             if len(data.translate(None, engine.ESCAPING)) != len(data):
                 continue
-            signs = engine.in_line(engine.signs_together(data)) if self.together else engine.signs_by(looks, data)
+            signs = engine.in_line(engine.signs_together(data), data) if self.together else engine.signs_by(looks, data)
             if signs:
                 self.shown.append(_Looked(line, plain(line), set(signs)))
             else:
@@ -119,9 +121,16 @@ def _with_all_looks(texts: Iterable[str]) -> list[_Looked]:
     return found
 
 
-def _clean_of(left: list[_Looked]) -> list[str]:
-    left = [one for one in left if not engine.is_replaced_as_written(*one)]
-    for number, find in enumerate(_FINDERS):
-        left = [one for one in left if number not in one.signs or engine.is_clean_where_shown(*one[:2], find(one.view))]
+def _clean_of(looked: Iterable[_Looked]) -> list[str]:
+    left = [one for one in looked if not engine.is_replaced_as_written(*one)]
+    # Most have no sign at all.
+    shown = [one for one in left if one.signs]
+    for number in range(_FINDERS):
+        shown = [one for one in shown if number not in one.signs or engine.is_clean_where_shown(*one[:2], _found(number, one))]
+    left = [*(one for one in left if not one.signs), *shown]
     left = [one for one in left if engine.is_clean_where_shown(*one[:2], engine.find_across_lines(one.view))]
     return [one.text for one in left if engine.is_clean_peeled(*one[:2])]
+
+
+def _found(number: int, one: _Looked) -> Iterable[Found]:
+    return find_by(number, one.view, one.signs) if number < len(FINDERS) else encoded.find(one.view)

@@ -6,6 +6,7 @@ from operator import itemgetter
 from decklog.forks import apart
 from decklog.redact import assignments, encoded, nearby
 from decklog.redact.finder import (
+    CLOSER_SIGNS,
     NEARBY_NUMBER,
     SIGNS,
     STATEMENTS_NUMBER,
@@ -62,9 +63,20 @@ _OWN = {number: Sign(f"(?m){loosened(_EACH[number])}") for number in (ASSIGNMENT
 # Longer texts are searched for everything: what a look costs matters where there is little else to do.
 LONGEST_LOOK = 4_096
 # Of what is found beside a name only the shape: the way between both may be long, and takes longest to follow.
-TOGETHER = Together({**_EACH, NEARBY_NUMBER: nearby.SHAPE})
+TOGETHER = Together({**_EACH, **dict(enumerate(CLOSER_SIGNS)), NEARBY_NUMBER: nearby.SHAPE})
 # By itself, since a text of one line has no use for it, and many have it: to hear of a sign takes longer than to look for all.
 ABOVE = Together({0: told.SIGN_ABOVE}, "above")
+
+
+def _signs_of_parts() -> dict[int, str]:
+    # Here, and not before: to put them together takes as long as a hundred looks.
+    from decklog.redact.sentences.closer_signs import SIGNS
+
+    return SIGNS
+
+
+# By themselves too: they are looked for where something may be told.
+TOLD = Together(_signs_of_parts, "told")
 _BESIDE_NAMES = Sign(f"(?m){loosened(nearby.SIGN)}")
 # None of the others finds anything without a sign of its own; statements go by those of all that name something.
 _WITH: dict[int, tuple[int, ...]] = {
@@ -105,7 +117,7 @@ def scan(text: str) -> tuple[str, bool]:
 
 def signs_of_line(text: str) -> Collection[int] | None:
     """Give the numbers of what one line in plain letters, as most texts are, must be searched for; None for any other text."""
-    if len(text) > LONGEST_LOOK or not text.isascii():
+    if len(text) > LONGEST_LOOK or "\n" in text or not text.isascii():
         return None
     if len(text) < prefilter.SHORTEST_TOKEN and prefilter.is_one_word(text):
         return ()
@@ -116,7 +128,7 @@ def signs_of_line(text: str) -> Collection[int] | None:
     if look is None:
         return signs_by(looks_at(data), data)
     signs = look(data)
-    return in_line(_beside_names(signs, data)) if signs else signs
+    return in_line(_beside_names(signs, data), data) if signs else signs
 
 
 def _signs_together(data: bytes) -> list[int] | None:
@@ -139,20 +151,35 @@ def _beside_names(signs: list[int], data: bytes) -> list[int]:
     return signs
 
 
-def in_line(signs: list[int]) -> list[int]:
-    """Give the numbers of what a line that has these signs must be searched for."""
-    if not signs:
-        return signs
+def in_line(signs: list[int], data: bytes) -> list[int]:
+    """Give the numbers of what a line in plain letters that has these signs must be searched for."""
+    return _told_closely(_with(signs), data) if signs else signs
+
+
+def _with(signs: list[int]) -> list[int]:
     return sorted({number for sign in signs for number in _WITH.get(sign, (sign,))})
 
 
-def _in_lines(signs: list[int], data: bytes) -> list[int]:
-    """Give the numbers of what a text that has these signs must be searched for, where a line may tell what the next one is."""
-    searched = in_line(signs)
-    if TOLD_NUMBER in searched:
+def _told_closely(searched: list[int], data: bytes) -> list[int]:
+    """Add the numbers of the ways in which something may be told, or leave it out where there is none."""
+    if TOLD_NUMBER not in searched:
         return searched
-    look = ABOVE.look or ABOVE.ask() or told.may_tell_below
-    return [*searched, TOLD_NUMBER] if look(data) else searched
+    look = TOLD.look or TOLD.ask()
+    if look is None:
+        return searched
+    return [*searched, *parts] if (parts := look(data)) else [number for number in searched if number != TOLD_NUMBER]
+
+
+def _in_lines(signs: list[int], view: View) -> list[int]:
+    """Give the numbers of what a text that has these signs must be searched for, where a line may tell what the next one is."""
+    searched = _with(signs)
+    if TOLD_NUMBER not in searched:
+        look = ABOVE.look or ABOVE.ask() or told.may_tell_below
+        if not look(view.data):
+            return searched
+        searched.append(TOLD_NUMBER)
+    is_untold = not view.text.isascii() and any(map(view.text.__contains__, told.UNTOLD))
+    return searched if is_untold else _told_closely(searched, view.data)
 
 
 def signs_by(looks: list[Look], data: bytes) -> list[int]:
@@ -197,7 +224,7 @@ def signs_of(view: View) -> Collection[int]:
     has_lines = "\n" in view.text
     signs = _signs_together(view.data)
     if signs is not None:
-        return _in_lines(signs, view.data) if has_lines or not _NAMING.isdisjoint(signs) else in_line(signs)
+        return _in_lines(signs, view) if has_lines or not _NAMING.isdisjoint(signs) else _with(signs)
     if len(view.data) > LONGEST_LOOK:
         return _EVERY
     return _with_told_below(signs_in(view.data), view.data) if has_lines else signs_in(view.data)
@@ -207,7 +234,7 @@ def _signs_across(together: View) -> Collection[int]:
     """Give the numbers of what joined lines must be searched for."""
     signs = _signs_together(together.data)
     if signs is not None:
-        return [number for number in _in_lines(signs, together.data) if number in _ACROSS]
+        return [number for number in _in_lines(signs, together) if number in _ACROSS]
     if len(together.data) > LONGEST_LOOK:
         return _EVERY
     runs = _RUNS.of(together.data) if _may_have_runs(together.data) else []

@@ -5,9 +5,10 @@ from typing import NamedTuple
 
 from decklog.prepared import prepared
 from decklog.redact import assignments, expressions, lookalikes, made, nearby, phrases, statements, values
-from decklog.redact.patterns.first_bytes import beginning
+from decklog.redact.patterns.first_bytes import beginning, from_literal
 from decklog.redact.patterns.pattern import Pattern, Sign, Span
 from decklog.redact.patterns.presence import loosened
+from decklog.redact.patterns.together import Together
 from decklog.redact.rules.rule import Rule
 from decklog.redact.rules.table import AS_WRITTEN, PLACED, PREFIXED, SHAPED, TOOLS
 from decklog.redact.sentences import told
@@ -18,6 +19,7 @@ _LONGEST_DOUBT = 64
 _LONGEST_ADDRESS = 1_024
 _LONGEST_NAME = 32
 _LONGEST_HOST = 240
+_HEX_RUN = "(?:[0-9a-f]{4}){4}(?:[0-9a-f]{4}){4}"
 _UNDERSCORE = ord("_")
 _BRACKET = ord("(")
 _NEWLINE = ord("\n")
@@ -47,6 +49,8 @@ class RuleSet:
         self._rules = rules
         self._starts = Pattern(self._beginnings(starts))
         self.sign = self._beginnings(lambda rule: _named_before(rule) + starts(rule))
+        # Far fewer texts have any of it: for a matcher whose tables are made beforehand, and so may be as large as need be.
+        self.closer_sign = "|".join(map(self._whole, rules))
         self._each: dict[int, Pattern] = {}
         self._known: dict[bytes, list[int]] = {}
         self._before = {index: rule.before for index, rule in enumerate(rules) if rule.before}
@@ -57,6 +61,12 @@ class RuleSet:
 
     def _beginnings(self, starts: Callable[[Rule], str]) -> str:
         return "|".join(_edge(rule) + starts(rule) for rule in self._rules)
+
+    def _whole(self, rule: Rule) -> str:
+        if (whole := _all_of(rule)) == _HEX_RUN:
+            return whole
+        # A name is compared with the small letters of a text, and a `k` may be that of a sign which one alphabet lacks.
+        return _named_before(rule).replace("k", "[k?]") + _edge(rule) + whole
 
     def _next(self, data: bytes, position: int) -> Span | None:
         """Find the next place where one of the rules could match."""
@@ -179,6 +189,9 @@ class MarkedSet(RuleSet):
         others = [starts(rule) for rule in self._rules if not rule.glued]
         return "|".join([*glued, rf"(?:\b|_)(?:{'|'.join(others)})"])
 
+    def _whole(self, rule: Rule) -> str:
+        return _all_of(rule) if rule.glued else rf"(?:\b|_){_all_of(rule)}"
+
     def _next(self, data: bytes, position: int) -> Span | None:
         place = self._starts.find(data, position)
         return (place[0] + 1, place[1]) if place and data[place[0]] == _UNDERSCORE else place
@@ -204,6 +217,14 @@ def _start(rule: Rule) -> str:
 
 def _whole(rule: Rule) -> str:
     return f"{rule.keep}(?:{rule.pattern}){rule.until}"
+
+
+def _all_of(rule: Rule) -> str:
+    """Give all that is matched where a rule is tried, or so much of it that a matcher need not follow every word of a text."""
+    if rule.keep:
+        return from_literal(_whole(rule)) if rule.keep.startswith("(?m:^|") else _whole(rule)
+    # Without anything to keep it is matched whatever follows; so long a number is a digest else, of which few texts have any.
+    return _HEX_RUN if rule.pattern.startswith("[0-9a-f]{32}") else f"(?:{rule.pattern})"
 
 
 def _edge(rule: Rule) -> str:
@@ -349,32 +370,47 @@ class _Family(NamedTuple):
 
     sign: str
     find: Callable[[View], Iterable[Found]]
+    # Another without which it finds none, and which fewer texts have.
+    closer_sign: str = ""
+
+
+def _of_rules(rules: RuleSet) -> _Family:
+    return _Family(rules.sign, rules.find, rules.closer_sign)
 
 
 # With a provider's mark, which stays recognisable across a line break.
-_MARKED = (_Family(_PREFIXED.sign, _PREFIXED.find), _Family(_SHAPED.sign, _SHAPED.find))
+_MARKED = (_of_rules(_PREFIXED), _of_rules(_SHAPED))
 # One look that says no to most of what neither begins; a text with a sign of it is searched.
 _MAY_BE_MARKED = Sign("|".join(f"(?:{loosened(family.sign)})" for family in _MARKED))
+MARKED = Together({0: f"{_PREFIXED.sign}|{_SHAPED.closer_sign}"}, "marked")
 # Given away by their surroundings, across a line break too.
-_JOINED = (_Family(_PLACED.sign, _PLACED.find), _Family(assignments.SIGN, assignments.find), _Family(told.SIGN, told.find))
+_JOINED = (_of_rules(_PLACED), _Family(assignments.SIGN, assignments.find), _Family(told.SIGN, told.find))
 # An argument of a program stands in one line.
 _FAMILIES = (
     *_MARKED,
     *_JOINED,
-    _Family(_TOOLS.sign, _TOOLS.find),
+    _of_rules(_TOOLS),
     _Family(statements.SIGN, statements.find),
     _Family(nearby.SIGN, nearby.find),
 )
 FINDERS = tuple(family.find for family in _FAMILIES)
 SIGNS = tuple(family.sign for family in _FAMILIES)
+CLOSER_SIGNS = tuple(family.closer_sign or family.sign for family in _FAMILIES)
 STATEMENTS_NUMBER, NEARBY_NUMBER = len(SIGNS) - 2, len(SIGNS) - 1
 TOLD_NUMBER = SIGNS.index(told.SIGN)
 _EVERY = range(len(_FAMILIES))
 
 
+def find_by(number: int, view: View, signs: Collection[int]) -> Iterable[Found]:
+    """Find what one family finds in a view with these signs: among them may be those of the ways in which something is told."""
+    if number == TOLD_NUMBER and (parts := [sign for sign in signs if sign in told.PARTS]):
+        return told.find(view, parts)
+    return _FAMILIES[number].find(view)
+
+
 def find_all(view: View, signs: Collection[int] = _EVERY) -> list[Found]:
     """Find every secret in a view, which has the signs of these numbers and no others."""
-    return [found for number in _EVERY if number in signs for found in _FAMILIES[number].find(view)]
+    return [found for number in _EVERY if number in signs for found in find_by(number, view, signs)]
 
 
 def find_marked(view: View, signs: Collection[int]) -> list[Found]:
@@ -394,6 +430,7 @@ def find_as_written(view: View) -> list[Found]:
 
 def may_be_marked(data: bytes) -> bool:
     """Tell whether there could be a secret that carries a provider's mark."""
-    if not _MAY_BE_MARKED.look(data):
+    look = MARKED.look or MARKED.ask() or _MAY_BE_MARKED.look
+    if not look(data):
         return False
     return _PREFIXED.may_match(data) or _SHAPED.may_match(data)

@@ -9,11 +9,16 @@ from decklog.prepared import prepared
 
 # Each alternative starts with a literal, which is what lets `re` skip quickly to the next candidate.
 # The runs of backslashes are taken whole: whatever the depth of the JSON, what remains stays balanced.
-_NOISE = prepared(
-    r"(\x1b(?:\[(?!redacted:)[0-9;:?]*[ -/]?[A-Za-z]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[()][0-9A-B]|[=>78cM])?"
-    r"|\\(?!(?:(?<=[=>]\\)|(?<=: \\))[rbf][A-Za-z0-9])"
+_ESCAPE = (
+    r"\\(?!(?:(?<=[=>]\\)|(?<=: \\))[rbf][A-Za-z0-9])"
     r"(?:(?<==\\)\r?\n[ \t]+|\\*(?:(?:u001[bB]|x1[bB]|033|e)\[(?!redacted:)[0-9;:?]*[A-Za-z]"
     r"|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}|x[0-7][0-9a-fA-F]|\r?\n|r\\+n|[\"'/nrtbf])|\\+)"
+)
+# By itself where there is no other noise: what begins with one character is found far sooner than what begins with one of many.
+_ESCAPES = prepared(f"({_ESCAPE})")
+_NOISE = prepared(
+    r"(\x1b(?:\[(?!redacted:)[0-9;:?]*[ -/]?[A-Za-z]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[()][0-9A-B]|[=>78cM])?"
+    rf"|{_ESCAPE}"
     r"|%(?:2[2BbDdFf]|3[AaDd]|40|5[Ff])"
     r"|&(?:quot|apos|amp|lt|gt|#3[49]|#6[02]|#x2[27]|#x3[CEce]);"
     r"|\r\n|\x00\x00*|\u00ad|\u200b|\u200c|\u200d|\u2060|\ufeff)"
@@ -146,9 +151,10 @@ def _join_settings(kept: list[str], pieces: list[str]) -> None:
 
 def looked_through(text: str) -> View:
     """View a text without its colours and escapes."""
-    if not ("\\" in text or "\x1b" in text or "\r" in text or "\x00" in text or _may_stand_for_others(text)):
+    has_others = "\x1b" in text or "\r" in text or "\x00" in text or _may_stand_for_others(text)
+    if not has_others and "\\" not in text:
         return plain(text)
-    pieces = _NOISE.split(text)
+    pieces = (_NOISE if has_others else _ESCAPES).split(text)
     if len(pieces) == 1:
         return plain(text)
     memo: dict[str, str] = {}

@@ -16,8 +16,9 @@ from decklog.redact.patterns.presence import Presence, loosened
 from decklog.redact.rules.table import PREFIXED, SHAPED
 from decklog.redact.view import Found, looked_through
 from decklog.redact.views import json_strings
+from tests.redact import drawn
 from tests.redact.batches import rounds, strangers
-from tests.redact.patterns.test_together import made_above, made_together
+from tests.redact.patterns.test_together import made_above, made_together, made_told
 from tests.searches import FULL
 
 BATCHES = ("third", "fourth", "fifth", "sixth")
@@ -29,6 +30,7 @@ def _looks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     look = made_together().look if request.param == "together" else None
     monkeypatch.setattr(engine, "TOGETHER", SimpleNamespace(look=look, ask=lambda _texts=1: look))
     monkeypatch.setattr(engine, "ABOVE", made_above())
+    monkeypatch.setattr(engine, "TOLD", made_told())
 
 
 @cache
@@ -66,6 +68,20 @@ def test_a_sign_that_is_not_there_would_have_found_nothing_more() -> None:
         view = looked_through(text)
         signs = engine.signs_of(view)
         assert sorted(finder.find_all(view, signs)) == found_by_all(text), text
+
+
+@pytest.mark.parametrize("kind", ["rule", "telling", ""])
+def test_a_drawn_text_has_the_signs_of_whatever_is_found_in_it(kind: str) -> None:
+    dice, found = random.Random(17), 0
+    for name, draw in drawn.each():
+        if not name.startswith(kind) or (not kind and name.startswith(("rule", "telling"))):
+            continue
+        for _ in range((100 if FULL else 3) if kind else (5_000 if FULL else 150)):
+            view = looked_through(text := dice.choice(("{}", "We saw\n{}\nthere", "see {} and go")).replace("{}", draw(dice)))
+            expected = sorted(finder.find_all(view))
+            found += bool(expected)
+            assert sorted(finder.find_all(view, engine.signs_of(view))) == expected, text
+    assert found > 100
 
 
 def test_whatever_is_found_in_quotes_shows_by_its_shape_alone() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from decklog.redact import engine
+from decklog.redact import engine, finder
 from decklog.redact.patterns import together
 from decklog.redact.patterns.pattern import Sign
 from decklog.redact.patterns.presence import loosened
@@ -35,6 +35,24 @@ def made_together() -> Together:
 def made_above() -> Together:
     """Give the look for what a line tells of the next one, made unless somebody has."""
     made = Together(engine.ABOVE.signs, "above")
+    if made.ask() is None:
+        made.make()
+    return made
+
+
+@cache
+def made_told() -> Together:
+    """Give the look for the ways in which something is told, made unless somebody has."""
+    made = Together(engine.TOLD.signs, "told")
+    if made.ask() is None:
+        made.make()
+    return made
+
+
+@cache
+def made_marked() -> Together:
+    """Give the look for what marks of providers begin with, made unless somebody has."""
+    made = Together(finder.MARKED.signs, "marked")
     if made.ask() is None:
         made.make()
     return made
@@ -72,6 +90,17 @@ def test_the_same_signs_are_seen_as_by_re2() -> None:
         assert bool(above(data)) == told.may_tell_below(data), data
         seen |= shown
     assert len(seen) >= len(looks) - 1
+
+
+def test_what_may_be_marked_shows_to_tables_as_it_does_to_re2() -> None:
+    look, marked = made_marked().look, 0
+    assert look is not None
+    for case in strangers.secrets("fifth", strangers.SEED):
+        data = case.text.encode("latin-1", "replace")
+        if finder._PREFIXED.may_match(data) or finder._SHAPED.may_match(data):
+            marked += 1
+            assert look(data), case.text
+    assert marked > 100
 
 
 @pytest.mark.parametrize("data", [b"TOK\xc9N\x0bx", b"tok\xc9n x", b"Token=\x0b", b"a\x0bb", b"x\nab\n", b'x"', b"aaaa", b"aaa"])

@@ -12,7 +12,7 @@ from decklog.redact import engine, may_hold_secret, redact, scan_by_rules
 from decklog.redact.batch import clean_among
 from decklog.redact.view import looked_through
 from decklog.redact.views import wrappings
-from tests.redact.patterns.test_together import made_above, made_together
+from tests.redact.patterns.test_together import made_above, made_together, made_told
 
 SECRET = "lantern" + "Wombat" + "323!"
 _MARKER = re.compile(r"\[redacted:[\w-]+\]")
@@ -138,6 +138,7 @@ def test_what_goes_on_in_the_next_line_is_found_by_whatever_looks_for_signs(
     secret = "QVZ4Fc" + "!3ny7z"
     text = "\n".join(before.format(number) + line for number, line in enumerate(lines, 7)).replace("{}", secret)
     monkeypatch.setattr(engine, "ABOVE", made_above())
+    monkeypatch.setattr(engine, "TOLD", made_told())
     for look in (None, made_together().look):
         monkeypatch.setattr(engine, "TOGETHER", SimpleNamespace(look=look, ask=lambda _texts=1, look=look: look))
         assert secret not in scan_by_rules(text)[0], look

@@ -15,6 +15,19 @@ def beginning(pattern: str) -> str:
     return starts[0] if len(starts) == 1 else "(?:" + "|".join(starts) + ")"
 
 
+def from_literal(pattern: str) -> str:
+    """Give what a pattern matches from the first character on that is always the same: it is wherever the whole pattern is.
+
+    A matcher that looks for characters need not follow every word then, to see whether a match begins with it.
+    """
+    atoms = list(_atoms(pattern))
+    for place, atom in enumerate(atoms):
+        following = atoms[place + 1] if place + 1 < len(atoms) else ""
+        if len(atom) == 1 and atom not in "^$.*+?|" and not following.startswith(("?", "*", "{0")):
+            return pattern if "|" in atoms else "".join(atoms[place:])
+    return pattern
+
+
 def _alternatives(pattern: str) -> Iterator[str]:
     """Split a pattern at the bars that are in no group."""
     part = ""

@@ -9,6 +9,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from functools import cached_property
 from hashlib import sha256
 from importlib.util import cache_from_source
 from typing import TYPE_CHECKING, Any
@@ -66,14 +67,20 @@ def parts(pattern: str) -> list[str]:
 class Together:
     """The numbers of the signs that a text has, once there are tables that tell them all."""
 
-    def __init__(self, signs: dict[int, str], name: str = "together") -> None:
-        self.signs = signs
+    def __init__(self, signs: dict[int, str] | Callable[[], dict[int, str]], name: str = "together") -> None:
+        """Take the signs by their numbers, or what gives them once they are asked for."""
+        self._given = signs
         # What the file of the tables is called: those of another name stay when these are made anew.
         self._name = name
         # How many texts are looked at otherwise before tables are made; none, for good, where they can't be.
         self._left = -1
         self._is_new = True
         self.look: Shown | None = None
+
+    @cached_property
+    def signs(self) -> dict[int, str]:
+        """Give the signs by their numbers."""
+        return self._given() if callable(self._given) else self._given
 
     def ask(self, texts: int = 1) -> Shown | None:
         """Give the look, if there is one; if there is none, so many texts are about to be looked at otherwise."""

@@ -9,19 +9,17 @@ from decklog.redact.view import Found, View
 
 # What heads a list of users, besides the words for a password.
 HEADING = r"chpasswd:|basic(?:[_-]?auth)?:"
-_HEAD = prepared(
-    r"(?i)([ \t]*)(?:- )?[\"']?[\w.-]{0,24}(?:chpasswd|basic(?:[_-]?auth)?|passwords|htpasswd|credentials)[\"']?:[ \t]*\n"
-)
+HEAD = r"(?:chpasswd|basic(?:[_-]?auth)?|passwords|htpasswd|credentials)[\"']?:[ \t]*\n"
+_HEAD = prepared(rf"(?i)([ \t]*)(?:- )?[\"']?[\w.-]{{0,24}}{HEAD}")
 _USER = prepared(r"([ \t]+)(?:- )?[\"']?([\w.@-]{1,40})[\"']?:[ \t]{0,8}[\"']?([^\s\"'#]{6,64})[\"']?,?[ \t]*(?:\n|$)")
 # A heading in the words of a sentence, and lines of a user and a password below it, numbered or not.
-_SAID_HEAD = prepared(
-    r"(?i)[^\n:={}()\[\]\"'<>]{0,40}\b(?:logins|passwords|passw\xf6rter|accounts|credentials|creds|zug\xe4nge)\b"
-    r"[^\n:={}()\[\]\"'<>]{0,40}:?[ \t]*\n"
-)
-_SAID_USER = prepared(
+SAID_HEAD = r"\b(?:logins|passwords|passwörter|accounts|credentials|creds|zugänge)\b[^\n:={}()\[\]\"'<>]{0,40}:?[ \t]*\n"
+_SAID_HEAD = prepared(rf"(?i)[^\n:={{}}()\[\]\"'<>]{{0,40}}{SAID_HEAD}")
+SAID_USER = (
     r"[ \t]*(?:\d{1,2}[.)][ \t]+|[-*•][ \t]+)?([\w.@+-]{2,64})[ \t]*(?::|->|→|=|/|-)[ \t]+"
     r"[\"'`]?([^\s\"'`]{6,64})[\"'`]?[ \t]*(?:\n|$)"
 )
+_SAID_USER = prepared(SAID_USER)
 _LINE = prepared(r"([ \t]*)[^\n]*(?:\n|$)")
 _MOST_LINES = 40
 _LONGEST_HEADING = 92

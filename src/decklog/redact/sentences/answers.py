@@ -8,7 +8,7 @@ from decklog.redact.sentences import checks
 from decklog.redact.view import Found, View
 
 # Who speaks, and when, as chats and their exports write it.
-_WHO = (
+WHO = (
     r"[ \t]*(?:[-*•>+][ \t]+)?(?:\[[^\]\n]{3,24}\][ \t]*|\d{1,2}:\d\d(?::\d\d)?[ \t]+"
     r"|\d{1,4}[./-]\d{1,2}[./-]\d{2,4},? \d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])? - )?"
     r"(?:<[\w.@ -]{1,24}>|[\w.-]{2,20}>|[\w.-]{2,20}[ \t]{1,4}\d{1,2}:\d\d(?::|[ \t]{1,4})"
@@ -21,12 +21,12 @@ _PASSWORDS = (
 _CODES = (
     r"\bcode\b|c[óo]digo|codice|\bkod\b|\bcod\b|\botp\b|\bpin\b|\btan\b|\bsms\b|код|пин|コード|暗証番号|验证码|驗證碼|인증번호"
 )
-_ASKING = (
+ASKING = (
     r"[?？]|\b(?:pls|please|send|tell|read|give|needs?|asks?|enter|provide|changed|share|bitte|schick|nenn|gib|brauch|envoi|donne|dime|manda|dammi|podaj|prosz)"
     r"|назов|скаж|пришл|нуж|введи|请|多少|什么|什麼|告诉|教え|お願い|ください|알려"
 )
-_SPEAKER = prepared(_WHO)
-_IS_ASKING, _OF_PASSWORD, _OF_CODE = (prepared(f"(?i){words}") for words in (_ASKING, _PASSWORDS, _CODES))
+_SPEAKER = prepared(WHO)
+_IS_ASKING, _OF_PASSWORD, _OF_CODE = (prepared(f"(?i){words}") for words in (ASKING, _PASSWORDS, _CODES))
 _SENTENCES = prepared(r"(?<=[.!])\s+(?=\S)|(?<=[。！])\s*(?=\S)")
 # The words before what is asked for.
 _LEADING = prepared(

@@ -16,14 +16,16 @@ _BETWEEN = prepared(
     r"(?:(?:\d{1,2}[.):]|[-*•])[ \t]+(?:\[[ x]?\][ \t]+)?)?[\"'`]?"
 )
 # The rest of a heading, an empty line or a rule or a sentence below it, and the first item of the list.
-_LISTED = prepared(
+LISTED = (
     r"(?:[^\n.=({]|\.(?=\w)){0,60}(?:\([^\n()={}]{1,100}\)[ \t:]*)?\n(?:[ \t=~_-]*\n){0,2}"
     r"(?:[A-Z][^\n]{8,120}[.:]\n(?:[ \t]*\n)?)?"
     r"[ \t>|]{0,8}(?:(?:\d{1,2}[.):]|[-*•+])[ \t]+(?:\[[ x]?\][ \t]+)?)?[\"'`]?"
     r"([A-Za-z0-9]{3,10}(?:(?:-[A-Za-z0-9]{3,10}){1,4}|(?: [A-Za-z0-9]{3,10}){1,4})|[A-Za-z0-9]{8,16})"
     r"[\"'`]?,?(?=[ \t]*\n|[ \t]*$|[ \t]{2,})"
 )
-_HEADING = prepared(r"(?i)codes|c[óo]digos|codici|codes? de")
+_LISTED = prepared(LISTED)
+HEADING = r"codes|c[óo]digos|codici|codes? de"
+_HEADING = prepared(f"(?i){HEADING}")
 _YEAR = prepared(r"(?:19|20)\d\d(?:[- ](?:19|20)\d\d|[01]\d[0-3]\d)")
 _MOST_ITEMS = 64
 

@@ -21,9 +21,10 @@ WORDS = (
 _STARTS = prepared(f"(?i:{WORDS})")
 # English words for one that a sentence of another language has: `la password del server è …`, `password → …`.
 _BORROWED = (b"password", b"pass", b"pwd", b"pw")
-_LEADING = prepared(
-    rb"[ \t]*[?\x97]| (?:\xe8|[ei][sr]?t? |d[aeiou]|p[aeo]|f[?\xf6\xfc]|v[ao]|t[io]|ch[ei]|prov|temp|ini[tcz]|nuov|nov[ao]|nue)"
+LEADING = (
+    r"[ \t]*[?\x97]| (?:\xe8|[ei][sr]?t? |d[aeiou]|p[aeo]|f[?\xf6\xfc]|v[ao]|t[io]|ch[ei]|prov|temp|ini[tcz]|nuov|nov[ao]|nue)"
 )
+_LEADING = prepared(LEADING.encode())
 _OTHER = (
     *(
         "парол",

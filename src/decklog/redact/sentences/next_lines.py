@@ -47,19 +47,20 @@ _NOT_PRINTING = prepared(
     r"|docker (?:run|create)\b[^|]*[ \t](?:-d|--detach)\b"
 )
 # What a list, a debugger or a shell of a language puts before what it shows.
-_SHOWING = r"(?:=>|>|Out\[\d+\]:|\$\d+ =(?: 0x[0-9a-f]+)?|(?:val )?\$?res\d+: [\w.\[\]]+ =|\[1\]|ans =|\d+[.)]|[-*•])[ \t]+"
-_NEXT = prepared(rf"[ \t\n]{{0,12}}?(?:{_SHOWING})?[\"'`]?([^\s\"']{{4,200}})[\"']?[ \t]*(?=\n|$)")
-_SHOWN = prepared(_SHOWING)
+SHOWING = r"(?:=>|>|Out\[\d+\]:|\$\d+ =(?: 0x[0-9a-f]+)?|(?:val )?\$?res\d+: [\w.\[\]]+ =|\[1\]|ans =|\d+[.)]|[-*•])[ \t]+"
+_NEXT = prepared(rf"[ \t\n]{{0,12}}?(?:{SHOWING})?[\"'`]?([^\s\"']{{4,200}})[\"']?[ \t]*(?=\n|$)")
+_SHOWN = prepared(SHOWING)
 _INSERT = prepared(r"(?i)\(([\w\s,`\"\[\].]{1,300})\)\s*values\s*\(([^\n]{1,600})")
 _ARGUMENT = prepared(r"[ \t]*N?'([^'\n]*)'|[^,'()]+(?:\([^()]*\))?")
 _ORDINARY = word_set(
     "step phase level item part option user test node host server line case version file page chapter group db v max min top"
 )
 # What a container's or a service's log puts before each line.
-_PREFIX = prepared(
+PREFIX = (
     r"(?:(?:>[ \t]?){1,4}|[\w.\[\]/-]+[ \t]*\|(?:[ \t]+|$)|\[[^\]\n]{1,60}\][ \t]+"
     r"|\d{4}-\d\d-\d\d[T ][\d:.,Z+]+[ \t]+(?:\[?[A-Z]+\]?[ \t]+)?)"
 )
+_PREFIX = prepared(PREFIX)
 # The value of what the line before was about: `New value: …`.
 _GIVEN_BELOW = prepared(
     r"\s{0,12}(?i:(?:(?:the|new|your|its)[ \t]+)?value)(?:[ \t]*[:=]|[ \t]+is)[ \t]*[\"'`]?([^\s\"'`,<>]{4,64})"

@@ -1,7 +1,7 @@
 """Passwords and codes that a person tells another: "log in with admin / …", "the PIN is …", "unlock code …"."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from decklog.prepared import prepared
 from decklog.redact import lookalikes, values
@@ -10,10 +10,16 @@ from decklog.redact.sentences import accounts, answers, codes, comments, languag
 from decklog.redact.sentences.tellings import TELLINGS
 from decklog.redact.view import Found, View, plain
 
+# The ways in which something is told, by numbers that are none of another way of finding secrets.
+PARTS = range(32, 41)
+IN_SENTENCE, BEHIND, INSERTED, WRAPPED, BELOW, LISTED, ANSWERED, CODES, FOREIGN = PARTS
+# Letters that a pattern which does not ask for their case takes for letters of English, and what is drawn between the cells of a
+# table: in bytes they are question marks, and a text that has any is searched in all ways.
+UNTOLD = ("\u212a", "\u017f", "\u0130", "\u0131", "\u2502")
 _MOST_KNOWN = 4_096
 # Of two openings at one place the first is taken: the one with a bracket is the longer.
-_BY_LENGTH = sorted(dict.fromkeys(telling.opening for telling in TELLINGS), key=lambda opening: "\\(" not in opening)
-_OPENINGS = Pattern(rf"(?i)(?:{languages.WORDS})|\b(?:{'|'.join(_BY_LENGTH)}|{next_lines.ANNOUNCING}|{accounts.HEADING})")
+OPENINGS = sorted(dict.fromkeys(telling.opening for telling in TELLINGS), key=lambda opening: "\\(" not in opening)
+_OPENINGS = Pattern(rf"(?i)(?:{languages.WORDS})|\b(?:{'|'.join(OPENINGS)}|{next_lines.ANNOUNCING}|{accounts.HEADING})")
 # A line may tell what the next one is, which needs less of a sign.
 SIGN_ABOVE = f"{_OPENINGS.source}|{answers.SIGN}"
 _MAY_OPEN = Sign(SIGN_ABOVE)
@@ -50,22 +56,34 @@ def may_tell_below(data: bytes) -> bool:
     return bool(_MAY_OPEN.look(data))
 
 
-def find(view: View) -> Iterator[Found]:
-    """Find what a sentence, a call or the comment behind it tells to be a secret."""
+def find(view: View, parts: Collection[int] = PARTS) -> Iterator[Found]:
+    """Find what a sentence, a call or the comment behind it tells to be a secret, in the ways of these numbers."""
     opened = _opened(view)
-    yield from _find_told(view, opened)
-    if _may_be_named_behind(view.data, opened):
+    if IN_SENTENCE in parts:
+        yield from _find_told(view, opened)
+    if BEHIND in parts and _may_be_named_behind(view.data, opened):
         yield from comments.find(view)
-    if opened and (b"INSERT" in view.data or b"insert into" in view.data):
+    if INSERTED in parts and opened and (b"INSERT" in view.data or b"insert into" in view.data):
         yield from next_lines.find_inserted(view, [start for start, _ in opened])
     if "\n" in view.text:
+        yield from _find_in_lines(view, opened, parts)
+    if FOREIGN in parts:
+        yield from languages.find(view, opened)
+
+
+def _find_in_lines(view: View, opened: list[Span], parts: Collection[int]) -> Iterator[Found]:
+    """Find what is told across lines."""
+    if WRAPPED in parts:
         yield from _find_wrapped(view, opened)
-        places = sorted([*(start for start, _ in opened), *languages.other_places(view)])
+    places = sorted([*(start for start, _ in opened), *languages.other_places(view)])
+    if BELOW in parts:
         yield from next_lines.find(view, places)
+    if LISTED in parts:
         yield from accounts.find(view, [start for start, _ in opened])
+    if ANSWERED in parts:
         yield from answers.find(view, places)
+    if CODES in parts:
         yield from (Found(*place, "code") for place in codes.find_listed(view.text, opened))
-    yield from languages.find(view, opened)
 
 
 def _may_be_named_behind(data: bytes, opened: list[Span]) -> bool:
@@ -131,11 +149,12 @@ def _find_wrapped(view: View, opened: list[Span]) -> Iterator[Found]:
 def _any_of(candidates: tuple[int, ...]) -> Pattern:
     """Give what matches if one of these ways goes on so: most places are none of them, and need one look only."""
     if candidates not in _together:
-        _together[candidates] = Pattern("|".join(f"(?:{_GROUP.sub('(?:', _rest(index))})" for index in candidates))
+        _together[candidates] = Pattern("|".join(f"(?:{_GROUP.sub('(?:', rest_of(index))})" for index in candidates))
     return _together[candidates]
 
 
-def _rest(index: int) -> str:
+def rest_of(index: int) -> str:
+    """Give what follows the opening of a telling."""
     telling = TELLINGS[index]
     return telling.rest if telling.kind == "token" else f"(?i:{telling.rest})"
 
@@ -165,7 +184,7 @@ def _goes_on_to(text: str, end: int) -> int:
 def _match(view: View, index: int, start: int, place: int) -> Found | None:
     telling = TELLINGS[index]
     if index not in _rests:
-        _rests[index] = Pattern(_rest(index))
+        _rests[index] = Pattern(rest_of(index))
     spans = _rests[index].group_at(view.data, place)
     if spans is None:
         return None

@@ -47,7 +47,7 @@ def joined(view: View) -> View | None:
     pieces = _BREAK.split(text)
     if len(pieces) == 1:
         return None
-    count, are_tokens = len(pieces) // 3, any(line[:3].lower() in _BEGINNINGS for line in pieces[3::3])
+    count, are_tokens = len(pieces) // 3, not _BEGINNINGS.isdisjoint([line[:3].lower() for line in pieces[3::3]])
     are_rests, are_few = "" in pieces[2::3], count * _FAR < len(text)
     # Most texts have no mark anywhere: where breaks are many, to ask that of the whole takes less than to take it apart.
     if not (are_tokens or are_rests or are_few or count > _MOST_BREAKS) and not may_be_marked(to_bytes("".join(pieces[::3]))):

@@ -90,12 +90,15 @@ def peeled(text: str, view: View) -> View | None:
     strings = list(_strings(text, view)) if "\\n" in text and not view.is_plain else []
     shown = _apart(view.text, strings) if strings else view.text
     dropped = _heads(shown)
+    is_before_lines = not strings
     if "**" in shown:
         bold = [span for word in _BOLD.finditer(shown) for span in ((word.start(), word.start(1)), (word.end(1), word.end()))]
-        dropped = _without_overlaps([*dropped, *bold]) if bold else dropped
+        if bold:
+            dropped, is_before_lines = _without_overlaps([*dropped, *bold]), False
     if not dropped and not strings:
         return None
-    return _pieced(shown, dropped, _regions(shown, sorted([*dropped, *strings]) if strings else dropped))
+    wrapped = sorted([*dropped, *strings]) if strings else dropped
+    return _pieced(shown, dropped, _regions(shown, wrapped, is_before_lines=is_before_lines))
 
 
 def _strings(text: str, view: View) -> Iterator[Span]:
@@ -192,9 +195,10 @@ def _alike(text: str, start: int, kind: str) -> tuple[list[Span], int]:
     """Give what stands before lines that are stamped, or have the next number, if there are several; and where they end."""
     line_at, spans, numbers = _ALIKE[kind].match, list[Span](), list[int]()
     while line := line_at(text, start):
+        places = line.regs
         # A place in the text with a break before it is one less in the text that is looked at.
-        spans.append((start, line.end(1) - 1))
-        start = line.end()
+        spans.append((start, places[1][1] - 1))
+        start = places[0][1]
         if kind == "numbered":
             numbers.append(int(line[2]))
     if numbers and numbers != list(range(numbers[0], numbers[0] + len(numbers))):
@@ -223,10 +227,13 @@ def _without_overlaps(spans: list[Span]) -> list[Span]:
     return kept
 
 
-def _regions(shown: str, wrapped: list[Span]) -> list[Span]:
+def _regions(shown: str, wrapped: list[Span], *, is_before_lines: bool) -> list[Span]:
     """Give the parts of a text that are wrapped, with the lines around them."""
     regions = list[Span]()
     first, end = wrapped[0]
+    # Most often each of many lines has something before it: then so few others lie between all that no two can be far apart.
+    if is_before_lines and shown.count("\n", end + 1, wrapped[-1][0]) <= len(wrapped) - 3 + _LINES_BETWEEN:
+        return [(_line_before(shown, first), _line_behind(shown, wrapped[-1][1]))]
     for start, last in wrapped:
         if shown.count("\n", end + 1, start) > _LINES_BETWEEN:
             regions.append((_line_before(shown, first), _line_behind(shown, end)))
