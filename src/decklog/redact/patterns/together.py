@@ -29,7 +29,7 @@ _ESCAPED = re.compile(r"\\.")
 _CLASS_OR_BLANK = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]|\\.")
 _FLAGS = re.compile(r"\(\?[a-z]+\)")
 _PIECE = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]|\\.|[()|]")
-_LONG_PART = 8_000
+_LONG_PART = 4_000
 _BLANKS = r"\t\n\f\r "
 # Another number for tables that are made otherwise of the same signs.
 _LAYOUT = 2
@@ -51,14 +51,14 @@ def _respelled_piece(match: re.Match[str]) -> str:
     return {"\\s": f"[{_BLANKS}]", "\\S": f"[^{_BLANKS}]"}.get(piece, piece)
 
 
-def parts(pattern: str) -> list[str]:
-    """Cut a pattern into several that match together what it matches: Hyperscan reads none that is longer than 16,000 letters."""
+def parts(pattern: str, longest: int = _LONG_PART) -> list[str]:
+    """Cut a pattern into several that match together what it matches: Hyperscan takes none that is too large."""
     flags = _FLAGS.match(pattern)
     first, depth, cuts, start = flags[0] if flags else "", 0, list[str](), flags.end() if flags else 0
     begun = start
     for piece in _PIECE.finditer(pattern, start):
         depth += (piece[0] == "(") - (piece[0] == ")")
-        if piece[0] == "|" and depth == 0 and piece.start() - begun > _LONG_PART:
+        if piece[0] == "|" and depth == 0 and piece.start() - begun > longest:
             cuts.append(first + pattern[begun : piece.start()])
             begun = piece.end()
     return [*cuts, first + pattern[begun:]]

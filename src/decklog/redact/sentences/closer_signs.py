@@ -5,13 +5,15 @@ to whatever that part finds something in: it is made of what the part itself mat
 """
 
 from decklog.redact.patterns.in_bytes import in_bytes
+from decklog.redact.patterns.together import parts
 from decklog.redact.sentences import accounts, answers, codes, comments, languages, next_lines, told
 from decklog.redact.sentences.tellings import TELLINGS
 
 _OPENINGS = (
     languages.WORDS,
     *(rf"\b(?:{opening})" for opening in told.OPENINGS),
-    rf"\b(?:{next_lines.ANNOUNCING})",
+    # By parts: with all that may follow, one of them would be too large.
+    *(rf"\b(?:{part})" for part in parts(next_lines.ANNOUNCING, 300)),
     rf"\b(?:{accounts.HEADING})",
 )
 _ODD = "[0-9!#$%^&*+~]"
@@ -54,6 +56,8 @@ def _tables() -> str:
             # Keys below a tab, a comment that says what lines with colons have, and heads of a wiki, a page and a sheet.
             rf"[^\s][ \t]*\t{_PLAIN}\n\n?[ \t]*[^ \n]+[ \t]*{_END}",
             r"#[# \t]*[^ \t\n]*:[^ \t\n]*[ \t]*\n|<th|![^\n]*!!|[A-Z]1=\S",
+            # The rows of a dump, and a question that alone says what the columns are.
+            r"(?i:from stdin)|(?i:select )[^\n]*\n\|",
             _beside_phrases(),
         )
     )
@@ -68,7 +72,7 @@ def _beside_phrases() -> str:
 
 # A phrase of small words below a label, and what a command prints that has letters alone, or keys.
 _PHRASES = (
-    r"(?i:phrase)[^\n]*:[^\w\n]*\n"
+    r"(?i:phrase)[^\n]*:[^\w\n]*\n|(?i:xkcdpass|diceware)[^\n]*\n"
     r"|(?i:pass (?:show|-c)|pass [^\s|]+[^\w\n]*\n|gopass|op read|lpass show|bw get|rbw get|passage|-password -w"
     r"|keepassxc-cli show|secrets versions access|secrets? get|base64 (?:-d|--decode)|erlang\.cookie|keys list"
     r"|auth(?:orization)? create|tokens? (?:create|add|list|new|issue))"
