@@ -309,7 +309,10 @@ _OWN_CHECKS: dict[str, Callable[[str], bool]] = {
         (values.looks_random(secret) or made.is_made(secret)) and not values.is_service_id(secret)
     ),
     # Names of functions begin so too.
-    "workos-key": lambda secret: secret.count("_") < 3 and (_is_jumble(secret) or values.looks_random(secret)),
+    "workos-key": lambda secret: (
+        not all(part.isalpha() or len(part) < 6 for part in secret.split("_"))
+        and (_is_jumble(secret) or values.looks_random(secret))
+    ),
     "option-key": _is_option_key,
     "client-key": _is_jumbled_key,
     "directive-key": _is_jumbled_key,

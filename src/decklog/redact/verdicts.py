@@ -241,9 +241,9 @@ def _quoted_is_secret(head: Head, value: str) -> bool:
         return _doubtful_is_secret(head, value)
     if len(value) < 4 or (" " in value and head.kind != "secret"):
         return values.looks_random(value) and " " in value
-    if head.kind == "token" and value.isupper() and value.isalpha() and len(value) < _LONGEST_KIND:
+    if head.kind == "token" and value.isupper() and value.isalpha() and not phrases.is_unspoken(value.lower(), least=1):
         # What a lexer calls a word.
-        return False
+        return len(value) >= _LONGEST_KIND
     if head.kind == "api-key" and value.istitle() and value.isalpha():
         return False
     if values.is_word(value) and head.kind == "secret" and lookalikes.is_worded(value):

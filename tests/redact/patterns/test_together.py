@@ -22,40 +22,35 @@ from tests.redact.batches import strangers
 SIGNS = {3: r"(?i)tok(?:en|\xe9n)[\s=]\S", 8: r"^[^\s\"]{2,}$", 5: r"a{9}"}
 
 
-@cache
-def made_together() -> Together:
-    """Give the look for all signs, made unless somebody has."""
-    made = Together(engine.TOGETHER.signs)
+def _made(looked_for: Together, name: str) -> Together:
+    made = Together(looked_for.signs, name)
     if made.ask() is None:
         made.make()
     return made
+
+
+@cache
+def made_together() -> Together:
+    """Give the look for all signs, made unless somebody has."""
+    return _made(engine.TOGETHER, "together")
 
 
 @cache
 def made_above() -> Together:
     """Give the look for what a line tells of the next one, made unless somebody has."""
-    made = Together(engine.ABOVE.signs, "above")
-    if made.ask() is None:
-        made.make()
-    return made
+    return _made(engine.ABOVE, "above")
 
 
 @cache
 def made_told() -> Together:
     """Give the look for the ways in which something is told, made unless somebody has."""
-    made = Together(engine.TOLD.signs, "told")
-    if made.ask() is None:
-        made.make()
-    return made
+    return _made(engine.TOLD, "told")
 
 
 @cache
 def made_marked() -> Together:
     """Give the look for what marks of providers begin with, made unless somebody has."""
-    made = Together(finder.MARKED.signs, "marked")
-    if made.ask() is None:
-        made.make()
-    return made
+    return _made(finder.MARKED, "marked")
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 
 from decklog.prepared import prepared
-from decklog.redact import values
+from decklog.redact import phrases, values
 from decklog.redact.placeholders import is_chord
 from decklog.redact.view import Found
 
@@ -43,11 +43,12 @@ _NAMED = prepared(r"[\w./-]+(?::(?:latest|\d{1,4}))?(?:,\S*)?")
 _WORD_BEFORE = prepared(r"(?:\A|\n)[+ -]?[#▁]{0,2}[a-z]+\t\Z")
 _NUMBERED_LINE = r"[+ -]?[^\s\t]{1,40}\t\d{1,8}"
 _LINE_ABOVE, _LINE_BELOW = prepared(rf"(?:\A|\n){_NUMBERED_LINE}\Z"), prepared(rf"\n{_NUMBERED_LINE}(?:\n|\Z)")
-# When a secret was changed, as it is listed; and what a cache calls something of a user's.
+# When a secret was changed, as it is listed; what a cache calls something of a user's; and by what a key is looked up.
 _OF_PLACE = {
     "directive-password": prepared(r"\d{4}-\d\d-\d\d"),
     "listed-password": prepared(r"\d{4}-\d\d-\d\d"),
     "auth": prepared(r"[a-z]+:\d+(?::[a-z]+)+"),
+    "directive-key": prepared(r"[a-z_]{0,24}id=\w+"),
 }
 # A file of messages in some language: the key has dots, and the message several words.
 _TRANSLATED, _MESSAGE = prepared(r"(?:^|[\s→])[a-z][\w-]*(?:\.[\w-]+)+=\Z"), prepared(r"(?: [^\W\d_]+)+[.!?…]*(?:\n|\Z)")
@@ -60,8 +61,16 @@ _COUNTED = prepared(r"[ \t]*\([+-]?\d[\d.,]*[ \t]?%\)")
 # how a build names a style; what an account's line has instead.
 _NO_VALUE = prepared(
     r"[\w./-]+@v?\d+(?:\.\d+){1,3}[+-][\w.-]+|hmac-sha256:[0-9a-f]{64}|\[[a-z_]{2,24}=[a-z0-9]{1,8}\]?|[a-z_]{2,24}=\d{1,4}|\}\}@\S*"
-    r"|age1[0-9a-z]{50,70}|0x[0-9a-fA-F]{40}|\$ENV\{|[<>:=-]{1,3}|[*/][A-Z]{3,12}|(?:Linux|macOS|Windows|v\d+|node|npm|yarn|pnpm|pip|cargo|go|gradle|maven)(?:-[\w.]+)*-[0-9a-f]{64}|\[(?:removed|stripped|hidden|filtered|omitted|masked)|zh:[0-9a-f]{64}|h1:[A-Za-z0-9+/]{43}=|[a-z_]{0,24}id=\S+|[a-z_][\w.]*\(\d[a-z]?\)?|\)\.\w+\(\S*|\^?\(?\[[^\s\]]*(?:a-z|A-Z|0-9)[^\s\]]*\]\S*|[a-z][\w-]*__\w*(?i:passw|token|secret|key|pin|code)\w*_[A-Za-z0-9_-]{5}|(?:\d+:)?(?:[a-z_][\w.-]*:)?x:\d+:\d+:\S*"
+    r"|age1[0-9a-z]{50,70}|0x[0-9a-fA-F]{40}|\$ENV\{|[<>:=-]{1,3}|\[(?:removed|stripped|hidden|filtered|omitted|masked)|\)\.\w+\(\S*"
+    r"|[a-z][\w-]*__\w*(?i:passw|token|secret|key|pin|code)\w*_[A-Za-z0-9_-]{5}|(?:\d+:)?(?:[a-z_][\w.-]*:)?x:\d+:\d+:\S*"
+    # What a lock file knows a provider by, and a job the files that it keeps.
+    r"|zh:[0-9a-f]{64}|h1:[A-Za-z0-9+/]{43}=|(?:Linux|macOS|Windows)(?:-[\w.]+)*-[0-9a-f]{64}"
+    # A class of characters, and what a pattern has behind one.
+    r"|\^?\(?\[[^\s\]]*(?:a-z|A-Z|0-9)[^\s\]]*\](?:[+*?)$|]|\{\d+(?:,\d*)?\}|\[[^\s\]]*\]|\\[A-Za-z.])*"
 )
+# Words of a language that is not cased, in a list of such; and the page of a manual that something is passed on to.
+_LISTED_WORD, _IN_LIST = prepared(r"[*/][A-Z]{3,12}"), prepared(r"\"[*/]?[A-Z]+\",[ \t]*\"\Z")
+_MANUAL, _PASSED_TO = prepared(r"[a-z_][\w.]*\(\d[a-z]?"), prepared(r"(?i)\bpass(?:es|ed|ing)?[ \t][\w \t]{1,40}[ \t]to[ \t]\Z")
 # Where a shell asks for the next command, by its folder or at the beginning of a line; and where a program was connected to.
 _SHELL = prepared(r"[a-z_][\w.-]*@[a-z][a-z0-9.-]*(:[~/][\w./~-]*)?[$#%>]")
 _STAMP = prepared(r"(?:^|\n)[\d:.,TZ+\[\] -]{0,40}\Z")
@@ -119,8 +128,8 @@ def _is_spared(text: str, one: Found) -> bool:
         return True
     if _NAMED.fullmatch(value) and _BY_NAME.search(text, max(0, one.start - 200), one.start):
         return True
-    if one.kind == "password" and value.istitle() and value.isalpha() and _MESSAGE.match(text, one.end):
-        return bool(_TRANSLATED.search(text[max(0, one.start - _NEAR) : one.start]))
+    if _is_beside_others(text, one, value) or (one.kind == "password" and value.istitle() and _is_message(text, one)):
+        return True
     if _SIGNER.fullmatch(value) and _OF_SIGNER.search(text[max(0, one.start - 40) : one.start]):
         return True
     if one.kind not in _KEYS:
@@ -133,6 +142,22 @@ def _is_spared(text: str, one: Found) -> bool:
     if _PUBLIC_NAME.search(before) or (one.kind == "encryption-key" and _PUBLIC_BYTES.search(before)):
         return True
     return _is_called_public(text, one)
+
+
+def _is_beside_others(text: str, one: Found, value: str) -> bool:
+    """Tell whether a value is one of a list of words, or the page of a manual, by what stands before it."""
+    before = text[max(0, one.start - 64) : one.start]
+    if _LISTED_WORD.fullmatch(value):
+        return bool(_IN_LIST.search(before))
+    return bool(_MANUAL.fullmatch(value)) and text[one.end : one.end + 1] == ")" and bool(_PASSED_TO.search(before))
+
+
+def _is_message(text: str, one: Found) -> bool:
+    """Tell whether the line is a message in some language under a key with dots, of which the value is the first word."""
+    message = _MESSAGE.match(text, one.end)
+    if not message or not _TRANSLATED.search(text[max(0, one.start - _NEAR) : one.start]):
+        return False
+    return phrases.is_sentence(text[one.start : message.end()])
 
 
 def _is_in_vocabulary(text: str, one: Found) -> bool:

@@ -94,7 +94,7 @@ def is_partner(text: str, start: int, value: str) -> bool:
     """Tell whether a word after a user's name is the password, rather than the rest of a path or a port."""
     if "/" in value or ":" in value or value.count("$") > 1 or _OF_ACCOUNT.match(text, start):
         return False
-    if "}=" in value or ("(" in value and ");" in value):
+    if ("}=" in value and "(" in value) or ("(" in value and ");" in value):
         # A program without blanks.
         return False
     if _CAMEL_COUNTED.fullmatch(value):
