@@ -69,6 +69,9 @@ def test_whatever_is_killed_nothing_heard_is_lost_and_nothing_is_told_twice(plac
                 prompts.add(text)
             _kill(KILLED[number % len(KILLED)], editor, proxy)
         everything += heard(editor)
+    # The last ones left what waits to whoever comes next.
+    with Editor(place) as editor:
+        editor.open("session/resume", sessionId="s1")
     settled(place)
     found = log.journal.find("stub-s1", oldest_first=True, limit=200)
     bodies: Counter[str | None] = Counter()
