@@ -11,6 +11,8 @@ from decklog.redact.finder import (
     SIGNS,
     STATEMENTS_NUMBER,
     TOLD_NUMBER,
+    TOOL_SIGNS,
+    TOOLS_NUMBER,
     find_all,
     find_as_written,
     find_joined,
@@ -63,7 +65,8 @@ _OWN = {number: Sign(f"(?m){loosened(_EACH[number])}") for number in (ASSIGNMENT
 # Longer texts are searched for everything: what a look costs matters where there is little else to do.
 LONGEST_LOOK = 4_096
 # Of what is found beside a name only the shape: the way between both may be long, and takes longest to follow.
-TOGETHER = Together({**_EACH, **dict(enumerate(CLOSER_SIGNS)), NEARBY_NUMBER: nearby.SHAPE})
+_SHOWN = {**_EACH, **dict(enumerate(CLOSER_SIGNS)), NEARBY_NUMBER: nearby.SHAPE, **TOOL_SIGNS}
+TOGETHER = Together({number: sign for number, sign in _SHOWN.items() if number != TOOLS_NUMBER})
 # By itself, since a text of one line has no use for it, and many have it: to hear of a sign takes longer than to look for all.
 ABOVE = Together({0: told.SIGN_ABOVE}, "above")
 
@@ -77,11 +80,15 @@ def _signs_of_parts() -> dict[int, str]:
 
 # By themselves too: they are looked for where something may be told.
 TOLD = Together(_signs_of_parts, "told")
+# Many texts have the shape, few of them a name: most that have both are to be searched, and to follow the way between them takes
+# longer than that.
+NAMES = Together({0: nearby.NAMES}, "names")
 _BESIDE_NAMES = Sign(f"(?m){loosened(nearby.SIGN)}")
 # None of the others finds anything without a sign of its own; statements go by those of all that name something.
 _WITH: dict[int, tuple[int, ...]] = {
     ASSIGNMENTS_NUMBER: (ASSIGNMENTS_NUMBER, STATEMENTS_NUMBER),
     TOLD_NUMBER: (TOLD_NUMBER, STATEMENTS_NUMBER),
+    **{sign: (TOOLS_NUMBER, sign) for sign in TOOL_SIGNS},
 }
 _NAMING = frozenset((ASSIGNMENTS_NUMBER, TOLD_NUMBER, STATEMENTS_NUMBER))
 _ACROSS = frozenset(number for group in (*_IN_RUNS, *_IN_WORDS[:2]) for number in group)
@@ -146,7 +153,7 @@ def signs_together(data: bytes) -> list[int]:
 
 def _beside_names(signs: list[int], data: bytes) -> list[int]:
     """Leave out what is found beside a name where no name is beside it."""
-    if NEARBY_NUMBER in signs and not _BESIDE_NAMES.look(data):
+    if NEARBY_NUMBER in signs and not (NAMES.look or NAMES.ask() or _BESIDE_NAMES.look)(data):
         signs.remove(NEARBY_NUMBER)
     return signs
 

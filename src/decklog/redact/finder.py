@@ -47,11 +47,13 @@ class RuleSet:
 
     def __init__(self, rules: Sequence[Rule], starts: Callable[[Rule], str]) -> None:
         self._rules = rules
-        self._starts = Pattern(self._beginnings(starts))
-        self.sign = self._beginnings(lambda rule: _named_before(rule) + starts(rule))
-        # Far fewer texts have any of it: for a matcher whose tables are made beforehand, and so may be as large as need be.
-        self.closer_sign = "|".join(map(self._whole, rules))
+        self._begins_with = starts
+        self._starts = Pattern(self._beginnings(starts, rules))
+        self.sign = self._beginnings(lambda rule: _named_before(rule) + starts(rule), rules)
+        # Each by itself: far fewer texts have any of it.
+        self.closer_signs = [*map(self._whole, rules)]
         self._each: dict[int, Pattern] = {}
+        self._starts_of: dict[tuple[int, ...], Pattern] = {}
         self._known: dict[bytes, list[int]] = {}
         self._before = {index: rule.before for index, rule in enumerate(rules) if rule.before}
         # Most calls with texts for arguments are of another name, and would be looked at one by one.
@@ -59,8 +61,13 @@ class RuleSet:
         # Not tried where no line begins: to say so takes far less than to ask the matcher.
         self._of_lines = frozenset(index for index, rule in enumerate(rules) if rule.keep.startswith("(?m:^)"))
 
-    def _beginnings(self, starts: Callable[[Rule], str]) -> str:
-        return "|".join(_edge(rule) + starts(rule) for rule in self._rules)
+    @property
+    def closer_sign(self) -> str:
+        """Give what far fewer texts have any of: for a matcher whose tables may be as large as need be."""
+        return "|".join(self.closer_signs)
+
+    def _beginnings(self, starts: Callable[[Rule], str], rules: Iterable[Rule]) -> str:
+        return "|".join(_edge(rule) + starts(rule) for rule in rules)
 
     def _whole(self, rule: Rule) -> str:
         if (whole := _all_of(rule)) == _HEX_RUN:
@@ -68,22 +75,31 @@ class RuleSet:
         # A name is compared with the small letters of a text, and a `k` may be that of a sign which one alphabet lacks.
         return _named_before(rule).replace("k", "[k?]") + _edge(rule) + whole
 
-    def _next(self, data: bytes, position: int) -> Span | None:
-        """Find the next place where one of the rules could match."""
-        return self._starts.find(data, position)
+    def _next(self, starts: Pattern, data: bytes, position: int) -> Span | None:
+        """Find the next place where one of the rules could match that begin so."""
+        return starts.find(data, position)
+
+    def _starts_with(self, only: tuple[int, ...]) -> Pattern:
+        """Give how some of the rules begin: to look for few takes tables that are soon made."""
+        if only not in self._starts_of:
+            if len(self._starts_of) >= _MOST_KNOWN:
+                self._starts_of.clear()
+            self._starts_of[only] = Pattern(self._beginnings(self._begins_with, [self._rules[index] for index in only]))
+        return self._starts_of[only]
 
     def may_match(self, data: bytes) -> bool:
         """Tell whether one of the rules could match somewhere."""
         return self._starts.find(data, 0) is not None
 
-    def find(self, view: View) -> Iterator[Found]:
-        """Find every secret these rules describe."""
+    def find(self, view: View, only: tuple[int, ...] = ()) -> Iterator[Found]:
+        """Find every secret these rules describe, or those of some of them if no other matches anywhere."""
         data, position = view.data, 0
-        if self._may_be_called and not self._may_be_called.look(data):
+        if not only and self._may_be_called and not self._may_be_called.look(data):
             return
+        starts = self._starts_with(only) if only else self._starts
         # Lasts for one text: secrets must not linger in the process.
         known: dict[tuple[int, str], bool] = {}
-        while place := self._next(data, position):
+        while place := self._next(starts, data, position):
             if data[place[0]] == _BRACKET:
                 # What is looked for elsewhere may begin inside the bracket.
                 position, candidates = place[0] + 1, self._called(view.text, place[0])
@@ -183,17 +199,17 @@ class MarkedSet(RuleSet):
             for mark in sorted({word[:2].encode() for word in rule.keywords}):
                 self._by_mark.setdefault(mark, []).append(index)
 
-    def _beginnings(self, starts: Callable[[Rule], str]) -> str:
+    def _beginnings(self, starts: Callable[[Rule], str], rules: Iterable[Rule]) -> str:
         """Let a mark stand after an underscore too: `deploy_` and a token is one word."""
-        glued = [starts(rule) for rule in self._rules if rule.glued]
-        others = [starts(rule) for rule in self._rules if not rule.glued]
+        glued = [starts(rule) for rule in rules if rule.glued]
+        others = [starts(rule) for rule in rules if not rule.glued]
         return "|".join([*glued, rf"(?:\b|_)(?:{'|'.join(others)})"])
 
     def _whole(self, rule: Rule) -> str:
         return _all_of(rule) if rule.glued else rf"(?:\b|_){_all_of(rule)}"
 
-    def _next(self, data: bytes, position: int) -> Span | None:
-        place = self._starts.find(data, position)
+    def _next(self, starts: Pattern, data: bytes, position: int) -> Span | None:
+        place = starts.find(data, position)
         return (place[0] + 1, place[1]) if place and data[place[0]] == _UNDERSCORE else place
 
     def _candidates(self, data: bytes, place: Span) -> Sequence[int]:
@@ -401,13 +417,20 @@ SIGNS = tuple(family.sign for family in _FAMILIES)
 CLOSER_SIGNS = tuple(family.closer_sign or family.sign for family in _FAMILIES)
 STATEMENTS_NUMBER, NEARBY_NUMBER = len(SIGNS) - 2, len(SIGNS) - 1
 TOLD_NUMBER = SIGNS.index(told.SIGN)
+TOOLS_NUMBER = SIGNS.index(_TOOLS.sign)
+# Those of tools each by itself, by numbers that are none of a family nor of a way of telling: how all of them begin needs more
+# tables than a text has words, and a text that has any at all has one or two.
+_FIRST_TOOL = max(told.PARTS) + 1
+TOOL_SIGNS = dict(enumerate(_TOOLS.closer_signs, _FIRST_TOOL))
 _EVERY = range(len(_FAMILIES))
 
 
 def find_by(number: int, view: View, signs: Collection[int]) -> Iterable[Found]:
-    """Find what one family finds in a view with these signs: among them may be those of the ways in which something is told."""
+    """Find what one family finds in a view with these signs: among them may be those of ways of telling, or of tools."""
     if number == TOLD_NUMBER and (parts := [sign for sign in signs if sign in told.PARTS]):
         return told.find(view, parts)
+    if number == TOOLS_NUMBER and (rules := sorted(sign - _FIRST_TOOL for sign in signs if sign in TOOL_SIGNS)):
+        return _TOOLS.find(view, tuple(rules))
     return _FAMILIES[number].find(view)
 
 

@@ -58,6 +58,8 @@ SIGN = (
     rf"(?i)(?:(?:{_WORDS})[^\x01]*{_QUOTED}|{_QUOTED}[^\x01]*(?:{_WORDS})"
     rf"|{_ANY}[^\n\x01]*\n?[^\n\x01]*(?:{_ODD})|(?:{_ODD})[^\n\x01]*{_ANY}|{_LEADING}[ \t]{{2,}}[^\n\x01]*(?:{_ODD}))"
 )
+# Without any of these words none is beside anything.
+NAMES = f"(?i)(?:{_WORDS}|{_ANY}|{_LEADING})"
 _SHAPED = Pattern(SHAPE)
 _HEX_KEY = prepared(r"(?:0x)?(?:[0-9a-fA-F]{32}|[0-9a-fA-F]{48}|[0-9a-fA-F]{64}|[0-9a-fA-F]{128})")
 # What documents set apart by backticks is the short id of a commit, as every list of changes has it.

@@ -1,7 +1,7 @@
 """One pass tells what a text has to be searched for: what it leaves out would have found nothing."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from re import _parser  # type: ignore[attr-defined]
 from string import ascii_letters, digits
@@ -18,7 +18,7 @@ from decklog.redact.view import Found, looked_through
 from decklog.redact.views import json_strings
 from tests.redact import drawn
 from tests.redact.batches import rounds, strangers
-from tests.redact.patterns.test_together import made_above, made_together, made_told
+from tests.redact.patterns.test_together import made_above, made_names, made_together, made_told
 from tests.searches import FULL
 
 BATCHES = ("third", "fourth", "fifth", "sixth")
@@ -31,6 +31,8 @@ def _looks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(engine, "TOGETHER", SimpleNamespace(look=look, ask=lambda _texts=1: look))
     monkeypatch.setattr(engine, "ABOVE", made_above())
     monkeypatch.setattr(engine, "TOLD", made_told())
+    names = made_names() if request.param == "together" else SimpleNamespace(look=None, ask=lambda: None)
+    monkeypatch.setattr(engine, "NAMES", names)
 
 
 @cache
@@ -50,10 +52,20 @@ def _of(batch: str) -> Iterator[str]:
     yield from strangers.harmless(batch)
 
 
+def left_out(expected: Iterable[Found], found: Iterable[Found]) -> list[Found]:
+    """Give what lies within nothing that was found.
+
+    Where signs tell of one rule alone, it is tried in places that another, which matches nowhere, would have gone past: so there
+    may be more than all rules together find, and never less.
+    """
+    places = [(start, end) for start, end, _ in found]
+    return [one for one in expected if not any(start <= one.start and one.end <= end for start, end in places)]
+
+
 @cache
 def found_by_all(text: str) -> list[Found]:
     """Give what all rules find in a text whatever its signs: no look has a part in it, so that it is the same by each."""
-    return sorted(finder.find_all(looked_through(text)))
+    return finder.find_all(looked_through(text))
 
 
 def test_a_text_without_any_sign_has_nothing_that_could_be_found() -> None:
@@ -67,7 +79,7 @@ def test_a_sign_that_is_not_there_would_have_found_nothing_more() -> None:
     for text in texts():
         view = looked_through(text)
         signs = engine.signs_of(view)
-        assert sorted(finder.find_all(view, signs)) == found_by_all(text), text
+        assert left_out(found_by_all(text), finder.find_all(view, signs)) == [], text
 
 
 @pytest.mark.parametrize("kind", ["rule", "telling", ""])
@@ -78,9 +90,9 @@ def test_a_drawn_text_has_the_signs_of_whatever_is_found_in_it(kind: str) -> Non
             continue
         for _ in range((100 if FULL else 3) if kind else (5_000 if FULL else 150)):
             view = looked_through(text := dice.choice(("{}", "We saw\n{}\nthere", "see {} and go")).replace("{}", draw(dice)))
-            expected = sorted(finder.find_all(view))
+            expected = finder.find_all(view)
             found += bool(expected)
-            assert sorted(finder.find_all(view, engine.signs_of(view))) == expected, text
+            assert left_out(expected, finder.find_all(view, engine.signs_of(view))) == [], text
     assert found > 100
 
 
@@ -91,7 +103,7 @@ def test_whatever_is_found_in_quotes_shows_by_its_shape_alone() -> None:
         value = "".join("".join(dice.choices(kind, k=dice.choice((1, 2, 3, 4, 6, 9)))) for kind in drawn)
         view = looked_through(text := f'required username="a" password="{value}"')
         found += bool(list(nearby.find(view)))
-        assert sorted(finder.find_all(view, engine.signs_of(view))) == found_by_all(text), value
+        assert left_out(found_by_all(text), finder.find_all(view, engine.signs_of(view))) == [], value
     assert found > 60
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from decklog.redact import engine, finder
+from decklog.redact import engine, finder, nearby
 from decklog.redact.patterns import together
 from decklog.redact.patterns.pattern import Sign
 from decklog.redact.patterns.presence import loosened
@@ -48,6 +48,12 @@ def made_told() -> Together:
 
 
 @cache
+def made_names() -> Together:
+    """Give the look for names that something stands beside, made unless somebody has."""
+    return _made(engine.NAMES, "names")
+
+
+@cache
 def made_marked() -> Together:
     """Give the look for what marks of providers begin with, made unless somebody has."""
     return _made(finder.MARKED, "marked")
@@ -71,9 +77,11 @@ def shown_by_re2(signs: dict[int, str], data: bytes) -> set[int]:
 
 def test_the_same_signs_are_seen_as_by_re2() -> None:
     looks = {number: Sign(f"(?m){loosened(sign)}").look for number, sign in engine.TOGETHER.signs.items()}
-    dice, look, above = random.Random(5), made_together().look, made_above().look
+    dice, look, above, names = random.Random(5), made_together().look, made_above().look, made_names().look
+    named = Sign(f"(?m){loosened(nearby.NAMES)}").look
     assert look is not None
     assert above is not None
+    assert names is not None
     found = [text.encode("latin-1", "replace") for batch in ("third", "sixth") for text in list(strangers.harmless(batch))[::7]]
     found += [case.text.encode("latin-1", "replace") for case in list(strangers.secrets("fifth", strangers.SEED))[::3]]
     found += [b"\x0b\x85\xa0".join(dice.sample(found, 3)) for _ in range(200)]
@@ -83,8 +91,22 @@ def test_the_same_signs_are_seen_as_by_re2() -> None:
         shown = set(look(data))
         assert shown == {number for number, sign in looks.items() if sign(data)}, data
         assert bool(above(data)) == told.may_tell_below(data), data
+        assert bool(names(data)) == bool(named(data)), data
         seen |= shown
-    assert len(seen) >= len(looks) - 1
+    assert len(seen - set(finder.TOOL_SIGNS)) >= len(looks) - len(finder.TOOL_SIGNS) - 1
+    assert len(seen & set(finder.TOOL_SIGNS)) > 9
+
+
+def test_what_has_the_shape_and_a_name_beside_it_has_a_name() -> None:
+    look, named, found = made_names().look, Sign(f"(?m){loosened(nearby.SIGN)}").look, 0
+    assert look is not None
+    for batch in ("fourth", "fifth"):
+        for case in strangers.secrets(batch, strangers.SEED):
+            data = case.text.encode("latin-1", "replace")
+            if named(data):
+                found += 1
+                assert look(data), case.text
+    assert found > 100
 
 
 def test_what_may_be_marked_shows_to_tables_as_it_does_to_re2() -> None:
