@@ -5,6 +5,7 @@ BIN    := $(VENV)/bin
 # What Decklog itself needs, and what its development needs.
 READY  := $(VENV)/.ready
 STAMP  := $(VENV)/.installed
+COMPILED := $(VENV)/.compiled
 LOCK   := requirements.lock
 DEV    := requirements-dev.lock
 # Warnings are not for the newcomer; errors are shown, and end the command.
@@ -34,9 +35,13 @@ tested: compiled
 	@$(IN_MEMORY); $(BIN)/pytest -n 3 --dist worksteal
 
 # What pytest makes of new test files, and redaction of its signs, made once: each process of the tests would make it for itself.
-# A file that can't be collected is shown by the tests. None begins before the style is right.
+# Where no file is newer than the last time it is all there. A file that can't be collected is shown by the tests. None begins before
+# the style is right.
 compiled: style
-	@$(BIN)/pytest --collect-only -qq >/dev/null 2>&1 || true
+	@if [ ! $(COMPILED) -nt $(STAMP) ] || find src tests benchmarks -name '*.py' -newer $(COMPILED) | grep -q .; then \
+	    touch $(COMPILED).begun; \
+	    if $(BIN)/pytest --collect-only -qq >/dev/null 2>&1; then mv $(COMPILED).begun $(COMPILED); fi; \
+	fi
 	@$(BIN)/python -c 'from decklog.redact.engine import ABOVE, NAMES, TOGETHER, TOLD; from decklog.redact.finder import MARKED; \
 	    [one.ask() or one.make() for one in (TOGETHER, ABOVE, TOLD, NAMES, MARKED)]' 2>/dev/null || true
 

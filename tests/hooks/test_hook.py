@@ -23,7 +23,7 @@ from tests.programs import Done, call
 from tests.waiting import wait_until
 
 FULL = bool(os.environ.get("DECKLOG_TEST_FULL"))
-EACH = 63 if FULL else 10
+EACH = 63 if FULL else 5
 LOCKED_SECONDS = 20 if FULL else 0
 
 

@@ -52,7 +52,11 @@ def walk_each() -> None:
     import anyio._backends._asyncio  # noqa: F401
 
     import tests.imported  # noqa: F401
+    from decklog.web.rendering import environment
 
+    # To compile the templates takes most of a walk's time, and they are the same in all of them.
+    for name in environment().list_templates():
+        environment().get_template(name)
     for line in sys.stdin:
         child = os.fork()
         if not child:

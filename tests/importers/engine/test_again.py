@@ -14,9 +14,13 @@ from decklog.transfer.prune import Prune
 from tests.conftest import on_both
 from tests.importers import claims
 from tests.importers.bazinga.bazinga_files import build
+from tests.searches import FULL
 from tests.statements import statements
 
-MANY = 2300
+# More than one batch, of a thousand rows, and several in full.
+MANY = 2300 if FULL else 1200
+# A row of the last batch, after which more come.
+LATE = MANY - 150
 LOGS = "orchestration_logs"
 # Longer than what an entry keeps in its row.
 LONG = "a line of a long report\n" * 4000
@@ -78,9 +82,9 @@ def test_a_row_that_says_something_else_now_is_found_among_many_that_do_not(log:
     path = _made(tmp_path / "in.db", MANY)
     _taken(log, path)
     with apsw.Connection(str(path)) as db:
-        db.execute(f"update {LOGS} set content = 'otherwise' where content = 'line 2000'")
-        db.execute(f"update {LOGS} set event_payload = '[1, 3]' where content = 'line 2001'")
-        db.execute(f"update {LOGS} set timestamp = '2001-01-01 00:00:00' where content = 'line 2002'")
+        db.execute(f"update {LOGS} set content = 'otherwise' where content = 'line {LATE}'")
+        db.execute(f"update {LOGS} set event_payload = '[1, 3]' where content = 'line {LATE + 1}'")
+        db.execute(f"update {LOGS} set timestamp = '2001-01-01 00:00:00' where content = 'line {LATE + 2}'")
 
     again = _taken(log, path)
 
@@ -94,7 +98,7 @@ def test_a_long_text_and_one_with_a_secret_are_known_again(log: Decklog, tmp_pat
     secret = "ghp_" + "aB3dE5gH7j" * 3 + "kL9nP2"
     path = _made(tmp_path / "in.db", MANY, content=LONG)
     with apsw.Connection(str(path)) as db:
-        db.execute(f"update {LOGS} set content = content || ' by {secret}' where content in ('line 1', 'line 2001')")
+        db.execute(f"update {LOGS} set content = content || ' by {secret}' where content in ('line 1', 'line {LATE + 1}')")
     first = _taken(log, path)
 
     again = _taken(log, path)

@@ -124,7 +124,6 @@ def _peak(log: Decklog, path: Path, count: int) -> int:
     return claims.peak_of_gathering(GithubImport(log, str(path), run_id="github"), "issues", count)
 
 
-@on_both
 def test_many_issues_are_gathered_in_no_more_memory_than_few(log: Decklog, tmp_path: Path) -> None:
     few, many = _peak(log, tmp_path / "few.json", claims.FEW), _peak(log, tmp_path / "many.json", claims.MANY)
 

@@ -11,7 +11,6 @@ from decklog.errors import Invalid
 from decklog.importers.engine import json_pieces
 from decklog.importers.taskmaster import reading
 from decklog.importers.taskmaster.importer import TaskMasterImport
-from tests.conftest import on_both
 from tests.importers import claims
 
 TASK = {
@@ -97,7 +96,6 @@ def _peak(log: Decklog, path: Path, count: int) -> int:
     return claims.peak_of_gathering(TaskMasterImport(log, str(path), run_id="taken"), "tasks", count)
 
 
-@on_both
 def test_many_tasks_are_gathered_in_no_more_memory_than_few(
     log: Decklog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

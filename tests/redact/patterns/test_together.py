@@ -18,6 +18,7 @@ from decklog.redact.patterns.presence import loosened
 from decklog.redact.patterns.together import Together, respelled
 from decklog.redact.sentences import told
 from tests.redact.batches import strangers
+from tests.searches import FULL
 
 SIGNS = {3: r"(?i)tok(?:en|\xe9n)[\s=]\S", 8: r"^[^\s\"]{2,}$", 5: r"a{9}"}
 
@@ -205,17 +206,17 @@ def test_many_threads_look_at_the_same_time() -> None:
     look = made_together().look
     assert look is not None
     text = ("Wrote the module and its tests. " * 4_000 + "\npassword: x").encode()
-    expected, found = look(text), list[bool]()
+    expected, found, looks = look(text), list[bool](), 40 if FULL else 10
 
     def work() -> None:
-        found.extend(look(text) == expected for _ in range(40))
+        found.extend(look(text) == expected for _ in range(looks))
 
     threads = [threading.Thread(target=work) for _ in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [True] * 240
+    assert found == [True] * 6 * looks
 
 
 def test_a_program_that_ends_while_they_are_made_ends_well(tmp_path: Path) -> None:
