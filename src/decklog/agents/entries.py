@@ -3,7 +3,7 @@
 import hashlib
 from functools import lru_cache
 
-from decklog.agents.events import Answered, Called, Compacted, Event, Noted, Prompted, Returned, Said, Thought
+from decklog.agents.events import Answered, Called, Compacted, Event, Noted, Outcome, Prompted, Returned, Said, Thought
 from decklog.agents.texts import as_name, storable
 from decklog.stores.journal.entry import EntryKind
 
@@ -48,7 +48,9 @@ def entry_of(program: str, run_id: str, event: Event) -> "dict[str, Any] | None"
         case Returned():
             output, cut = cut_of(event.output)
             facts = {"call": event.call_id, "tool": event.tool, "outcome": event.outcome._value_, **event.facts, **cut}
-            told = (_TOOL, "result", output or event.outcome._value_, f"result:{event.call_id}", facts)
+            # What became of a call that was given up may yet be told, and is then what became of it.
+            known_by = "lost" if event.outcome is Outcome.LOST else "result"
+            told = (_TOOL, "result", output or event.outcome._value_, f"{known_by}:{event.call_id}", facts)
         case Said():
             told = (_SAID, "said", event.text, event.message_id and f"said:{event.message_id}", {})
         case Thought():
