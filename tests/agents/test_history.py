@@ -132,6 +132,25 @@ def test_a_result_that_comes_after_an_import_is_not_lost(log: Decklog, tmp_path:
     assert told(log, "claude-s1") == [*OF_S1[:4], ("result", "the session ended before the call did"), *OF_S1[4:]]
 
 
+ODD: list[dict[str, Any]] = [
+    {**prompt(5, "odd"), "gitBranch": "a\x00b", "cwd": {"a": 1}, "version": float("nan")},
+    prompt(5, "odd", "\ud800"),
+    {**prompt(5, "odd"), "promptId": "\x00"},
+    {**prompt(5, "odd"), "timestamp": "0001-01-01T00:00:00+05:00"},
+    {**answer(5, {**USE, "id": "\x00", "input": {"n": float("inf")}}), "requestId": "\ud800"},
+    line("assistant", 5, message={"id": "m", "model": "\x00", "content": [], "usage": {"output_tokens": 10**19}}),
+]
+
+
+@on_both
+@pytest.mark.parametrize("number", range(len(ODD)))
+def test_no_value_in_a_line_ends_an_import(log: Decklog, tmp_path: Path, number: int) -> None:
+    write(tmp_path / "projects" / "s0.jsonl", [ODD[number], *session()])
+    assert taken(log, tmp_path / "projects", tmp_path).unread == 0
+    assert [each for each in told(log, "claude-s1") if each in OF_S1[1:]] == OF_S1[1:]
+    assert log.journal.verify().ok
+
+
 def test_what_hooks_told_already_is_not_told_again(log: Decklog, folder: Path, tmp_path: Path) -> None:
     spool = Spool(str(tmp_path / "spool"))
     base = {"session_id": "s1", "cwd": "/repo", "transcript_path": str(folder / "-repo" / "s1.jsonl")}

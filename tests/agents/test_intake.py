@@ -33,6 +33,16 @@ STRANGE: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ),
     ({"session_id": "s", "hook_event_name": "Stop", "transcript_path": "/nowhere/\x00x"}, {}),
     ({"session_id": "s", "hook_event_name": "Stop", "transcript_path": "/"}, {}),
+    ({"session_id": "a\x00b", "hook_event_name": "Stop"}, {}),
+    ({"session_id": "\ud800", "hook_event_name": "Stop"}, {}),
+    ({"session_id": "s", "hook_event_name": "SubagentStart", "agent_id": "a\x00\udfff", "agent_type": "\x00"}, {}),
+    ({"session_id": "s", "hook_event_name": "UserPromptSubmit", "prompt": "x", "prompt_id": "p\x00\ud800"}, {}),
+    ({"session_id": "s", "hook_event_name": "SessionStart", "cwd": "/a\x00b", "model": "\ud800", "transcript_path": "\x00"}, {}),
+    (
+        {"session_id": "s", "hook_event_name": "PreToolUse", "tool_use_id": "\x00", "tool_input": {"n": [float("nan"), -1e999]}},
+        {},
+    ),
+    ({"session_id": "s", "hook_event_name": "\x00", "message": "m", "n": float("inf")}, {}),
 ]
 
 

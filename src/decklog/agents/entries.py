@@ -74,7 +74,7 @@ def prompt_of(program: str, run_id: str, event: Prompted) -> "dict[str, Any]":
 
 def answer_of(program: str, event: Answered) -> "dict[str, Any]":
     """Give what an answer is known by when it is charged."""
-    return {"answer_id": f"{program}:{event.answer_id}"}
+    return {"answer_id": storable(f"{program}:{event.answer_id}")}
 
 
 def given(
@@ -101,9 +101,9 @@ def given(
         "kind": kind,
         "subtype": subtype,
         "agent": agent or program,
-        "agent_id": event.agent_id or event.session_id,
+        "agent_id": storable(event.agent_id or event.session_id),
         "payload": storable(payload) if payload else None,
-        "key": key,
+        "key": storable(key) if key else key,
         "at": event.at,
     }
 

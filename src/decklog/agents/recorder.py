@@ -18,7 +18,7 @@ from decklog.agents.events import (
     Spawned,
 )
 from decklog.agents.retold import TURN, is_told_otherwise, newest_connection, turns_paid
-from decklog.agents.texts import storable
+from decklog.agents.texts import storable, text_or_none
 from decklog.clock import from_text
 from decklog.errors import NotFound
 from decklog.stores.journal.entry import EntryKind
@@ -173,13 +173,14 @@ class Recorder:
     def _start(self, run_id: str, event: Event, parent: str | None, goal: str | None, facts: "dict[str, Any]") -> None:
         self._flush()
         who = f"Sub-agent of {parent}" if parent else f"Session of {self._program}"
-        places = {name: facts.pop(name) for name in ("worktree", "branch") if facts.get(name)}
+        places = {name: storable(place) for name in ("worktree", "branch") if (place := text_or_none(facts.pop(name, None)))}
+        told = {"program": self._program, "session": event.session_id, **{n: v for n, v in facts.items() if v}}
         run = self._log.runs.start(
             goal or who,
             run_id=run_id,
             parent_run_id=parent,
             started_at=event.at,
-            metadata={"program": self._program, "session": event.session_id, **{n: v for n, v in facts.items() if v}},
+            metadata=storable(told),
             **places,
         )
         self._known.add(run_id)
@@ -278,7 +279,7 @@ class Recorder:
             self._bound.add(named[0])
         self._told.append(
             {
-                "model": event.model,
+                "model": storable(event.model),
                 "input_tokens": event.input_tokens,
                 "cache_read_tokens": event.cache_read_tokens,
                 "cache_create_tokens": event.cache_create_tokens,
@@ -287,7 +288,7 @@ class Recorder:
                 "run_id": run_id,
                 "task_id": self._task_id,
                 "agent": self._program,
-                "agent_id": event.agent_id or event.session_id,
+                "agent_id": storable(event.agent_id or event.session_id),
                 "occurred_at": event.at,
                 "answer_id": answer_of(self._program, event)["answer_id"] if named is None else named[0],
                 "call_site": TURN if event.way else None,
