@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from decklog import Decklog, EntryKind, NotFound, RunStatus
+from decklog import Decklog, EntryKind, NotFound, RunStatus, Unavailable
 from decklog.agents.history import HistoryImport, Imported
 from decklog.agents.intake import take_in
 from decklog.agents.spool import Spool
@@ -130,6 +130,90 @@ def test_a_result_that_comes_after_an_import_is_not_lost(log: Decklog, tmp_path:
     write(path, session())  # type: ignore[arg-type]
     taken(log, path.parent, tmp_path)
     assert told(log, "claude-s1") == [*OF_S1[:4], ("result", "the session ended before the call did"), *OF_S1[4:]]
+
+
+def test_folders_that_are_named_alike_from_elsewhere_are_told_apart(
+    log: Decklog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("s1", "s2"):
+        write(tmp_path / name / "sessions" / "one.jsonl", session(name))  # type: ignore[arg-type]
+        monkeypatch.chdir(tmp_path / name)
+        assert taken(log, Path("sessions"), tmp_path).files == 1
+    assert told(log, "claude-s2") == OF_S1
+
+
+@on_both
+@pytest.mark.parametrize("lines", [2, 4, 7])
+def test_a_file_that_was_written_anew_is_read_from_its_beginning(log: Decklog, tmp_path: Path, lines: int) -> None:
+    path = tmp_path / "projects" / "one.jsonl"
+    write(path, session())  # type: ignore[arg-type]
+    taken(log, path.parent, tmp_path)
+    write(path, [prompt(20 + number, f"Go {number}", "s2") for number in range(lines)])
+    taken(log, path.parent, tmp_path)
+    assert told(log, "claude-s2")[1:] == [("prompt", f"Go {number}") for number in range(lines)]
+
+
+def test_a_file_of_the_same_length_that_was_written_anew_is_read(log: Decklog, tmp_path: Path) -> None:
+    for name in ("s1", "s2"):
+        write(tmp_path / "projects" / "one.jsonl", session(name))  # type: ignore[arg-type]
+        taken(log, tmp_path / "projects", tmp_path)
+    assert told(log, "claude-s2") == OF_S1
+
+
+@on_both
+def test_in_the_place_of_another_log_all_is_read_again(log: Decklog, folder: Path, tmp_path: Path) -> None:
+    with Decklog.open(tmp_path / "other.db") as other:
+        taken(other, folder, tmp_path)
+    assert taken(log, folder, tmp_path).files == 3
+    assert told(log, "claude-s1") == OF_S1
+    again = taken(log, folder, tmp_path)
+    assert (again.files, again.unchanged, again.new) == (0, 3, 0)
+
+
+def test_a_log_that_went_back_to_a_backup_gets_what_came_since(folder: Path, tmp_path: Path) -> None:
+    place = tmp_path / "log.db"
+    with Decklog.open(place) as log:
+        taken(log, folder, tmp_path)
+    backup = place.read_bytes()
+    write(folder / "-repo" / "s3.jsonl", [prompt(30, "Later", "s3")])
+    with Decklog.open(place) as log:
+        taken(log, folder, tmp_path)
+    for name in ("", "-wal", "-shm"):
+        Path(f"{place}{name}").unlink(missing_ok=True)
+    place.write_bytes(backup)
+    with Decklog.open(place) as log:
+        done = taken(log, folder, tmp_path)
+        assert (done.files, done.new) == (4, 2)
+        assert told(log, "claude-s3")[1:] == [("prompt", "Later")]
+
+
+def test_files_that_nobody_can_read_are_named_and_cost_no_other_its_place(log: Decklog, folder: Path, tmp_path: Path) -> None:
+    (folder / "gone.jsonl").symlink_to(tmp_path / "nowhere")
+    os.mkfifo(folder / "pipe.jsonl")
+    (folder / "deep.jsonl").write_text("[" * 200_000 + "\n")
+    done = taken(log, folder, tmp_path)
+    assert (done.files, done.unread, len(done.warnings)) == (4, 3, 2)
+    assert {Path(warning.partition(":")[0]).name for warning in done.warnings} == {"gone.jsonl", "pipe.jsonl"}
+    assert told(log, "claude-s1") == OF_S1
+    (tmp_path / "pipes").mkdir()
+    os.mkfifo(tmp_path / "pipes" / "pipe.jsonl")
+    with pytest.raises(Unavailable, match=r"pipe\.jsonl: no plain file"):
+        taken(log, tmp_path / "pipes", tmp_path)
+
+
+@on_both
+def test_an_event_that_can_not_be_written_is_named_and_costs_no_other_its_place(log: Decklog, tmp_path: Path) -> None:
+    tokens = [{"input": 10, "output": 5}, {"input": 10**12, "tool": 10**12}, {"input": 20, "output": 5}]
+    own = [
+        {"id": f"m{n}", "type": "gemini", "model": "m", "timestamp": stamp(n), "content": f"Say {n}", "tokens": each}
+        for n, each in enumerate(tokens, 1)
+    ]
+    write(tmp_path / "chats" / "session-1.jsonl", [{"sessionId": "g1", "startTime": stamp(0)}, *own])
+    done = taken(log, tmp_path / "chats", tmp_path, "gemini")
+    assert (done.unread, [warning.startswith("not written: input_tokens is 2") for warning in done.warnings]) == (1, [True])
+    assert told(log, "gemini-g1")[1:] == [("said", "Say 1"), ("said", "Say 2"), ("said", "Say 3")]
+    assert sorted(charge.input_tokens for charge in log.ledger.find(limit=9)) == [10, 20]
+    assert log.journal.verify().ok
 
 
 ODD: list[dict[str, Any]] = [

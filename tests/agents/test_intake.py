@@ -66,6 +66,39 @@ def test_no_event_keeps_those_behind_it_out(log: Decklog, spool: Spool, number: 
     assert log.journal.verify().ok
 
 
+def test_a_pipe_in_the_place_of_a_transcript_keeps_nobody_waiting(log: Decklog, spool: Spool, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "t.jsonl")
+    put(spool, {"session_id": "s", "hook_event_name": "Stop", "transcript_path": str(tmp_path / "t.jsonl")})
+    assert take_in(log, spool).events == 1
+    assert spool.is_empty
+
+
+@on_both
+def test_a_transcript_that_was_written_anew_is_read_from_its_beginning(log: Decklog, spool: Spool, tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    for first in (1, 4):
+        path.write_text("".join(json.dumps(said(number)) + "\n" for number in range(first, first + 2 + first)))
+        put(spool, {"session_id": "s", "hook_event_name": "Stop", "transcript_path": str(path)})
+        take_in(log, spool)
+    found = log.journal.find("claude-s", kind=EntryKind.INTERACTION, oldest_first=True)
+    assert [entry.body for entry in found] == [f"text {number}" for number in range(1, 10)]
+
+
+def test_what_another_log_has_taken_in_is_read_again_for_this_one(log: Decklog, spool: Spool, tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text(json.dumps(said(1)) + "\n")
+    with Decklog.open(tmp_path / "other.db") as other:
+        for place in (other, log):
+            put(spool, {"session_id": "s", "hook_event_name": "Stop", "transcript_path": str(path)})
+            take_in(place, spool)
+    assert [entry.body for entry in log.journal.find("claude-s", kind=EntryKind.INTERACTION)] == ["text 1"]
+
+
+def said(number: int) -> dict[str, Any]:
+    message = {"id": f"m{number}", "model": "m", "content": [{"type": "text", "text": f"text {number}"}]}
+    return {"type": "assistant", "sessionId": "s", "timestamp": f"2026-11-15T12:00:0{number}Z", "message": message}
+
+
 def test_a_line_that_a_killed_hook_left_half_written_is_waited_for_by_nobody(log: Decklog, spool: Spool) -> None:
     put(spool, {"session_id": "s", "hook_event_name": "Stop"})
     (name,) = spool.waiting()

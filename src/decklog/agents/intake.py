@@ -9,6 +9,7 @@ from decklog.agents.acp.wires import Wires
 from decklog.agents.connections import close_ended, has_ended
 from decklog.agents.events import Event, Noted, Outcome, Returned
 from decklog.agents.lines import lines_of
+from decklog.agents.marks import Marks, age_of, bear_witness
 from decklog.agents.programs import program
 from decklog.agents.reading import Reading
 from decklog.agents.recorder import Recorder
@@ -68,8 +69,10 @@ class _File:
         self._spool = spool
         self._name = name
         self._taken = taken
+        self._remembered = Marks(spool, age_of(log, spool))
         self._marks: dict[str, dict[str, Any]] = {}
         self._wires = Wires(spool)
+        self._last_run: str | None = None
 
     def take_in(self) -> None:
         lines, end = self._spool.read(self._name)
@@ -81,6 +84,8 @@ class _File:
         self._wires.forget_ended()
         for path, mark in self._marks.items():
             self._spool.set_mark(path, mark)
+        if self._marks:
+            bear_witness(self._log, self._spool, self._remembered.age, self._last_run)
 
     def _write(self, lines: "list[tuple[dict[str, Any], bytes]]") -> None:
         """Write lines together; when one of them can't be written, each for itself."""
@@ -117,10 +122,10 @@ class _File:
         except (ValueError, RecursionError) as problem:
             return self._keep(facts, payload, str(problem))
         if isinstance(facts.get("acp"), dict) and isinstance(told, dict):
-            return self._recorder(facts).record(self._on_the_wire(facts, told))
+            return self._recorded(facts, self._on_the_wire(facts, told))
         if not isinstance(told, dict) or not isinstance(told.get("session_id"), str):
             return self._keep(facts, payload, "it names no session")
-        return self._recorder(facts).record(self._events(facts, told))
+        return self._recorded(facts, self._events(facts, told))
 
     def _events(self, facts: "dict[str, Any]", told: "dict[str, Any]") -> "Iterator[Event]":
         at, session, known = _time_of(facts), told["session_id"], program(str(facts.get("program")))
@@ -163,7 +168,7 @@ class _File:
         self, known: "Program", path: str, agent_id: str | None, session_id: str, forked_at: float | None = None
     ) -> "Iterator[Event]":
         """Read on in a transcript: what hooks tell too is known by its ids; what was said and spent is told only here."""
-        kept = self._marks.get(path) or self._spool.mark(path)
+        kept = self._marks.get(path) or self._remembered.of(path)
         reading = Reading(
             path=path,
             session_id=session_id,
@@ -182,7 +187,7 @@ class _File:
         except OSError:
             # It is the second telling of what hooks tell; the next one who finds it reads on.
             yield from reader.rest()
-        self._marks[path] = {"place": place, "kept": reader.kept()}
+        self._marks[path] = self._remembered.after(path, place, reader.kept())
 
     def _below(self, known: "Program", path: str, session_id: str) -> "Iterator[Event | Sums]":
         for below, agent_id in claude.transcripts_below(path):
@@ -205,9 +210,12 @@ class _File:
         # In a run of the session's own: the one that was named may be what can't be written to.
         return Recorder(self._log, str(facts.get("program") or "agent")).record([event])
 
-    def _recorder(self, facts: "dict[str, Any]") -> Recorder:
+    def _recorded(self, facts: "dict[str, Any]", events: "Iterator[Event]") -> int:
         run_id, task_id = text_or_none(facts.get("run")), text_or_none(facts.get("task"))
-        return Recorder(self._log, str(facts.get("program") or "agent"), run_id=run_id, task_id=task_id)
+        recorder = Recorder(self._log, str(facts.get("program") or "agent"), run_id=run_id, task_id=task_id)
+        count = recorder.record(events)
+        self._last_run = recorder.last_run or self._last_run
+        return count
 
 
 def _time_of(facts: "dict[str, Any]") -> datetime | None:

@@ -82,6 +82,8 @@ class Recorder:
         self._calls: dict[str, dict[str, Any]] = {}
         # How many entries and charges were new.
         self.written = 0
+        # The run that something was told of last.
+        self.last_run: str | None = None
 
     def record(self, events: "Iterable[Event]") -> int:
         """Write events in their order; give how many there were."""
@@ -120,6 +122,7 @@ class Recorder:
         """Write an entry that was prepared where its event was read."""
         if columns[_STREAM] not in self._known:
             self._ensure(Event(session_id=session_id, agent_id=agent_id, at=columns[_AT] and from_text(columns[_AT])))
+        self.last_run = columns[_STREAM]
         self._told.append(columns)
         if (calls := self._calls.get(columns[_STREAM])) is not None and columns[_SUBTYPE] in ("call", "result"):
             _follow(calls, columns[_KEY], columns[_PAYLOAD])
@@ -159,7 +162,7 @@ class Recorder:
 
     def _ensure(self, event: Event, goal: str | None = None, **facts: "Any") -> str:
         """Make sure that the run of an event is there, the run above it first."""
-        run_id = self.run_of(event)
+        self.last_run = run_id = self.run_of(event)
         if run_id in self._known:
             return run_id
         if self._run_id is None:
