@@ -132,6 +132,29 @@ def test_a_result_that_comes_after_an_import_is_not_lost(log: Decklog, tmp_path:
     assert told(log, "claude-s1") == [*OF_S1[:4], ("result", "the session ended before the call did"), *OF_S1[4:]]
 
 
+@on_both
+def test_what_hooks_told_without_an_id_is_not_told_again_from_a_file_that_was_moved(log: Decklog, tmp_path: Path) -> None:
+    path = tmp_path / "sessions" / "rollout-1-th1.jsonl"
+    lines = [
+        rollout("session_meta", 1, id="th1", session_id="th1", cwd="/repo"),
+        rollout("compacted", 2, message="In short"),
+        rollout("event_msg", 3, type="task_complete"),
+    ]
+    write(path, lines)  # type: ignore[arg-type]
+    spool = Spool(str(tmp_path / "spool"))
+    base = {"session_id": "th1", "cwd": "/repo", "transcript_path": str(path)}
+    for second, event in enumerate(("SessionStart", "PostCompact", "Stop"), 1):
+        facts = {"session": "th1", "at": (AT + timedelta(seconds=second)).timestamp()}
+        spool.put("codex", "th1", facts, json.dumps({**base, "hook_event_name": event}).encode())
+    take_in(log, spool)
+    before = told(log, "codex-th1")
+    assert before[1:] == [("compacted", "auto"), ("turn", "turn ended")]
+    # What hooks missed, when they were no longer there, comes in.
+    write(tmp_path / "archived" / path.name, [*lines, rollout("event_msg", 90, type="turn_aborted", reason="stopped")])
+    taken(log, tmp_path / "archived", tmp_path, "codex")
+    assert told(log, "codex-th1") == [*before, ("turn", "stopped")]
+
+
 def test_folders_that_are_named_alike_from_elsewhere_are_told_apart(
     log: Decklog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -148,6 +148,18 @@ def test_whatever_comes_never_stops_an_agent_and_is_kept(place: Path, log: Deckl
     assert entry.subtype == "unread"
 
 
+@pytest.mark.parametrize("words", [[], ["claude", "now"], ["claude", "--json"], ["--claude"], ["../claude"], [""]])
+def test_a_call_that_is_written_wrong_never_stops_an_agent(place: Path, words: list[str]) -> None:
+    done = call(["hook", *words], cwd=place, variables=variables(place), stdin=json.dumps(told(place, "PreToolUse")).encode())
+    assert (done.code, b"Usage: decklog hook claude|codex" in done.err) == (1, True)
+    assert not (place / ".decklog" / "decklog.db-spool").exists()
+
+
+def test_a_hook_says_what_it_is_for(place: Path) -> None:
+    done = call(["hook", "--help"], cwd=place, variables=variables(place))
+    assert (done.code, b"decklog setup claude" in done.out) == (0, True)
+
+
 def test_an_event_of_fifty_megabytes_is_taken_in(place: Path, log: Decklog) -> None:
     response = {"stdout": "x" * 50_000_000, "stderr": ""}
     payload = told(place, "PostToolUse", tool_name="Bash", tool_use_id="t1", tool_input={}, tool_response=response)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from decklog.agents import claude
 from decklog.agents.entries import answer_of, entry_of, prompt_of, run_of
-from decklog.agents.events import IMPORTED, Answered, Ended, Prompted
+from decklog.agents.events import IMPORTED, Answered, Compacted, Ended, Prompted
 from decklog.agents.known_lines import KnownLines
 from decklog.agents.lines import lines_of, opened
 from decklog.agents.marks import Marks
@@ -179,7 +179,8 @@ class _Files:
         run_id = run_of(self._name, event)
         if isinstance(event, Prompted):
             return event, prompt_of(self._name, run_id, event)
-        entry = entry_of(self._name, run_id, event)
+        # Whether hooks have told it is for the log to say.
+        entry = None if isinstance(event, Compacted) else entry_of(self._name, run_id, event)
         return event if entry is None else (event.session_id, event.agent_id, entry)
 
     def _prepared(self, described: "Described | Beside") -> "Described | Prepared | Beside | PreparedBeside":

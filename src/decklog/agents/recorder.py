@@ -8,6 +8,7 @@ from decklog.agents.events import (
     IMPORTED,
     Answered,
     Begun,
+    Compacted,
     Ended,
     Event,
     Joined,
@@ -17,7 +18,7 @@ from decklog.agents.events import (
     Returned,
     Spawned,
 )
-from decklog.agents.retold import TURN, is_told_otherwise, newest_connection, turns_paid
+from decklog.agents.retold import TURN, is_told_otherwise, is_told_then, newest_connection, turns_paid
 from decklog.agents.texts import storable, text_or_none
 from decklog.clock import from_text
 from decklog.errors import NotFound
@@ -128,6 +129,8 @@ class Recorder:
             _follow(calls, columns[_KEY], columns[_PAYLOAD])
 
     def _write(self, event: Event, beside: "tuple[Any, ...] | None" = None) -> None:
+        if isinstance(event, Compacted | Rested) and event.is_read and self._is_told_by_hooks(event):
+            return
         # One that comes with what is written of it is one that the log is asked about.
         entry = entry_of(self._program, self.run_of(event), event) if beside is None else None
         if entry is not None:
@@ -348,6 +351,14 @@ class Recorder:
             return False
         self._flush()
         return is_told_otherwise(self._log, run_id, event)
+
+    def _is_told_by_hooks(self, event: Compacted | Rested) -> bool:
+        """Say whether hooks have told what a file tells now; of a run that only files have told of nothing is looked for."""
+        run_id = self._ensure(event)
+        if run_id in self._calls or self._is_imported(event):
+            return False
+        self._flush()
+        return is_told_then(self._log, run_id, event)
 
     def _goes_on(self, event: Ended) -> bool:
         """Say whether a session that ended with its editor's connection goes on in a later one."""

@@ -9,6 +9,7 @@ import os
 import sys
 
 from decklog.agents.spool import Spool
+from decklog.agents.texts import as_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -164,10 +165,24 @@ class Hook:
             return None, problem
 
 
-def run(program: str) -> int:
-    """Answer one event for a program; whatever goes wrong is nothing that an agent should stop for."""
+_USAGE = """Usage: decklog hook claude|codex|gemini|opencode
+
+  Put one event of an agent's program on record, which comes as JSON on standard input. Programs call it themselves:
+  `decklog setup claude` has Claude Code do so.
+"""
+
+
+def run(words: list[str]) -> int:
+    """Answer one event for the program that is named; whatever goes wrong is nothing that an agent should stop for."""
+    if words in (["--help"], ["-h"]):
+        sys.stdout.write(_USAGE)
+        return 0
+    # Who calls it in a wrong way would be held by the exit that all other commands have for that.
+    if len(words) != 1 or words[0].startswith("-") or as_name(words[0]) != words[0]:
+        sys.stderr.write(f"decklog hook: one program is to be named\n{_USAGE}")
+        return 1
     try:
-        return Hook(program, sys.stdin.buffer.read(), os.environ).answer(sys.stdout, sys.stderr)
+        return Hook(words[0], sys.stdin.buffer.read(), os.environ).answer(sys.stdout, sys.stderr)
     except Exception as problem:  # noqa: BLE001
         # The program shows it in its own log; an exit with anything but 2 lets the agent go on.
         sys.stderr.write(f"decklog hook: {problem}\n")

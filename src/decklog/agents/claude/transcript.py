@@ -100,7 +100,7 @@ class Transcript:
             yield from self._settle(line, place)
         elif line.get("subtype") == "compact_boundary" and not self._reading.is_backstop:
             facts = line.get("compactMetadata")
-            yield Compacted(**place, trigger=str(facts.get("trigger") if isinstance(facts, dict) else "auto"))
+            yield Compacted(**place, trigger=str(facts.get("trigger") if isinstance(facts, dict) else "auto"), is_read=True)
 
     def rest(self) -> "Iterator[Event]":
         """Give the answer whose lines may be over: call it at the end, and when a turn is known to have ended."""

@@ -65,7 +65,7 @@ class Rollout:
         elif kind == "event_msg":
             yield from self._message(payload, place)
         elif kind == "compacted" and not self._is_backstop:
-            yield Compacted(**place, trigger="auto", summary=as_text(payload.get("message")) or None)
+            yield Compacted(**place, trigger="auto", summary=as_text(payload.get("message")) or None, is_read=True)
 
     def _begin(self, payload: "dict[str, Any]", at: "Any") -> "Iterator[Event]":
         thread, session = payload.get("id"), payload.get("session_id") or payload.get("id")
@@ -142,7 +142,7 @@ class Rollout:
         elif kind in ("task_complete", "turn_aborted") and not self._is_backstop:
             error = payload.get("error")
             reason = as_text(error.get("message")) if isinstance(error, dict) else as_text(payload.get("reason"))
-            yield Rested(**place, error=reason or None)
+            yield Rested(**place, error=reason or None, is_read=True)
 
     def _completed(self, item: "dict[str, Any]", turn: "Any", place: "dict[str, Any]") -> "Iterator[Event]":
         name = str(item.get("id") or "")
