@@ -155,6 +155,28 @@ def test_what_hooks_told_without_an_id_is_not_told_again_from_a_file_that_was_mo
     assert told(log, "codex-th1") == [*before, ("turn", "stopped")]
 
 
+@on_both
+def test_what_hooks_missed_of_a_session_in_a_run_comes_into_that_run(log: Decklog, tmp_path: Path, run_id: str) -> None:
+    path, spool = tmp_path / "projects" / "s1.jsonl", Spool(str(tmp_path / "spool"))
+    task = log.tasks.add(run_id, "work")
+    write(path, session()[:2])  # type: ignore[arg-type]
+    payload = {"session_id": "s1", "hook_event_name": "Stop", "transcript_path": str(path)}
+    spool.put("claude", "s1", {"session": "s1", "run": run_id, "task": task.id}, json.dumps(payload).encode())
+    take_in(log, spool)
+    write(path, session())  # type: ignore[arg-type]
+    below = {"isSidechain": True, "agentId": "a1"}
+    write(path.parent / "s1" / "subagents" / "agent-a1.jsonl", [prompt(7, "look", **below), answer(8, TEXT, **below)])
+    for _ in range(2):
+        taken(log, path.parent, tmp_path)
+    assert [run.id for run in log.runs.find()] == [run_id]
+    found = log.journal.find(run_id, oldest_first=True, limit=100)
+    texts = [entry.body for entry in found if entry.subtype in ("prompt", "said", "call", "result")]
+    assert texts == ["Fix it", "Let me look.", "ls", "a.py", "Done.", "look", "Let me look."]
+    assert {entry.task_id for entry in found if entry.subtype in ("said", "result")} == {task.id}
+    assert {charge.task_id for charge in log.ledger.find(run_id)} == {task.id}
+    assert len(log.ledger.find(run_id)) == 3
+
+
 def test_folders_that_are_named_alike_from_elsewhere_are_told_apart(
     log: Decklog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

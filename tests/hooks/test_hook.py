@@ -171,6 +171,30 @@ def test_an_event_of_fifty_megabytes_is_taken_in(place: Path, log: Decklog) -> N
     assert entry.payload["cut"]["bytes"] == 50_000_000
 
 
+@pytest.mark.parametrize("program", ["claude", "codex"])
+def test_a_session_whose_folder_is_gone_is_judged_and_on_record(place: Path, log: Decklog, program: str) -> None:
+    gone = place / "sub"
+    gone.mkdir()
+    payload = told(gone, "PreToolUse", tool_name="Bash", tool_use_id="t1", tool_input={"command": "rm -rf /"})
+    words = f"cd {gone} && rmdir {gone} && exec {sys.executable} -m decklog hook {program}"
+    done = subprocess.run(
+        ["sh", "-c", words],
+        env=environment(**variables(place)),
+        input=json.dumps(payload).encode(),
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 2, done.stderr
+    wait_until(lambda: any(run.id == f"{program}-s1" for run in log.runs.find()))
+
+
+def test_a_hook_that_can_not_use_the_log_says_what_to_do(place: Path) -> None:
+    moved = place.rename(place.parent / "moved")
+    done = hook(moved, told(moved, "SessionStart", source="startup"))
+    assert (done.code, f"decklog accept {moved}".encode() in done.err) == (1, True)
+
+
 def test_where_there_is_no_log_nothing_is_recorded_and_nothing_made(tmp_path: Path) -> None:
     folder = tmp_path / "repo"
     (folder / ".git").mkdir(parents=True)

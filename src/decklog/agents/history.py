@@ -6,6 +6,7 @@ is not read again.
 
 from collections import Counter
 from dataclasses import field
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from decklog.agents.history_files import Asked, files_of, many_values, read_files, size_of
@@ -18,10 +19,13 @@ from decklog.importers.engine import reading_ahead
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from decklog.agents.history_files import Part
+    from decklog.agents.events import Event
+    from decklog.agents.history_files import Named, Part
+    from decklog.agents.recorder import Beside, Described, Prepared, PreparedBeside
     from decklog.agents.spool import Spool
     from decklog.app import Decklog
 
+    Told = Event | Described | Prepared | Beside | PreparedBeside
 
 _SHOWN = 10
 
@@ -77,9 +81,11 @@ class HistoryImport:
         self._program = program
         self._spool = spool
         self._progress = progress
-        self._recorder = Recorder(log, program)
+        # One for each run of others' that sessions are recorded in, and one for all sessions that have a run of their own.
+        self._recorders: dict[Named | None, Recorder] = {}
         self._values = many_values(log.db.values.limit_bytes)
         self._age = age_of(log, spool)
+        self._last_run: str | None = None
         self.result = Imported(source, dry_run)
 
     def run(self) -> Imported:
@@ -98,32 +104,45 @@ class HistoryImport:
         self.result.count(part)
         if self.result.dry_run:
             return
-        self._write(part.told)
+        for named, told in groupby(part.told, lambda one: part.named.get(_session_of(one))):
+            self._write(named, [*told])
         # After the last commit: one who is killed before this reads the file again, and adds nothing twice.
         for path, mark in part.marks.items():
             self._spool.set_mark(path, mark)
         if part.marks:
-            bear_witness(self._log, self._spool, self._age, self._recorder.last_run)
+            bear_witness(self._log, self._spool, self._age, self._last_run)
         if self._progress:
             self._progress("files", part.files_done, whole)
 
-    def _write(self, told: "Sequence[Any]") -> None:
+    def _recorder(self, named: "Named | None") -> Recorder:
+        if named not in self._recorders:
+            run_id, task_id = named or (None, None)
+            self._recorders[named] = Recorder(self._log, self._program, run_id=run_id, task_id=task_id)
+        return self._recorders[named]
+
+    def _write(self, named: "Named | None", told: "Sequence[Told]") -> None:
         """Write events together; where one of them can't be written, all others in smaller and smaller parts."""
-        if not told:
-            return
+        recorder = self._recorder(named)
         try:
             with self._log.transaction():
-                self._recorder.record_read(told, self._values)
+                recorder.record_read(told, self._values)
         except (Invalid, NotFound, Conflict) as problem:
             # What it remembers of the log was undone with the rest.
-            self._recorder = Recorder(self._log, self._program)
+            del self._recorders[named]
             if len(told) == 1:
                 self.result.unread += 1
                 self.result.troubles.append(f"not written: {problem.message}")
                 return
             middle = len(told) // 2
-            self._write(told[:middle])
-            self._write(told[middle:])
+            self._write(named, told[:middle])
+            self._write(named, told[middle:])
             return
-        self.result.new += self._recorder.written
-        self._recorder.written = 0
+        self.result.new += recorder.written
+        recorder.written = 0
+        self._last_run = recorder.last_run
+
+
+def _session_of(told: "Told") -> str:
+    if not isinstance(told, tuple):
+        return told.session_id
+    return told[0] if isinstance(told[0], str) else told[0].session_id

@@ -12,7 +12,7 @@ from decklog.agents.entries import answer_of, entry_of, prompt_of, run_of
 from decklog.agents.events import IMPORTED, Answered, Compacted, Ended, Prompted
 from decklog.agents.known_lines import KnownLines
 from decklog.agents.lines import lines_of, opened
-from decklog.agents.marks import Marks
+from decklog.agents.marks import OF_A_RUN, Marks
 from decklog.agents.programs import program as known_program
 from decklog.agents.reading import Reading
 from decklog.agents.spool import Spool
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from decklog.agents.reading import Sums
     from decklog.agents.recorder import Beside, Described, Prepared, PreparedBeside
     from decklog.importers.engine.reading_ahead import Balance
+
+    Named = tuple[str, str | None]
 
 # So many events are written together.
 _BATCH = 1000
@@ -65,6 +67,8 @@ class Part:
     # The files that can't be read, each with the reason.
     troubles: list[str] = field(default_factory=list)
     events: Counter[str] = field(default_factory=Counter)
+    # The sessions that hooks recorded in a run of others', each with that run and its task.
+    named: dict[str, "Named"] = field(default_factory=dict)
 
 
 def files_of(source: str, program: str) -> list[str]:
@@ -123,6 +127,7 @@ class _Files:
         self._marks: dict[str, dict[str, Any]] = {}
         self._known_lines = KnownLines()
         self._known_folders: set[str] = set()
+        self._named: dict[str, Named] = {}
 
     def parts(self) -> "Iterator[Part]":
         for number, path in enumerate(self._paths, 1):
@@ -136,6 +141,8 @@ class _Files:
 
     def _take_in(self, path: str) -> "Iterator[Part]":
         mark, extent = self._mark(path), _extent(path)
+        if "run" in mark:
+            self._named[mark["session"]] = (mark["run"], mark.get("task"))
         if mark.get("place") == extent:
             self._part.unchanged += 1
             return
@@ -160,6 +167,7 @@ class _Files:
 
     def _handed_on(self) -> Part:
         part, read = self._part, self._read
+        part.named = {**self._named}
         self._part, self._read = Part(files_done=part.files_done), []
         part.events.update({kind.__name__.lower(): count for kind, count in self._kinds.items()})
         self._kinds.clear()
@@ -176,12 +184,17 @@ class _Files:
     def _described(self, event: "Event") -> "Event | Described | Beside":
         if isinstance(event, Answered):
             return event, answer_of(self._name, event)
-        run_id = run_of(self._name, event)
+        named = self._named.get(event.session_id)
+        run_id = run_of(self._name, event) if named is None else named[0]
         if isinstance(event, Prompted):
             return event, prompt_of(self._name, run_id, event)
         # Whether hooks have told it is for the log to say.
         entry = None if isinstance(event, Compacted) else entry_of(self._name, run_id, event)
-        return event if entry is None else (event.session_id, event.agent_id, entry)
+        if entry is None:
+            return event
+        if named is not None:
+            entry["task_id"] = named[1]
+        return event.session_id, event.agent_id, entry
 
     def _prepared(self, described: "Described | Beside") -> "Described | Prepared | Beside | PreparedBeside":
         """Check and redact what an event becomes."""
@@ -222,7 +235,8 @@ class _Files:
         if last is not None:
             # Nothing in the file says that the session is over; one that goes on is taken up again by whoever tells of it.
             yield Ended(session_id=last.session_id, agent_id=last.agent_id, at=last.at, reason=IMPORTED)
-        marks[path] = self._remembered.after(path, place, reader.kept())
+        of_a_run = {name: mark[name] for name in OF_A_RUN if name in mark}
+        marks[path] = {**self._remembered.after(path, place, reader.kept()), **of_a_run}
         self._marks[path] = marks[path]
 
     def _below(self, path: str, marks: dict[str, dict[str, Any]]) -> "Iterator[Event | Sums]":

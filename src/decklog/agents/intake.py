@@ -73,6 +73,8 @@ class _File:
         self._marks: dict[str, dict[str, Any]] = {}
         self._wires = Wires(spool)
         self._last_run: str | None = None
+        # The run and the task that were named for what is recorded just now.
+        self._named: dict[str, str] = {}
 
     def take_in(self) -> None:
         lines, end = self._spool.read(self._name)
@@ -187,7 +189,8 @@ class _File:
         except OSError:
             # It is the second telling of what hooks tell; the next one who finds it reads on.
             yield from reader.rest()
-        self._marks[path] = self._remembered.after(path, place, reader.kept())
+        of_a_run = {"session": session_id, **self._named} if self._named else {}
+        self._marks[path] = {**self._remembered.after(path, place, reader.kept()), **of_a_run}
 
     def _below(self, known: "Program", path: str, session_id: str) -> "Iterator[Event | Sums]":
         for below, agent_id in claude.transcripts_below(path):
@@ -212,6 +215,8 @@ class _File:
 
     def _recorded(self, facts: "dict[str, Any]", events: "Iterator[Event]") -> int:
         run_id, task_id = text_or_none(facts.get("run")), text_or_none(facts.get("task"))
+        named = {"run": run_id, "task": task_id} if run_id else {}
+        self._named = {name: value for name, value in named.items() if value}
         recorder = Recorder(self._log, str(facts.get("program") or "agent"), run_id=run_id, task_id=task_id)
         count = recorder.record(events)
         self._last_run = recorder.last_run or self._last_run

@@ -24,6 +24,10 @@ _WITNESS = os.path.join("log", "witness")
 _COMPARED_BYTES = 256
 
 
+# Where a session is recorded that was named a run of others'.
+OF_A_RUN = ("session", "run", "task")
+
+
 class Marks:
     """What is remembered beside one log. All of it has the log's age, which is another as soon as the log is."""
 

@@ -185,7 +185,8 @@ def run(words: list[str]) -> int:
         return Hook(words[0], sys.stdin.buffer.read(), os.environ).answer(sys.stdout, sys.stderr)
     except Exception as problem:  # noqa: BLE001
         # The program shows it in its own log; an exit with anything but 2 lets the agent go on.
-        sys.stderr.write(f"decklog hook: {problem}\n")
+        hint = getattr(problem, "hint", None)
+        sys.stderr.write(f"decklog hook: {problem}\n" + (f"  {hint}\n" if hint else ""))
         return 1
 
 
