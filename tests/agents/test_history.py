@@ -359,6 +359,21 @@ def test_older_rollouts_tell_only_running_totals(log: Decklog, tmp_path: Path) -
     assert sorted(tokens) == [(50, 100, 4), (100, 0, 5)]
 
 
+def test_the_totals_of_a_fork_are_those_of_its_own(log: Decklog, tmp_path: Path) -> None:
+    counts = [(usage(1100, 0, 105), usage(100, 0, 5)), (usage(1300, 0, 115), usage(200, 0, 10))]
+    lines = [
+        rollout("session_meta", 1, id="th2", session_id="th2", forked_from_id="th1", cwd="/repo"),
+        rollout("turn_context", 1, model="gpt"),
+    ]
+    lines += [
+        rollout("event_msg", 2 + n, type="token_count", info={"total_token_usage": total, "last_token_usage": last})
+        for n, (total, last) in enumerate(counts)
+    ]
+    write(tmp_path / "sessions" / "rollout-1-th2.jsonl", lines)  # type: ignore[arg-type]
+    taken(log, tmp_path / "sessions", tmp_path, "codex")
+    assert sorted(charge.input_tokens for charge in log.ledger.find(limit=9)) == [100, 200]
+
+
 @on_both
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="a process of its own needs a core of its own")
 def test_a_long_history_is_read_by_a_process_of_its_own_and_nothing_differs(

@@ -94,6 +94,22 @@ def test_what_another_log_has_taken_in_is_read_again_for_this_one(log: Decklog, 
     assert [entry.body for entry in log.journal.find("claude-s", kind=EntryKind.INTERACTION)] == ["text 1"]
 
 
+def test_a_fork_is_read_on_after_the_clock_was_set_back(log: Decklog, spool: Spool, tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    base = {"session_id": "s", "transcript_path": str(path)}
+    # 2026-11-15T12:00:03Z: the first two lines are those of the session that it was made of.
+    forked_at = 1794744003
+    path.write_text("".join(json.dumps(said(number)) + "\n" for number in (1, 2)))
+    put(spool, {**base, "hook_event_name": "SessionStart", "source": "fork"}, {"at": forked_at})
+    for number in (4, 1, 2):
+        with path.open("a") as file:
+            file.write(json.dumps({**said(number), "message": {**said(number)["message"], "id": f"own{number}"}}) + "\n")
+        put(spool, {**base, "hook_event_name": "Stop"})
+        take_in(log, spool)
+    found = log.journal.find("claude-s", kind=EntryKind.INTERACTION, oldest_first=True)
+    assert [entry.body for entry in found] == ["text 4", "text 1", "text 2"]
+
+
 def said(number: int) -> dict[str, Any]:
     message = {"id": f"m{number}", "model": "m", "content": [{"type": "text", "text": f"text {number}"}]}
     return {"type": "assistant", "sessionId": "s", "timestamp": f"2026-11-15T12:00:0{number}Z", "message": message}

@@ -1,7 +1,9 @@
 """What an agent is told when it begins: where it stands, in few words, the same from the same log."""
 
+import pytest
+
 from decklog import Decklog, ManualClock
-from decklog.agents.prime import MOST_CHARACTERS, Prime
+from decklog.agents.prime import MOST_BYTES, Prime
 
 
 def of_task(log: Decklog, **more: object) -> str:
@@ -51,15 +53,17 @@ def test_one_without_a_task_is_told_what_is_ready(log: Decklog, run_id: str) -> 
     assert "You have no task. decklog next gets one" in Prime(log).text()
 
 
-def test_the_same_log_gives_the_same_text_and_never_too_much(log: Decklog, run_id: str) -> None:
-    long = "many words " * 500
+@pytest.mark.parametrize("words", ["many words ", "много слов ", "很多词 "])
+def test_the_same_log_gives_the_same_text_and_never_too_much(log: Decklog, run_id: str, words: str) -> None:
+    long = words * 500
     for number in range(60):
         log.inbox.post("ana", f"{number} {long}")
         log.budgets.set("agent", scope_id=f"agent {number}", limit_microdollars=number + 1)
     log.tasks.add("run_1", long, task_id="t", objective=long, acceptance=[f"{n} {long}" for n in range(50)])
     once, again = (Prime(log, run_id="run_1", task_id="t").text() for _ in range(2))
     assert once == again
-    assert len(once) <= MOST_CHARACTERS
+    # About four bytes a token, in any language.
+    assert len(once.encode()) <= MOST_BYTES
     assert "decklog done" in once
 
 
