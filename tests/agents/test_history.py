@@ -177,6 +177,20 @@ def test_what_hooks_missed_of_a_session_in_a_run_comes_into_that_run(log: Decklo
     assert len(log.ledger.find(run_id)) == 3
 
 
+@on_both
+def test_an_import_does_not_end_a_session_that_hooks_took_up(log: Decklog, tmp_path: Path) -> None:
+    path, spool = tmp_path / "projects" / "s1.jsonl", Spool(str(tmp_path / "spool"))
+    write(path, session()[:1])  # type: ignore[arg-type]
+    assert taken(log, path.parent, tmp_path).new > 0
+    payload = {"session_id": "s1", "hook_event_name": "SessionStart", "source": "resume", "transcript_path": str(path)}
+    spool.put("claude", "s1", {"session": "s1"}, json.dumps(payload).encode())
+    take_in(log, spool)
+    write(path, session()[:2])  # type: ignore[arg-type]
+    taken(log, path.parent, tmp_path)
+    assert log.runs.get("claude-s1").status == RunStatus.ACTIVE
+    assert told(log, "claude-s1")[-1] == ("call", "ls")
+
+
 def test_folders_that_are_named_alike_from_elsewhere_are_told_apart(
     log: Decklog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

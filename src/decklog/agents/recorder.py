@@ -202,7 +202,7 @@ class Recorder:
         named = {"transcript": event.transcript, "source": event.source, "process": event.process}
         run_id = self._ensure(event, goal=_one_line(event.goal), **named, **facts)
         if self._run_id is None and event.source != "compact":
-            self._take_up(run_id, event.process)
+            self._take_up(run_id, event)
         # Each start tells itself once: of two at the same moment there is no telling apart, and no need to.
         key = f"begun:{event.source}:{event.at.isoformat()}" if event.at else None
         shown = {"cwd": event.cwd, "model": event.model, "version": event.version, "transcript": event.transcript}
@@ -218,15 +218,16 @@ class Recorder:
             return False
         return True
 
-    def _take_up(self, run_id: str, process: str | None) -> None:
+    def _take_up(self, run_id: str, event: Begun) -> None:
         run = self._log.runs.get(run_id)
         status = RunStatus.ACTIVE if run.status in ENDED else None
-        metadata = None
-        if run.metadata.get("process") != process:
-            # Another process is at it now: that the one before is gone says nothing any more.
-            metadata = {name: value for name, value in run.metadata.items() if name != "process"}
-            metadata |= {"process": process} if process else {}
-        if status is not None or metadata is not None:
+        # Another process is at it now: that the one before is gone says nothing any more.
+        metadata = {name: value for name, value in run.metadata.items() if name != "process"}
+        metadata |= {"process": event.process} if event.process else {}
+        if metadata.get("source") == IMPORTED:
+            # From now on somebody tells when it ends, and no later import does.
+            metadata["source"] = event.source
+        if status is not None or metadata != run.metadata:
             self._flush()
             self._log.runs.update(run_id, status=status, metadata=metadata)
 
