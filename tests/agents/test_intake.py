@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, EntryKind
+from decklog.agents import intake
 from decklog.agents.intake import take_in
+from decklog.agents.lines import lines_of
 from decklog.agents.spool import Spool
 from tests.conftest import on_both
 
@@ -92,6 +94,28 @@ def test_what_another_log_has_taken_in_is_read_again_for_this_one(log: Decklog, 
             put(spool, {"session_id": "s", "hook_event_name": "Stop", "transcript_path": str(path)})
             take_in(place, spool)
     assert [entry.body for entry in log.journal.find("claude-s", kind=EntryKind.INTERACTION)] == ["text 1"]
+
+
+def test_a_long_transcript_keeps_nobody_waiting_until_it_is_read(
+    spool: Spool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, seen = tmp_path / "t.jsonl", list[int]()
+    path.write_text("".join(json.dumps(said(number)) + "\n" for number in range(1, 9)))
+    monkeypatch.setattr(intake, "_MUCH_BYTES", 500)
+    monkeypatch.setattr(intake, "_LINES_TOGETHER", 2)
+    with Decklog.open(tmp_path / "log.db") as log, Decklog.open(tmp_path / "log.db", read_only=True) as other:
+
+        def read(*arguments: Any) -> Any:
+            # What others see of it is what was committed.
+            seen.append(len(other.journal.find("claude-s", kind=EntryKind.INTERACTION)) if seen else 0)
+            yield from lines_of(*arguments)
+
+        monkeypatch.setattr(intake, "lines_of", read)
+        put(spool, {"session_id": "s", "hook_event_name": "Stop", "transcript_path": str(path)})
+        take_in(log, spool)
+        found = log.journal.find("claude-s", kind=EntryKind.INTERACTION, oldest_first=True)
+        assert [entry.body for entry in found] == [f"text {number}" for number in range(1, 9)]
+    assert seen[:3] == [0, 2, 4]
 
 
 def test_a_fork_is_read_on_after_the_clock_was_set_back(log: Decklog, spool: Spool, tmp_path: Path) -> None:

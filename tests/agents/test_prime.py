@@ -1,5 +1,8 @@
 """What an agent is told when it begins: where it stands, in few words, the same from the same log."""
 
+from pathlib import Path
+
+import apsw
 import pytest
 
 from decklog import Decklog, ManualClock
@@ -45,6 +48,17 @@ def test_messages_budgets_answers_lessons_and_news_are_told(log: Decklog, run_id
     assert "Leave the parser alone" in text
     assert "Budget of run run_1: $2.50 of $10.00 in all spent" in text
     assert "The lexer treats commas as tokens only after a blank" in text
+
+
+def test_an_agent_that_begins_is_told_though_another_holds_the_log(tmp_path: Path) -> None:
+    with Decklog.open(tmp_path / "log.db") as log:
+        log.runs.start("Commas", run_id="run_1")
+        of_task(log)
+    holder = apsw.Connection(str(tmp_path / "log.db"))
+    holder.execute("begin immediate")
+    with Decklog.open(tmp_path / "log.db", busy_seconds=0.05) as log:
+        assert "Your task: lexer" in Prime(log, worker="dev-1", run_id="run_1", task_id="lexer").text()
+    holder.close()
 
 
 def test_one_without_a_task_is_told_what_is_ready(log: Decklog, run_id: str) -> None:

@@ -3,8 +3,10 @@
 The same log gives the same text. What agents and people wrote is quoted in one line each, so that it can't pass for the rest.
 """
 
+from contextlib import suppress
+
 from decklog.dataclass import dataclass
-from decklog.errors import NotFound
+from decklog.errors import Busy, NotFound, ReadOnly
 from decklog.stores.journal.entry import EntryKind
 
 TYPE_CHECKING = False
@@ -119,8 +121,9 @@ class Prime:
         task = self._own()
         if task is None:
             return
-        # What the work itself has proven by now comes along.
-        self.log.memory.propose(task.run_id)
+        # What the work itself has proven by now comes along, where it can be written down: an agent that begins does not wait.
+        with suppress(Busy, ReadOnly):
+            self.log.memory.propose(task.run_id)
         hits = self.log.memory.peek(f"{task.title} {task.objective}"[:2000], limit=_LESSONS)
         if hits:
             yield "Learned before, in work like this:"

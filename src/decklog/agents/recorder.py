@@ -51,6 +51,8 @@ _STREAM, _AT, _SUBTYPE, _KEY, _PAYLOAD = map(COLUMNS.index, ("stream", "at", "su
 _GOAL_CHARACTERS = 200
 _STATUS = {Outcome.OK: RunStatus.COMPLETED, Outcome.FAILED: RunStatus.FAILED}
 _CALLS_LOOKED_AT = 1000
+# A transcript that nobody has read yet may be longer than memory.
+_MOST_WAITING = 1000
 
 
 class Recorder:
@@ -92,6 +94,8 @@ class Recorder:
         for event in events:
             self._write(event)
             count += 1
+            if len(self._told) >= _MOST_WAITING:
+                self._flush()
         self._flush()
         return count
 
