@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from decklog import Decklog, EntryKind, NotFound, RunStatus
+from decklog import Decklog, EntryKind, NotFound, RunStatus, Unavailable
 from decklog.agents.history import HistoryImport, Imported
 from decklog.agents.intake import take_in
 from decklog.agents.spool import Spool
@@ -123,6 +123,177 @@ def test_an_import_after_a_session_went_on_brings_just_that(log: Decklog, folder
     assert log.runs.get("claude-s1").ended_at == AT + timedelta(seconds=20)
 
 
+def test_a_result_that_comes_after_an_import_is_not_lost(log: Decklog, tmp_path: Path) -> None:
+    path = tmp_path / "projects" / "s1.jsonl"
+    write(path, session()[:2])  # type: ignore[arg-type]
+    taken(log, path.parent, tmp_path)
+    write(path, session())  # type: ignore[arg-type]
+    taken(log, path.parent, tmp_path)
+    assert told(log, "claude-s1") == [*OF_S1[:4], ("result", "the session ended before the call did"), *OF_S1[4:]]
+
+
+@on_both
+def test_what_hooks_told_without_an_id_is_not_told_again_from_a_file_that_was_moved(log: Decklog, tmp_path: Path) -> None:
+    path = tmp_path / "sessions" / "rollout-1-th1.jsonl"
+    lines = [
+        rollout("session_meta", 1, id="th1", session_id="th1", cwd="/repo"),
+        rollout("compacted", 2, message="In short"),
+        rollout("event_msg", 3, type="task_complete"),
+    ]
+    write(path, lines)  # type: ignore[arg-type]
+    spool = Spool(str(tmp_path / "spool"))
+    base = {"session_id": "th1", "cwd": "/repo", "transcript_path": str(path)}
+    for second, event in enumerate(("SessionStart", "PostCompact", "Stop"), 1):
+        facts = {"session": "th1", "at": (AT + timedelta(seconds=second)).timestamp()}
+        spool.put("codex", "th1", facts, json.dumps({**base, "hook_event_name": event}).encode())
+    take_in(log, spool)
+    before = told(log, "codex-th1")
+    assert before[1:] == [("compacted", "auto"), ("turn", "turn ended")]
+    # What hooks missed, when they were no longer there, comes in.
+    write(tmp_path / "archived" / path.name, [*lines, rollout("event_msg", 90, type="turn_aborted", reason="stopped")])
+    taken(log, tmp_path / "archived", tmp_path, "codex")
+    assert told(log, "codex-th1") == [*before, ("turn", "stopped")]
+
+
+@on_both
+def test_what_hooks_missed_of_a_session_in_a_run_comes_into_that_run(log: Decklog, tmp_path: Path, run_id: str) -> None:
+    path, spool = tmp_path / "projects" / "s1.jsonl", Spool(str(tmp_path / "spool"))
+    task = log.tasks.add(run_id, "work")
+    write(path, session()[:2])  # type: ignore[arg-type]
+    payload = {"session_id": "s1", "hook_event_name": "Stop", "transcript_path": str(path)}
+    spool.put("claude", "s1", {"session": "s1", "run": run_id, "task": task.id}, json.dumps(payload).encode())
+    take_in(log, spool)
+    write(path, session())  # type: ignore[arg-type]
+    below = {"isSidechain": True, "agentId": "a1"}
+    write(path.parent / "s1" / "subagents" / "agent-a1.jsonl", [prompt(7, "look", **below), answer(8, TEXT, **below)])
+    for _ in range(2):
+        taken(log, path.parent, tmp_path)
+    assert [run.id for run in log.runs.find()] == [run_id]
+    found = log.journal.find(run_id, oldest_first=True, limit=100)
+    texts = [entry.body for entry in found if entry.subtype in ("prompt", "said", "call", "result")]
+    assert texts == ["Fix it", "Let me look.", "ls", "a.py", "Done.", "look", "Let me look."]
+    assert {entry.task_id for entry in found if entry.subtype in ("said", "result")} == {task.id}
+    assert {charge.task_id for charge in log.ledger.find(run_id)} == {task.id}
+    assert len(log.ledger.find(run_id)) == 3
+
+
+@on_both
+def test_an_import_does_not_end_a_session_that_hooks_took_up(log: Decklog, tmp_path: Path) -> None:
+    path, spool = tmp_path / "projects" / "s1.jsonl", Spool(str(tmp_path / "spool"))
+    write(path, session()[:1])  # type: ignore[arg-type]
+    assert taken(log, path.parent, tmp_path).new > 0
+    payload = {"session_id": "s1", "hook_event_name": "SessionStart", "source": "resume", "transcript_path": str(path)}
+    spool.put("claude", "s1", {"session": "s1"}, json.dumps(payload).encode())
+    take_in(log, spool)
+    write(path, session()[:2])  # type: ignore[arg-type]
+    taken(log, path.parent, tmp_path)
+    assert log.runs.get("claude-s1").status == RunStatus.ACTIVE
+    assert told(log, "claude-s1")[-1] == ("call", "ls")
+
+
+def test_folders_that_are_named_alike_from_elsewhere_are_told_apart(
+    log: Decklog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("s1", "s2"):
+        write(tmp_path / name / "sessions" / "one.jsonl", session(name))  # type: ignore[arg-type]
+        monkeypatch.chdir(tmp_path / name)
+        assert taken(log, Path("sessions"), tmp_path).files == 1
+    assert told(log, "claude-s2") == OF_S1
+
+
+@on_both
+@pytest.mark.parametrize("lines", [2, 4, 7])
+def test_a_file_that_was_written_anew_is_read_from_its_beginning(log: Decklog, tmp_path: Path, lines: int) -> None:
+    path = tmp_path / "projects" / "one.jsonl"
+    write(path, session())  # type: ignore[arg-type]
+    taken(log, path.parent, tmp_path)
+    write(path, [prompt(20 + number, f"Go {number}", "s2") for number in range(lines)])
+    taken(log, path.parent, tmp_path)
+    assert told(log, "claude-s2")[1:] == [("prompt", f"Go {number}") for number in range(lines)]
+
+
+def test_a_file_of_the_same_length_that_was_written_anew_is_read(log: Decklog, tmp_path: Path) -> None:
+    for name in ("s1", "s2"):
+        write(tmp_path / "projects" / "one.jsonl", session(name))  # type: ignore[arg-type]
+        taken(log, tmp_path / "projects", tmp_path)
+    assert told(log, "claude-s2") == OF_S1
+
+
+@on_both
+def test_in_the_place_of_another_log_all_is_read_again(log: Decklog, folder: Path, tmp_path: Path) -> None:
+    with Decklog.open(tmp_path / "other.db") as other:
+        taken(other, folder, tmp_path)
+    assert taken(log, folder, tmp_path).files == 3
+    assert told(log, "claude-s1") == OF_S1
+    again = taken(log, folder, tmp_path)
+    assert (again.files, again.unchanged, again.new) == (0, 3, 0)
+
+
+def test_a_log_that_went_back_to_a_backup_gets_what_came_since(folder: Path, tmp_path: Path) -> None:
+    place = tmp_path / "log.db"
+    with Decklog.open(place) as log:
+        taken(log, folder, tmp_path)
+    backup = place.read_bytes()
+    write(folder / "-repo" / "s3.jsonl", [prompt(30, "Later", "s3")])
+    with Decklog.open(place) as log:
+        taken(log, folder, tmp_path)
+    for name in ("", "-wal", "-shm"):
+        Path(f"{place}{name}").unlink(missing_ok=True)
+    place.write_bytes(backup)
+    with Decklog.open(place) as log:
+        done = taken(log, folder, tmp_path)
+        assert (done.files, done.new) == (4, 2)
+        assert told(log, "claude-s3")[1:] == [("prompt", "Later")]
+
+
+def test_files_that_nobody_can_read_are_named_and_cost_no_other_its_place(log: Decklog, folder: Path, tmp_path: Path) -> None:
+    (folder / "gone.jsonl").symlink_to(tmp_path / "nowhere")
+    os.mkfifo(folder / "pipe.jsonl")
+    (folder / "deep.jsonl").write_text("[" * 200_000 + "\n")
+    done = taken(log, folder, tmp_path)
+    assert (done.files, done.unread, len(done.warnings)) == (4, 3, 2)
+    assert {Path(warning.partition(":")[0]).name for warning in done.warnings} == {"gone.jsonl", "pipe.jsonl"}
+    assert told(log, "claude-s1") == OF_S1
+    (tmp_path / "pipes").mkdir()
+    os.mkfifo(tmp_path / "pipes" / "pipe.jsonl")
+    with pytest.raises(Unavailable, match=r"pipe\.jsonl: no plain file"):
+        taken(log, tmp_path / "pipes", tmp_path)
+
+
+@on_both
+def test_an_event_that_can_not_be_written_is_named_and_costs_no_other_its_place(log: Decklog, tmp_path: Path) -> None:
+    tokens = [{"input": 10, "output": 5}, {"input": 10**12, "tool": 10**12}, {"input": 20, "output": 5}]
+    own = [
+        {"id": f"m{n}", "type": "gemini", "model": "m", "timestamp": stamp(n), "content": f"Say {n}", "tokens": each}
+        for n, each in enumerate(tokens, 1)
+    ]
+    write(tmp_path / "chats" / "session-1.jsonl", [{"sessionId": "g1", "startTime": stamp(0)}, *own])
+    done = taken(log, tmp_path / "chats", tmp_path, "gemini")
+    assert (done.unread, [warning.startswith("not written: input_tokens is 2") for warning in done.warnings]) == (1, [True])
+    assert told(log, "gemini-g1")[1:] == [("said", "Say 1"), ("said", "Say 2"), ("said", "Say 3")]
+    assert sorted(charge.input_tokens for charge in log.ledger.find(limit=9)) == [10, 20]
+    assert log.journal.verify().ok
+
+
+ODD: list[dict[str, Any]] = [
+    {**prompt(5, "odd"), "gitBranch": "a\x00b", "cwd": {"a": 1}, "version": float("nan")},
+    prompt(5, "odd", "\ud800"),
+    {**prompt(5, "odd"), "promptId": "\x00"},
+    {**prompt(5, "odd"), "timestamp": "0001-01-01T00:00:00+05:00"},
+    {**answer(5, {**USE, "id": "\x00", "input": {"n": float("inf")}}), "requestId": "\ud800"},
+    line("assistant", 5, message={"id": "m", "model": "\x00", "content": [], "usage": {"output_tokens": 10**19}}),
+]
+
+
+@on_both
+@pytest.mark.parametrize("number", range(len(ODD)))
+def test_no_value_in_a_line_ends_an_import(log: Decklog, tmp_path: Path, number: int) -> None:
+    write(tmp_path / "projects" / "s0.jsonl", [ODD[number], *session()])
+    assert taken(log, tmp_path / "projects", tmp_path).unread == 0
+    assert [each for each in told(log, "claude-s1") if each in OF_S1[1:]] == OF_S1[1:]
+    assert log.journal.verify().ok
+
+
 def test_what_hooks_told_already_is_not_told_again(log: Decklog, folder: Path, tmp_path: Path) -> None:
     spool = Spool(str(tmp_path / "spool"))
     base = {"session_id": "s1", "cwd": "/repo", "transcript_path": str(folder / "-repo" / "s1.jsonl")}
@@ -200,6 +371,21 @@ def test_older_rollouts_tell_only_running_totals(log: Decklog, tmp_path: Path) -
     taken(log, tmp_path / "sessions", tmp_path, "codex")
     tokens = [(charge.input_tokens, charge.cache_read_tokens, charge.output_tokens) for charge in log.ledger.find(limit=9)]
     assert sorted(tokens) == [(50, 100, 4), (100, 0, 5)]
+
+
+def test_the_totals_of_a_fork_are_those_of_its_own(log: Decklog, tmp_path: Path) -> None:
+    counts = [(usage(1100, 0, 105), usage(100, 0, 5)), (usage(1300, 0, 115), usage(200, 0, 10))]
+    lines = [
+        rollout("session_meta", 1, id="th2", session_id="th2", forked_from_id="th1", cwd="/repo"),
+        rollout("turn_context", 1, model="gpt"),
+    ]
+    lines += [
+        rollout("event_msg", 2 + n, type="token_count", info={"total_token_usage": total, "last_token_usage": last})
+        for n, (total, last) in enumerate(counts)
+    ]
+    write(tmp_path / "sessions" / "rollout-1-th2.jsonl", lines)  # type: ignore[arg-type]
+    taken(log, tmp_path / "sessions", tmp_path, "codex")
+    assert sorted(charge.input_tokens for charge in log.ledger.find(limit=9)) == [100, 200]
 
 
 @on_both

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, EntryKind
+from decklog.agents import intake
 from decklog.agents.intake import take_in
+from decklog.agents.lines import lines_of
 from decklog.agents.spool import Spool
 from tests.conftest import on_both
 
@@ -33,6 +35,16 @@ STRANGE: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ),
     ({"session_id": "s", "hook_event_name": "Stop", "transcript_path": "/nowhere/\x00x"}, {}),
     ({"session_id": "s", "hook_event_name": "Stop", "transcript_path": "/"}, {}),
+    ({"session_id": "a\x00b", "hook_event_name": "Stop"}, {}),
+    ({"session_id": "\ud800", "hook_event_name": "Stop"}, {}),
+    ({"session_id": "s", "hook_event_name": "SubagentStart", "agent_id": "a\x00\udfff", "agent_type": "\x00"}, {}),
+    ({"session_id": "s", "hook_event_name": "UserPromptSubmit", "prompt": "x", "prompt_id": "p\x00\ud800"}, {}),
+    ({"session_id": "s", "hook_event_name": "SessionStart", "cwd": "/a\x00b", "model": "\ud800", "transcript_path": "\x00"}, {}),
+    (
+        {"session_id": "s", "hook_event_name": "PreToolUse", "tool_use_id": "\x00", "tool_input": {"n": [float("nan"), -1e999]}},
+        {},
+    ),
+    ({"session_id": "s", "hook_event_name": "\x00", "message": "m", "n": float("inf")}, {}),
 ]
 
 
@@ -54,6 +66,77 @@ def test_no_event_keeps_those_behind_it_out(log: Decklog, spool: Spool, number: 
     assert spool.is_empty
     assert [entry.body for entry in log.journal.find("claude-after", kind=EntryKind.INTERACTION)] == ["I came after"]
     assert log.journal.verify().ok
+
+
+def test_a_pipe_in_the_place_of_a_transcript_keeps_nobody_waiting(log: Decklog, spool: Spool, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "t.jsonl")
+    put(spool, {"session_id": "s", "hook_event_name": "Stop", "transcript_path": str(tmp_path / "t.jsonl")})
+    assert take_in(log, spool).events == 1
+    assert spool.is_empty
+
+
+@on_both
+def test_a_transcript_that_was_written_anew_is_read_from_its_beginning(log: Decklog, spool: Spool, tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    for first in (1, 4):
+        path.write_text("".join(json.dumps(said(number)) + "\n" for number in range(first, first + 2 + first)))
+        put(spool, {"session_id": "s", "hook_event_name": "Stop", "transcript_path": str(path)})
+        take_in(log, spool)
+    found = log.journal.find("claude-s", kind=EntryKind.INTERACTION, oldest_first=True)
+    assert [entry.body for entry in found] == [f"text {number}" for number in range(1, 10)]
+
+
+def test_what_another_log_has_taken_in_is_read_again_for_this_one(log: Decklog, spool: Spool, tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text(json.dumps(said(1)) + "\n")
+    with Decklog.open(tmp_path / "other.db") as other:
+        for place in (other, log):
+            put(spool, {"session_id": "s", "hook_event_name": "Stop", "transcript_path": str(path)})
+            take_in(place, spool)
+    assert [entry.body for entry in log.journal.find("claude-s", kind=EntryKind.INTERACTION)] == ["text 1"]
+
+
+def test_a_long_transcript_keeps_nobody_waiting_until_it_is_read(
+    spool: Spool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, seen = tmp_path / "t.jsonl", list[int]()
+    path.write_text("".join(json.dumps(said(number)) + "\n" for number in range(1, 9)))
+    monkeypatch.setattr(intake, "_MUCH_BYTES", 500)
+    monkeypatch.setattr(intake, "_LINES_TOGETHER", 2)
+    with Decklog.open(tmp_path / "log.db") as log, Decklog.open(tmp_path / "log.db", read_only=True) as other:
+
+        def read(*arguments: Any) -> Any:
+            # What others see of it is what was committed.
+            seen.append(len(other.journal.find("claude-s", kind=EntryKind.INTERACTION)) if seen else 0)
+            yield from lines_of(*arguments)
+
+        monkeypatch.setattr(intake, "lines_of", read)
+        put(spool, {"session_id": "s", "hook_event_name": "Stop", "transcript_path": str(path)})
+        take_in(log, spool)
+        found = log.journal.find("claude-s", kind=EntryKind.INTERACTION, oldest_first=True)
+        assert [entry.body for entry in found] == [f"text {number}" for number in range(1, 9)]
+    assert seen[:3] == [0, 2, 4]
+
+
+def test_a_fork_is_read_on_after_the_clock_was_set_back(log: Decklog, spool: Spool, tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    base = {"session_id": "s", "transcript_path": str(path)}
+    # 2026-11-15T12:00:03Z: the first two lines are those of the session that it was made of.
+    forked_at = 1794744003
+    path.write_text("".join(json.dumps(said(number)) + "\n" for number in (1, 2)))
+    put(spool, {**base, "hook_event_name": "SessionStart", "source": "fork"}, {"at": forked_at})
+    for number in (4, 1, 2):
+        with path.open("a") as file:
+            file.write(json.dumps({**said(number), "message": {**said(number)["message"], "id": f"own{number}"}}) + "\n")
+        put(spool, {**base, "hook_event_name": "Stop"})
+        take_in(log, spool)
+    found = log.journal.find("claude-s", kind=EntryKind.INTERACTION, oldest_first=True)
+    assert [entry.body for entry in found] == ["text 4", "text 1", "text 2"]
+
+
+def said(number: int) -> dict[str, Any]:
+    message = {"id": f"m{number}", "model": "m", "content": [{"type": "text", "text": f"text {number}"}]}
+    return {"type": "assistant", "sessionId": "s", "timestamp": f"2026-11-15T12:00:0{number}Z", "message": message}
 
 
 def test_a_line_that_a_killed_hook_left_half_written_is_waited_for_by_nobody(log: Decklog, spool: Spool) -> None:

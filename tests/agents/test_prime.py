@@ -1,7 +1,12 @@
 """What an agent is told when it begins: where it stands, in few words, the same from the same log."""
 
+from pathlib import Path
+
+import apsw
+import pytest
+
 from decklog import Decklog, ManualClock
-from decklog.agents.prime import MOST_CHARACTERS, Prime
+from decklog.agents.prime import MOST_BYTES, Prime
 
 
 def of_task(log: Decklog, **more: object) -> str:
@@ -45,21 +50,34 @@ def test_messages_budgets_answers_lessons_and_news_are_told(log: Decklog, run_id
     assert "The lexer treats commas as tokens only after a blank" in text
 
 
+def test_an_agent_that_begins_is_told_though_another_holds_the_log(tmp_path: Path) -> None:
+    with Decklog.open(tmp_path / "log.db") as log:
+        log.runs.start("Commas", run_id="run_1")
+        of_task(log)
+    holder = apsw.Connection(str(tmp_path / "log.db"))
+    holder.execute("begin immediate")
+    with Decklog.open(tmp_path / "log.db", busy_seconds=0.05) as log:
+        assert "Your task: lexer" in Prime(log, worker="dev-1", run_id="run_1", task_id="lexer").text()
+    holder.close()
+
+
 def test_one_without_a_task_is_told_what_is_ready(log: Decklog, run_id: str) -> None:
     log.tasks.add("run_1", "Change the lexer", task_id="lexer")
     assert "- lexer: Change the lexer\n" in Prime(log, run_id="run_1").text()
     assert "You have no task. decklog next gets one" in Prime(log).text()
 
 
-def test_the_same_log_gives_the_same_text_and_never_too_much(log: Decklog, run_id: str) -> None:
-    long = "many words " * 500
+@pytest.mark.parametrize("words", ["many words ", "много слов ", "很多词 "])
+def test_the_same_log_gives_the_same_text_and_never_too_much(log: Decklog, run_id: str, words: str) -> None:
+    long = words * 500
     for number in range(60):
         log.inbox.post("ana", f"{number} {long}")
         log.budgets.set("agent", scope_id=f"agent {number}", limit_microdollars=number + 1)
     log.tasks.add("run_1", long, task_id="t", objective=long, acceptance=[f"{n} {long}" for n in range(50)])
     once, again = (Prime(log, run_id="run_1", task_id="t").text() for _ in range(2))
     assert once == again
-    assert len(once) <= MOST_CHARACTERS
+    # About four bytes a token, in any language.
+    assert len(once.encode()) <= MOST_BYTES
     assert "decklog done" in once
 
 

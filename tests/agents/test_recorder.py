@@ -108,6 +108,17 @@ def test_calls_that_nobody_ended_are_closed_when_the_session_ends_or_begins_anew
     assert (found.payload["outcome"], found.payload["call"]) == ("lost", "t1")
 
 
+@on_both
+def test_a_call_that_was_given_up_has_the_result_that_is_told_later(log: Decklog) -> None:
+    # Another process is still at it, or its files were not written to the end.
+    Recorder(log, "claude").record([Called(**at(1), call_id="t1", tool="Bash", arguments={"command": "make"})])
+    for _ in range(2):
+        Recorder(log, "claude").record([Begun(**at(2), source="resume"), Returned(**at(3), call_id="t1", outcome=Outcome.OK)])
+        Recorder(log, "claude").record([Ended(**at(4))])
+    found = log.journal.find("claude-s1", kind=EntryKind.TOOL, subtype="result", oldest_first=True)
+    assert [isinstance(entry.payload, dict) and entry.payload["outcome"] for entry in found] == ["lost", "ok"]
+
+
 def test_a_session_that_ended_goes_on_when_it_is_taken_up_again(log: Decklog) -> None:
     Recorder(log, "claude").record(session())
     Recorder(log, "claude").record([Begun(**at(20), source="resume")])

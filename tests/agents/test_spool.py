@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -113,6 +114,17 @@ def test_processes_that_write_and_one_that_takes_in_lose_nothing(spool: Spool) -
     for who in range(4):
         own = [int(payload.split()[1]) for payload in taken if payload.split()[0] == b"%d" % who]
         assert own == list(range(60))
+
+
+def test_several_may_remember_the_same_file_at_once(spool: Spool) -> None:
+    def remember(number: int) -> None:
+        for place in range(200):
+            Spool(spool.folder).set_mark("/x/t.jsonl", {"place": place, "kept": "k" * number * 100})
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(remember, range(8)))
+    assert spool.mark("/x/t.jsonl")["place"] == 199
+    assert [name for name in os.listdir(spool.folder) if not name.endswith(".read")] == []
 
 
 def test_only_one_takes_in_at_a_time(spool: Spool) -> None:

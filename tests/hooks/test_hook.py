@@ -1,5 +1,6 @@
 """Hooks as agents' programs call them: a process an event, with whatever on stdin, beside whatever else goes on."""
 
+import io
 import json
 import os
 import random
@@ -9,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ import pytest
 from decklog import Decklog, EntryKind
 from decklog.agents.intake import take_in
 from decklog.agents.spool import Spool
+from decklog.hooks.hook import Hook
 from tests.db.processes import environment
 from tests.programs import Done, call
 from tests.waiting import wait_until
@@ -148,6 +151,18 @@ def test_whatever_comes_never_stops_an_agent_and_is_kept(place: Path, log: Deckl
     assert entry.subtype == "unread"
 
 
+@pytest.mark.parametrize("words", [[], ["claude", "now"], ["claude", "--json"], ["--claude"], ["../claude"], [""]])
+def test_a_call_that_is_written_wrong_never_stops_an_agent(place: Path, words: list[str]) -> None:
+    done = call(["hook", *words], cwd=place, variables=variables(place), stdin=json.dumps(told(place, "PreToolUse")).encode())
+    assert (done.code, b"Usage: decklog hook claude|codex" in done.err) == (1, True)
+    assert not (place / ".decklog" / "decklog.db-spool").exists()
+
+
+def test_a_hook_says_what_it_is_for(place: Path) -> None:
+    done = call(["hook", "--help"], cwd=place, variables=variables(place))
+    assert (done.code, b"decklog setup claude" in done.out) == (0, True)
+
+
 def test_an_event_of_fifty_megabytes_is_taken_in(place: Path, log: Decklog) -> None:
     response = {"stdout": "x" * 50_000_000, "stderr": ""}
     payload = told(place, "PostToolUse", tool_name="Bash", tool_use_id="t1", tool_input={}, tool_response=response)
@@ -157,6 +172,72 @@ def test_an_event_of_fifty_megabytes_is_taken_in(place: Path, log: Decklog) -> N
     (entry,) = log.journal.find("claude-s1", kind=EntryKind.TOOL)
     assert isinstance(entry.payload, dict)
     assert entry.payload["cut"]["bytes"] == 50_000_000
+
+
+@pytest.mark.parametrize("program", ["claude", "codex"])
+def test_a_session_whose_folder_is_gone_is_judged_and_on_record(place: Path, log: Decklog, program: str) -> None:
+    gone = place / "sub"
+    gone.mkdir()
+    payload = told(gone, "PreToolUse", tool_name="Bash", tool_use_id="t1", tool_input={"command": "rm -rf /"})
+    words = f"cd {gone} && rmdir {gone} && exec {sys.executable} -m decklog hook {program}"
+    done = subprocess.run(
+        ["sh", "-c", words],
+        env=environment(**variables(place)),
+        input=json.dumps(payload).encode(),
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 2, done.stderr
+    wait_until(lambda: any(run.id == f"{program}-s1" for run in log.runs.find()))
+
+
+def test_a_hook_that_can_not_use_the_log_says_what_to_do(place: Path) -> None:
+    moved = place.rename(place.parent / "moved")
+    done = hook(moved, told(moved, "SessionStart", source="startup"))
+    assert (done.code, f"decklog accept {moved}".encode() in done.err) == (1, True)
+
+
+def test_an_agent_is_told_its_task_though_another_holds_the_log(
+    place: Path, log: Decklog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.runs.start("Commas", run_id="r")
+    log.tasks.add("r", "Change the lexer", task_id="lexer")
+    monkeypatch.setattr("decklog.hooks.hook._PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr("decklog.hooks.hook._LONGEST_TAKING_IN_SECONDS", 0.05)
+    monkeypatch.setenv("HOME", str(place.parent / "home"))
+    payload = json.dumps(told(place, "SessionStart", source="resume")).encode()
+    asked = {"HOME": str(place.parent / "home"), "DECKLOG_RUN_ID": "r", "DECKLOG_TASK_ID": "lexer"}
+    holder = apsw.Connection(str(place / ".decklog" / "decklog.db"))
+    for _ in range(2):
+        out = io.StringIO()
+        holder.execute("begin immediate")
+        assert Hook("claude", payload, asked).answer(out, io.StringIO()) == 0
+        holder.execute("rollback")
+        assert "Your task: lexer" in out.getvalue()
+    holder.close()
+
+
+def test_a_session_begins_though_what_it_did_before_takes_long_to_read(
+    place: Path, log: Decklog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_go_on = place / "go-on"
+
+    def slowly(*arguments: Any) -> None:
+        with suppress(TimeoutError):
+            wait_until(may_go_on.exists)
+        take_in(*arguments)
+
+    monkeypatch.setattr("decklog.agents.intake.take_in", slowly)
+    monkeypatch.setattr("decklog.hooks.hook._LONGEST_TAKING_IN_SECONDS", 0.01)
+    monkeypatch.setenv("HOME", str(place.parent / "home"))
+    out = io.StringIO()
+    payload = json.dumps(told(place, "SessionStart", source="resume")).encode()
+    assert Hook("claude", payload, {"HOME": str(place.parent / "home")}).answer(out, io.StringIO()) == 0
+    assert "This work is on record with Decklog." in out.getvalue()
+    assert not Spool(str(place / ".decklog" / "decklog.db-spool")).is_empty
+    may_go_on.touch()
+    assert settled(log, place) == ["session resume"]
 
 
 def test_where_there_is_no_log_nothing_is_recorded_and_nothing_made(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import hashlib
 from functools import lru_cache
 
-from decklog.agents.events import Answered, Called, Compacted, Event, Noted, Prompted, Returned, Said, Thought
+from decklog.agents.events import Answered, Called, Compacted, Event, Noted, Outcome, Prompted, Returned, Said, Thought
 from decklog.agents.texts import as_name, storable
 from decklog.stores.journal.entry import EntryKind
 
@@ -48,7 +48,9 @@ def entry_of(program: str, run_id: str, event: Event) -> "dict[str, Any] | None"
         case Returned():
             output, cut = cut_of(event.output)
             facts = {"call": event.call_id, "tool": event.tool, "outcome": event.outcome._value_, **event.facts, **cut}
-            told = (_TOOL, "result", output or event.outcome._value_, f"result:{event.call_id}", facts)
+            # What became of a call that was given up may yet be told, and is then what became of it.
+            known_by = "lost" if event.outcome is Outcome.LOST else "result"
+            told = (_TOOL, "result", output or event.outcome._value_, f"{known_by}:{event.call_id}", facts)
         case Said():
             told = (_SAID, "said", event.text, event.message_id and f"said:{event.message_id}", {})
         case Thought():
@@ -72,7 +74,7 @@ def prompt_of(program: str, run_id: str, event: Prompted) -> "dict[str, Any]":
 
 def answer_of(program: str, event: Answered) -> "dict[str, Any]":
     """Give what an answer is known by when it is charged."""
-    return {"answer_id": f"{program}:{event.answer_id}"}
+    return {"answer_id": storable(f"{program}:{event.answer_id}")}
 
 
 def given(
@@ -99,9 +101,9 @@ def given(
         "kind": kind,
         "subtype": subtype,
         "agent": agent or program,
-        "agent_id": event.agent_id or event.session_id,
+        "agent_id": storable(event.agent_id or event.session_id),
         "payload": storable(payload) if payload else None,
-        "key": key,
+        "key": storable(key) if key else key,
         "at": event.at,
     }
 

@@ -138,6 +138,8 @@ class Compacted(Event):
     trigger: str
     summary: str | None = None
     is_over: bool = True
+    # From the program's own file: hooks tell it too, by no id that both have.
+    is_read: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,6 +149,8 @@ class Rested(Event):
     text: str | None = None
     error: str | None = None
     facts: "dict[str, Any]" = field(default_factory=dict)
+    # As of a compaction.
+    is_read: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

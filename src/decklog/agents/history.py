@@ -6,20 +6,28 @@ is not read again.
 
 from collections import Counter
 from dataclasses import field
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from decklog.agents.history_files import Asked, files_of, many_values, read_files, size_of
+from decklog.agents.marks import age_of, bear_witness
 from decklog.agents.recorder import Recorder
 from decklog.dataclass import dataclass
-from decklog.errors import NotFound
+from decklog.errors import Conflict, Invalid, NotFound, Unavailable
 from decklog.importers.engine import reading_ahead
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from decklog.agents.history_files import Part
+    from decklog.agents.events import Event
+    from decklog.agents.history_files import Named, Part
+    from decklog.agents.recorder import Beside, Described, Prepared, PreparedBeside
     from decklog.agents.spool import Spool
     from decklog.app import Decklog
+
+    Told = Event | Described | Prepared | Beside | PreparedBeside
+
+_SHOWN = 10
 
 
 @dataclass
@@ -33,6 +41,8 @@ class Imported:
     unread: int = 0
     events: Counter[str] = field(default_factory=Counter)
     new: int = 0
+    # What could not be read or written, each with the reason.
+    troubles: list[str] = field(default_factory=list)
 
     def count(self, part: "Part") -> None:
         """Add what was read to what was before."""
@@ -40,6 +50,13 @@ class Imported:
         self.unchanged += part.unchanged
         self.unread += part.unread
         self.events.update(part.events)
+        self.troubles += part.troubles
+
+    @property
+    def warnings(self) -> list[str]:
+        """Say what was left out, as far as anybody will read it."""
+        more = len(self.troubles) - _SHOWN
+        return [*self.troubles[:_SHOWN], *([f"and {more} more"] if more > 0 else [])]
 
     def as_dict(self) -> dict[str, Any]:
         events = dict(sorted(self.events.items()))
@@ -64,8 +81,11 @@ class HistoryImport:
         self._program = program
         self._spool = spool
         self._progress = progress
-        self._recorder = Recorder(log, program)
+        # One for each run of others' that sessions are recorded in, and one for all sessions that have a run of their own.
+        self._recorders: dict[Named | None, Recorder] = {}
         self._values = many_values(log.db.values.limit_bytes)
+        self._age = age_of(log, spool)
+        self._last_run: str | None = None
         self.result = Imported(source, dry_run)
 
     def run(self) -> Imported:
@@ -73,21 +93,56 @@ class HistoryImport:
         files = files_of(self.result.path, self._program)
         if not files:
             raise NotFound(f"there is no file of {self._program}'s sessions below {self.result.path}", path=self.result.path)
-        asked = Asked(self._program, files, self._spool.folder, self._log.db.values.limit_bytes)
+        asked = Asked(self._program, files, self._spool.folder, self._log.db.values.limit_bytes, self._age)
         for part in reading_ahead.read(read_files, asked, size_of(asked)):
             self._take(part, len(files))
+        if self.result.troubles and not self.result.files + self.result.unchanged:
+            raise Unavailable(f"nothing could be read below {self.result.path}: {self.result.troubles[0]}", path=self.result.path)
         return self.result
 
     def _take(self, part: "Part", whole: int) -> None:
         self.result.count(part)
         if self.result.dry_run:
             return
-        if part.told:
-            with self._log.transaction():
-                self._recorder.record_read(part.told, self._values)
-            self.result.new = self._recorder.written
+        for named, told in groupby(part.told, lambda one: part.named.get(_session_of(one))):
+            self._write(named, [*told])
         # After the last commit: one who is killed before this reads the file again, and adds nothing twice.
         for path, mark in part.marks.items():
             self._spool.set_mark(path, mark)
+        if part.marks:
+            bear_witness(self._log, self._spool, self._age, self._last_run)
         if self._progress:
             self._progress("files", part.files_done, whole)
+
+    def _recorder(self, named: "Named | None") -> Recorder:
+        if named not in self._recorders:
+            run_id, task_id = named or (None, None)
+            self._recorders[named] = Recorder(self._log, self._program, run_id=run_id, task_id=task_id)
+        return self._recorders[named]
+
+    def _write(self, named: "Named | None", told: "Sequence[Told]") -> None:
+        """Write events together; where one of them can't be written, all others in smaller and smaller parts."""
+        recorder = self._recorder(named)
+        try:
+            with self._log.transaction():
+                recorder.record_read(told, self._values)
+        except (Invalid, NotFound, Conflict) as problem:
+            # What it remembers of the log was undone with the rest.
+            del self._recorders[named]
+            if len(told) == 1:
+                self.result.unread += 1
+                self.result.troubles.append(f"not written: {problem.message}")
+                return
+            middle = len(told) // 2
+            self._write(named, told[:middle])
+            self._write(named, told[middle:])
+            return
+        self.result.new += recorder.written
+        recorder.written = 0
+        self._last_run = recorder.last_run
+
+
+def _session_of(told: "Told") -> str:
+    if not isinstance(told, tuple):
+        return told.session_id
+    return told[0] if isinstance(told[0], str) else told[0].session_id

@@ -3,14 +3,16 @@
 import json
 import os
 from collections import Counter
+from contextlib import suppress
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from decklog.agents import claude
 from decklog.agents.entries import answer_of, entry_of, prompt_of, run_of
-from decklog.agents.events import IMPORTED, Answered, Ended, Prompted
+from decklog.agents.events import IMPORTED, Answered, Compacted, Ended, Prompted
 from decklog.agents.known_lines import KnownLines
-from decklog.agents.lines import lines_of
+from decklog.agents.lines import lines_of, opened
+from decklog.agents.marks import OF_A_RUN, Marks
 from decklog.agents.programs import program as known_program
 from decklog.agents.reading import Reading
 from decklog.agents.spool import Spool
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from decklog.agents.reading import Sums
     from decklog.agents.recorder import Beside, Described, Prepared, PreparedBeside
     from decklog.importers.engine.reading_ahead import Balance
+
+    Named = tuple[str, str | None]
 
 # So many events are written together.
 _BATCH = 1000
@@ -46,6 +50,8 @@ class Asked:
     files: list[str]
     spool: str
     limit_bytes: int
+    # Of the log, as what is remembered of files must have it.
+    age: str = ""
 
 
 @dataclass
@@ -58,7 +64,11 @@ class Part:
     unchanged: int = 0
     unread: int = 0
     files_done: int = 0
+    # The files that can't be read, each with the reason.
+    troubles: list[str] = field(default_factory=list)
     events: Counter[str] = field(default_factory=Counter)
+    # The sessions that hooks recorded in a run of others', each with that run and its task.
+    named: dict[str, "Named"] = field(default_factory=dict)
 
 
 def files_of(source: str, program: str) -> list[str]:
@@ -69,12 +79,16 @@ def files_of(source: str, program: str) -> list[str]:
 
 def size_of(asked: Asked) -> int:
     """Say how many bytes are still to be read."""
-    spool = Spool(asked.spool)
-    return sum(_rest_of(path, int(spool.mark(path).get("place") or 0)) for path in asked.files)
+    marks = Marks(Spool(asked.spool), asked.age)
+    return sum(_rest_of(path, int(marks.of(path).get("place") or 0)) for path in asked.files)
 
 
 def _rest_of(path: str, place: int) -> int:
-    size = os.stat(path).st_size
+    try:
+        size = os.stat(path).st_size
+    except OSError:
+        # Whoever reads it says so.
+        return 0
     if path.endswith(_DATABASE):
         return 0 if place == _extent(path) else size
     return max(0, size - place)
@@ -103,7 +117,7 @@ class _Files:
         self._paths = asked.files
         self._program = known_program(asked.program)
         self._may_tell = claude.may_tell if self._program is claude else None
-        self._spool = Spool(asked.spool)
+        self._remembered = Marks(Spool(asked.spool), asked.age)
         self._values = many_values(asked.limit_bytes)
         self._balance = balance
         self._part = Part()
@@ -113,19 +127,25 @@ class _Files:
         self._marks: dict[str, dict[str, Any]] = {}
         self._known_lines = KnownLines()
         self._known_folders: set[str] = set()
+        self._named: dict[str, Named] = {}
 
     def parts(self) -> "Iterator[Part]":
         for number, path in enumerate(self._paths, 1):
-            yield from self._take_in(path)
+            try:
+                yield from self._take_in(path)
+            except OSError as problem:
+                # One that is gone by now, or not for us to read, costs no other its place.
+                self._part.troubles.append(f"{path}: {(problem.strerror or str(problem)).lower()}")
             self._part.files_done = number
         yield self._handed_on()
 
     def _take_in(self, path: str) -> "Iterator[Part]":
         mark, extent = self._mark(path), _extent(path)
+        if "run" in mark:
+            self._named[mark["session"]] = (mark["run"], mark.get("task"))
         if mark.get("place") == extent:
             self._part.unchanged += 1
             return
-        self._part.files += 1
         marks: dict[str, dict[str, Any]] = {}
         if path.endswith(_DATABASE):
             events = self._stored(path, extent, marks)
@@ -142,10 +162,12 @@ class _Files:
             self._read.append(described)
             if len(self._read) >= _BATCH:
                 yield self._handed_on()
+        self._part.files += 1
         self._part.marks.update(marks)
 
     def _handed_on(self) -> Part:
         part, read = self._part, self._read
+        part.named = {**self._named}
         self._part, self._read = Part(files_done=part.files_done), []
         part.events.update({kind.__name__.lower(): count for kind, count in self._kinds.items()})
         self._kinds.clear()
@@ -157,16 +179,22 @@ class _Files:
         return part
 
     def _mark(self, path: str) -> dict[str, Any]:
-        return self._marks.get(path) or self._spool.mark(path)
+        return self._marks.get(path) or self._remembered.of(path)
 
     def _described(self, event: "Event") -> "Event | Described | Beside":
         if isinstance(event, Answered):
             return event, answer_of(self._name, event)
-        run_id = run_of(self._name, event)
+        named = self._named.get(event.session_id)
+        run_id = run_of(self._name, event) if named is None else named[0]
         if isinstance(event, Prompted):
             return event, prompt_of(self._name, run_id, event)
-        entry = entry_of(self._name, run_id, event)
-        return event if entry is None else (event.session_id, event.agent_id, entry)
+        # Whether hooks have told it is for the log to say.
+        entry = None if isinstance(event, Compacted) else entry_of(self._name, run_id, event)
+        if entry is None:
+            return event
+        if named is not None:
+            entry["task_id"] = named[1]
+        return event.session_id, event.agent_id, entry
 
     def _prepared(self, described: "Described | Beside") -> "Described | Prepared | Beside | PreparedBeside":
         """Check and redact what an event becomes."""
@@ -184,7 +212,7 @@ class _Files:
         from decklog.agents.opencode.sessions import events_in
 
         yield from events_in(path, self._count_unread)
-        marks[path] = {"place": extent}
+        marks[path] = self._remembered.of_state(extent)
 
     def _events(self, path: str, mark: dict[str, Any], marks: dict[str, dict[str, Any]]) -> "Iterator[Event]":
         place = int(mark.get("place") or 0)
@@ -207,7 +235,8 @@ class _Files:
         if last is not None:
             # Nothing in the file says that the session is over; one that goes on is taken up again by whoever tells of it.
             yield Ended(session_id=last.session_id, agent_id=last.agent_id, at=last.at, reason=IMPORTED)
-        marks[path] = {"place": place, "kept": reader.kept()}
+        of_a_run = {name: mark[name] for name in OF_A_RUN if name in mark}
+        marks[path] = {**self._remembered.after(path, place, reader.kept()), **of_a_run}
         self._marks[path] = marks[path]
 
     def _below(self, path: str, marks: dict[str, dict[str, Any]]) -> "Iterator[Event | Sums]":
@@ -224,10 +253,12 @@ class _Files:
         for name in os.listdir(folder):
             path = os.path.join(folder, name)
             if name.endswith(".jsonl") and (end := self._mark(path).get("place")):
-                for line, place in lines_of(path):
-                    self._is_copied(line, folder, Reading())
-                    if place >= end:
-                        break
+                # What can't be read any more was not copied just now.
+                with suppress(OSError):
+                    for line, place in lines_of(path):
+                        self._is_copied(line, folder, Reading())
+                        if place >= end:
+                            break
 
     def _is_copied(self, line: dict[str, Any], folder: str, reading: Reading) -> bool:
         """Say whether a line is known from another file of the folder; remember it otherwise."""
@@ -256,6 +287,8 @@ def _is_told(described: "Event | Described | Beside", told: set[tuple[str, str, 
 
 
 def _files(source: str, ending: str) -> "Iterator[str]":
+    # How far each was read is remembered by its path, wherever the next one stands who names it.
+    source = os.path.abspath(source)
     if os.path.isfile(source):
         yield source
         return
@@ -265,11 +298,11 @@ def _files(source: str, ending: str) -> "Iterator[str]":
 
 def _begun_at(path: str) -> tuple[str, str]:
     """Give the first moment that a file tells of: a fork's own is later than that of the session it was made of."""
-    with open(path, "rb") as file:
+    with suppress(OSError), opened(path) as file:
         for line in file if not path.endswith(_DATABASE) else ():
             try:
                 found = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
             if isinstance(found, dict) and isinstance(at := found.get("timestamp"), str):
                 return at, path

@@ -1,7 +1,9 @@
 """Takes what hooks and editors' connections left in the spool into the log, with what the transcripts tell beside it."""
 
 import json
+import os
 from datetime import UTC, datetime
+from itertools import islice
 
 from decklog.agents import claude
 from decklog.agents.acp.transcripts import transcripts_of_session
@@ -9,13 +11,14 @@ from decklog.agents.acp.wires import Wires
 from decklog.agents.connections import close_ended, has_ended
 from decklog.agents.events import Event, Noted, Outcome, Returned
 from decklog.agents.lines import lines_of
+from decklog.agents.marks import Marks, age_of, bear_witness
 from decklog.agents.programs import program
 from decklog.agents.reading import Reading
 from decklog.agents.recorder import Recorder
 from decklog.agents.spool import DROPPED
 from decklog.agents.texts import text_or_none
 from decklog.dataclass import dataclass
-from decklog.errors import Unavailable
+from decklog.errors import Conflict, Invalid, NotFound, Unavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +33,9 @@ _UNREAD = "unread"
 _SHOWN_OF_UNREAD = 2000
 # So many lines are written together.
 _BATCH = 200
+# Of a transcript with so many bytes that nobody has read yet, so many lines: others wait for the log meanwhile.
+_MUCH_BYTES = 4 * 1024**2
+_LINES_TOGETHER = 4000
 
 
 @dataclass
@@ -68,8 +74,12 @@ class _File:
         self._spool = spool
         self._name = name
         self._taken = taken
+        self._remembered = Marks(spool, age_of(log, spool))
         self._marks: dict[str, dict[str, Any]] = {}
         self._wires = Wires(spool)
+        self._last_run: str | None = None
+        # The run and the task that were named for what is recorded just now.
+        self._named: dict[str, str] = {}
 
     def take_in(self) -> None:
         lines, end = self._spool.read(self._name)
@@ -81,9 +91,13 @@ class _File:
         self._wires.forget_ended()
         for path, mark in self._marks.items():
             self._spool.set_mark(path, mark)
+        if self._marks:
+            bear_witness(self._log, self._spool, self._remembered.age, self._last_run)
 
     def _write(self, lines: "list[tuple[dict[str, Any], bytes]]") -> None:
         """Write lines together; when one of them can't be written, each for itself."""
+        for facts, payload in lines:
+            self._catch_up(facts, payload)
         marks, wires = dict(self._marks), self._wires.copied()
         try:
             with self._log.transaction():
@@ -117,16 +131,40 @@ class _File:
         except (ValueError, RecursionError) as problem:
             return self._keep(facts, payload, str(problem))
         if isinstance(facts.get("acp"), dict) and isinstance(told, dict):
-            return self._recorder(facts).record(self._on_the_wire(facts, told))
+            return self._recorded(facts, self._on_the_wire(facts, told))
         if not isinstance(told, dict) or not isinstance(told.get("session_id"), str):
             return self._keep(facts, payload, "it names no session")
-        return self._recorder(facts).record(self._events(facts, told))
+        return self._recorded(facts, self._events(facts, told))
+
+    def _catch_up(self, facts: "dict[str, Any]", payload: bytes) -> None:
+        """Read most of a long transcript that nobody has read yet, part by part, before what was told of it."""
+        told = _object(payload) if len(payload) < _MUCH_BYTES and "acp" not in facts else None
+        if told is None:
+            return
+        known, session = program(str(facts.get("program"))), told["session_id"]
+        for path, agent_id in known.transcripts_of(told):
+            while (rest := self._rest_of(path)) > _MUCH_BYTES:
+                marks = dict(self._marks)
+                try:
+                    with self._log.transaction():
+                        part = self._transcript(known, path, agent_id, session, _forked_at(facts, told), _LINES_TOGETHER)
+                        self._taken.events += self._recorded(facts, part)
+                except (Invalid, NotFound, Conflict):
+                    # Whoever writes its lines one by one finds out which it is, and keeps the others.
+                    self._marks = marks
+                if self._rest_of(path) >= rest:
+                    break
+
+    def _rest_of(self, path: str) -> int:
+        try:
+            return os.stat(path).st_size - int((self._marks.get(path) or self._remembered.of(path)).get("place") or 0)
+        except (OSError, ValueError):
+            return 0
 
     def _events(self, facts: "dict[str, Any]", told: "dict[str, Any]") -> "Iterator[Event]":
         at, session, known = _time_of(facts), told["session_id"], program(str(facts.get("program")))
         for path, agent_id in known.transcripts_of(told):
-            forked_at = facts.get("at") if told.get("source") == "fork" else None
-            yield from self._transcript(known, path, agent_id, session, forked_at)
+            yield from self._transcript(known, path, agent_id, session, _forked_at(facts, told))
         yield from known.events_of(told, at)
         if facts.get("denied") and isinstance(call := told.get("tool_use_id"), str):
             yield Returned(
@@ -160,10 +198,16 @@ class _File:
             yield from self._transcript(program(name), path, agent_id, session)
 
     def _transcript(
-        self, known: "Program", path: str, agent_id: str | None, session_id: str, forked_at: float | None = None
+        self,
+        known: "Program",
+        path: str,
+        agent_id: str | None,
+        session_id: str,
+        forked_at: float | None = None,
+        most_lines: int | None = None,
     ) -> "Iterator[Event]":
         """Read on in a transcript: what hooks tell too is known by its ids; what was said and spent is told only here."""
-        kept = self._marks.get(path) or self._spool.mark(path)
+        kept = self._marks.get(path) or self._remembered.of(path)
         reading = Reading(
             path=path,
             session_id=session_id,
@@ -175,14 +219,15 @@ class _File:
         )
         reader, place = known.reader(reading), int(kept.get("place") or 0)
         try:
-            for line, end in lines_of(path, place):
+            for line, end in islice(lines_of(path, place), most_lines):
                 yield from reader.events(line)
                 place = end
             yield from reader.rest()
         except OSError:
             # It is the second telling of what hooks tell; the next one who finds it reads on.
             yield from reader.rest()
-        self._marks[path] = {"place": place, "kept": reader.kept()}
+        of_a_run = {"session": session_id, **self._named} if self._named else {}
+        self._marks[path] = {**self._remembered.after(path, place, reader.kept()), **of_a_run}
 
     def _below(self, known: "Program", path: str, session_id: str) -> "Iterator[Event | Sums]":
         for below, agent_id in claude.transcripts_below(path):
@@ -205,9 +250,27 @@ class _File:
         # In a run of the session's own: the one that was named may be what can't be written to.
         return Recorder(self._log, str(facts.get("program") or "agent")).record([event])
 
-    def _recorder(self, facts: "dict[str, Any]") -> Recorder:
+    def _recorded(self, facts: "dict[str, Any]", events: "Iterator[Event]") -> int:
         run_id, task_id = text_or_none(facts.get("run")), text_or_none(facts.get("task"))
-        return Recorder(self._log, str(facts.get("program") or "agent"), run_id=run_id, task_id=task_id)
+        named = {"run": run_id, "task": task_id} if run_id else {}
+        self._named = {name: value for name, value in named.items() if value}
+        recorder = Recorder(self._log, str(facts.get("program") or "agent"), run_id=run_id, task_id=task_id)
+        count = recorder.record(events)
+        self._last_run = recorder.last_run or self._last_run
+        return count
+
+
+def _object(payload: bytes) -> "dict[str, Any] | None":
+    """Read what a hook was told of a session; None where it is no such thing, which is found out again and told then."""
+    try:
+        told = json.loads(payload)
+    except (ValueError, RecursionError):
+        return None
+    return told if isinstance(told, dict) and isinstance(told.get("session_id"), str) else None
+
+
+def _forked_at(facts: "dict[str, Any]", told: "dict[str, Any]") -> float | None:
+    return facts.get("at") if told.get("source") == "fork" else None
 
 
 def _time_of(facts: "dict[str, Any]") -> datetime | None:

@@ -1,11 +1,14 @@
 """Files of JSON objects, one a line, as programs leave them: growing, cut off at the end, with lines that can't be read."""
 
+import errno
 import json
+import os
+import stat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any
+    from typing import IO, Any
 
 # Lines have some thousand characters: of fewer at a time nearly each would be put together of two.
 _READ_AT_ONCE = 256 * 1024
@@ -22,7 +25,7 @@ def lines_of(
 
     An object of which `may_tell` says that it tells nothing is not read, and given as an empty one.
     """
-    with open(path, "rb", _READ_AT_ONCE) as file:
+    with opened(path) as file:
         size = file.seek(0, 2)
         # A file that became shorter is another one.
         place = file.seek(start if start <= size else 0)
@@ -41,6 +44,16 @@ def lines_of(
                 yield found, place
             elif unread is not None and line.strip():
                 unread()
+
+
+def opened(path: str) -> "IO[bytes]":
+    """Open a plain file: who tells of one names a path, and a pipe or a device at its end would never be read to the end."""
+    # To open a pipe would wait for somebody who writes to it.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "no plain file", path)
+    return open(descriptor, "rb", _READ_AT_ONCE)
 
 
 def _read(line: bytes) -> "Any":

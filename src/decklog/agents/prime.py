@@ -3,8 +3,10 @@
 The same log gives the same text. What agents and people wrote is quoted in one line each, so that it can't pass for the rest.
 """
 
+from contextlib import suppress
+
 from decklog.dataclass import dataclass
-from decklog.errors import NotFound
+from decklog.errors import Busy, NotFound, ReadOnly
 from decklog.stores.journal.entry import EntryKind
 
 TYPE_CHECKING = False
@@ -15,8 +17,8 @@ if TYPE_CHECKING:
     from decklog.app import Decklog
     from decklog.stores.work.task import Task
 
-# About 1,500 tokens of English, at four characters each.
-MOST_CHARACTERS = 6000
+# About 1,500 tokens, at four bytes each: in most languages a sign has two or three, and is more of a token than in English.
+MOST_BYTES = 6000
 _LONGEST_LINE = 300
 _LESSONS, _MESSAGES, _NEWS, _TASKS, _ANSWERS = 3, 5, 5, 5, 3
 
@@ -57,15 +59,15 @@ class Prime:
         parts = [self._task(), self._waiting(), self._budgets(), self._lessons(), self._news()]
         told = [list(part) for part in parts]
         end = ["", self.wording.title, *(f"- {line}" for line in self.wording.lines)]
-        room = MOST_CHARACTERS - sum(len(line) + 1 for line in end)
+        room = MOST_BYTES - sum(map(_room_of, end))
         lines: list[str] = ["This work is on record with Decklog."]
-        room -= len(lines[0]) + 1
+        room -= _room_of(lines[0])
         for part in told:
             for line in part:
-                if room < len(line) + 1:
+                if room < _room_of(line):
                     break
                 lines.append(line)
-                room -= len(line) + 1
+                room -= _room_of(line)
         return "\n".join([*lines, *end]) + "\n"
 
     # Each part
@@ -119,8 +121,9 @@ class Prime:
         task = self._own()
         if task is None:
             return
-        # What the work itself has proven by now comes along.
-        self.log.memory.propose(task.run_id)
+        # What the work itself has proven by now comes along, where it can be written down: an agent that begins does not wait.
+        with suppress(Busy, ReadOnly):
+            self.log.memory.propose(task.run_id)
         hits = self.log.memory.peek(f"{task.title} {task.objective}"[:2000], limit=_LESSONS)
         if hits:
             yield "Learned before, in work like this:"
@@ -135,6 +138,10 @@ class Prime:
             yield "Since you were here last:"
         for entry in sorted(found, key=lambda one: one.seq, reverse=True)[:_NEWS]:
             yield f"- {entry.agent or 'somebody'}, {entry.subtype or entry.kind.value}: {_line(entry.body or '')}"
+
+
+def _room_of(line: str) -> int:
+    return len(line.encode()) + 1
 
 
 def _line(text: str) -> str:

@@ -8,6 +8,7 @@ from decklog.agents.events import (
     IMPORTED,
     Answered,
     Begun,
+    Compacted,
     Ended,
     Event,
     Joined,
@@ -17,8 +18,8 @@ from decklog.agents.events import (
     Returned,
     Spawned,
 )
-from decklog.agents.retold import TURN, is_told_otherwise, newest_connection, turns_paid
-from decklog.agents.texts import storable
+from decklog.agents.retold import TURN, is_told_otherwise, is_told_then, newest_connection, turns_paid
+from decklog.agents.texts import storable, text_or_none
 from decklog.clock import from_text
 from decklog.errors import NotFound
 from decklog.stores.journal.entry import EntryKind
@@ -50,6 +51,8 @@ _STREAM, _AT, _SUBTYPE, _KEY, _PAYLOAD = map(COLUMNS.index, ("stream", "at", "su
 _GOAL_CHARACTERS = 200
 _STATUS = {Outcome.OK: RunStatus.COMPLETED, Outcome.FAILED: RunStatus.FAILED}
 _CALLS_LOOKED_AT = 1000
+# A transcript that nobody has read yet may be longer than memory.
+_MOST_WAITING = 1000
 
 
 class Recorder:
@@ -82,6 +85,8 @@ class Recorder:
         self._calls: dict[str, dict[str, Any]] = {}
         # How many entries and charges were new.
         self.written = 0
+        # The run that something was told of last.
+        self.last_run: str | None = None
 
     def record(self, events: "Iterable[Event]") -> int:
         """Write events in their order; give how many there were."""
@@ -89,6 +94,8 @@ class Recorder:
         for event in events:
             self._write(event)
             count += 1
+            if len(self._told) >= _MOST_WAITING:
+                self._flush()
         self._flush()
         return count
 
@@ -120,11 +127,14 @@ class Recorder:
         """Write an entry that was prepared where its event was read."""
         if columns[_STREAM] not in self._known:
             self._ensure(Event(session_id=session_id, agent_id=agent_id, at=columns[_AT] and from_text(columns[_AT])))
+        self.last_run = columns[_STREAM]
         self._told.append(columns)
         if (calls := self._calls.get(columns[_STREAM])) is not None and columns[_SUBTYPE] in ("call", "result"):
             _follow(calls, columns[_KEY], columns[_PAYLOAD])
 
     def _write(self, event: Event, beside: "tuple[Any, ...] | None" = None) -> None:
+        if isinstance(event, Compacted | Rested) and event.is_read and self._is_told_by_hooks(event):
+            return
         # One that comes with what is written of it is one that the log is asked about.
         entry = entry_of(self._program, self.run_of(event), event) if beside is None else None
         if entry is not None:
@@ -159,7 +169,7 @@ class Recorder:
 
     def _ensure(self, event: Event, goal: str | None = None, **facts: "Any") -> str:
         """Make sure that the run of an event is there, the run above it first."""
-        run_id = self.run_of(event)
+        self.last_run = run_id = self.run_of(event)
         if run_id in self._known:
             return run_id
         if self._run_id is None:
@@ -173,13 +183,14 @@ class Recorder:
     def _start(self, run_id: str, event: Event, parent: str | None, goal: str | None, facts: "dict[str, Any]") -> None:
         self._flush()
         who = f"Sub-agent of {parent}" if parent else f"Session of {self._program}"
-        places = {name: facts.pop(name) for name in ("worktree", "branch") if facts.get(name)}
+        places = {name: storable(place) for name in ("worktree", "branch") if (place := text_or_none(facts.pop(name, None)))}
+        told = {"program": self._program, "session": event.session_id, **{n: v for n, v in facts.items() if v}}
         run = self._log.runs.start(
             goal or who,
             run_id=run_id,
             parent_run_id=parent,
             started_at=event.at,
-            metadata={"program": self._program, "session": event.session_id, **{n: v for n, v in facts.items() if v}},
+            metadata=storable(told),
             **places,
         )
         self._known.add(run_id)
@@ -195,7 +206,7 @@ class Recorder:
         named = {"transcript": event.transcript, "source": event.source, "process": event.process}
         run_id = self._ensure(event, goal=_one_line(event.goal), **named, **facts)
         if self._run_id is None and event.source != "compact":
-            self._take_up(run_id, event.process)
+            self._take_up(run_id, event)
         # Each start tells itself once: of two at the same moment there is no telling apart, and no need to.
         key = f"begun:{event.source}:{event.at.isoformat()}" if event.at else None
         shown = {"cwd": event.cwd, "model": event.model, "version": event.version, "transcript": event.transcript}
@@ -211,15 +222,16 @@ class Recorder:
             return False
         return True
 
-    def _take_up(self, run_id: str, process: str | None) -> None:
+    def _take_up(self, run_id: str, event: Begun) -> None:
         run = self._log.runs.get(run_id)
         status = RunStatus.ACTIVE if run.status in ENDED else None
-        metadata = None
-        if run.metadata.get("process") != process:
-            # Another process is at it now: that the one before is gone says nothing any more.
-            metadata = {name: value for name, value in run.metadata.items() if name != "process"}
-            metadata |= {"process": process} if process else {}
-        if status is not None or metadata is not None:
+        # Another process is at it now: that the one before is gone says nothing any more.
+        metadata = {name: value for name, value in run.metadata.items() if name != "process"}
+        metadata |= {"process": event.process} if event.process else {}
+        if metadata.get("source") == IMPORTED:
+            # From now on somebody tells when it ends, and no later import does.
+            metadata["source"] = event.source
+        if status is not None or metadata != run.metadata:
             self._flush()
             self._log.runs.update(run_id, status=status, metadata=metadata)
 
@@ -278,7 +290,7 @@ class Recorder:
             self._bound.add(named[0])
         self._told.append(
             {
-                "model": event.model,
+                "model": storable(event.model),
                 "input_tokens": event.input_tokens,
                 "cache_read_tokens": event.cache_read_tokens,
                 "cache_create_tokens": event.cache_create_tokens,
@@ -287,7 +299,7 @@ class Recorder:
                 "run_id": run_id,
                 "task_id": self._task_id,
                 "agent": self._program,
-                "agent_id": event.agent_id or event.session_id,
+                "agent_id": storable(event.agent_id or event.session_id),
                 "occurred_at": event.at,
                 "answer_id": answer_of(self._program, event)["answer_id"] if named is None else named[0],
                 "call_site": TURN if event.way else None,
@@ -344,6 +356,14 @@ class Recorder:
             return False
         self._flush()
         return is_told_otherwise(self._log, run_id, event)
+
+    def _is_told_by_hooks(self, event: Compacted | Rested) -> bool:
+        """Say whether hooks have told what a file tells now; of a run that only files have told of nothing is looked for."""
+        run_id = self._ensure(event)
+        if run_id in self._calls or self._is_imported(event):
+            return False
+        self._flush()
+        return is_told_then(self._log, run_id, event)
 
     def _goes_on(self, event: Ended) -> bool:
         """Say whether a session that ended with its editor's connection goes on in a later one."""

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from decklog.agents.events import Begun, Prompted, Rested
+from decklog.agents.events import Begun, Compacted, Prompted, Rested
 from decklog.redact import redact
 from decklog.stores.journal.entry import EntryKind
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # Who stands on the wire hears a prompt before the program takes it up, which may be busy with another one.
 _LATE = timedelta(minutes=10)
 _EARLY = timedelta(seconds=5)
-# A hook is a process, which begins late on a busy machine; a session begins seldom.
+# A hook is a process, which begins late on a busy machine; a session begins seldom, and is cut down seldom.
 _TURN = timedelta(seconds=15)
 _BEGINNING = timedelta(minutes=1)
 _LOOKED_AT = 200
@@ -51,19 +51,28 @@ def _begun_at(log: "Decklog", run_id: str, end: "datetime") -> "datetime":
 
 def is_told_otherwise(log: "Decklog", run_id: str, event: "Event") -> bool:
     """Say whether one who tells in another way has told the same."""
+    return any(_way(entry) != event.way for entry in _same(log, run_id, event))
+
+
+def is_told_then(log: "Decklog", run_id: str, event: "Event") -> bool:
+    """Say whether the same was told of that moment, by whomever."""
+    return any(_same(log, run_id, event))
+
+
+def _same(log: "Decklog", run_id: str, event: "Event") -> "list[Entry]":
     if event.at is None:
-        return False
+        return []
     kind = EntryKind.INTERACTION if isinstance(event, Prompted) else EntryKind.EVENT
     before, after = _span(event)
     found = log.journal.find(run_id, kind=kind, since=event.at - before, until=event.at + after, limit=_LOOKED_AT)
-    return any(_way(entry) != event.way and _is_same(entry, event) for entry in found)
+    return [entry for entry in found if _is_same(entry, event)]
 
 
 def _span(event: "Event") -> tuple[timedelta, timedelta]:
     """Say how long before and after an event another may have told of it."""
     if isinstance(event, Prompted):
         return (_EARLY, _LATE) if event.way else (_LATE, _EARLY)
-    return (_BEGINNING, _BEGINNING) if isinstance(event, Begun) else (_TURN, _TURN)
+    return (_BEGINNING, _BEGINNING) if isinstance(event, Begun | Compacted) else (_TURN, _TURN)
 
 
 def _way(entry: "Entry") -> str | None:
@@ -82,6 +91,8 @@ def _is_same(entry: "Entry", event: "Event") -> bool:
             return entry.subtype == "session" and entry.body == f"session {event.source}"
         case Rested():
             return entry.subtype == "turn"
+        case Compacted():
+            return entry.subtype == "compacted"
         case _:
             return False
 

@@ -200,13 +200,13 @@ class Spool:
         """
         os.makedirs(self.folder, mode=0o700, exist_ok=True)
         fresh = f"{self._mark(path)}.new"
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        with open(descriptor, "w", encoding="utf-8") as file:
-            json.dump(state, file)
+        # An import may read what hooks tell of at the same moment.
+        with self._appending(os.path.basename(fresh)) as descriptor:
+            os.ftruncate(descriptor, 0)
+            _write(descriptor, json.dumps(state).encode())
             if is_synced:
-                file.flush()
-                os.fsync(file.fileno())
-        os.rename(fresh, self._mark(path))
+                os.fsync(descriptor)
+            os.rename(fresh, self._mark(path))
 
     def forget_mark(self, path: str) -> None:
         """Forget what was kept of a session on the wire that has ended."""

@@ -1,6 +1,7 @@
 """Texts out of what programs send, whatever they put where a text should be."""
 
 import json
+from math import isfinite
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,11 +34,13 @@ def as_name(text: str) -> str:
         return plain
     from zlib import crc32
 
-    return f"{plain}-{crc32(text.encode(errors='surrogateescape')):08x}"
+    return f"{plain}-{crc32(text.encode(errors='surrogatepass')):08x}"
 
 
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 _LONGEST_NAME = 80
+# What a charge takes of tokens.
+_MOST = 10**12
 
 
 def text_or_none(value: "Any") -> str | None:
@@ -48,7 +51,7 @@ def text_or_none(value: "Any") -> str | None:
 def storable(value: "Any") -> "Any":
     """Give a value with texts that any database takes: halves of a sign are put together or marked, and so is a zero sign.
 
-    What needs no change is given as it is.
+    Numbers that JSON does not have become texts. What needs no change is given as it is.
     """
     if isinstance(value, str):
         # Asked first: of what programs write nearly all is so, and it takes no time to tell.
@@ -69,12 +72,16 @@ def _is_storable(root: "Any") -> bool:
             stack += node.values()
         elif isinstance(node, list):
             stack += node
+        elif isinstance(node, float) and not isfinite(node):
+            return False
     return True
 
 
 def _spelled(value: "Any") -> "Any":
     if isinstance(value, dict):
         return {storable(name): storable(each) for name, each in value.items()}
+    if isinstance(value, float) and not isfinite(value):
+        return str(value)
     return [storable(each) for each in value] if isinstance(value, list) else value
 
 
@@ -89,5 +96,5 @@ def _storable_text(text: str) -> str:
 
 
 def whole(value: "Any") -> int:
-    """Read a count; what is none counts nothing."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    """Read a count; what is none counts nothing, and neither does what no model and nobody's purse could have taken."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MOST else 0

@@ -13,8 +13,9 @@ def as_time(text: "Any") -> datetime | None:
         return None
     try:
         found = datetime.fromisoformat(text)
-    except ValueError:
+        if found.tzinfo is UTC:
+            return found
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except (ValueError, OverflowError):
+        # The first and the last hours that there are lie elsewhere beyond them.
         return None
-    if found.tzinfo is UTC:
-        return found
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)

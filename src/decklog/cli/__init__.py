@@ -81,11 +81,11 @@ def run(arguments: list[str]) -> int:
 
 def _run_apart(arguments: list[str]) -> int | None:
     """Run what reads its words by itself; None for all the others."""
-    if arguments[:1] == ["hook"] and len(arguments) == 2 and arguments[1][:1] != "-":
+    if arguments[:1] == ["hook"]:
         # Called at every step of an agent: nothing is read or imported that its answer does not need.
         from decklog.hooks.hook import run as run_hook
 
-        return run_hook(arguments[1])
+        return run_hook(arguments[1:])
     if arguments[:1] == ["bazinga"] and arguments[1:2] != ["take-over"]:
         # Its words are its own: --db and --json mean there what they mean to bazinga-db.
         from decklog.cli.projects import Consent

@@ -9,6 +9,7 @@ import os
 import sys
 
 from decklog.agents.spool import Spool
+from decklog.agents.texts import as_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ _CRITICISED = frozenset(["PostToolUse", "AfterTool"])
 _JUDGED = frozenset(["PreToolUse", "BeforeTool"])
 # An agent that begins waits no longer for a log that somebody else holds.
 _PATIENCE_SECONDS = 5.0
+# Nor for what is to be read: the transcript of an older session may have hundreds of megabytes that no hook has seen.
+_LONGEST_TAKING_IN_SECONDS = 5.0
 # A program that has told its end writes its totals and is gone.
 _LONGEST_END_SECONDS = 5.0
 
@@ -75,20 +78,20 @@ class Hook:
 
     def _prime(self, place: "Place", spool: Spool, out: "IO[str]") -> None:
         """Take in what waits, and tell the agent where it stands: what is printed here becomes a part of its conversation."""
-        from decklog.agents.intake import take_in
-        from decklog.agents.prime import Prime
         from decklog.caller.claims import Claims, folder_beside
         from decklog.caller.worker import worker
 
         who = worker(None, self._environment)
         claim = Claims(folder_beside(place), who).load()
         mine = claim if claim is not None and claim.is_open else None
-        run_id = self._environment.get("DECKLOG_RUN_ID") or (mine and mine.run_id)
-        task_id = self._environment.get("DECKLOG_TASK_ID") or (mine and mine.task_id)
+        run_id = self._environment.get("DECKLOG_RUN_ID") or (mine and mine.run_id) or None
+        task_id = self._environment.get("DECKLOG_TASK_ID") or (mine and mine.task_id) or None
         with place.open(busy_seconds=_PATIENCE_SECONDS) as log:
             since = self._last_here(log)
-            take_in(log, spool)
-            out.write(Prime(log, worker=who.name, run_id=run_id or None, task_id=task_id or None, since=since).text())
+        taking_in = _apart(lambda: self._take_in(place, spool), spool)
+        is_taken_in = _wait_for(taking_in, _LONGEST_TAKING_IN_SECONDS)
+        asked = {"worker": who.name, "run_id": run_id, "task_id": task_id, "since": since}
+        out.write(_situation(place, asked, is_held=not is_taken_in))
 
     def _asks_for_critique(self) -> bool:
         """Say whether it may be worth to look: nearly no repository asks for it, and every step of an agent comes by here."""
@@ -164,13 +167,28 @@ class Hook:
             return None, problem
 
 
-def run(program: str) -> int:
-    """Answer one event for a program; whatever goes wrong is nothing that an agent should stop for."""
+_USAGE = """Usage: decklog hook claude|codex|gemini|opencode
+
+  Put one event of an agent's program on record, which comes as JSON on standard input. Programs call it themselves:
+  `decklog setup claude` has Claude Code do so.
+"""
+
+
+def run(words: list[str]) -> int:
+    """Answer one event for the program that is named; whatever goes wrong is nothing that an agent should stop for."""
+    if words in (["--help"], ["-h"]):
+        sys.stdout.write(_USAGE)
+        return 0
+    # Who calls it in a wrong way would be held by the exit that all other commands have for that.
+    if len(words) != 1 or words[0].startswith("-") or as_name(words[0]) != words[0]:
+        sys.stderr.write(f"decklog hook: one program is to be named\n{_USAGE}")
+        return 1
     try:
-        return Hook(program, sys.stdin.buffer.read(), os.environ).answer(sys.stdout, sys.stderr)
+        return Hook(words[0], sys.stdin.buffer.read(), os.environ).answer(sys.stdout, sys.stderr)
     except Exception as problem:  # noqa: BLE001
         # The program shows it in its own log; an exit with anything but 2 lets the agent go on.
-        sys.stderr.write(f"decklog hook: {problem}\n")
+        hint = getattr(problem, "hint", None)
+        sys.stderr.write(f"decklog hook: {problem}\n" + (f"  {hint}\n" if hint else ""))
         return 1
 
 
@@ -189,6 +207,32 @@ def _take_in(place: "Place", spool: Spool) -> None:
         take_in(log, spool)
 
 
+def _situation(place: "Place", asked: "dict[str, Any]", *, is_held: bool) -> str:
+    """Tell where an agent stands; while somebody holds the log, only by reading it, which waits for nobody."""
+    from decklog.agents.prime import Prime
+    from decklog.errors import Busy
+
+    try:
+        with place.open(busy_seconds=_PATIENCE_SECONDS, read_only=is_held) as log:
+            return Prime(log, **asked).text()
+    except Busy:
+        if is_held:
+            raise
+    return _situation(place, asked, is_held=True)
+
+
+def _wait_for(child: int, seconds: float) -> bool:
+    """Wait until a process that was started here has ended, or long enough; say whether it has."""
+    import time
+
+    end = time.monotonic() + seconds
+    while not os.waitpid(child, os.WNOHANG)[0]:
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.002)
+    return True
+
+
 def _is_gone(process: int) -> bool:
     """Wait for a process to end, for a while."""
     import time
@@ -205,11 +249,11 @@ def _is_gone(process: int) -> bool:
     return False
 
 
-def _apart(work: "Callable[[], None]", spool: Spool) -> None:
-    """Do work in a process of its own, so that the agent need not wait for it, nor can end it with the hook."""
+def _apart(work: "Callable[[], None]", spool: Spool) -> int:
+    """Do work in a process of its own, so that the agent need not wait for it, nor can end it with the hook; give its number."""
     sys.stdout.flush()
-    if os.fork():
-        return
+    if child := os.fork():
+        return child
     try:
         os.setsid()
         silence = os.open(os.devnull, os.O_RDWR)

@@ -141,10 +141,19 @@ def locate(named: str | None, folder: str | None = None, environment: "Mapping[s
 
 def of_session(folder: str, environment: "Mapping[str, str]", named: str | None = None) -> Place | None:
     """Find the log that an agent's session in a folder is recorded in; None where there is none, or only the user's own."""
-    place = locate(named, folder if os.path.isdir(folder) else None, environment)
+    place = locate(named, folder if os.path.isdir(folder) or not _has_folder() else None, environment)
     if not place.is_named and place.target == users_own().target:
         return None
     return place if place.exists else None
+
+
+def _has_folder() -> bool:
+    """Say whether the folder that this process is in is still there: an agent may have removed the one that it works in."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def users_own() -> Place:

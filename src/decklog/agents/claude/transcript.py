@@ -63,6 +63,8 @@ class Transcript:
         # A fork's totals go on from those of the session it was made of, and its lines begin with that session's: what is older
         # is not its own.
         self._forked_at: float | None = reading.forked_at or kept.get("forked_at")
+        # Behind the first line of its own all are, also when the clock was set back since.
+        self._is_own: bool = self._forked_at is None or bool(kept.get("is_own"))
 
     def kept(self) -> "dict[str, Any]":
         """Give what reading on from here needs to know."""
@@ -75,6 +77,7 @@ class Transcript:
             "total": self._total,
             "known": self._known,
             "forked_at": self._forked_at,
+            "is_own": self._is_own,
         }
 
     def events(self, line: "Line") -> "Iterator[Event]":
@@ -83,8 +86,10 @@ class Transcript:
         if kind not in ("user", "assistant", "system", "cost-state") or not isinstance(session, str):
             return
         at = as_time(line.get("timestamp"))
-        if self._forked_at is not None and at is not None and at.timestamp() < self._forked_at:
-            return
+        if not self._is_own and self._forked_at is not None and at is not None:
+            if at.timestamp() < self._forked_at:
+                return
+            self._is_own = True
         agent = self._reading.agent_id or (line.get("agentId") if line.get("isSidechain") else None)
         place: dict[str, Any] = {"session_id": session, "agent_id": agent, "at": at}
         if not self._has_begun:
@@ -100,7 +105,7 @@ class Transcript:
             yield from self._settle(line, place)
         elif line.get("subtype") == "compact_boundary" and not self._reading.is_backstop:
             facts = line.get("compactMetadata")
-            yield Compacted(**place, trigger=str(facts.get("trigger") if isinstance(facts, dict) else "auto"))
+            yield Compacted(**place, trigger=str(facts.get("trigger") if isinstance(facts, dict) else "auto"), is_read=True)
 
     def rest(self) -> "Iterator[Event]":
         """Give the answer whose lines may be over: call it at the end, and when a turn is known to have ended."""

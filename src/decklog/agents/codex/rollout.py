@@ -28,6 +28,7 @@ class Rollout:
         self._model: str = kept.get("model") or "unknown"
         self._has_records: bool = bool(kept.get("has_records"))
         self._total: list[int] = kept.get("total") or [0, 0, 0, 0]
+        self._is_fork: bool = bool(kept.get("is_fork"))
         self.answers: Sums = kept.get("answers") or {}
         self._calls: dict[str, str] = {}
 
@@ -38,6 +39,7 @@ class Rollout:
             "model": self._model,
             "has_records": self._has_records,
             "total": self._total,
+            "is_fork": self._is_fork,
             "answers": self.answers,
         }
 
@@ -65,13 +67,14 @@ class Rollout:
         elif kind == "event_msg":
             yield from self._message(payload, place)
         elif kind == "compacted" and not self._is_backstop:
-            yield Compacted(**place, trigger="auto", summary=as_text(payload.get("message")) or None)
+            yield Compacted(**place, trigger="auto", summary=as_text(payload.get("message")) or None, is_read=True)
 
     def _begin(self, payload: "dict[str, Any]", at: "Any") -> "Iterator[Event]":
         thread, session = payload.get("id"), payload.get("session_id") or payload.get("id")
         if not isinstance(session, str):
             return
         self._session_id = self._session_id or session
+        self._is_fork = self._is_fork or bool(payload.get("forked_from_id"))
         if self._agent_id is None and isinstance(thread, str) and payload.get("parent_thread_id") and thread != session:
             self._agent_id = thread
         if not self._is_backstop:
@@ -100,7 +103,10 @@ class Rollout:
         if self._has_records or not isinstance(info, dict):
             return
         total = _tokens(info.get("total_token_usage"))
+        # A fork's totals go on from those of the thread that it was made of, which has paid for them.
+        is_first = self._is_fork and not any(self._total)
         taken = [max(0, now - before) for now, before in zip(total, self._total, strict=True)]
+        taken = _tokens(info.get("last_token_usage")) if is_first else taken
         self._total = total
         yield from self._answered(place, f"{self._agent_id or self._session_id}:total:{'-'.join(map(str, total))}", taken)
 
@@ -142,7 +148,7 @@ class Rollout:
         elif kind in ("task_complete", "turn_aborted") and not self._is_backstop:
             error = payload.get("error")
             reason = as_text(error.get("message")) if isinstance(error, dict) else as_text(payload.get("reason"))
-            yield Rested(**place, error=reason or None)
+            yield Rested(**place, error=reason or None, is_read=True)
 
     def _completed(self, item: "dict[str, Any]", turn: "Any", place: "dict[str, Any]") -> "Iterator[Event]":
         name = str(item.get("id") or "")

@@ -290,7 +290,7 @@ def _history(call: Call, program: str, path: str, dry_run: bool) -> int:
     with _log(call, path, dry_run) as log, Meter() as meter:
         spool = Spool(beside(locate(call.db), "spool"))
         done = HistoryImport(log, program, path, spool, dry_run=dry_run, progress=meter).run()
-    show(done.as_dict(), as_json=call.json)
+    show(done.as_dict(), as_json=call.json, warnings=done.warnings)
     return 0
 
 
