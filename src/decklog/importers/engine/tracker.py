@@ -152,9 +152,11 @@ class Tracker(Import):
     def hold(self, item: str, columns: "dict[str, Any]", *, at: str, clock: str, is_done: bool) -> None:
         """Hold an item with its parts, which are at hand now; for a tracker whose parts tell all of themselves."""
         self._has_parts = True
-        columns, text = kept_columns(columns)
+        held, text = kept_columns(columns)
+        if held is not columns and (odd := [name for name, value in columns.items() if _is_odd_within(value)]):
+            self.report.note(f"{self.items} {item}: what no record can hold within {', '.join(odd)} is written out as text")
         self.gathered.add(self.items, item, text, at=at, clock=clock, is_done=is_done)
-        self._hold_parts(Row(self.items, item, columns))
+        self._hold_parts(Row(self.items, item, held))
 
     def _hold_parts(self, item: Row) -> None:
         for part in self.parts_of(item):
@@ -341,6 +343,14 @@ class Tracker(Import):
     def _recount(self, run_id: str, tasks: "list[str]") -> None:
         for asked in together([*dict.fromkeys(tasks)]):
             self.landing.intake.change_all(Task, _RECOUNT, note=NOTE, run_id=run_id, **asked)
+
+
+def _is_odd_within(value: object) -> bool:
+    """Say whether a list or an object holds what no record can; what is so itself is left over, and told."""
+    try:
+        return isinstance(value, (list, dict)) and not to_json(value)
+    except Invalid:
+        return True
 
 
 def link_name(task_id: str, depends_on: str) -> str:
