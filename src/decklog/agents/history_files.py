@@ -63,14 +63,21 @@ class Part:
 
 def files_of(source: str, program: str) -> list[str]:
     """Name the files of a folder, or the one that was named, as they are read: sub-agents' own after all others."""
-    files = sorted(_files(source, _ENDINGS.get(program, ".jsonl")), key=_begun_at)
+    # By their whole names, by which it is remembered how far they were read.
+    files = sorted(_files(os.path.abspath(source), _ENDINGS.get(program, ".jsonl")), key=_begun_at)
     return [*(path for path in files if _BELOW not in path), *(path for path in files if _BELOW in path)]
 
 
 def size_of(asked: Asked) -> int:
     """Say how many bytes are still to be read."""
     spool = Spool(asked.spool)
-    return sum(_rest_of(path, int(spool.mark(path).get("place") or 0)) for path in asked.files)
+    return sum(_rest_of(path, int(_mark_of(spool, path, asked.program).get("place") or 0)) for path in asked.files)
+
+
+def _mark_of(spool: Spool, path: str, program: str) -> dict[str, Any]:
+    """Say how far a file was read as that program's: who took it for another's has read nothing of it."""
+    mark = spool.mark(path)
+    return mark if mark.get("program", program) == program else {}
 
 
 def _rest_of(path: str, place: int) -> int:
@@ -157,7 +164,7 @@ class _Files:
         return part
 
     def _mark(self, path: str) -> dict[str, Any]:
-        return self._marks.get(path) or self._spool.mark(path)
+        return self._marks.get(path) or _mark_of(self._spool, path, self._name)
 
     def _described(self, event: "Event") -> "Event | Described | Beside":
         if isinstance(event, Answered):
@@ -184,7 +191,7 @@ class _Files:
         from decklog.agents.opencode.sessions import events_in
 
         yield from events_in(path, self._count_unread)
-        marks[path] = {"place": extent}
+        marks[path] = {"place": extent, "program": self._name}
 
     def _events(self, path: str, mark: dict[str, Any], marks: dict[str, dict[str, Any]]) -> "Iterator[Event]":
         place = int(mark.get("place") or 0)
@@ -207,7 +214,7 @@ class _Files:
         if last is not None:
             # Nothing in the file says that the session is over; one that goes on is taken up again by whoever tells of it.
             yield Ended(session_id=last.session_id, agent_id=last.agent_id, at=last.at, reason=IMPORTED)
-        marks[path] = {"place": place, "kept": reader.kept()}
+        marks[path] = {"place": place, "kept": reader.kept(), "program": self._name}
         self._marks[path] = marks[path]
 
     def _below(self, path: str, marks: dict[str, dict[str, Any]]) -> "Iterator[Event | Sums]":
@@ -260,7 +267,9 @@ def _files(source: str, ending: str) -> "Iterator[str]":
         yield source
         return
     for folder, _, names in os.walk(source):
-        yield from (os.path.join(folder, name) for name in sorted(names) if name.endswith(ending))
+        paths = (os.path.join(folder, name) for name in sorted(names) if name.endswith(ending))
+        # A link may lead nowhere, and a pipe would hold us for ever.
+        yield from filter(os.path.isfile, paths)
 
 
 def _begun_at(path: str) -> tuple[str, str]:
@@ -269,7 +278,7 @@ def _begun_at(path: str) -> tuple[str, str]:
         for line in file if not path.endswith(_DATABASE) else ():
             try:
                 found = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
             if isinstance(found, dict) and isinstance(at := found.get("timestamp"), str):
                 return at, path

@@ -25,6 +25,7 @@ DROPPED = "dropped"
 _TROUBLE = "trouble"
 _CHUNK = 65536
 _OF_FOLDER = 24
+_MARK = ".read"
 
 
 class Spool:
@@ -213,10 +214,18 @@ class Spool:
         with suppress(FileNotFoundError):
             os.unlink(self._mark(path))
 
+    def forget_transcripts(self) -> None:
+        """Forget how far transcripts were read: another log that takes this one's place may have nothing of them."""
+        names = os.listdir(self.folder) if os.path.isdir(self.folder) else []
+        for mark in (os.path.join(self.folder, name) for name in names if name.endswith(_MARK)):
+            with suppress(FileNotFoundError, ValueError), open(mark, encoding="utf-8") as file:
+                if "place" in json.load(file):
+                    os.unlink(mark)
+
     def _mark(self, path: str) -> str:
         # Transcripts of several folders may have one name.
         folder, name = os.path.split(path)
-        return os.path.join(self.folder, f"{as_name(name)}-{as_name(folder)[-_OF_FOLDER:]}.read")
+        return os.path.join(self.folder, f"{as_name(name)}-{as_name(folder)[-_OF_FOLDER:]}{_MARK}")
 
 
 def _write(descriptor: int, line: bytes) -> None:

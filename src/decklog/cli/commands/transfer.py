@@ -8,7 +8,7 @@ from decklog.cli.manager import for_the_manager
 from decklog.cli.progress import Meter
 from decklog.cli.show import show
 from decklog.figures import counted
-from decklog.place.locate import Place, locate
+from decklog.place.locate import Place, beside, locate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -158,12 +158,15 @@ def restore(call: Call, file: str, path: str | None) -> int:
     The backup is verified first and the log that is there is kept beside it. While other processes have the log open,
     nothing is done.
     """
+    from decklog.agents.spool import Spool
     from decklog.transfer.restore import restore as put_back
 
     place = Place(path, "named with --to") if path else locate(call.db)
     if place.is_server:
         raise Usage("a server's log is not replaced by a file", hint=f"Move it in: decklog move {place.shown} --from {file}")
     place.check()
+    # Before it is there: who is killed in between reads them again, and adds nothing twice.
+    Spool(beside(place, "spool")).forget_transcripts()
     with Meter() as meter:
         restored = put_back(file, place.path, progress=meter)
     if place.folder is not None:
