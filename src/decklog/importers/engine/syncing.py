@@ -205,7 +205,7 @@ class FileSync(Sync):
         with opened(self.path, MOST_BYTES) as file:
             self._read = file.read()
         if {found[1][:1] for found in _MARKERS.finditer(self._read)} == {b"<", b">"}:
-            hint = "Edit the file, or take the newer of both: decklog import"
+            hint = f"Edit the file, or take the newer of both: decklog import {self.system} {self.path}"
             raise Conflict(f"{self.path} has conflicts of git's in it; settle them first", hint=hint, path=self.path)
         return self._read
 

@@ -67,6 +67,9 @@ class TextExport:
         self._out.flush()
         os.fsync(self._out.fileno())
         if self._replace:
+            if os.path.exists(self._place):
+                # Whoever could read it there still can.
+                os.chmod(self._file, os.stat(self._place).st_mode & 0o777)
             os.rename(self._file, self._place)
             return self.report.as_dict()
         try:
