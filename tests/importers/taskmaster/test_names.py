@@ -205,3 +205,27 @@ def test_half_a_document_is_told_with_what_to_do(log: Decklog, tmp_path: Path) -
     with pytest.raises(Invalid, match="not written to its end") as told:
         _sync(log, path)
     assert told.value.hint == f"Mend it, or take what is whole: decklog import taskmaster {path}"
+
+
+def test_a_link_to_its_whole_that_could_not_be_made_does_not_come_back_as_a_dependency(log: Decklog, tmp_path: Path) -> None:
+    path = _write(tmp_path / "tasks.json", _task(1, subtasks=[_task(2, dependencies=[1])]))
+    _sync(log, path)
+
+    [task] = _back(log, tmp_path)["master"]["tasks"]
+
+    assert task["subtasks"][0]["dependencies"] == [1]
+    assert _did(_sync(log, path)) == ([], [], [])
+
+
+def test_a_part_of_a_part_settles_between_two_logs(tmp_path: Path) -> None:
+    path = _write(tmp_path / "tasks.json", _task(1, subtasks=[_task(1)]))
+    with Decklog.open(tmp_path / "one.db") as one, Decklog.open(tmp_path / "two.db") as two:
+        for log in (one, two):
+            _sync(log, path)
+        two.tasks.add("taskmaster", "Part of a part", parent_id="taskmaster-1.1")
+        for log in (two, one, two, one):
+            _sync(log, path)
+
+        assert [_did(_sync(log, path)) for log in (one, two)] == [([], [], [])] * 2
+    [task] = json.loads(path.read_text())["master"]["tasks"]
+    assert [part["dependencies"] for part in task["subtasks"]] == [[], []]

@@ -4,7 +4,7 @@ from decklog.importers.engine.exports.rows import each
 from decklog.importers.engine.exports.texts import TextExport, json_text, short_time
 from decklog.importers.engine.landing import run_below
 from decklog.importers.engine.tracker import LINES, LINKS
-from decklog.importers.taskmaster.importer import TASKS
+from decklog.importers.taskmaster.importer import PART_OF, TASKS
 from decklog.importers.taskmaster.naming import spelled_id
 from decklog.importers.taskmaster.words import MAIN, OURS, WORDS, priority_word
 from decklog.stores.runs.run import Run
@@ -55,7 +55,8 @@ class TaskMasterExport:
 
     def _document(self) -> "dict[str, Any]":
         kept: dict[str, list[str]] = {}
-        for _, row in self._out.kept.rows(LINKS):
+        # What a part is a part of, it says by its place.
+        for row in (row for _, row in self._out.kept.rows(LINKS) if row.get("kind") != PART_OF):
             kept.setdefault(str(row.get("task")), []).append(str(row.get("other")).rpartition("/")[2])
         document = {}
         for run, told in self._tags():

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 TASKS = "tasks"
 _TAG = re.compile(r'"([^"\\]+)"\s*:\s*\{\s*"tasks"\s*:\s*\[')
 _LEGACY = re.compile(r'\A\s*\{\s*"tasks"\s*:\s*\[')
-_PART_OF = "part of"
+PART_OF = "part of"
 
 
 class TaskMasterImport(Tracker):
@@ -176,7 +176,7 @@ class TaskMasterImport(Tracker):
         # A task of its own may have a point in its id too.
         above = name.rpartition(".")[0] if siblings is not None else ""
         if above:
-            yield Part(LINKS, f"{item.id}/{above}/parent", {"task": item.id, "other": f"{tag}/{above}", "kind": _PART_OF})
+            yield Part(LINKS, f"{item.id}/{above}/parent", {"task": item.id, "other": f"{tag}/{above}", "kind": PART_OF})
         needed = item.columns.get("dependencies")
         for word in needed if isinstance(needed, list) else ():
             other = needed_number(word, above, siblings or ())
@@ -184,7 +184,7 @@ class TaskMasterImport(Tracker):
 
     def link_of(self, row: Row) -> Link:
         """Read a link."""
-        kind = LinkKind.PARENT if row.take("kind") == _PART_OF else LinkKind.BLOCKS
+        kind = LinkKind.PARENT if row.take("kind") == PART_OF else LinkKind.BLOCKS
         return Link(str(row.take("task")), str(row.take("other")), kind)
 
     @describes
