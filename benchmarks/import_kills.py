@@ -169,7 +169,7 @@ class Killed:
         self.readers = 0
         reading_ahead.WORTH_A_PROCESS = WORTH_A_PROCESS
         reading_ahead._PIPE_BYTES, reading_ahead._AHEAD_BYTES = PIPE_BYTES, AHEAD_BYTES
-        reading_ahead.subprocess = SimpleNamespace(Popen=Reader, PIPE=None)  # type: ignore[assignment]
+        reading_ahead.subprocess = SimpleNamespace(Popen=Reader, PIPE=None)  # type: ignore[assignment,attr-defined]
         self._names: dict[str, object] = {}
         exec(source.imported, self._names)
 

@@ -440,3 +440,47 @@ def test_an_import_that_is_ended_anywhere_and_run_again_gives_the_same_log(
             assert other.ledger.summary(run.id) == log.ledger.summary(run.id)
             assert other.runs.get(run.id).status == run.status
         assert other.journal.verify().ok
+
+
+def test_a_file_named_from_where_it_lies_is_taken_and_known_by_its_whole_name(
+    log: Decklog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("one", "two"):
+        write(tmp_path / name / "session.jsonl", list(session(name)))
+        monkeypatch.chdir(tmp_path / name)
+        assert taken(log, Path("session.jsonl"), tmp_path).files == 1
+    assert taken(log, tmp_path / "one" / "session.jsonl", tmp_path).unchanged == 1
+
+    assert {run.id for run in log.runs.find()} == {"claude-one", "claude-two"}
+
+
+def test_links_that_lead_nowhere_pipes_and_endless_nesting_stop_no_import(log: Decklog, folder: Path, tmp_path: Path) -> None:
+    (folder / "gone.jsonl").symlink_to(tmp_path / "nothing")
+    os.mkfifo(folder / "pipe.jsonl")
+    write(folder / "deep.jsonl", ["[" * 100_000, *session("s9")])
+
+    assert taken(log, folder, tmp_path).files == 4
+
+    assert "claude-s9" in {run.id for run in log.runs.find()}
+
+
+def test_a_file_that_was_taken_for_another_programs_is_read_as_its_own(log: Decklog, tmp_path: Path) -> None:
+    write(tmp_path / "s1.jsonl", list(session()))
+
+    assert taken(log, tmp_path / "s1.jsonl", tmp_path, "codex").new == 0
+    assert taken(log, tmp_path / "s1.jsonl", tmp_path).new > 0
+    assert taken(log, tmp_path / "s1.jsonl", tmp_path).unchanged == 1
+
+
+def test_what_is_no_number_and_endless_nesting_in_a_call_stop_no_session(log: Decklog, tmp_path: Path) -> None:
+    use = {"type": "tool_use", "id": "t1", "name": "Sum", "input": {"of": [float("nan"), float("-inf")], "deep": "DEEP"}}
+    odd = json.dumps(answer(2, use)).replace('"DEEP"', "[" * 300 + "]" * 300)
+    last = answer(3, TEXT)
+    last["message"]["usage"]["input_tokens"] = 10**30
+    write(tmp_path / "s1.jsonl", [prompt(1, "Sum it up"), odd, last])
+
+    assert taken(log, tmp_path / "s1.jsonl", tmp_path).unread == 0
+
+    [call] = log.journal.find("claude-s1", subtype="call")
+    assert call.payload["arguments"]["of"] == ["nan", "-inf"]
+    assert log.journal.find("claude-s1", limit=1, kind=EntryKind.INTERACTION)[0].body == "Let me look."

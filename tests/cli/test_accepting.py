@@ -1,5 +1,6 @@
 """Whose log a call uses: one that was found in a folder only if this user made it there, or said yes to it."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -133,6 +134,19 @@ def test_a_log_that_was_restored_from_its_backup_is_still_the_own_one(decklog: P
     Decklog.open(log_folder / "other.db").close()
     assert decklog("restore", "other.db").code == 0
     assert decklog("runs", "find", "--json").data == []
+
+
+def test_what_was_imported_after_a_backup_is_imported_again_after_a_restore(decklog: Program, log_folder: Path) -> None:
+    said = {"role": "user", "content": "Fix it"}
+    line = {"type": "user", "sessionId": "s1", "uuid": "u1", "timestamp": "2026-11-15T12:00:00Z", "cwd": "/repo", "message": said}
+    (log_folder / "s1.jsonl").write_text(json.dumps(line) + "\n")
+    assert decklog("backup", "copy.db").code == 0
+    assert decklog("import", "claude", "s1.jsonl").code == 0
+    assert decklog("restore", "copy.db").code == 0
+
+    assert decklog("import", "claude", "s1.jsonl", "--json").data["new"] > 0
+
+    assert "claude-s1" in {run["id"] for run in decklog("runs", "find", "--json").data}
 
 
 def test_below_a_log_that_is_not_used_a_folder_can_have_its_own(decklog: Program, shipped: Path) -> None:

@@ -4,7 +4,7 @@ import hashlib
 from functools import lru_cache
 
 from decklog.agents.events import Answered, Called, Compacted, Event, Noted, Outcome, Prompted, Returned, Said, Thought
-from decklog.agents.texts import as_name, storable
+from decklog.agents.texts import as_name, storable, tellable
 from decklog.stores.journal.entry import EntryKind
 
 TYPE_CHECKING = False
@@ -102,7 +102,7 @@ def given(
         "subtype": subtype,
         "agent": agent or program,
         "agent_id": storable(event.agent_id or event.session_id),
-        "payload": storable(payload) if payload else None,
+        "payload": tellable(payload) if payload else None,
         "key": storable(key) if key else key,
         "at": event.at,
     }

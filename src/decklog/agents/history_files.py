@@ -73,13 +73,14 @@ class Part:
 
 def files_of(source: str, program: str) -> list[str]:
     """Name the files of a folder, or the one that was named, as they are read: sub-agents' own after all others."""
-    files = sorted(_files(source, _ENDINGS.get(program, ".jsonl")), key=_begun_at)
+    # By their whole names, by which it is remembered how far they were read.
+    files = sorted(_files(os.path.abspath(source), _ENDINGS.get(program, ".jsonl")), key=_begun_at)
     return [*(path for path in files if _BELOW not in path), *(path for path in files if _BELOW in path)]
 
 
 def size_of(asked: Asked) -> int:
     """Say how many bytes are still to be read."""
-    marks = Marks(Spool(asked.spool), asked.age)
+    marks = Marks(Spool(asked.spool), asked.age, asked.program)
     return sum(_rest_of(path, int(marks.of(path).get("place") or 0)) for path in asked.files)
 
 
@@ -117,7 +118,7 @@ class _Files:
         self._paths = asked.files
         self._program = known_program(asked.program)
         self._may_tell = claude.may_tell if self._program is claude else None
-        self._remembered = Marks(Spool(asked.spool), asked.age)
+        self._remembered = Marks(Spool(asked.spool), asked.age, asked.program)
         self._values = many_values(asked.limit_bytes)
         self._balance = balance
         self._part = Part()
@@ -287,8 +288,6 @@ def _is_told(described: "Event | Described | Beside", told: set[tuple[str, str, 
 
 
 def _files(source: str, ending: str) -> "Iterator[str]":
-    # How far each was read is remembered by its path, wherever the next one stands who names it.
-    source = os.path.abspath(source)
     if os.path.isfile(source):
         yield source
         return

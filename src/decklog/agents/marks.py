@@ -31,24 +31,29 @@ OF_A_RUN = ("session", "run", "task")
 class Marks:
     """What is remembered beside one log. All of it has the log's age, which is another as soon as the log is."""
 
-    def __init__(self, spool: "Spool", age: str) -> None:
+    def __init__(self, spool: "Spool", age: str, program: str | None = None) -> None:
+        """Take the program as whose files they are read, where somebody names them: they may be another's."""
         self._spool = spool
         self.age = age
+        self._program = program
+        self._own = {"age": age} if program is None else {"age": age, "program": program}
 
     def of(self, path: str) -> "dict[str, Any]":
         """Give how far a file was read and what reading on needs to know; nothing when it is not the same any more."""
         mark = self._spool.mark(path)
-        if mark.get("age", "") != self.age:
+        # Who took it for another program's has read nothing of it.
+        is_anothers = self._program is not None and mark.get("program", self._program) != self._program
+        if mark.get("age", "") != self.age or is_anothers:
             return {}
         return mark if "end" not in mark or mark["end"] == _end_of(path, mark["place"]) else {}
 
     def after(self, path: str, place: int, kept: "dict[str, Any] | None" = None) -> "dict[str, Any]":
         """Give what is to be remembered of a file that was read up to a place."""
-        return {"place": place, "kept": kept, "age": self.age, "end": _end_of(path, place)}
+        return {"place": place, "kept": kept, **self._own, "end": _end_of(path, place)}
 
     def of_state(self, state: int) -> "dict[str, Any]":
         """Give what is to be remembered of a database, which has no place: how it stood."""
-        return {"place": state, "age": self.age}
+        return {"place": state, **self._own}
 
 
 def age_of(log: "Decklog", spool: "Spool") -> str:

@@ -39,8 +39,11 @@ def as_name(text: str) -> str:
 
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 _LONGEST_NAME = 80
-# What a charge takes of tokens.
-_MOST = 10**12
+# Some levels fewer than a log takes, for what it will stand in.
+_DEEPEST = 100
+_INFINITE = float("inf")
+# More the ledger does not take of anything.
+_MOST_COUNTED = 10**12
 
 
 def text_or_none(value: "Any") -> str | None:
@@ -57,6 +60,45 @@ def storable(value: "Any") -> "Any":
         # Asked first: of what programs write nearly all is so, and it takes no time to tell.
         return value if value.isascii() and "\0" not in value else _storable_text(value)
     return value if _is_storable(value) else _spelled(value)
+
+
+def tellable(value: "Any") -> "Any":
+    """Give a value that an entry can tell: its texts storable, and as text what is no number or nested without end.
+
+    What needs no change is given as it is.
+    """
+    return value if _is_tellable(value) else _told(value, 0)
+
+
+def _is_tellable(root: "Any") -> bool:
+    nodes = [root]
+    for _ in range(_DEEPEST):
+        below: list[Any] = []
+        for node in nodes:
+            if isinstance(node, str):
+                if not (node.isascii() and "\0" not in node) and _storable_text(node) is not node:
+                    return False
+            elif isinstance(node, dict):
+                below += node
+                below += node.values()
+            elif isinstance(node, list):
+                below += node
+            elif isinstance(node, float) and not abs(node) < _INFINITE:
+                return False
+        if not below:
+            return True
+        nodes = below
+    return False
+
+
+def _told(value: "Any", depth: int) -> "Any":
+    if isinstance(value, float) and not abs(value) < _INFINITE:
+        return repr(value)
+    if isinstance(value, (dict, list)) and depth >= _DEEPEST:
+        return storable(json.dumps(value))
+    if isinstance(value, dict):
+        return {storable(name): _told(each, depth + 1) for name, each in value.items()}
+    return [_told(each, depth + 1) for each in value] if isinstance(value, list) else storable(value)
 
 
 def _is_storable(root: "Any") -> bool:
@@ -97,4 +139,4 @@ def _storable_text(text: str) -> str:
 
 def whole(value: "Any") -> int:
     """Read a count; what is none counts nothing, and neither does what no model and nobody's purse could have taken."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MOST else 0
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MOST_COUNTED else 0

@@ -108,3 +108,11 @@ def test_pruning_keeps_what_a_delta_channel_is_told_by(log: Decklog) -> None:
         here = saver.put(here, empty_checkpoint(), facts, {})
     saver.prune(["t"])
     assert len([*saver.list({"configurable": {"thread_id": "t"}})]) == 3
+
+
+def test_what_is_no_number_in_metadata_stops_no_graph(log: Decklog) -> None:
+    here: Any = {"configurable": {"thread_id": "talk"}, "metadata": {"share": float("nan")}}
+
+    graph(log).invoke({"said": ["hello"]}, here)
+
+    assert log.states.graph_checkpoints("talk", limit=1)[0].metadata["share"] == "nan"

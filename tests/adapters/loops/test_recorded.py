@@ -6,6 +6,7 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from contextvars import copy_context
+from functools import partial
 from typing import Any
 
 import anyio
@@ -217,3 +218,57 @@ def test_a_killed_loop_is_closed_as_interrupted_by_the_next_one(log: Decklog) ->
         add(1, 1)
     assert log.runs.get("dead").status is RunStatus.COMPLETED
     assert log.journal.verify().ok
+
+
+class _Untold(Exception):
+    def __str__(self) -> str:
+        raise ValueError("nobody can tell")
+
+    __repr__ = __str__
+
+
+def test_whatever_can_be_called_is_a_tool(log: Decklog) -> None:
+    class Adder:
+        def __call__(self, one: int) -> int:
+            return one + 1
+
+    with recorded(log, "Count", run_id="counted"):
+        assert tool(partial(pow, 2))(3) == 8
+        assert tool(Adder())(1) == 2
+
+    calls = log.journal.find("counted", kind=EntryKind.TOOL, oldest_first=True)
+    assert [entry.payload["tool"] for entry in calls] == ["pow", "pow", "Adder", "Adder"]
+
+
+def test_what_nobody_can_tell_does_not_stop_the_loop(log: Decklog) -> None:
+    huge = 10**5000
+
+    @tool
+    def doubled(number: Any) -> Any:
+        return {number: number} if isinstance(number, int) else {_Untold(): number}
+
+    with recorded(log, "Count", run_id="counted"):
+        assert doubled(huge) == {huge: huge}
+        doubled("x")
+        with pytest.raises(_Untold), step("fails"):
+            raise _Untold
+
+    ended = [body for subtype, body in told(log, "counted") if subtype == "step.ended"]
+    assert ended == ["_Untold: <_Untold: its repr failed with ValueError>"]
+
+
+def test_a_child_that_leaves_the_block_does_not_end_what_its_parent_is_at(log: Decklog) -> None:
+    parent = os.getpid()
+    try:
+        with recorded(log, "Fork", run_id="forked"), step("both"):
+            child = os.fork()
+            if child == 0:
+                raise SystemExit
+            os.waitpid(child, 0)
+            assert log.runs.get("forked").status == "active"
+    finally:
+        if os.getpid() != parent:
+            os._exit(0)
+
+    assert log.runs.get("forked").status == "completed"
+    assert outcomes(log, "forked") == ["ok"]

@@ -129,3 +129,14 @@ def test_a_file_that_is_there_stays_unless_it_is_to_be_replaced(log: Decklog, fi
     assert json.loads(file.read_text().splitlines()[0])["_type"] == "issue"
     assert [path.name for path in file.parent.iterdir() if path.name.startswith(".decklog")] == []
     assert EVERY_FIELD["id"] in file.read_text()
+
+
+def test_a_file_that_is_replaced_keeps_who_may_read_it(log: Decklog, tmp_path: Path) -> None:
+    path = tmp_path / "issues.jsonl"
+    path.write_text("")
+    path.chmod(0o664)
+    log.runs.start("Parse", run_id="beads")
+
+    BeadsExport(log, str(path), run_id="beads", replace=True).run()
+
+    assert path.stat().st_mode & 0o777 == 0o664

@@ -71,6 +71,23 @@ def test_what_is_nested_without_end_is_left_over_as_text(log: Decklog, tmp_path:
     assert (found if isinstance(found, str) else json.dumps(found)) == nested
 
 
+@pytest.mark.parametrize("write", [_taskmaster, _github, _beads])
+def test_half_a_character_beside_what_is_nested_without_end_harms_nothing(log: Decklog, tmp_path: Path, write: Odd) -> None:
+    odd = f'"from_the_future": {"[" * 700}{"]" * 700}, "milestone": "half \\ud800"'
+
+    write(tmp_path / "source.json", odd)(log)
+
+    assert [task.title for task in log.tasks.find("taken")] == ["One", "Two"]
+
+
+@pytest.mark.parametrize(("write", "name"), [(_taskmaster, "metadata"), (_beads, "metadata"), (_github, "from_the_future")])
+@pytest.mark.parametrize("within", ['{"share": NaN}', "[1e999]", "[" * 300 + "]" * 300])
+def test_what_no_record_can_hold_within_a_value_is_told(log: Decklog, tmp_path: Path, write: Odd, name: str, within: str) -> None:
+    notes = write(tmp_path / "source.json", f'"{name}": {within}')(log).notes
+
+    assert [note for note in notes if note.endswith(f": what no record can hold within {name} is written out as text")]
+
+
 @pytest.mark.parametrize("large", [0, 2**40])
 def test_a_tag_that_says_odd_things_of_itself_is_a_run(
     log: Decklog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: int

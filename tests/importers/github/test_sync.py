@@ -15,14 +15,14 @@ from tests.importers.github.github_files import by_gh
 
 REPOSITORY = "acme/parser"
 GH = """#!{python} -SE
-import json, sys
+import csv, json, sys
 path = {path!r}
 with open(path) as file:
     issues = json.load(file)
 words = sys.argv[1:]
 given = [(name, words[place + 1]) for place, name in enumerate(words) if name.startswith("--")]
 told = dict(given)
-all_of = lambda name: [value for known, value in given if known == name]
+all_of = lambda name: [label for known, value in given if known == name for label in next(csv.reader([value], strict=True))]
 act = words[:2]
 if act == ["issue", "list"]:
     print(json.dumps(issues))
@@ -40,7 +40,9 @@ if "--title" in told:
 if act[1] in ("create", "edit") and "--body" in told:
     issue["body"] = told["--body"]
 for label in all_of("--label") + all_of("--add-label"):
-    issue["labels"].append(dict(name=label))
+    known = [one["name"] for other in issues for one in other["labels"] if one["name"].lower() == label.lower()]
+    if known != [one["name"] for one in issue["labels"] if one["name"].lower() == label.lower()] or not known:
+        issue["labels"].append(dict(name=(known or [label])[0]))
 issue["labels"] = [label for label in issue["labels"] if label["name"] not in all_of("--remove-label")]
 if act[1] == "comment":
     known = len(issue["comments"])
@@ -171,3 +173,30 @@ def test_what_gh_refuses_is_told(log: Decklog, issues: Path, monkeypatch: pytest
     (issues.parent / "bin" / "gh").write_text("#!/bin/sh\necho 'not logged in' >&2; exit 4\n")
     with pytest.raises(Unavailable, match="not logged in"):
         _sync(log)
+
+
+def test_labels_that_differ_by_case_are_the_same(log: Decklog, issues: Path) -> None:
+    _sync(log)
+    log.tasks.edit("acme/parser#2", reason="found", tags=["Bug"])
+
+    _sync(log)
+    again = _sync(log)
+
+    assert _there(issues)[2]["labels"] == [{"name": "bug"}]
+    assert (again.taken, again.given, again.disputed) == ([], [], [])
+
+
+def test_labels_may_have_commas_and_quotation_marks(log: Decklog, issues: Path) -> None:
+    odd = ["one, two", 'say "no"']
+    _sync(log)
+    log.tasks.edit("acme/parser#2", reason="found", tags=odd)
+    log.tasks.add("github", "Made here", tags=odd)
+    _sync(log)
+    again = _sync(log)
+
+    assert [sorted(label["name"] for label in _there(issues)[number]["labels"]) for number in (2, 3)] == [odd, odd]
+    assert (again.taken, again.given, again.disputed) == ([], [], [])
+
+    log.tasks.edit("acme/parser#2", reason="no more", tags=odd[:1])
+    _sync(log)
+    assert [label["name"] for label in _there(issues)[2]["labels"]] == odd[:1]

@@ -20,7 +20,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from decklog.adapters.langgraph.encoding import Encoder
 from decklog.adapters.waiting import away
-from decklog.agents.texts import storable
+from decklog.agents.texts import tellable
 from decklog.aio.log import AsyncDecklog
 from decklog.app import Decklog
 from decklog.errors import Invalid
@@ -77,7 +77,7 @@ class DecklogSaver(BaseCheckpointSaver[int]):
             "checkpoint_id": checkpoint["id"],
             "parent_id": config["configurable"].get("checkpoint_id"),
         }
-        told = storable(dict(get_checkpoint_metadata(config, metadata)))
+        told = tellable(dict(get_checkpoint_metadata(config, metadata)))
         return partial(self._save, place, self._encoder.encoded(self.serde, checkpoint), told)
 
     def _save(self, place: dict[str, Any], content: Any, metadata: dict[str, Any]) -> None:

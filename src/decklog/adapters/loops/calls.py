@@ -3,7 +3,7 @@
 from typing import overload
 
 from decklog.adapters.loops.span import Span
-from decklog.adapters.loops.values import arguments_of, as_json
+from decklog.adapters.loops.values import arguments_of, as_json, name_of
 from decklog.adapters.loops.wrapping import wrapped
 from decklog.agents.entries import call_told, cut_of
 from decklog.agents.events import Outcome
@@ -119,4 +119,4 @@ def tool(what: "Any", **arguments: "Any") -> "Any":
     """Record the use of a tool: `@tool` over a function of any kind, or `with tool("grep", pattern="x") as call:`."""
     if isinstance(what, str):
         return Call(what, arguments)
-    return wrapped(what, _calls_of(what.__name__, what))
+    return wrapped(what, _calls_of(name_of(what), what))

@@ -3,10 +3,11 @@
 Both ends are on record before the loop goes on: what was begun and has no end is what a killed process was doing.
 """
 
+import os
 from abc import ABC, abstractmethod
 from contextvars import ContextVar
 
-from decklog.adapters.loops.values import as_text
+from decklog.adapters.loops.values import as_text, error_told
 from decklog.adapters.waiting import away
 from decklog.agents.events import Outcome
 from decklog.aio import loops
@@ -28,6 +29,7 @@ class Span(ABC):
 
     def __init__(self) -> None:
         self._outer: Span | None = None
+        self._process = 0
         self._outcome: Outcome | None = None
         self._output = ""
         self._facts: dict[str, Any] = {}
@@ -65,15 +67,19 @@ class Span(ABC):
 
     def settle(self, problem: BaseException | None) -> None:
         """Write the end: as the block said, or by the error that ended it."""
+        if os.getpid() != self._process and os.getppid() == self._process:
+            # A child that was forked in the block and leaves it too: its parent is at it still.
+            return
         if problem is None:
             self.end(self._outcome or Outcome.OK, self._output, self._facts)
         else:
             # A cancelled task, a closed generator, Ctrl-C: nobody's mistake, and not done either.
             outcome = Outcome.FAILED if isinstance(problem, Exception) else Outcome.INTERRUPTED
-            self.end(outcome, f"{type(problem).__name__}: {problem}".removesuffix(": "), self._facts)
+            self.end(outcome, error_told(problem), self._facts)
 
     def enter(self) -> None:
         """Make this the innermost span."""
+        self._process = os.getpid()
         self._outer = present.get()
         present.set(self)
 

@@ -14,31 +14,53 @@ if TYPE_CHECKING:
 _DEEPEST = 20
 _MOST_ITEMS = 1000
 _LONGEST_REPR = 1000
+# Beyond that Python writes no number out by itself.
+_MOST_BITS = 10_000
 _RECEIVERS = ("self", "cls")
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def as_json(value: "Any", depth: int = 0) -> "Any":
     """Give a value as JSON; what lies deeper than anybody reads, or is no JSON, by its `repr`."""
-    if value is None or isinstance(value, int):
+    if value is None or (isinstance(value, int) and value.bit_length() <= _MOST_BITS):
         return value
     if isinstance(value, str):
         return cut_of(storable(str(value)))[0]
     if isinstance(value, float):
         return value if isfinite(value) else repr(value)
     if depth < _DEEPEST and isinstance(value, dict) and len(value) <= _MOST_ITEMS:
-        return {storable(str(name)): as_json(item, depth + 1) for name, item in value.items()}
+        return {name_told(name): as_json(item, depth + 1) for name, item in value.items()}
     if depth < _DEEPEST and isinstance(value, (list, tuple)) and len(value) <= _MOST_ITEMS:
         return [as_json(item, depth + 1) for item in value]
     return _told(value)
 
 
-def _told(value: "Any") -> str:
+def _told(value: "Any", by: "Callable[[Any], str]" = repr) -> str:
     """Tell an object; one that can't even be told is no reason to stop the loop."""
     try:
-        return str(storable(repr(value)[:_LONGEST_REPR]))
+        return str(storable(by(value)[:_LONGEST_REPR]))
     except Exception as problem:  # noqa: BLE001  (whatever somebody's __repr__ does)
-        return f"<{type(value).__name__}: its repr failed with {type(problem).__name__}>"
+        return f"<{type(value).__name__}: its {by.__name__} failed with {type(problem).__name__}>"
+
+
+def name_told(name: "Any") -> str:
+    """Tell the name of a value in an object."""
+    return str(storable(name)) if type(name) is str else _told(name, str)
+
+
+def error_told(problem: BaseException) -> str:
+    """Tell an error: its kind, and what it says of itself."""
+    try:
+        said = str(problem)
+    except Exception:  # noqa: BLE001  (whatever somebody's __str__ does)
+        said = _told(problem)
+    return f"{type(problem).__name__}: {said}".removesuffix(": ")
+
+
+def name_of(function: "Any") -> str:
+    """Name what can be called: by its own name, that of what it wraps, or of what it is."""
+    inner = getattr(function, "func", function)
+    return str(getattr(function, "__name__", None) or getattr(inner, "__name__", None) or type(function).__name__)
 
 
 def as_text(value: "Any") -> str:

@@ -14,7 +14,7 @@ from decklog.adapters.otel.messages import said_in
 from decklog.adapters.otel.span import moment_of
 from decklog.agents.entries import call_told, cut_of
 from decklog.agents.events import Outcome
-from decklog.agents.texts import storable
+from decklog.agents.texts import storable, tellable
 from decklog.clock import to_text
 from decklog.dataclass import dataclass
 from decklog.errors import Invalid
@@ -189,7 +189,7 @@ class OtherSpan:
         text, cut = cut_of(storable(body))
         known = {"within": within or self.span.parent_id or None, **facts, **cut}
         payload = {name: value for name, value in known.items() if value is not None}
-        told = {"kind": kind.value, "subtype": subtype, "body": text, "key": key, "payload": storable(payload)}
+        told = {"kind": kind.value, "subtype": subtype, "body": text, "key": key, "payload": tellable(payload)}
         return {**told, "at": at, **self.who}
 
     # What it cost

@@ -1,11 +1,9 @@
 """Writes tasks as beads has them: one line an issue, in the order of their ids, so that git can merge two such files."""
 
-import json
-
 from decklog.importers.beads.importer import ISSUES, MEMORIES, TOPIC
 from decklog.importers.beads.words import KIND_WORDS, USUAL_TYPE, WORDS, priority_word
 from decklog.importers.engine.exports.rows import each, every
-from decklog.importers.engine.exports.texts import TextExport, short_time
+from decklog.importers.engine.exports.texts import TextExport, json_text, short_time
 from decklog.importers.engine.row import EPOCH
 from decklog.importers.engine.tracker import COMMENTS, LINES, LINKS, link_name
 from decklog.stores.work.task import Dependency, LinkKind, Task, TaskComment, TaskState
@@ -49,6 +47,7 @@ class BeadsExport:
         """Write everything as it is at one moment."""
         if self._run_id is not None:
             self._log.runs.get(self._run_id)
+            self._out.runs = [self._run_id]
         with self._out:
             self._log.db.read(self._write)
             return self._out.finish()
@@ -70,7 +69,7 @@ class BeadsExport:
 
     def _write_line(self, table: str, row: "dict[str, Any]") -> None:
         said = {name: row[name] for name in (*_FIRST, *sorted(row.keys() - {*_FIRST})) if row.get(name) not in (None, "", [], {})}
-        self._out.write(json.dumps(said, ensure_ascii=False, separators=(",", ":")) + "\n")
+        self._out.write(json_text(said, separators=(",", ":")) + "\n")
         self._out.report.count(table)
 
     def _issue(self, task: Task) -> "dict[str, Any]":

@@ -1,15 +1,17 @@
 """Keeps a run and beads' `issues.jsonl` in step: issue by issue, and field by field."""
 
-import json
+from io import BytesIO
 from typing import ClassVar
 
+from decklog.clock import from_text, to_text
 from decklog.importers.beads.export import BeadsExport
 from decklog.importers.beads.importer import BeadsImport
 from decklog.importers.beads.words import PLACES, SHOWN
-from decklog.importers.engine.row import parsed_json
+from decklog.importers.engine.exports.texts import json_text, short_time
+from decklog.importers.engine.row import EPOCH, kept_columns
 from decklog.importers.engine.syncing import FileSync
-from decklog.importers.engine.text_files import file_in
-from decklog.importers.engine.tracker import COMMENTS, LINKS
+from decklog.importers.engine.text_files import file_in, parsed
+from decklog.importers.engine.tracker import COMMENTS, LINKS, moment_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,8 +20,15 @@ if TYPE_CHECKING:
     from decklog.importers.engine.syncing import Items
 
 _OWN = ("title", "description", "acceptance_criteria", "status", "priority", "assignee", "defer_until", "close_reason")
+_NEVER = to_text(EPOCH)
 # Each side writes these down by itself.
 _TIMES = ("started_at", "closed_at", "compacted_at")
+
+
+def _deferred(at: "Any") -> "Any":
+    """Give a time in one spelling; the first moment of a calendar stands for none."""
+    moment = moment_of(at)
+    return None if moment and moment <= _NEVER else short_time(from_text(moment)) if moment else at
 
 
 class BeadsSync(FileSync):
@@ -29,9 +38,15 @@ class BeadsSync(FileSync):
     file_name, exports, imports = "issues.jsonl", BeadsExport, BeadsImport
     fields = (*_OWN, *(name for name in SHOWN if name not in _TIMES))
     sets: ClassVar = {
-        "labels": lambda label: label,
-        LINKS: lambda link: [link.get("depends_on_id"), link.get("type", "blocks")],
-        COMMENTS: lambda comment: [comment.get("author"), comment.get("text")],
+        "labels": lambda label: label if isinstance(label, str) and label.strip() else None,
+        LINKS: lambda link: [link.get("depends_on_id"), link.get("type", "blocks")] if isinstance(link, dict) else None,
+        COMMENTS: lambda comment: [comment.get("author"), comment.get("text")] if isinstance(comment, dict) else None,
+    }
+
+    meanings: ClassVar = {
+        "status": lambda word: "open" if word is None else word,
+        "priority": lambda number: int(number) if str(number).isdecimal() else 2 if number is None else number,
+        "defer_until": _deferred,
     }
 
     def __init__(self, log: "Any", path: str, **settings: "Any") -> None:
@@ -39,12 +54,15 @@ class BeadsSync(FileSync):
 
     def theirs(self) -> "Items":
         """Read the issues of the file; of two with the same id the newer."""
-        return _issues(self.read_file())
+        found, left = _issues(self.read_file())
+        if left and (note := f"{left} lines of {self.path} are no issues, and stay there as they are") not in self.report.notes:
+            self.report.notes.append(note)
+        return found
 
     def ours(self) -> "Items":
         """Write the run as beads has it, and read that."""
         text = self.export_text()
-        return _issues(text) if text is not None else {}
+        return _issues(text.encode())[0] if text is not None else {}
 
     def take(self, items: "Items", ours: "Items") -> None:
         """Import the issues, as newer than all that is here."""
@@ -54,32 +72,55 @@ class BeadsSync(FileSync):
     def give(self, items: "Items") -> None:
         """Write the lines of some issues anew, and leave every other byte as it is."""
         lines, left = [], dict(items)
-        for line in self.read_file().splitlines(keepends=True):
-            found = parsed_json(line)
-            name = found.get("id") if isinstance(found, dict) else None
+        for line in _lines(self.read_file()):
+            issue = _issue(line)
+            name = issue["id"] if issue else None
             if name in items:
                 # Of an issue that stands there twice one line is left.
-                lines.append(_line(left.pop(name)) if name in left else "")
+                lines.append(_line(left.pop(name)).encode() if name in left else b"")
             else:
-                lines.append(line if line.endswith("\n") or not left else f"{line}\n")
-        lines += [_line(left[name]) for name in sorted(left)]
-        self.replace_file("".join(lines))
+                lines.append(line if line.endswith(b"\n") or not left else line + b"\n")
+        lines += [_line(left[name]).encode() for name in sorted(left)]
+        self.replace_file(b"".join(lines))
 
 
-def _issues(text: str) -> "Items":
+def _issues(text: bytes) -> "tuple[Items, int]":
+    """Read issues as an import does; give also how many lines are neither issues nor memories."""
     found: Items = {}
-    for line in text.splitlines():
-        issue = parsed_json(line)
-        if not isinstance(issue, dict) or not isinstance(name := issue.get("id"), str) or issue.get("_type") == "memory":
+    versions: dict[str, tuple[str, str]] = {}
+    left = 0
+    for line in _lines(text):
+        issue = _issue(line)
+        if issue is None:
+            left += bool(line.strip()) and not _is_memory(line)
             continue
-        for part in (LINKS, COMMENTS):
-            if not all(isinstance(one, dict) for one in issue.get(part) or ()):
-                issue.pop(part)
-        issue.setdefault("issue_type", issue.pop("type", "task"))
-        if name not in found or str(found[name].get("updated_at")) <= str(issue.get("updated_at")):
-            found[name] = issue
-    return found
+        version = (moment_of(issue.get("updated_at")), kept_columns(issue)[1])
+        if version >= versions.get(issue["id"], ("", "")):
+            issue.setdefault("issue_type", issue.pop("type", "task"))
+            issue["title"] = issue.get("title") or issue["id"]
+            found[issue["id"]], versions[issue["id"]] = issue, version
+    return found, left
+
+
+def _lines(text: bytes) -> list[bytes]:
+    """Give the lines of a file: a text may hold other characters that end one."""
+    return BytesIO(text).readlines()
+
+
+def _read(line: bytes) -> "dict[str, Any]":
+    found = parsed(line.decode("utf-8", "replace").strip().lstrip("\ufeff"))
+    return found if isinstance(found, dict) else {}
+
+
+def _is_memory(line: bytes) -> bool:
+    return _read(line).get("_type") == "memory"
+
+
+def _issue(line: bytes) -> "dict[str, Any] | None":
+    issue = _read(line)
+    name = issue.get("id")
+    return issue if isinstance(name, str) and name.strip() and issue.get("_type") != "memory" else None
 
 
 def _line(issue: "dict[str, Any]") -> str:
-    return json.dumps(issue, ensure_ascii=False, separators=(",", ":")) + "\n"
+    return json_text(issue, separators=(",", ":")) + "\n"

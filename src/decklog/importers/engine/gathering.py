@@ -108,6 +108,16 @@ class Gathered:
         found = self.db.first("select count(*) from rows where source = ?", (table,))
         return int(found[0]) if found else 0
 
+    def names(self, table: str) -> "Iterator[str]":
+        """Give the ids of a table's rows."""
+        self.settle()
+        for (row_id,) in self.db.execute("select id from rows where source = ?", (table,)):
+            yield row_id
+
+    def has(self, table: str, row_id: str) -> bool:
+        self.settle()
+        return self.db.first("select 1 from rows where source = ? and id = ?", (table, row_id)) is not None
+
     def rows(self, table: str) -> "Iterator[Row]":
         """Give a table's rows, the newest version of each, in their order."""
         for row_id, columns in self.texts(table):

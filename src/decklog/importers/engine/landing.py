@@ -355,6 +355,10 @@ class Landing:
 
     def _renew(self, present: Record, clock: str | None, fields: "dict[str, Any]") -> Fate:
         """Bring what moved on in the source. What the log's own users changed stays, unless the source's is newer."""
+        its_run = getattr(present, "run_id", None)
+        if its_run is not None and fields.get("run_id", its_run) != its_run:
+            # Its entries are in that run's stream, and so is its place.
+            raise Invalid(f"{present.noun()} {present.id_of(present.values())} belongs to run {its_run} here")
         versions = Versions(self.log, present, fields)
         if versions.is_same():
             return Fate.ALREADY

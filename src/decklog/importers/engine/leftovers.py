@@ -11,7 +11,7 @@ from decklog.values import from_json, to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
     from typing import Any
 
     from decklog.app import Decklog
@@ -24,8 +24,11 @@ class Kept:
     temporary database that SQLite keeps on disk and removes by itself.
     """
 
-    def __init__(self, log: "Decklog", system: str) -> None:
+    def __init__(self, log: "Decklog", system: str, *, of_json: bool = False, runs: "Collection[str] | None" = None) -> None:
         self._log = log
+        self._of_json = of_json
+        # Only what was kept with these, since the items of two sources may have the same names; with None, all.
+        self._runs = runs
         self._system = system
         self.of_others: dict[str, int] = {}
         self._db = Scratch()
@@ -45,6 +48,8 @@ class Kept:
             payload = entry.payload
             if not isinstance(payload, dict) or not all(isinstance(payload.get(part), dict) for part in parts):
                 continue
+            if self._runs is not None and entry.stream not in self._runs:
+                continue
             if payload.get("system") != self._system:
                 system = str(payload.get("system"))
                 self.of_others[system] = self.of_others.get(system, 0) + 1
@@ -57,7 +62,8 @@ class Kept:
         if found is None:
             return {}, {}
         payload = from_json(found[0])
-        return {column: unplain(value) for column, value in payload["columns"].items()}, payload["instead"]
+        columns = {column: unplain(value, of_json=self._of_json) for column, value in payload["columns"].items()}
+        return columns, payload["instead"]
 
     def restored(self, name: str, row: "dict[str, Any]", defaults: "dict[str, Any] | None" = None) -> "dict[str, Any]":
         """Put kept columns back, unless what stands in their place was changed since; what is empty then takes its default."""
@@ -77,7 +83,7 @@ class Kept:
     def rows(self, table: str) -> "Iterator[tuple[str, dict[str, Any]]]":
         """Give the rows of a table that were kept whole, each with its id, in the order in which they came."""
         for row_id, columns in self._db.execute("select id, columns from whole where source = ? order by no", (table,)):
-            yield row_id, {name: unplain(value) for name, value in from_json(columns).items()}
+            yield row_id, {name: unplain(value, of_json=self._of_json) for name, value in from_json(columns).items()}
 
     def close(self) -> None:
         self._db.close()

@@ -9,6 +9,7 @@ from hashlib import sha256
 
 from decklog.clock import from_text
 from decklog.errors import Invalid
+from decklog.importers.engine.text_files import storable
 from decklog.values import to_json
 
 TYPE_CHECKING = False
@@ -325,9 +326,18 @@ def kept_json(value: "Any") -> str:
         return to_json(_kept(value))
 
 
+def kept_value(value: "Any") -> "Any":
+    """Give a document's value as an import of it has it."""
+    try:
+        to_json(value).encode()
+    except (Invalid, UnicodeEncodeError):
+        return _kept(value)
+    return value
+
+
 def _kept(value: "Any") -> "Any":
     try:
-        found = plain(value)
+        found = plain(storable(value))
         # With some room for what it will stand in.
         to_json([[[[[[found]]]]]])
     except (Invalid, RecursionError):
@@ -340,16 +350,17 @@ def is_no_number(value: "Any") -> bool:
     return isinstance(value, dict) and value.get("float") in _NO_NUMBERS
 
 
-def unplain(value: "Any") -> "Any":
-    """Give back what `plain` was given."""
+def unplain(value: "Any", *, of_json: bool = False) -> "Any":
+    """Give back what `plain` was given. JSON holds no bytes, and may itself have an object that only looks so."""
     if not isinstance(value, dict) or len(value) != 1:
         return value
     ((kind, held),) = value.items()
-    match kind:
-        case "base64":
-            return base64.b64decode(held)
-        case "base64_text":
-            return base64.b64decode(held).decode()
-        case "float":
-            return float(held)
-    return value
+    if kind == "float" and held in _NO_NUMBERS:
+        return float(held)
+    if kind not in ("base64", "base64_text") or (of_json and kind == "base64"):
+        return value
+    try:
+        found = base64.b64decode(held, validate=True)
+        return found.decode() if kind == "base64_text" else found
+    except (ValueError, TypeError):
+        return value

@@ -4,10 +4,12 @@ Killed at any moment, it is run again: what one side has of the other by then is
 """
 
 import os
+import re
 import tempfile
 from abc import ABC, abstractmethod
 from dataclasses import field
 from datetime import timedelta
+from types import MappingProxyType
 from typing import ClassVar
 
 from decklog.clock import from_text, to_text
@@ -16,13 +18,14 @@ from decklog.digests import sha256
 from decklog.disk import sync
 from decklog.errors import Conflict, NotFound
 from decklog.importers.engine.exports.rows import folder_of
+from decklog.importers.engine.text_files import MOST_BYTES, opened
 from decklog.importers.engine.three_way import Difference, ThreeWay
 from decklog.stores.desk.inbox import MessageSeverity
 from decklog.values import to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Mapping
     from typing import Any
 
     from decklog.app import Decklog
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
 
 _LONGEST_SHOWN = 2000
 _MOST_NAMED = 200
+# At the beginning of a line: an issue may speak of them.
+_MARKERS = re.compile(rb"(?m)^(<{7}|>{7}) ")
 _LATEST = "select max(updated_at) from tasks where run_id = :run_id"
 
 
@@ -47,6 +52,8 @@ class Synced:
     given: list[str] = field(default_factory=list)
     disputed: list[dict[str, object]] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
+    # How many there were; of each a few hundred are named.
+    totals: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def as_dict(self) -> "dict[str, Any]":
@@ -61,12 +68,15 @@ class Sync(ABC):
     # Fields that are sets, each with what tells its members apart.
     sets: "ClassVar[dict[str, Callable[[Any], Any]]]"
 
+    # What fields say that can be spelled in several ways.
+    meanings: "ClassVar[Mapping[str, Callable[[Any], Any]]]" = MappingProxyType({})
+
     def __init__(self, log: "Decklog", path: str, *, run_id: str, dry_run: bool = False) -> None:
         self.log = log
         self.path = path
         self.run_id = run_id
         self.report = Synced(self.system, path, dry_run)
-        self._three_way = ThreeWay(self.fields, self.sets)
+        self._three_way = ThreeWay(self.fields, self.sets, self.meanings)
 
     @abstractmethod
     def theirs(self) -> "Items":
@@ -96,7 +106,7 @@ class Sync(ABC):
         """Bring each side what the other has changed, and put what both have changed to a person."""
         base, ours, theirs = self._base(), self.ours(), self.theirs()
         take, give = self._merge(base, ours, theirs)
-        self.report.taken, self.report.given = sorted(take)[:_MOST_NAMED], sorted(give)[:_MOST_NAMED]
+        self.report.taken, self.report.given = self._named("taken", take), self._named("given", give)
         if self.report.dry_run:
             return self.report
         self._tell()
@@ -114,7 +124,7 @@ class Sync(ABC):
         new = ((name, item) for name, item in ours.items() if name not in theirs and name not in base)
         give: Items = {name: item for name, item in new if self.is_wanted(item)}
         self.report.items = len({*ours, *theirs})
-        self.report.gone = sorted(name for name in ours if name not in theirs and name in base)[:_MOST_NAMED]
+        self.report.gone = self._named("gone", [name for name in ours if name not in theirs and name in base])
         for name in sorted(ours.keys() & theirs.keys()):
             merged = self._three_way.merge(name, base.get(name, {}), ours[name], theirs[name])
             if merged.here is not None:
@@ -123,6 +133,10 @@ class Sync(ABC):
                 give[name] = merged.there
             self.report.disputed += [shown(one) for one in merged.differences]
         return take, give
+
+    def _named(self, what: str, names: "Collection[str]") -> list[str]:
+        self.report.totals[what] = len(names)
+        return sorted(names)[:_MOST_NAMED]
 
     def _agree(self, base: "dict[str, Base]", theirs: "Items") -> "dict[str, Base]":
         """Remember in what both sides are the same now, as each of them tells it."""
@@ -186,25 +200,21 @@ class FileSync(Sync):
             taking.as_here = as_here
             self.report.notes += taking.run().notes
 
-    def read_file(self) -> str:
+    def read_file(self) -> bytes:
         """Read the file, and remember how it was: it must be the same still when it is replaced."""
-        try:
-            with open(self.path, "rb") as file:
-                self._read = file.read()
-        except FileNotFoundError:
-            raise NotFound(f"there is no file {self.path}", path=self.path) from None
-        text = self._read.decode("utf-8", "replace")
-        if "<<<<<<< " in text and ">>>>>>> " in text:
-            hint = "Edit the file, or take the newer of both: decklog import"
+        with opened(self.path, MOST_BYTES) as file:
+            self._read = file.read()
+        if {found[1][:1] for found in _MARKERS.finditer(self._read)} == {b"<", b">"}:
+            hint = f"Edit the file, or take the newer of both: decklog import {self.system} {self.path}"
             raise Conflict(f"{self.path} has conflicts of git's in it; settle them first", hint=hint, path=self.path)
-        return text
+        return self._read
 
-    def replace_file(self, text: str) -> None:
+    def replace_file(self, text: bytes) -> None:
         """Put a new text in the file's place at one moment, unless somebody wrote to it meanwhile."""
         place = os.path.realpath(self.path)
-        opened, made = tempfile.mkstemp(dir=folder_of(place), prefix=".decklog-sync-")
+        descriptor, made = tempfile.mkstemp(dir=folder_of(place), prefix=".decklog-sync-")
         try:
-            with os.fdopen(opened, "w", encoding="utf-8", newline="") as out:
+            with os.fdopen(descriptor, "wb") as out:
                 out.write(text)
                 out.flush()
                 os.fsync(out.fileno())

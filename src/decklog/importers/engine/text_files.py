@@ -23,6 +23,7 @@ OURS, _BASE, _MIDDLE, _THEIRS = "<" * _MARKER, "|" * _MARKER, "=" * _MARKER, ">"
 _MARKERS = (OURS, _BASE, _MIDDLE, _THEIRS)
 # Half of a character that needs two: JSON can spell it, and no text can hold it.
 _HALVES = ("\\ud", "\\uD")
+_DEEPEST = 200
 _decode = json.JSONDecoder().decode
 
 
@@ -55,7 +56,7 @@ def json_lines(path: str, *, most_bytes: int = MOST_BYTES) -> "Iterator[Line]":
                 yield _line(number, text, is_whole=raw.endswith(b"\n"))
 
 
-def _parsed(text: str) -> object:
+def parsed(text: str) -> object:
     """Read JSON as programs write it, with `NaN` for a number; what is none gives `NotImplemented`."""
     try:
         found: object = _decode(text)
@@ -65,7 +66,7 @@ def _parsed(text: str) -> object:
 
 
 def _line(number: int, text: str, *, is_whole: bool) -> Line:
-    found = _parsed(text)
+    found = parsed(text)
     if isinstance(found, dict):
         return Line(number, text, storable(found) if has_halves(text) else found)
     if found is not NotImplemented:
@@ -89,7 +90,7 @@ def document(path: str) -> "tuple[list[Any], str]":
     Nothing comes back when it is no JSON at all.
     """
     text = text_of(path)
-    found = [one for side in _sides(text) if (one := _parsed(side)) is not NotImplemented]
+    found = [one for side in _sides(text) if (one := parsed(side)) is not NotImplemented]
     return [storable(one) for one in found] if has_halves(text) else found, text
 
 
@@ -169,13 +170,15 @@ def has_halves(text: str) -> bool:
     return any(half in text for half in _HALVES)
 
 
-def storable(value: "Any") -> "Any":
-    """Put the sign for an unreadable character in the place of every half one."""
+def storable(value: "Any", depth: int = 0) -> "Any":
+    """Put the sign for an unreadable character in the place of every half one; what is nested deeper than any record is text."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if depth > _DEEPEST and isinstance(value, (dict, list)):
+        return json.dumps(value)
     if isinstance(value, dict):
-        return {storable(name): storable(item) for name, item in value.items()}
-    return [storable(item) for item in value] if isinstance(value, list) else value
+        return {storable(name): storable(item, depth + 1) for name, item in value.items()}
+    return [storable(item, depth + 1) for item in value] if isinstance(value, list) else value
 
 
 def opened(path: str, most_bytes: int) -> "IO[bytes]":

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from functools import partial
+from itertools import islice
 from typing import ClassVar
 
 from decklog.clock import from_text, to_text
@@ -46,6 +47,8 @@ update tasks set open_dependencies = {_COUNTED}
  where run_id = :run_id and id in {ANY_OF} and open_dependencies <> {_COUNTED}
 returning *
 """
+_RUNS = f"select id, run_id from tasks where id in {ANY_OF}"
+_TOGETHER = 10_000
 _WAITING = f"select run_id, task_id from dependencies where kind = 'blocks' and depends_on in {ANY_OF}"
 
 
@@ -76,7 +79,7 @@ class Tracker(Import):
     # The table whose rows become tasks, and the others in the order in which they are taken.
     items: ClassVar[str]
     goal: ClassVar[str]
-    known_ahead: ClassVar[tuple[str, ...]] = ("run_id", "as_here")
+    known_ahead: ClassVar[tuple[str, ...]] = ("run_id", "as_here", "elsewhere")
 
     def __init__(self, log: "Decklog", path: str, *, run_id: str, **settings: "Any") -> None:
         super().__init__(log, path, **settings)
@@ -88,6 +91,8 @@ class Tracker(Import):
         self.runs: dict[str, str] = {}
         # Items as the tasks that are here would be written: of these only what differs is brought.
         self.as_here: dict[str, dict[str, Any]] = {}
+        # Items whose tasks are here in another run, which may be of another source.
+        self.elsewhere: set[str] = set()
 
     @abstractmethod
     def gather(self) -> None:
@@ -125,6 +130,7 @@ class Tracker(Import):
         try:
             self.gather()
             self._take_apart()
+            self._find_elsewhere()
             self._judge_links()
             with self.landing.open():
                 self._make_runs()
@@ -152,9 +158,11 @@ class Tracker(Import):
     def hold(self, item: str, columns: "dict[str, Any]", *, at: str, clock: str, is_done: bool) -> None:
         """Hold an item with its parts, which are at hand now; for a tracker whose parts tell all of themselves."""
         self._has_parts = True
-        columns, text = kept_columns(columns)
+        held, text = kept_columns(columns)
+        if held is not columns and (odd := [name for name, value in columns.items() if _is_odd_within(value)]):
+            self.report.note(f"{self.items} {item}: what no record can hold within {', '.join(odd)} is written out as text")
         self.gathered.add(self.items, item, text, at=at, clock=clock, is_done=is_done)
-        self._hold_parts(Row(self.items, item, columns))
+        self._hold_parts(Row(self.items, item, held))
 
     def _hold_parts(self, item: Row) -> None:
         for part in self.parts_of(item):
@@ -168,6 +176,22 @@ class Tracker(Import):
         for row in self.gathered.rows(self.items):
             self._hold_parts(row)
         self.gathered.settle()
+
+    def _find_elsewhere(self) -> None:
+        """Find the items of which nothing is to be brought: neither they nor their links and comments."""
+        names = self.gathered.names(self.items)
+        while batch := [*islice(names, _TOGETHER)]:
+            items = {self.task_of(item): item for item in batch}
+            self.elsewhere |= self.log.db.read(partial(self._elsewhere, items))
+
+    def _elsewhere(self, items: "dict[str, str]") -> set[str]:
+        found = (row for asked in together([*items]) for row in self.log.db.rows(_RUNS, asked)[1])
+        return {items[task_id] for task_id, run_id in found if run_id != self.run_of(items[task_id])}
+
+    def _refuse_elsewhere(self, *items: str) -> None:
+        for item in items:
+            if item in self.elsewhere:
+                raise Invalid(f"task {self.task_of(item)} belongs to another run here")
 
     def _judge_links(self) -> None:
         for row in self.gathered.rows(LINKS):
@@ -268,6 +292,7 @@ class Tracker(Import):
         self._at_home(row)
         link = self.link_of(row)
         run_id = row.stream = self.run_of(link.item)
+        self._refuse_elsewhere(link.item, link.other)
         if (why := self.links.why_not(row.id)) is not None:
             raise Invalid(why)
         ends = {"task_id": self.task_of(link.item), "depends_on": self.task_of(link.other)}
@@ -281,6 +306,7 @@ class Tracker(Import):
     def said(self, row: Row, item: str, *, author: str, body: str, at: "datetime") -> RecordDraft:
         """Describe what somebody said of an item."""
         run_id = row.stream = self.run_of(item)
+        self._refuse_elsewhere(item)
         name = row.id.rpartition("#")[2]
         # One that was said here and written there is known by the id that it has here.
         comment_id = name if is_ours(name) else f"{self.task_of(item)}#{name}"
@@ -341,6 +367,14 @@ class Tracker(Import):
     def _recount(self, run_id: str, tasks: "list[str]") -> None:
         for asked in together([*dict.fromkeys(tasks)]):
             self.landing.intake.change_all(Task, _RECOUNT, note=NOTE, run_id=run_id, **asked)
+
+
+def _is_odd_within(value: object) -> bool:
+    """Say whether a list or an object holds what no record can; what is so itself is left over, and told."""
+    try:
+        return isinstance(value, (list, dict)) and not to_json(value)
+    except Invalid:
+        return True
 
 
 def link_name(task_id: str, depends_on: str) -> str:

@@ -6,6 +6,7 @@ before it could note that down.
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -30,6 +31,7 @@ _OPEN, _GIVEN_UP = "open", "not planned"
 _STATES = {TaskState.DONE: "closed", TaskState.ABANDONED: _GIVEN_UP}
 _FIELDS = ("title", "body", "state")
 _RAW = "as it was told"
+_SPECIAL = re.compile(r'[",\r\n]')
 
 
 class GithubSync(Sync):
@@ -37,7 +39,11 @@ class GithubSync(Sync):
 
     system = "github"
     fields = _FIELDS
-    sets: ClassVar = {"labels": lambda label: label, "comments": lambda comment: comment["body"]}
+    # To GitHub labels are the same that differ by case alone.
+    sets: ClassVar = {
+        "labels": lambda label: label.casefold() if isinstance(label, str) and label.strip() else None,
+        "comments": lambda comment: comment["body"],
+    }
 
     def __init__(self, log: "Any", path: str, *, seconds: float = 600, **settings: "Any") -> None:
         super().__init__(log, path, **settings)
@@ -102,7 +108,7 @@ class GithubSync(Sync):
 
     def _make(self, name: str, item: "dict[str, Any]") -> None:
         self._need_labels(item["labels"])
-        labels = [word for label in item["labels"] for word in ("--label", label)]
+        labels = [word for label in item["labels"] for word in ("--label", _listed(label))]
         self._gh("issue", "create", "--title", item["title"], "--body", marked(item.get("body", ""), name), *labels)
 
     def _change(self, number: str, there: "dict[str, Any]", item: "dict[str, Any]") -> None:
@@ -112,10 +118,11 @@ class GithubSync(Sync):
         if item.get("body", "") != there.get("body", ""):
             body, made_of = item.get("body", ""), unmarked(there[_RAW].get("body") or "")[1]
             words += ["--body", marked(body, made_of) if made_of else body]
-        new, old = set(item.get("labels", ())), set(there.get("labels", ()))
-        self._need_labels(sorted(new - old))
-        words += [word for label in sorted(new - old) for word in ("--add-label", label)]
-        words += [word for label in sorted(old - new) for word in ("--remove-label", label)]
+        new, old = ({label.casefold(): label for label in one.get("labels") or ()} for one in (item, there))
+        added, gone = ([one[name] for name in sorted(one.keys() - other)] for one, other in ((new, old), (old, new)))
+        self._need_labels(added)
+        words += [word for label in added for word in ("--add-label", _listed(label))]
+        words += [word for label in gone for word in ("--remove-label", _listed(label))]
         if words:
             self._gh("issue", "edit", number, *words)
         known = {comment["body"] for comment in there.get("comments", ())}
@@ -151,6 +158,11 @@ class GithubSync(Sync):
         if done.returncode and is_needed:
             hint = "Run it again once that is mended: what is done stays."
             raise Unavailable(f"gh {' '.join(words[:2])} failed: {done.stderr.strip()[:500]}", hint=hint)
+
+
+def _listed(label: str) -> str:
+    """Spell a label as `gh` takes it: it reads what it is given as a line of a table, with commas and quotation marks."""
+    return '"' + label.replace('"', '""') + '"' if _SPECIAL.search(label) else label
 
 
 def _item(issue: "dict[str, Any]", repository: str) -> "tuple[str, dict[str, Any]]":

@@ -42,10 +42,19 @@ class MarkdownImport:
         self._run_id, sections = read(text_of(self._path), self._path)
         self._log.runs.get(self._run_id)
         with self._landing.open():
-            placed = [(self._placed(section), section) for section in sections]
+            placed = [(self._placed(section), section) for section in sections if not self._is_named_twice(section)]
             for (task_id, entry, is_new), section in placed:
                 self.report.count(_TASKS, [self._take(task_id, entry, is_new, section)])
         return self.report
+
+    def _is_named_twice(self, section: "Section") -> bool:
+        """Refuse a new task whose title another new one has: by its title it is known when the plan is taken again."""
+        title = section.item["title"]
+        if section.task_id is not None or title not in self._names:
+            return False
+        self.report.note(f"{title}: another new task of the plan is called so; give this one another title")
+        self.report.count(_TASKS, [Fate.REFUSED])
+        return True
 
     def _placed(self, section: "Section") -> "tuple[str, int, bool]":
         """Find the task of a section, or make the one that it asks for, once."""
@@ -66,8 +75,10 @@ class MarkdownImport:
             self.report.note(f"{section.item['title']}: there is no task {task_id}; take the line with its id off to add it")
             return Fate.REFUSED
         ours = self._item(task)
-        theirs = {**(_USUAL if section.task_id is None else {}), **section.item}
+        # What every task has stays as it is where the plan no longer says it.
+        theirs = {**(_USUAL if section.task_id is None else {name: ours[name] for name in _USUAL}), **section.item}
         theirs["needs"] = [self._names.get(name, name) for name in theirs.get("needs", ())]
+        theirs["part of"] = self._names.get(str(theirs.get("part of")), theirs.get("part of"))
         base = base_of(self._log, task_id, entry, {*ours["needs"], *theirs["needs"], *filter(None, (ours["part of"],))})
         merged = THREE_WAY.merge(task_id, base, ours, theirs)
         disputed = [shown(one) for one in merged.differences]
@@ -115,7 +126,7 @@ class MarkdownImport:
         for other in sorted(now - was):
             self._log.tasks.depend(task_id, other)
         if new_whole and new_whole != whole:
-            self._log.tasks.depend(task_id, self._names.get(new_whole, new_whole), kind=LinkKind.PARENT)
+            self._log.tasks.depend(task_id, new_whole, kind=LinkKind.PARENT)
 
     def _move(self, task_id: str, was: str, state: str) -> None:
         match was, state:

@@ -2,6 +2,7 @@
 
 from decklog.errors import NotFound
 from decklog.importers.engine.three_way import ThreeWay
+from decklog.importers.markdown.plan_text import one_line, unix_lines
 from decklog.stores.work.task import Dependency, LinkKind, Task
 from decklog.values import to_json
 
@@ -23,17 +24,17 @@ def item_of(task: Task, links: "Iterable[Dependency]") -> "dict[str, Any]":
     """Give a task with its links as a plan shows it; what a line holds has no line breaks there."""
     listed = list(links)
     return {
-        "title": _line(task.title),
+        "title": one_line(task.title),
         "state": task.state.value,
         "priority": task.priority,
-        "role": task.role,
-        "assigned to": task.assigned_to,
-        "tags": task.tags,
+        "role": one_line(task.role or "") or None,
+        "assigned to": one_line(task.assigned_to or "") or None,
+        "tags": [one_line(tag) for tag in task.tags],
         "needs": sorted(link.depends_on for link in listed if link.kind is LinkKind.BLOCKS),
         "part of": next((link.depends_on for link in listed if link.kind is LinkKind.PARENT), None),
-        "objective": task.objective.strip(),
-        "acceptance": [_line(text) for text in task.acceptance],
-        "verification": [_line(text) for text in task.verification],
+        "objective": unix_lines(task.objective).strip(),
+        "acceptance": [one_line(text) for text in task.acceptance],
+        "verification": [one_line(text) for text in task.verification],
     }
 
 
@@ -52,7 +53,3 @@ def _link_at(log: "Decklog", task_id: str, other: str, entry: int) -> Dependency
         return log.journal.at(Dependency, to_json([task_id, other]), str(entry))
     except NotFound:
         return None
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())

@@ -11,9 +11,10 @@ from decklog.importers.engine.landing import run_below
 from decklog.importers.engine.row import EPOCH, Row, kept_columns, kept_json
 from decklog.importers.engine.text_files import document, file_in, objects_in
 from decklog.importers.engine.tracker import LINKS, WAS_RUNNING, Link, Part, Tracker, moment_of, set_time
+from decklog.importers.taskmaster.naming import Claims, needed_number, number_of, ours_of, siblings_of
 from decklog.importers.taskmaster.reading import TaskFile
-from decklog.importers.taskmaster.words import MAIN, OURS, PARENTS, PLACES, PRIORITIES, SHOWN, STATES, WORDS
-from decklog.stores.work.task import LinkKind, TaskState
+from decklog.importers.taskmaster.words import MAIN, PARENTS, PLACES, PRIORITIES, SHOWN, STATES, WORDS
+from decklog.stores.work.task import LinkKind, Task, TaskState
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 TASKS = "tasks"
 _TAG = re.compile(r'"([^"\\]+)"\s*:\s*\{\s*"tasks"\s*:\s*\[')
 _LEGACY = re.compile(r'\A\s*\{\s*"tasks"\s*:\s*\[')
-_PART_OF = "part of"
+PART_OF = "part of"
 
 
 class TaskMasterImport(Tracker):
@@ -42,6 +43,7 @@ class TaskMasterImport(Tracker):
         self.metadata: dict[str, dict[str, object]] = {}
         # The tasks that were made here and written there, by what they are called there.
         self.ours: dict[str, str] = {}
+        self._told: set[tuple[str, str, str]] = set()
 
     def gather(self) -> None:
         """Read the document; both sides of a conflict of git's, and of half a document what is whole."""
@@ -51,6 +53,12 @@ class TaskMasterImport(Tracker):
             self._hold_whole(path)
         if not self.tags:
             raise Invalid(f"{path} holds no tasks of Task Master's", path=path)
+        claims = Claims(self.tags.__getitem__, self._run_here, lambda tag, number: self.gathered.has(TASKS, f"{tag}/{number}"))
+        self.ours = {f"{tag}/{number}": ours for (tag, number), ours in claims.settled(self._told).items()}
+
+    def _run_here(self, task_id: str) -> str | None:
+        found = self.log.db.read(lambda: self.landing.intake.seek(Task, task_id))
+        return found.run_id if found else None
 
     def _hold_in_pieces(self, file: TaskFile) -> bool:
         """Hold the tasks of a document as they are read; say whether it was as it should be. If not, nothing of it is held."""
@@ -61,7 +69,7 @@ class TaskMasterImport(Tracker):
                 self._hold_tasks(tag, tasks)
         except (ValueError, RecursionError):
             self.gathered.clear()
-            self.ours.clear()
+            self._told.clear()
             return False
         for tag in tags:
             self._name_tag(tag, file.metadata.get(tag, {}))
@@ -113,21 +121,19 @@ class TaskMasterImport(Tracker):
             parts = subtasks if isinstance(subtasks, list) else []
             name = self._hold_task(tag, "", task, parts)
             for part in parts if name else ():
-                self._hold_task(tag, f"{name}.", part, parts)
+                self._hold_task(tag, name, part, parts)
 
-    def _hold_task(self, tag: str, above: str, task: "Any", parts: "list[Any]") -> str | None:
-        """Hold a task, or a part of one with the ids of its siblings; give its name, unless it has none."""
-        name = str(task.get("id") or "").strip() if isinstance(task, dict) else ""
+    def _hold_task(self, tag: str, above: str, task: "Any", parts: "list[Any]") -> str:
+        """Hold a task, or a part of one with the ids of its siblings; give its name, which is empty where it has none."""
+        name = number_of(task, above)
         if not name:
             self.hold_line(kept_json({"tag": tag, "task": task}), "a task needs an id")
-            return None
-        name = above + name.removeprefix(above)
+            return ""
         columns = {column: value for column, value in task.items() if column != "subtasks" or (value and not parts)}
         if above:
-            columns["siblings"] = sorted({str(part["id"]) for part in parts if isinstance(part, dict) and "id" in part})
-        facts = columns.get("metadata")
-        if isinstance(facts, dict) and isinstance(ours := facts.get(OURS), str):
-            self.ours[f"{tag}/{name}"] = ours
+            columns["siblings"] = sorted(siblings_of(parts, above))
+        if (ours := ours_of(task)) is not None:
+            self._told.add((tag, name, ours))
         is_done = STATES.get(str(task.get("status"))) is TaskState.DONE
         clock = moment_of(task.get("updatedAt"))
         self.hold(f"{tag}/{name}", columns, at=self._at(tag, name), clock=clock, is_done=is_done)
@@ -166,19 +172,19 @@ class TaskMasterImport(Tracker):
     def parts_of(self, item: Row) -> "Iterator[Part]":
         """Give what a task waits for, and what it is a part of."""
         tag, _, name = item.id.rpartition("/")
-        above, _, _ = name.rpartition(".")
+        siblings = item.columns.get("siblings")
+        # A task of its own may have a point in its id too.
+        above = name.rpartition(".")[0] if siblings is not None else ""
         if above:
-            yield Part(LINKS, f"{item.id}/{above}/parent", {"task": item.id, "other": f"{tag}/{above}", "kind": _PART_OF})
+            yield Part(LINKS, f"{item.id}/{above}/parent", {"task": item.id, "other": f"{tag}/{above}", "kind": PART_OF})
         needed = item.columns.get("dependencies")
         for word in needed if isinstance(needed, list) else ():
-            other = str(word).strip()
-            if above and other in item.columns["siblings"]:
-                other = f"{above}.{other}"
+            other = needed_number(word, above, siblings or ())
             yield Part(LINKS, f"{item.id}/{other}", {"task": item.id, "other": f"{tag}/{other}", "kind": "needs"})
 
     def link_of(self, row: Row) -> Link:
         """Read a link."""
-        kind = LinkKind.PARENT if row.take("kind") == _PART_OF else LinkKind.BLOCKS
+        kind = LinkKind.PARENT if row.take("kind") == PART_OF else LinkKind.BLOCKS
         return Link(str(row.take("task")), str(row.take("other")), kind)
 
     @describes
@@ -186,7 +192,7 @@ class TaskMasterImport(Tracker):
         """Describe the task that a task or a subtask becomes."""
         row.stream = self.run_of(row.id)
         row.pass_over(("id", "siblings", *PARENTS))
-        row.value("dependencies", (list,))
+        row.value("dependencies", (list,), [])
         shown = row.shown(SHOWN)
         state, reason = self._state(row)
         checks = row.text("testStrategy", "")
@@ -208,13 +214,9 @@ class TaskMasterImport(Tracker):
 
     def _objective(self, row: Row) -> str:
         """Read a description; one that only says the title again stands in the place of none."""
-        text = row.text("description", "")
-        if not text or text != row.columns.get("title"):
-            return str(text)
+        text = str(row.text("description", ""))
         # An export writes it so for every task that has none.
-        row.usual = ("description",)
-        row.replace("description", None)
-        return ""
+        return "" if text == row.columns.get("title") else text
 
     def _created(self, row: Row) -> "datetime":
         """Say when a task was made: with its tag, and after those with lower numbers."""

@@ -86,8 +86,9 @@ def _sync(call: Call, kind: "type[Sync]", path: str, **settings: "Any") -> int:
         return show(done.as_dict(), as_json=True, warnings=disputes)
     if done.dry_run:
         sys.stderr.write("Nothing was changed: this is what would happen.\n")
-    counts = {"items": done.items, "taken": len(done.taken), "given": len(done.given)}
-    show([{**counts, "disputed": len(done.disputed), "gone": len(done.gone)}], as_json=False, warnings=disputes)
+    totals = done.totals
+    counts = {"items": done.items, "taken": totals["taken"], "given": totals["given"], "disputed": len(done.disputed)}
+    show([{**counts, "gone": totals["gone"]}], as_json=False, warnings=disputes)
     for note in done.notes:
         sys.stderr.write(f"note: {note}\n")
     return 0
