@@ -155,3 +155,15 @@ def test_two_sessions_whose_names_are_spelled_alike_are_two_runs(log: Decklog, s
         put(spool, {"session_id": session, "hook_event_name": "Stop"})
     take_in(log, spool)
     assert len(log.runs.find()) == 3
+
+
+def test_a_fork_whose_file_comes_later_does_not_tell_what_it_was_made_of(log: Decklog, spool: Spool, tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    base = {"session_id": "s", "transcript_path": str(path)}
+    put(spool, {**base, "hook_event_name": "SessionStart", "source": "fork"}, {"at": 1794744003})
+    take_in(log, spool)
+    path.write_text("".join(json.dumps(said(number)) + "\n" for number in (1, 2, 4)))
+    put(spool, {**base, "hook_event_name": "Stop"})
+    take_in(log, spool)
+    found = log.journal.find("claude-s", kind=EntryKind.INTERACTION, oldest_first=True)
+    assert [entry.body for entry in found] == ["text 4"]

@@ -77,6 +77,9 @@ def bear_witness(log: "Decklog", spool: "Spool", age: str, run_id: str | None) -
 
 def _end_of(path: str, place: int) -> str | None:
     """Tell what stands before a place in a file; None where there is no such file, or it is shorter."""
+    if not place:
+        # Of a file that is yet to come it was told whose it will be.
+        return ""
     with suppress(OSError, ValueError), opened(path) as file:
         size = min(place, _COMPARED_BYTES)
         found = os.pread(file.fileno(), size, place - size)
