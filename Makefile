@@ -72,7 +72,7 @@ test-agents: $(STAMP)
 # A real Chromium at a real dashboard; `.ci/run` installs one. The rest of `make test` says that it was left out where there is none.
 test-browser: $(STAMP)
 	@$(BIN)/python -c 'import playwright' 2>/dev/null || $(PIP) --editable '.[dev,browser]'
-	@$(IN_MEMORY); $(BIN)/pytest tests/browser
+	@$(IN_MEMORY); $(BIN)/pytest -n 2 tests/browser
 
 coverage: $(STAMP)
 	@$(BIN)/coverage erase
