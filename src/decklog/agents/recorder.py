@@ -19,7 +19,7 @@ from decklog.agents.events import (
     Spawned,
 )
 from decklog.agents.retold import TURN, is_told_otherwise, is_told_then, newest_connection, turns_paid
-from decklog.agents.texts import storable, text_or_none
+from decklog.agents.texts import storable, tellable, text_or_none
 from decklog.clock import from_text
 from decklog.errors import NotFound
 from decklog.stores.journal.entry import EntryKind
@@ -190,7 +190,7 @@ class Recorder:
             run_id=run_id,
             parent_run_id=parent,
             started_at=event.at,
-            metadata=storable(told),
+            metadata=tellable(told),
             **places,
         )
         self._known.add(run_id)

@@ -41,7 +41,6 @@ _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567
 _LONGEST_NAME = 80
 # Some levels fewer than a log takes, for what it will stand in.
 _DEEPEST = 100
-_INFINITE = float("inf")
 # More the ledger does not take of anything.
 _MOST_COUNTED = 10**12
 
@@ -54,7 +53,7 @@ def text_or_none(value: "Any") -> str | None:
 def storable(value: "Any") -> "Any":
     """Give a value with texts that any database takes: halves of a sign are put together or marked, and so is a zero sign.
 
-    Numbers that JSON does not have become texts. What needs no change is given as it is.
+    What needs no change is given as it is.
     """
     if isinstance(value, str):
         # Asked first: of what programs write nearly all is so, and it takes no time to tell.
@@ -65,14 +64,17 @@ def storable(value: "Any") -> "Any":
 def tellable(value: "Any") -> "Any":
     """Give a value that an entry can tell: its texts storable, and as text what is no number or nested without end.
 
-    What needs no change is given as it is.
+    Only for what is told of others' values: one who gets a value back must have it as it was, or be refused.
     """
-    return value if _is_tellable(value) else _told(value, 0)
+    return value if _is_storable(value, _DEEPEST) else _told(value, 0)
 
 
-def _is_tellable(root: "Any") -> bool:
-    nodes = [root]
-    for _ in range(_DEEPEST):
+def _is_storable(root: "Any", deepest: int | None = None) -> bool:
+    """Tell whether all texts and names of a value are such; with a bound, also whether all numbers are, and it is no deeper."""
+    nodes, depth = [root], 0
+    while nodes:
+        if depth == deepest:
+            return False
         below: list[Any] = []
         for node in nodes:
             if isinstance(node, str):
@@ -83,48 +85,26 @@ def _is_tellable(root: "Any") -> bool:
                 below += node.values()
             elif isinstance(node, list):
                 below += node
-            elif isinstance(node, float) and not abs(node) < _INFINITE:
+            elif deepest is not None and isinstance(node, float) and not isfinite(node):
                 return False
-        if not below:
-            return True
-        nodes = below
-    return False
-
-
-def _told(value: "Any", depth: int) -> "Any":
-    if isinstance(value, float) and not abs(value) < _INFINITE:
-        return repr(value)
-    if isinstance(value, (dict, list)) and depth >= _DEEPEST:
-        return storable(json.dumps(value))
-    if isinstance(value, dict):
-        return {storable(name): _told(each, depth + 1) for name, each in value.items()}
-    return [_told(each, depth + 1) for each in value] if isinstance(value, list) else storable(value)
-
-
-def _is_storable(root: "Any") -> bool:
-    """Tell whether all texts and names of a value are such."""
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, str):
-            if not (node.isascii() and "\0" not in node) and _storable_text(node) is not node:
-                return False
-        elif isinstance(node, dict):
-            stack += node
-            stack += node.values()
-        elif isinstance(node, list):
-            stack += node
-        elif isinstance(node, float) and not isfinite(node):
-            return False
+        nodes, depth = below, depth + 1
     return True
 
 
 def _spelled(value: "Any") -> "Any":
     if isinstance(value, dict):
         return {storable(name): storable(each) for name, each in value.items()}
-    if isinstance(value, float) and not isfinite(value):
-        return str(value)
     return [storable(each) for each in value] if isinstance(value, list) else value
+
+
+def _told(value: "Any", depth: int) -> "Any":
+    if isinstance(value, float) and not isfinite(value):
+        return repr(value)
+    if isinstance(value, (dict, list)) and depth >= _DEEPEST:
+        return storable(json.dumps(value))
+    if isinstance(value, dict):
+        return {storable(name): _told(each, depth + 1) for name, each in value.items()}
+    return [_told(each, depth + 1) for each in value] if isinstance(value, list) else storable(value)
 
 
 def _storable_text(text: str) -> str:

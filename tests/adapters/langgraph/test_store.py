@@ -96,3 +96,11 @@ def test_a_batch_reads_before_it_puts_and_the_last_put_counts(log: Decklog) -> N
 
     _, got, _, searched, _ = asyncio.run(main())
     assert (got.value, keys(searched)) == ({"n": 2}, ["k"])
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_value_that_would_not_come_back_as_it_was_is_refused(log: Decklog, value: float) -> None:
+    store = DecklogStore(log)
+    with pytest.raises(Invalid):
+        store.put(("notes",), "n1", {"score": value})
+    assert store.get(("notes",), "n1") is None
