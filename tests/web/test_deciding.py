@@ -1,5 +1,6 @@
 """Deciding on the web: exactly what was read, with a reason, and only with the manager's proof."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,32 @@ def url(approval: Approval) -> str:
 
 def state(log: Decklog, approval: Approval) -> str:
     return log.approvals.get(approval.id).state.value
+
+
+@pytest.mark.parametrize(("wanted", "label"), [("denied", "Deny"), ("granted", "Approve exactly this, once")])
+def test_decision_form_submits_only_its_intent(browser: Browser, asked: Approval, wanted: str, label: str) -> None:
+    text = browser.get(f"/inbox/approval/{asked.id}?verdict={wanted}").text
+    answer = text[text.index('<form class="answer"') :].partition("</form>")[0]
+    assert re.findall(r"<button[^>]*>([^<]*)</button>", answer) == [label]
+    assert re.findall(r'name="verdict" value="(\w+)"', answer) == [wanted]
+
+
+def test_decision_form_without_intent_has_one_button_and_no_default(browser: Browser, asked: Approval) -> None:
+    text = browser.get(f"/inbox/approval/{asked.id}").text
+    answer = text[text.index('<form class="answer"') :].partition("</form>")[0]
+    assert len(re.findall("<button", answer)) == 1
+    assert re.findall(r'type="radio" name="verdict" value="(\w+)" required>', answer) == ["granted", "denied"]
+    assert "checked" not in answer
+
+
+def test_side_effect_form_submits_only_its_intent(log: Decklog, browser: Browser, run_id: str) -> None:
+    log.trust.bind("ana", "cli", password=PASSWORD)
+    effect = log.effects.intend(run_id, "deploy", "run", key="k", actor="p1", arguments={"command": "./deploy"})
+    log.effects.doubt(effect.id, actor="p1", note="its process died")
+    text = browser.get(f"/inbox/effect/{effect.id}?verdict=no").text
+    answer = text[text.index('<form class="answer"') :].partition("</form>")[0]
+    assert re.findall(r'name="verdict" value="(\w+)"', answer) == ["no"]
+    assert len(re.findall("<button", answer)) == 1
 
 
 @on_both

@@ -113,8 +113,8 @@ def test_the_names_follow_from_how_it_is_reached(tmp_path: Path) -> None:
     files = dict(zip(("certificate", "certificate_key"), map(str, certificate(tmp_path)), strict=True))
     assert Elsewhere("192.0.2.7", **files).names(8471).origin == "https://192.0.2.7:8471"
     assert Elsewhere("2001:db8::7", **files).names(8471).origin == "https://[2001:db8::7]:8471"
-    assert Elsewhere("0.0.0.0", "Build.example", **files).names(8471).hosts == {"build.example:8471"}
-    assert Elsewhere(proxy="Decklog.example").names(8471).hosts == {"decklog.example"}
+    assert Elsewhere("0.0.0.0", "Build.example", **files).names(8471).host == "build.example:8471"
+    assert Elsewhere(proxy="Decklog.example").names(8471).host == "decklog.example"
     assert Elsewhere(proxy="decklog.example:8443").names(8471).origin == "https://decklog.example:8443"
 
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import socket
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from decklog import Decklog
 from decklog.errors import Invalid
 from decklog.web.live import MOST_OF_A_SESSION
 from decklog.web.names import FIRST_PORT, Names, remembered
+from decklog.web.peer import peer_uid
 from decklog.web.sessions import COOKIE, LOGIN_SECONDS, MOST_SESSIONS, SESSION_SECONDS, Sessions
 from tests.every import every
 from tests.web.asking import Browser, Seconds, made
@@ -132,7 +134,7 @@ def test_the_name_and_the_port_of_a_log_are_the_same_at_each_start_and_told_to_n
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     first = remembered(str(tmp_path / "log.db"), 9001)
-    assert re.fullmatch(r"dl-[0-9a-f]{6}\.localhost", first.own)
+    assert re.fullmatch(r"dl-[0-9a-f]{20}\.localhost", first.own)
     assert remembered(str(tmp_path / "log.db"), None) == first
     assert remembered(str(tmp_path / "other.db"), None).own != first.own
     kept = [path for path in (tmp_path / "state").rglob("*") if path.is_file()]
@@ -148,7 +150,7 @@ def test_what_was_kept_otherwise_than_we_write_it_is_not_used(tmp_path: Path, mo
     remembered(str(tmp_path / "log.db"), None)
     next(path for path in tmp_path.rglob("*.json")).write_text(kept)
     found = remembered(str(tmp_path / "log.db"), None)
-    assert re.fullmatch(r"dl-[0-9a-f]{6}\.localhost", found.own)
+    assert re.fullmatch(r"dl-[0-9a-f]{20}\.localhost", found.own)
     assert found.port == FIRST_PORT
 
 
@@ -162,3 +164,19 @@ def test_where_nothing_can_be_kept_it_is_served_all_the_same(tmp_path: Path, mon
 def test_a_port_that_would_change_the_name_is_refused(port: int) -> None:
     with pytest.raises(Invalid):
         Names("dl-000000.localhost", port)
+
+
+def test_session_cookie_is_useless_to_another_user() -> None:
+    sessions = Sessions()
+    session = sessions.log_in(sessions.new_link(), uid=1000)
+    assert session is not None
+    assert sessions.known(f"{COOKIE}={session.id}", uid=1000) is session
+    assert sessions.known(f"{COOKIE}={session.id}", uid=1001) is None
+    assert sessions.known(f"{COOKIE}={session.id}") is None
+
+
+def test_user_of_a_loopback_connection_is_found() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as client:
+        scope = {"client": client.getsockname(), "server": server.getsockname()}
+        assert peer_uid(scope) == os.getuid()
+        assert peer_uid({**scope, "client": ("192.0.2.7", client.getsockname()[1])}) is None

@@ -31,8 +31,8 @@ def value_of(headers: Headers, name: bytes) -> str | None:
 def refusal(method: str, headers: Headers, names: Names, *, length: int = 0) -> Refusal | None:
     """Say why a request is not let in; None when it is. `length` is that of its URL."""
     host = value_of(headers, b"host")
-    if host not in names.hosts:
-        return Refusal(421, "This server does not answer to that name.")
+    if host != names.host:
+        return Refusal(421, "Open the address that `decklog serve` printed.")
     if value_of(headers, b"upgrade") is not None:
         return Refusal(426, "")
     if method not in _METHODS:
@@ -40,7 +40,7 @@ def refusal(method: str, headers: Headers, names: Names, *, length: int = 0) -> 
     too_much = _too_much(headers, length)
     if too_much is not None:
         return too_much
-    is_ours = _is_sent_by_us(headers, host, names) if method == "POST" else _may_look(headers, names)
+    is_ours = _is_sent_by_us(headers, names) if method == "POST" else _may_look(headers, names)
     return None if is_ours else Refusal(403, "A page of another origin asked for this.")
 
 
@@ -55,10 +55,10 @@ def _too_much(headers: Headers, length: int) -> Refusal | None:
     return None
 
 
-def _is_sent_by_us(headers: Headers, host: str | None, names: Names) -> bool:
+def _is_sent_by_us(headers: Headers, names: Names) -> bool:
     """Tell whether a page of this very origin sends this. An older browser says so by `Origin` alone; silence is a no."""
     site, origin = value_of(headers, b"sec-fetch-site"), value_of(headers, b"origin")
-    if host != names.host or (origin is not None and origin != names.origin):
+    if origin is not None and origin != names.origin:
         return False
     return site == "same-origin" or (site is None and origin is not None)
 

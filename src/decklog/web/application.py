@@ -20,6 +20,7 @@ from decklog.web import answers, changing, deciding, live, tending
 from decklog.web.elsewhere import Password
 from decklog.web.login import LoginRequired
 from decklog.web.pages import compare, inbox, memory, more, now, review, run, runs, search, spend, system, tasks, trust, workflow
+from decklog.web.peer import peer_uid
 from decklog.web.rendering import TYPES, assets, edition, page, segment
 from decklog.web.safety import SANDBOX, App, Safety, TooLarge
 from decklog.web.sessions import BY_PASSWORD, NO_COOKIE, Session, cookie_of
@@ -262,12 +263,12 @@ def _log_in(site: Site) -> Endpoint:
             form = await _form(request)
         except Invalid as problem:
             return _login_page(site, 400, problem.message)
-        agent = request.headers.get("user-agent", "")
+        agent, uid = request.headers.get("user-agent", ""), peer_uid(request.scope)
         if site.password is not None and "password" in form:
-            session = await run_in_threadpool(_by_password, site, site.password, form["password"], agent)
+            session = await run_in_threadpool(_by_password, site, site.password, form["password"], agent, uid)
             said = "That is not the password, or too many were wrong just now."
         else:
-            session = site.sessions.log_in(form.get("token", "").strip(), agent)
+            session = site.sessions.log_in(form.get("token", "").strip(), agent, uid)
             said = "This link was used already, or is older than five minutes. Press Enter in the terminal for a new one."
         if session is None:
             return _login_page(site, 403, said)
@@ -277,7 +278,7 @@ def _log_in(site: Site) -> Endpoint:
     return endpoint
 
 
-def _by_password(site: Site, password: Password, given: str, agent: str) -> Session | None:
+def _by_password(site: Site, password: Password, given: str, agent: str, uid: int | None) -> Session | None:
     """Log in by the password; after too many wrong ones nobody does for a while."""
     guesses = site.sessions.passwords
     if guesses.pause() > 0:
@@ -286,7 +287,7 @@ def _by_password(site: Site, password: Password, given: str, agent: str) -> Sess
         guesses.count_wrong()
         return None
     guesses.forget_wrong()
-    return site.sessions.begin(BY_PASSWORD, agent)
+    return site.sessions.begin(BY_PASSWORD, agent, uid)
 
 
 def _log_out(site: Site) -> Endpoint:

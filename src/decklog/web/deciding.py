@@ -33,14 +33,15 @@ def decide(asked: Asked) -> View | str:
 
 def _again(asked: Asked, problem: DecklogError) -> View:
     typed = {name: asked.form.get(name, "") for name in inbox.TYPED}
-    view = inbox.item(asked, problem=told_again(problem), typed=typed, wanted=typed["verdict"])
+    wanted = typed["verdict"] if typed["verdict"] in inbox.VERDICTS[asked.path["kind"]] else None
+    view = inbox.item(asked, problem=told_again(problem), typed=typed, wanted=wanted)
     status = 429 if isinstance(problem, Paused) else status_of(problem)
     return View(**{**vars(view), "status": status})
 
 
 def told_again(problem: DecklogError) -> DecklogError:
     """Say what was wrong with a form; of a wrong proof, no more than that."""
-    return Unproven("that is not the manager's proof", hint="Nothing was decided.") if _is_wrong_proof(problem) else problem
+    return Unproven("Wrong password.", hint="Nothing was decided.") if _is_wrong_proof(problem) else problem
 
 
 def _decide_approval(asked: Asked, approval_id: str) -> None:

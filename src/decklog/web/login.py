@@ -3,6 +3,7 @@
 import json
 
 from decklog.web.admission import value_of
+from decklog.web.peer import peer_uid
 from decklog.web.safety import App, Receive, Scope, Send
 from decklog.web.sessions import Sessions
 
@@ -20,7 +21,7 @@ class LoginRequired:
         if scope["type"] != "http" or scope["path"] in _OPEN or scope["path"].startswith("/static/"):
             await self._app(scope, receive, send)
             return
-        session = self._sessions.known(value_of(scope["headers"], b"cookie"))
+        session = self._sessions.known(value_of(scope["headers"], b"cookie"), peer_uid(scope))
         if session is None:
             await _send_away(scope, send)
             return

@@ -1,7 +1,7 @@
-"""The names that a browser may call this server by: one of its own, and the loopback's, which lead to it.
+"""The host name that the dashboard answers to.
 
-Cookies know no ports. Under `localhost` every program that listens on this machine would be sent ours; under a name that is
-drawn at random and told to nobody else, none is.
+Browsers send a cookie to every port of a host. Under `localhost` any other local server would receive ours, so each log gets a
+random host name. The server never reveals it: only the link that the terminal prints contains it.
 """
 
 import json
@@ -14,7 +14,6 @@ from hashlib import sha256
 from decklog.dataclass import dataclass
 from decklog.errors import Invalid
 
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _PORTS = range(1024, 65536)
 FIRST_PORT = 8471
 
@@ -45,17 +44,10 @@ class Names:
         """Whether a browser comes by TLS, and may send the cookie no other way."""
         return self.way != "local"
 
-    @property
-    def hosts(self) -> frozenset[str]:
-        """Every `Host` that is answered at all."""
-        if self.way != "local":
-            return frozenset((self.host,))
-        return frozenset(f"{name}:{self.port}" for name in (self.own, *LOOPBACK))
-
 
 def new_name() -> str:
-    """Draw a name that nobody can guess; browsers take whatever ends in `.localhost` for this machine."""
-    return f"dl-{secrets.token_hex(3)}.localhost"
+    """Return a host name that nobody can guess. Browsers resolve every name below `.localhost` to this machine."""
+    return f"dl-{secrets.token_hex(10)}.localhost"
 
 
 def remembered(target: str, port: int | None) -> Names:
@@ -85,5 +77,5 @@ def _read(path: str) -> tuple[str | None, int | None]:
     except (OSError, ValueError):
         return None, None
     name, port = (known.get("name"), known.get("port")) if isinstance(known, dict) else (None, None)
-    is_name = isinstance(name, str) and re.fullmatch(r"dl-[0-9a-f]{6}\.localhost", name) is not None
+    is_name = isinstance(name, str) and re.fullmatch(r"dl-[0-9a-f]{20}\.localhost", name) is not None
     return name if is_name else None, port if type(port) is int and port in _PORTS else None

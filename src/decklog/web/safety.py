@@ -1,10 +1,10 @@
-"""The outermost layer of the server: it lets requests in or not, leads to the own name, and puts its headers on every answer."""
+"""The outermost layer of the server: it admits or refuses requests and sets the security headers on every answer."""
 
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import quote
 
-from decklog.web.admission import MOST_BODY, Refusal, refusal, value_of
+from decklog.web.admission import MOST_BODY, Refusal, refusal
 from decklog.web.names import Names
 
 Scope = MutableMapping[str, Any]
@@ -68,9 +68,6 @@ class Safety:
         refused = refusal(scope["method"], scope["headers"], self._names, length=len(target))
         if refused is not None:
             await _refuse(refused, send)
-        elif value_of(scope["headers"], b"host") != self._names.host:
-            # A browser that came by another name of this machine: the cookie, and everything else, is under the own one.
-            await _empty(307, send, (b"location", f"{self._names.origin}{target}".encode("latin-1")))
         else:
             await self._app(scope, _limited(receive), send)
 
@@ -107,8 +104,3 @@ async def _refuse(refused: Refusal, send: Send) -> None:
     headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": refused.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
-
-
-async def _empty(status: int, send: Send, *headers: tuple[bytes, bytes]) -> None:
-    await send({"type": "http.response.start", "status": status, "headers": [(b"content-length", b"0"), *headers]})
-    await send({"type": "http.response.body", "body": b""})

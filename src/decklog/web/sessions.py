@@ -36,7 +36,7 @@ def browser_of(agent: str) -> str:
 
 @dataclass
 class Session:
-    """One browser that logged in; `browser` is what it says it is."""
+    """One browser that logged in; `browser` is what it says it is, `uid` the user whose program it is, where known."""
 
     id: str
     ends: float
@@ -45,6 +45,7 @@ class Session:
     how: str = BY_LINK
     browser: str = "A browser"
     streams: int = 0
+    uid: int | None = None
     secret: bytes = field(default_factory=lambda: secrets.token_bytes(32))
 
     @property
@@ -112,32 +113,32 @@ class Sessions:
             self._links[_digest(token)] = now + LOGIN_SECONDS
         return token
 
-    def log_in(self, token: str, agent: str = "") -> Session | None:
+    def log_in(self, token: str, agent: str = "", uid: int | None = None) -> Session | None:
         """Begin a session by a link's secret part, which is used up by that; None when it is none, or no longer one."""
         with self._gate:
             now = self._seconds()
             if self._links.pop(_digest(token), now) <= now:
                 return None
-        return self.begin(BY_LINK, agent)
+        return self.begin(BY_LINK, agent, uid)
 
-    def begin(self, how: str, agent: str = "") -> Session:
+    def begin(self, how: str, agent: str = "", uid: int | None = None) -> Session:
         """Begin a session of whoever has proven to be welcome; `agent` is what the browser says of itself."""
         with self._gate:
             now, at = self._seconds(), self._now()
-            session = Session(secrets.token_urlsafe(32), now + SESSION_SECONDS, at, at, how, browser_of(agent))
+            session = Session(secrets.token_urlsafe(32), now + SESSION_SECONDS, at, at, how, browser_of(agent), uid=uid)
             known = sorted(self._sessions.values(), key=lambda one: one.ends)
             for oldest in known[: max(0, len(known) + 1 - MOST_SESSIONS)]:
                 del self._sessions[oldest.id]
             self._sessions[session.id] = session
             return session
 
-    def known(self, cookies: str | None) -> Session | None:
-        """Find the session that a request's cookies name; one whose time is over is none."""
+    def known(self, cookies: str | None, uid: int | None = None) -> Session | None:
+        """Find the unexpired session that a request's cookies name. Another user's program can't use it."""
         now = self._seconds()
         for part in (cookies or "").split(";"):
             name, _, value = part.strip().partition("=")
             session = self._sessions.get(value) if name == COOKIE else None
-            if session is not None and session.ends > now:
+            if session is not None and session.ends > now and session.uid == uid:
                 session.seen_at = self._now()
                 return session
         return None

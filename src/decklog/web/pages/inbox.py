@@ -75,6 +75,8 @@ def _item(asked: Asked, kind: str, item_id: str, page: Any) -> dict[str, Any]:
         "id": item_id,
         "problem": None,
         "typed": dict.fromkeys(TYPED, ""),
+        "verdicts": VERDICTS.get(kind, ()),
+        # The form's only intent, when the page was opened for one; Enter then submits what its button reads.
         "wanted": wanted if (wanted := asked.word("verdict")) in VERDICTS.get(kind, ()) else None,
         "token": None,
     }

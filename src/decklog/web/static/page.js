@@ -64,7 +64,7 @@ function tick() {
   }
 }
 function shut(why) {
-  for (const button of $$('[name=verdict]:enabled')) {
+  for (const button of $$('#decide:enabled')) {
     button.disabled = true
     $(why).hidden = false
   }
@@ -321,12 +321,17 @@ const keys = {
 function choose(key, verdict) {
   const form = $('form.answer'), link = here() && $(`[data-key=${key}]`, here())
   if (link) link.click()
-  else if (form) { $('#reason').focus(); form.dataset.wanted = verdict }
+  else if (form) {
+    const choice = $(`[name=verdict][value=${verdict}]`, form)
+    if (!choice) return open('#instead')
+    choice.checked = true
+    $('#reason').focus()
+  }
 }
 const isOn = $('#keys-on')
 addEventListener('keydown', event => {
   const { key, target } = event
-  if (key === 'Enter' && event.ctrlKey) open(`.answer:focus-within[data-wanted] [value="${$('.answer')?.dataset.wanted}"]:enabled`)
+  if (key === 'Enter' && event.ctrlKey) open('.answer:focus-within #decide:enabled')
   if (target.closest('input, textarea, select, dialog') || event.ctrlKey || event.metaKey || event.altKey || !isOn.checked) return
   if (pressed === 'g' && open(`#help a[href^="/${CSS.escape(key)}"]`)) return
   if (/[1-9]/.test(key)) open(`.tabs a:nth-child(${key})`)
