@@ -132,3 +132,12 @@ def test_only_one_takes_in_at_a_time(spool: Spool) -> None:
         assert (first, second) == (True, False)
     with spool.alone() as again:
         assert again
+
+
+def test_linked_folder_is_not_followed(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (tmp_path / "log.db-spool").symlink_to(elsewhere)
+    with pytest.raises(NotADirectoryError):
+        Spool(str(tmp_path / "log.db-spool")).put("claude", "s1", {}, b"{}")
+    assert list(elsewhere.iterdir()) == []

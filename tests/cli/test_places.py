@@ -80,6 +80,18 @@ def test_a_linked_worktree_shares_the_log_of_the_main_one(decklog: Program, tmp_
     assert decklog("where", "--json", cwd=linked).data["target"] == str(linked / ".decklog" / "decklog.db")
 
 
+def test_git_file_that_names_anothers_worktree_does_not_borrow_its_log(decklog: Program, tmp_path: Path) -> None:
+    main, linked, hostile = tmp_path / "main", tmp_path / "linked", tmp_path / "hostile"
+    main.mkdir()
+    hostile.mkdir()
+    settings = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main"]
+    for words in (["init"], ["commit", "--allow-empty", "-m", "x"], ["worktree", "add", str(linked)]):
+        subprocess.run(["git", *settings, *words], cwd=main, check=True, capture_output=True)
+    decklog("init", cwd=main)
+    (hostile / ".git").write_text((linked / ".git").read_text())
+    assert decklog("where", "--json", cwd=hostile).data["target"] == str(hostile / ".decklog" / "decklog.db")
+
+
 def test_a_folder_remembers_a_server(decklog: Program, tmp_path: Path, empty_postgres_url: str) -> None:
     assert decklog("init", "--db", empty_postgres_url).code == 0
     assert stat.S_IMODE((tmp_path / ".decklog" / "address").stat().st_mode) == 0o600

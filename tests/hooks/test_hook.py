@@ -324,3 +324,33 @@ def test_hooks_that_are_killed_lose_nothing_that_they_wrote_and_leave_nothing_tw
         if fields.get("hook_event_name") in ("UserPromptSubmit", "PostToolUse"):
             assert fields["prompt"] in bodies
     assert log.journal.verify().ok
+
+
+def test_log_that_was_not_accepted_gets_no_spool(tmp_path: Path, place: Path) -> None:
+    clone = tmp_path / "clone"
+    (clone / ".decklog").mkdir(parents=True)
+    (clone / ".git").mkdir()
+    (clone / ".decklog" / "decklog.db").write_bytes((place / ".decklog" / "decklog.db").read_bytes())
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (clone / ".decklog" / "decklog.db-spool").symlink_to(elsewhere)
+    done = hook(clone, told(clone, "PostToolUse", tool_name="Bash", tool_input={"command": "ls"}))
+    assert done.code == 1
+    assert b"decklog accept" in done.err
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_event_is_kept_while_the_log_file_is_away(place: Path) -> None:
+    path = place / ".decklog" / "decklog.db"
+    assert hook(place, told(place, "PostToolUse", tool_name="Bash", tool_input={"command": "one"})).code == 0
+    for suffix in ("", "-wal", "-shm"):
+        with suppress(FileNotFoundError):
+            os.rename(f"{path}{suffix}", f"{place / 'away'}{suffix}")
+    done = hook(place, told(place, "UserPromptSubmit", prompt="typed while away"))
+    assert (done.code, path.exists()) == (0, False)
+    for suffix in ("", "-wal", "-shm"):
+        with suppress(FileNotFoundError):
+            os.rename(f"{place / 'away'}{suffix}", f"{path}{suffix}")
+    with Decklog.open(path) as log:
+        take_in(log, Spool(f"{path}-spool"))
+        assert any(entry.body == "typed while away" for entry in log.journal.find("claude-s1"))

@@ -16,7 +16,7 @@ from decklog.adapters.loops.interrupted import close_interrupted
 from decklog.adapters.loops.values import as_json
 from decklog.agents.intake import take_in
 from decklog.agents.spool import Spool
-from decklog.place.locate import Place, beside, locate
+from decklog.place.locate import Place, locate, spool_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -176,4 +176,4 @@ def spool_of(log: "Decklog") -> str:
     """Name the folder where events wait for a log: the one that hooks of the same log use."""
     found = locate(None)
     place = found if found.target == log.db.target else Place(log.db.target, "named by the program", is_named=True)
-    return beside(place, "spool")
+    return spool_folder(place)

@@ -7,6 +7,7 @@ heavy, so that a hook costs little more than Python itself and goes on when the 
 import fcntl
 import json
 import os
+import stat
 import time
 from contextlib import contextmanager, suppress
 
@@ -37,7 +38,7 @@ class Spool:
 
     def put(self, program: str, session: str, facts: "dict[str, Any]", payload: bytes) -> bool:
         """Append an event and wait for the disk; False when there is no more room."""
-        os.makedirs(self.folder, mode=0o700, exist_ok=True)
+        self._make_folder()
         if not self.has_room(len(payload)):
             self.drop(program, len(payload))
             return False
@@ -53,6 +54,14 @@ class Spool:
             _write(descriptor, line)
             if is_synced:
                 os.fsync(descriptor)
+
+    def _make_folder(self) -> None:
+        """Create the folder; raise NotADirectoryError for a symbolic link, which a repository could have planted."""
+        os.makedirs(os.path.dirname(self.folder), mode=0o700, exist_ok=True)
+        with suppress(FileExistsError):
+            os.mkdir(self.folder, mode=0o700)
+        if not stat.S_ISDIR(os.lstat(self.folder).st_mode):
+            raise NotADirectoryError(f"{self.folder} is not a folder of its own")
 
     def has_room(self, size: int) -> bool:
         """Say whether so many bytes more may wait here."""
@@ -115,7 +124,7 @@ class Spool:
     @contextmanager
     def alone(self) -> "Iterator[bool]":
         """Be the one who takes events in; False when somebody else is."""
-        os.makedirs(self.folder, mode=0o700, exist_ok=True)
+        self._make_folder()
         descriptor = os.open(os.path.join(self.folder, _LOCK), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             try:
@@ -198,7 +207,7 @@ class Spool:
         To forget it of a transcript costs reading that again, and nothing else. What is not written anywhere else waits for the
         disk.
         """
-        os.makedirs(self.folder, mode=0o700, exist_ok=True)
+        self._make_folder()
         fresh = f"{self._mark(path)}.new"
         # An import may read what hooks tell of at the same moment.
         with self._appending(os.path.basename(fresh)) as descriptor:

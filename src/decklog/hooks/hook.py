@@ -65,10 +65,13 @@ class Hook:
         return HELD if denied else 0
 
     def _record(self, place: "Place", denied: str | None, out: "IO[str]") -> None:
-        from decklog.place.locate import beside
+        from decklog.place.locate import spool_folder
 
-        spool = Spool(beside(place, "spool"))
+        spool = Spool(spool_folder(place))
         spool.put(self.program, self._session, self._facts(denied), self._payload)
+        if not place.exists:
+            # The next event takes this one in once the log's file is back.
+            return
         if self.event == "SessionStart":
             self._prime(place, spool, out)
         elif self.event in _CRITICISED and self._asks_for_critique():

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 FOLDER = ".decklog"
 FILE = "decklog.db"
 ADDRESS = "address"
+# Suffix of the folder beside a log in which hooks leave events.
+SPOOL = "spool"
 
 
 class Place:
@@ -144,7 +146,13 @@ def of_session(folder: str, environment: "Mapping[str, str]", named: str | None 
     place = locate(named, folder if os.path.isdir(folder) or not _has_folder() else None, environment)
     if not place.is_named and place.target == users_own().target:
         return None
-    return place if place.exists else None
+    if place.exists:
+        return place
+    # The log file is away, for example during a restore. A spool says that sessions are recorded here: keep their events.
+    if not os.path.isdir(beside(place, SPOOL)):
+        return None
+    folder = None if place.is_named else os.path.dirname(os.path.dirname(os.path.abspath(place.path)))
+    return Place(place.target, "its file is away", is_named=place.is_named, folder=folder)
 
 
 def _has_folder() -> bool:
@@ -170,6 +178,12 @@ def beside(place: Place, name: str) -> str:
     digest = sha256(place.target.encode(errors="surrogateescape")).hexdigest()[:16]
     home = os.path.join(place.folder, FOLDER) if place.folder else data_home()
     return os.path.join(home, name, digest)
+
+
+def spool_folder(place: Place) -> str:
+    """Return the folder where events wait for a log; raise NotAccepted for one that this user did not accept."""
+    place.check()
+    return beside(place, SPOOL)
 
 
 def found_above() -> str | None:
@@ -214,8 +228,18 @@ def _main_worktree(folder: str) -> str | None:
                 target = file.read().removeprefix("gitdir:").strip()
             target = os.path.normpath(os.path.join(above, target))
             head, found, _ = target.partition(f"{os.sep}.git{os.sep}worktrees{os.sep}")
-            return head if found else None
+            return head if found and _points_back(target, pointer) else None
     return None
+
+
+def _points_back(git_folder: str, pointer: str) -> bool:
+    """Return whether a worktree's folder in the main repository names this `.git` file; anybody can write the file alone."""
+    try:
+        with open(os.path.join(git_folder, "gitdir"), encoding="utf-8", errors="replace") as file:
+            named = file.read().strip()
+    except OSError:
+        return False
+    return os.path.realpath(os.path.join(git_folder, named)) == os.path.realpath(pointer)
 
 
 def outside_of(folder: str) -> str:

@@ -6,6 +6,7 @@ is lost. The log itself is never waited for.
 
 import json
 import os
+import sys
 import threading
 import uuid
 from contextlib import suppress
@@ -13,13 +14,16 @@ from contextlib import suppress
 from decklog.agents.acp.transcripts import home_of
 from decklog.agents.connections import Connection
 from decklog.agents.spool import Spool
-from decklog.place.locate import beside, of_session
+from decklog.errors import NotAccepted
+from decklog.place.locate import of_session, spool_folder
 from decklog.proxy import taking
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
+
+    from decklog.place.locate import Place
 
 # Whether there is room is looked at again after so many lines, and for each that is long.
 _LINES_BETWEEN = 64
@@ -54,10 +58,17 @@ class Recording:
     def _place(self, folder: str) -> "_Beside | None":
         if folder not in self._places:
             place = of_session(folder, self._environment, self._db)
-            self._places[folder] = None if place is None else self._opened(beside(place, "spool"))
-            if place is not None:
+            self._places[folder] = None if place is None else self._spool_of(place)
+            if self._places[folder] is not None:
                 self._taker.tell(folder)
         return self._places[folder]
+
+    def _spool_of(self, place: "Place") -> "_Beside | None":
+        try:
+            return self._opened(spool_folder(place))
+        except NotAccepted as problem:
+            sys.stderr.write(f"decklog proxy: {problem}\n  {problem.hint}\n")
+            return None
 
     def _opened(self, spool: str) -> "_Beside":
         known = (place for place in self._places.values() if place is not None and place.folder == spool)

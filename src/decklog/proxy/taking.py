@@ -6,7 +6,7 @@ import sys
 import time
 
 from decklog.agents.spool import Spool
-from decklog.place.locate import beside, of_session
+from decklog.place.locate import of_session, spool_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class _Taking:
             path = os.fsdecode(folder.replace(b"\0", b"\n"))
             place = of_session(path, self._environment, self._db)
             if place is not None:
-                spool = beside(place, "spool")
+                spool = spool_folder(place)
                 self._places.setdefault(spool, (place, Spool(spool)))
 
     def _take_in(self, *, is_one_round: bool) -> bool:

@@ -23,7 +23,7 @@ from decklog.cli.findings import Trouble, print_findings
 from decklog.cli.show import show
 from decklog.cli.terminal import say
 from decklog.errors import DecklogError
-from decklog.place.locate import Place, beside, locate
+from decklog.place.locate import Place, locate, spool_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def _programs(place: Place, findings: Findings) -> "dict[str, Any]":
     try:
         place.must_exist()
         with place.open() as log:
-            spool = Spool(beside(place, "spool"))
+            spool = Spool(spool_folder(place))
             waiting = waiting_in(spool, findings)
             for (program, _), row in zip(here, facts, strict=True):
                 row["events_arrive"] = probe(program.name, settings[Scope.PROJECT], log, spool, findings)

@@ -285,10 +285,10 @@ def import_opencode(call: Call, path: str | None, dry_run: bool) -> int:
 def _history(call: Call, program: str, path: str, dry_run: bool) -> int:
     from decklog.agents.history import HistoryImport
     from decklog.agents.spool import Spool
-    from decklog.place.locate import beside, locate
+    from decklog.place.locate import locate, spool_folder
 
     with _log(call, path, dry_run) as log, Meter() as meter:
-        spool = Spool(beside(locate(call.db), "spool"))
+        spool = Spool(spool_folder(locate(call.db)))
         done = HistoryImport(log, program, path, spool, dry_run=dry_run, progress=meter).run()
     show(done.as_dict(), as_json=call.json, warnings=done.warnings)
     return 0
