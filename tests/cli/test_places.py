@@ -92,6 +92,24 @@ def test_git_file_that_names_anothers_worktree_does_not_borrow_its_log(decklog: 
     assert decklog("where", "--json", cwd=hostile).data["target"] == str(hostile / ".decklog" / "decklog.db")
 
 
+def test_init_in_a_new_repository_does_not_use_a_log_above_its_root(decklog: Program, tmp_path: Path) -> None:
+    parent, repo = tmp_path / "parent", tmp_path / "parent" / "repo"
+    (repo / "deep").mkdir(parents=True)
+    decklog("init", cwd=parent)
+    subprocess.run(["git", "init", "-q"], cwd=repo, check=True)
+    said = decklog("init", "--json", cwd=repo / "deep")
+    assert (said.data["target"], said.data["already"]) == (str(repo / ".decklog" / "decklog.db"), False)
+    assert decklog("where", "--json", cwd=repo / "deep").data["target"] == str(repo / ".decklog" / "decklog.db")
+
+
+def test_init_below_a_folder_with_an_address_does_not_make_that_log(decklog: Program, tmp_path: Path) -> None:
+    parent, repo = tmp_path / "parent", tmp_path / "parent" / "repo"
+    repo.mkdir(parents=True)
+    decklog("init", "--db", str(tmp_path / "elsewhere.db"), cwd=parent)
+    subprocess.run(["git", "init", "-q"], cwd=repo, check=True)
+    assert decklog("init", "--json", cwd=repo).data["target"] == str(repo / ".decklog" / "decklog.db")
+
+
 def test_a_folder_remembers_a_server(decklog: Program, tmp_path: Path, empty_postgres_url: str) -> None:
     assert decklog("init", "--db", empty_postgres_url).code == 0
     assert stat.S_IMODE((tmp_path / ".decklog" / "address").stat().st_mode) == 0o600

@@ -143,4 +143,4 @@ def test_without_the_sdk_the_command_says_what_to_install() -> None:
         [sys.executable, "-c", code], env=unmeasured(), capture_output=True, text=True, timeout=300, check=False
     )
     assert (done.returncode, done.stdout) == (1, "")
-    assert "pip install 'decklog[mcp]'" in done.stderr
+    assert "[mcp]'" in done.stderr

@@ -19,6 +19,7 @@ from decklog import Decklog
 from decklog.cli.call import Call
 from decklog.cli.dashboard.serving import _name, run
 from decklog.errors import Unavailable
+from decklog.extras import install_hint
 from decklog.place.locate import Place
 from decklog.web import server as web_server
 from decklog.web.server import listening, ready
@@ -94,7 +95,7 @@ def test_a_package_that_is_missing_is_named_with_what_brings_it(monkeypatch: pyt
     monkeypatch.delattr("decklog.web.server", raising=False)
     with pytest.raises(Unavailable, match="uvicorn") as problem:
         run(Call(["--db", str(tmp_path / "log.db")]), None, False, None)
-    assert problem.value.hint == "Run: pip install 'decklog[web]'"
+    assert problem.value.hint == install_hint("web")
 
 
 @pytest.mark.parametrize(

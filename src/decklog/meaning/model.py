@@ -5,6 +5,7 @@ from importlib.util import find_spec
 
 from decklog import forks
 from decklog.errors import Unavailable
+from decklog.extras import install_hint
 from decklog.meaning import kept
 
 TYPE_CHECKING = False
@@ -44,7 +45,7 @@ _known: dict[str, KeptModel] = {}
 def kept_model() -> KeptModel:
     """Give the model of this machine; `Unavailable` says what is missing or damaged, and what to do."""
     if find_spec("numpy") is None:
-        raise Unavailable("numpy is not installed", hint="Install it: pip install 'decklog[recall]'")
+        raise Unavailable("numpy is not installed", hint=install_hint("recall"))
     place = found_at()
     if not kept.is_there(place):
         raise Unavailable("the model is not installed", hint="Install it: decklog memory model install")

@@ -164,6 +164,15 @@ def _has_folder() -> bool:
     return True
 
 
+def own_log(folder: str) -> Place | None:
+    """Return the log of a folder's repository or worktree; outside of one, that of the folder or the nearest above."""
+    found = locate(None, folder, environment={})
+    root = repository(folder)
+    if found.folder is None or root is None or found.folder == _main_worktree(folder):
+        return found if found.folder else None
+    return found if os.path.commonpath([root, found.folder]) == root else None
+
+
 def users_own() -> Place:
     """The log of everything that is done outside of repositories and folders with a log."""
     return Place(os.path.join(data_home(), FILE), "the user's own, since no folder above has a .decklog")

@@ -14,6 +14,7 @@ from decklog.agents.setup.installing import State, state_of
 from decklog.agents.setup.supported import Program, Scope, Setting, has_plugin
 from decklog.agents.spool import DROPPED
 from decklog.errors import DecklogError
+from decklog.extras import install_hint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -202,7 +203,7 @@ def _tools_of(process: "subprocess.Popen[bytes]", lines: "list[dict[str, Any]]")
 
 
 def _silent(why: str, findings: Findings) -> str:
-    findings.add("mcp", f"`decklog mcp` does not answer: {why[:200]}", "pip install 'decklog[mcp]', or run it by hand.")
+    findings.add("mcp", f"`decklog mcp` does not answer: {why[:200]}", f"{install_hint('mcp')}, or run it by hand.")
     return "no answer"
 
 

@@ -6,6 +6,7 @@ import sys
 from decklog.cli import terminal
 from decklog.cli.call import Call, Usage
 from decklog.errors import Unavailable
+from decklog.extras import install_hint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def serve_mcp(call: Call, port: int | None, token_file: str | None) -> int:
         from decklog.mcp.source import Source
     except ModuleNotFoundError as missing:
         what = f"the MCP server needs the package mcp, and {missing.name} is not installed"
-        raise Unavailable(what, hint="pip install 'decklog[mcp]'") from None
+        raise Unavailable(what, hint=install_hint("mcp")) from None
     source = Source(call.db)
     if port is not None:
         return _over_http(build(source), port, token_file)

@@ -18,6 +18,7 @@ from decklog.cli import terminal
 from decklog.cli.call import Call, Usage
 from decklog.cli.show import show
 from decklog.errors import DecklogError, Unavailable
+from decklog.extras import install_hint
 from decklog.place.locate import locate, repository, users_own
 
 TYPE_CHECKING = False
@@ -91,7 +92,7 @@ def _has_server(asked: dict[str, bool], *, is_plugin: bool) -> bool | None:
         return is_plugin or None
     is_here = find_spec("mcp") is not None
     if asked.get("mcp") and not is_here:
-        raise Unavailable("the MCP server needs the package mcp, which is not installed", hint="pip install 'decklog[mcp]'")
+        raise Unavailable("the MCP server needs the package mcp, which is not installed", hint=install_hint("mcp"))
     return is_here if is_plugin else asked.get("mcp") or None
 
 

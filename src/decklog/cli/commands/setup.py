@@ -11,7 +11,7 @@ from decklog.cli.call import Call, Usage
 from decklog.cli.manager import for_the_manager
 from decklog.cli.show import show
 from decklog.errors import Conflict, DecklogError, NotAccepted
-from decklog.place.locate import ADDRESS, FILE, FOLDER, Place, in_folder, locate, outside_of, repository, users_own
+from decklog.place.locate import ADDRESS, FILE, FOLDER, Place, in_folder, locate, outside_of, own_log, repository, users_own
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,8 +39,7 @@ def init(call: Call, folder: str | None, switch: bool, user: bool, outside: bool
     if user:
         return _make(call, users_own())
     # What calls from there mean when nothing is named.
-    found = in_folder(os.path.abspath(folder)) if folder else locate(None, environment={})
-    has = found if found is not None and found.folder else None
+    has = in_folder(os.path.abspath(folder)) if folder else own_log(os.getcwd())
     home = os.path.abspath(folder or (has and has.folder) or repository(os.getcwd()) or ".")
     if has is not None:
         # Making a log is no yes to one that came with the folder.

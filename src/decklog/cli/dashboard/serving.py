@@ -9,6 +9,7 @@ import click
 from decklog.cli.call import Call
 from decklog.cli.show import show
 from decklog.errors import Unavailable
+from decklog.extras import install_hint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def _server() -> "ModuleType":
         from decklog.web import server
     except ImportError as problem:
         raise Unavailable(
-            f"the dashboard needs a package that is not installed: {problem.name}", hint="Run: pip install 'decklog[web]'"
+            f"the dashboard needs a package that is not installed: {problem.name}", hint=install_hint("web")
         ) from None
     return server
 

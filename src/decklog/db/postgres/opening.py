@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from decklog.errors import Unavailable
+from decklog.extras import install_hint
 
 if TYPE_CHECKING:
     from decklog.db.base import Database
@@ -15,6 +16,6 @@ def open_server(url: str, **settings: Any) -> "Database":
     except ImportError as problem:
         raise Unavailable(
             f"PostgreSQL needs a package that is not installed: {problem.name}",
-            hint="Run: pip install 'decklog[postgres]'",
+            hint=install_hint("postgres"),
         ) from problem
     return open_postgres(url, **settings)

@@ -5,6 +5,7 @@ import os
 from typing import Any
 
 from decklog.errors import Unavailable
+from decklog.extras import install_hint
 from decklog.models.prompt import Part, Prompt, joined
 from decklog.models.provider import Reply, Wish
 from decklog.models.providers.statuses import failed
@@ -27,7 +28,7 @@ class AnthropicModel:
         try:
             import anthropic
         except ImportError as problem:
-            raise Unavailable("the package anthropic is not installed", hint="Run: pip install 'decklog[anthropic]'") from problem
+            raise Unavailable("the package anthropic is not installed", hint=install_hint("anthropic")) from problem
         key = os.environ.get(self._key_env)
         if not key:
             return Reply(error_class="login", error=f"{self._key_env} is not set")

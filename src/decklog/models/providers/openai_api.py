@@ -4,6 +4,7 @@ import os
 from typing import Any
 
 from decklog.errors import Unavailable
+from decklog.extras import install_hint
 from decklog.models.prompt import Prompt, joined
 from decklog.models.provider import Reply, Wish
 from decklog.models.providers.statuses import failed
@@ -21,7 +22,7 @@ class OpenAIModel:
         try:
             import openai
         except ImportError as problem:
-            raise Unavailable("the package openai is not installed", hint="Run: pip install 'decklog[openai]'") from problem
+            raise Unavailable("the package openai is not installed", hint=install_hint("openai")) from problem
         # A server of one's own asks for no key, and the library for any.
         key = os.environ.get(self._key_env) or ("none" if self._base_url else "")
         if not key:

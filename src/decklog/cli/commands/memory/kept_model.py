@@ -4,6 +4,7 @@ import click
 
 from decklog.cli.call import Call
 from decklog.cli.show import show as show_result
+from decklog.extras import install_hint
 
 
 @click.group()
@@ -49,4 +50,4 @@ def remove(call: Call) -> int:
 
 
 def _warnings(found: "dict[str, object]") -> list[str]:
-    return [] if found["numpy"] else ["numpy is not installed, so recall goes by words: pip install 'decklog[recall]'"]
+    return [] if found["numpy"] else [f"numpy is not installed, so lessons are found by words alone. {install_hint('recall')}"]

@@ -6,6 +6,7 @@ import os
 from hashlib import scrypt, sha256
 
 from decklog.errors import Denied, Invalid, NotFound, Unavailable
+from decklog.extras import install_hint
 from decklog.values import to_json
 
 TYPE_CHECKING = False
@@ -121,7 +122,7 @@ def _private_key(content: bytes, path: str, passphrase: str | None) -> "Any":
     except TypeError:
         raise Denied(f"{path} is locked with a passphrase; give it", path=path) from None
     except unsupported as problem:
-        raise Unavailable(f"{path} can't be unlocked: {problem}", hint="Run: pip install 'decklog[trust]'") from None
+        raise Unavailable(f"{path} can't be unlocked: {problem}", hint=install_hint("trust")) from None
     except ValueError as problem:
         if passphrase and b"OPENSSH PRIVATE KEY" in content:
             raise Denied(f"the passphrase does not open {path}", path=path) from None
@@ -188,5 +189,5 @@ def _cryptography(name: str) -> "ModuleType":
     except ImportError as problem:
         raise Unavailable(
             f"signatures need a package that is not installed: {problem.name}",
-            hint="Run: pip install 'decklog[trust]'",
+            hint=install_hint("trust"),
         ) from problem

@@ -5,6 +5,7 @@ from functools import cache
 from typing import Any
 
 from decklog.errors import Unavailable
+from decklog.extras import install_hint
 
 Node = Any
 """A tree-sitter node; its types would make the parser a dependency of every import."""
@@ -33,7 +34,7 @@ def _parser() -> Any:
     except ImportError as error:
         raise Unavailable(
             "Judging shell commands needs tree-sitter-bash, which is not installed.",
-            hint="Install it with: pip install 'decklog[tools]'",
+            hint=install_hint("tools"),
         ) from error
     return tree_sitter.Parser(tree_sitter.Language(grammar.language()))
 
