@@ -20,8 +20,6 @@ def test_install_hint_names_the_folder_of_an_editable_install() -> None:
         ('{"url": "https://example.org/d.git", "vcs_info": {"vcs": "git"}}', "decklog[web] @ git+https://example.org/d.git"),
     ],
 )
-def test_install_hint_names_where_decklog_came_from(
-    monkeypatch: pytest.MonkeyPatch, record: str | None, requirement: str
-) -> None:
+def test_install_hint_names_its_origin(monkeypatch: pytest.MonkeyPatch, record: str | None, requirement: str) -> None:
     monkeypatch.setattr(type(distribution("decklog")), "read_text", lambda *_: record)
     assert install_hint("web") == f"Run: pip install '{requirement}'"

@@ -48,7 +48,7 @@ def test_an_interrupted_call_ends_with_130() -> None:
 
 
 def test_success_is_one_envelope_on_stdout_and_nothing_on_stderr(decklog: Program, log_folder: Path) -> None:
-    for words in (["runs", "get", "run_1"], ["runs", "find"], ["journal", "heads"], ["where"], ["doctor"], ["verify"], ["init"]):
+    for words in (["runs", "show", "run_1"], ["runs", "find"], ["journal", "heads"], ["where"], ["doctor"], ["verify"], ["init"]):
         said = decklog(*words, "--json")
         assert (said.code, said.err) == (0, ""), words
         assert list(said.envelope) == ENVELOPE
@@ -58,10 +58,10 @@ def test_success_is_one_envelope_on_stdout_and_nothing_on_stderr(decklog: Progra
 @pytest.mark.parametrize(
     ("words", "code", "name"),
     [
-        (["runs", "get", "nobody"], 3, "not_found"),
+        (["runs", "show", "nobody"], 3, "not_found"),
         (["runs", "start", " "], 1, "invalid"),
-        (["runs", "get"], 2, "usage"),
-        (["runs", "get", "run_1", "run_2"], 2, "usage"),
+        (["runs", "show"], 2, "usage"),
+        (["runs", "show", "run_1", "run_2"], 2, "usage"),
         (["runs", "fly"], 2, "usage"),
         (["runs", "find", "--colour", "red"], 2, "usage"),
         (["runs", "find", "--limit", "many"], 2, "usage"),
@@ -77,8 +77,8 @@ def test_success_is_one_envelope_on_stdout_and_nothing_on_stderr(decklog: Progra
         (["tasks", "claim", "run_1", "--worker", "w", "--lease-seconds", "inf"], 2, "usage"),
         (["tasks", "claim", "run_1", "--worker", "w", "--lease-seconds", "1e300"], 1, "invalid"),
         (["tasks", "extend", "x", "--fence", "9" * 30], 1, "invalid"),
-        (["journal", "get", "run_1", "99"], 3, "not_found"),
-        (["journal", "get", "run_1", "9" * 30], 3, "not_found"),
+        (["journal", "show", "run_1", "99"], 3, "not_found"),
+        (["journal", "show", "run_1", "9" * 30], 3, "not_found"),
         (["journal", "append", "run_1", "x", "--kind", "gossip"], 2, "usage"),
         (["journal", "at", "runs", "run_1", "soon"], 1, "invalid"),
         (["journal", "find", "--after", "x"], 1, "invalid"),
@@ -88,11 +88,11 @@ def test_success_is_one_envelope_on_stdout_and_nothing_on_stderr(decklog: Progra
         (["dance"], 2, "usage"),
         (["where", "--colour"], 2, "usage"),
         (["redact", "no-such-file"], 2, "usage"),
-        (["runs", "get", "run_1", "--db", "none.db"], 3, "not_found"),
-        (["runs", "get", "run_1", "--db", "mysql://x/y"], 1, "invalid"),
-        (["runs", "get", "run_1", "--db", "postgresql://nobody@127.0.0.1:1/x"], 1, "unreachable"),
-        (["runs", "get", "run_1", "--db", "."], 1, "invalid"),
-        (["runs", "get", "run_1", "--db", "text.txt"], 1, "not_a_database"),
+        (["runs", "show", "run_1", "--db", "none.db"], 3, "not_found"),
+        (["runs", "show", "run_1", "--db", "mysql://x/y"], 1, "invalid"),
+        (["runs", "show", "run_1", "--db", "postgresql://nobody@127.0.0.1:1/x"], 1, "unreachable"),
+        (["runs", "show", "run_1", "--db", "."], 1, "invalid"),
+        (["runs", "show", "run_1", "--db", "text.txt"], 1, "not_a_database"),
     ],
 )
 def test_an_error_has_the_same_shape_in_the_same_place(
@@ -112,7 +112,7 @@ def test_an_error_has_the_same_shape_in_the_same_place(
 
 
 def test_a_conflict_and_a_lost_lease_end_with_5(decklog: Program, log_folder: Path) -> None:
-    decklog("tasks", "add", "run_1", "work", "--task-id", "t1")
+    decklog("tasks", "add", "run_1", "work", "--task", "t1")
     fence = decklog("tasks", "claim", "run_1", "--worker", "w", "--json").data["fence"]
     assert decklog("tasks", "finish", "t1", "--fence", str(fence)).code == 0
     assert decklog("tasks", "resume", "t1").code == 5
@@ -156,7 +156,7 @@ def test_an_unknown_word_gets_a_hint(decklog: Program, log_folder: Path) -> None
     assert "start" in decklog("runs", "begin").err
     assert "--limit" in decklog("runs", "find", "--limits", "3").err
     assert "--help" in decklog("dance").err
-    assert "--help" in decklog("runs", "get").err
+    assert "--help" in decklog("runs", "show").err
 
 
 # Words
@@ -175,7 +175,7 @@ def test_json_comes_from_a_word_a_file_or_stdin(decklog: Program, log_folder: Pa
 
 
 def test_options_are_spelled_with_dashes_underscores_or_equals(decklog: Program, log_folder: Path) -> None:
-    for words in (["--task-id", "t"], ["--task_id", "t"], ["--task-id=t"], ["--task_id=t"]):
+    for words in (["--task", "t"], ["--task=t"]):
         assert decklog("journal", "append", "run_1", "x", *words, "--json").data["task_id"] == "t"
     assert decklog("runs", "count_cycle", "run_1").code == decklog("runs", "count-cycle", "run_1").code == 0
     assert decklog("runs", "find", "--oldest-first", "--json").code == 0
@@ -195,15 +195,15 @@ def test_a_list_is_words_with_commas_or_json(decklog: Program, log_folder: Path)
 
 def test_the_acting_agent_is_named_once(decklog: Program, log_folder: Path) -> None:
     decklog("runs", "count-cycle", "run_1", "--agent", "qa", "--agent-id", "q1")
-    entry = decklog("journal", "get", "run_1", "2", "--json").data
+    entry = decklog("journal", "show", "run_1", "2", "--json").data
     assert (entry["agent"], entry["agent_id"]) == ("qa", "q1")
     decklog("runs", "count-cycle", "run_1", DECKLOG_AGENT="developer", DECKLOG_TASK_ID="t9")
-    entry = decklog("journal", "get", "run_1", "3", "--json").data
+    entry = decklog("journal", "show", "run_1", "3", "--json").data
     assert (entry["agent"], entry["task_id"]) == ("developer", "t9")
 
 
 def test_text_that_is_not_utf8_is_refused_not_mangled(decklog: Program, log_folder: Path) -> None:
-    for words in (["journal", "append", "run_1", "\udcff"], ["journal", "get", "\udcff", "1"], ["runs", "get", "\udcff"]):
+    for words in (["journal", "append", "run_1", "\udcff"], ["journal", "show", "\udcff", "1"], ["runs", "show", "\udcff"]):
         said = decklog(*words, "--json")
         assert said.code in (1, 3), said
         assert said.envelope["ok"] is False
@@ -355,7 +355,7 @@ def test_a_call_that_waits_for_a_frozen_writer_can_be_interrupted(log_folder: Pa
 
 
 def test_the_same_blocker_twice_in_a_row_is_a_warning(decklog: Program, log_folder: Path) -> None:
-    decklog("tasks", "add", "run_1", "work", "--task-id", "t1")
+    decklog("tasks", "add", "run_1", "work", "--task", "t1")
     heard = []
     for _ in range(3):
         fence = decklog("tasks", "claim", "run_1", "--worker", "w", "--json").data["fence"]
@@ -363,7 +363,7 @@ def test_the_same_blocker_twice_in_a_row_is_a_warning(decklog: Program, log_fold
         heard.append(said.envelope["warnings"])
     assert heard[0] == []
     assert "same blocker 2 times in a row: no network" in heard[1][0]
-    assert "warning: task t1 met the same blocker 3 times" in decklog("tasks", "get", "t1").err
+    assert "warning: task t1 met the same blocker 3 times" in decklog("tasks", "show", "t1").err
 
 
 @pytest.mark.parametrize(
@@ -418,3 +418,37 @@ def test_a_claim_that_gets_nothing_says_why_and_what_would_help(log_folder: Path
     spoken = decklog("tasks", "claim", "run_1", "--worker", "w")
     assert (spoken.code, spoken.out) == (0, "")
     assert spoken.err == 'Nothing: run run_1 has no tasks\n  Add one: decklog tasks add run_1 "TITLE"\n'
+
+
+def test_list_works_as_find_and_show_as_the_one_word_for_a_record(decklog: Program, log_folder: Path) -> None:
+    assert decklog("runs", "list", "--json").data == decklog("runs", "find", "--json").data
+    decklog("tasks", "add", "run_1", "work", "--task", "t1")
+    assert decklog("tasks", "show", "t1", "--json").data["title"] == "work"
+
+
+def test_missing_task_names_a_command_that_lists_tasks(decklog: Program, log_folder: Path) -> None:
+    assert "decklog tasks find" in decklog("tasks", "show", "nope").err
+
+
+def test_fields_keep_their_order_and_show_zeros(decklog: Program, log_folder: Path) -> None:
+    head = decklog("runs", "find", "--fields", "replans,goal,id").out.splitlines()[0]
+    assert head.split() == ["replans", "goal", "id"]
+
+
+def test_importing_an_empty_file_fails(decklog: Program, log_folder: Path) -> None:
+    (log_folder / "empty.jsonl").write_bytes(b"")
+    said = decklog("import", "beads", "empty.jsonl")
+    assert said.code != 0
+    assert "empty" in said.err
+
+
+def test_restore_of_another_file_names_that_file(decklog: Program, log_folder: Path) -> None:
+    (log_folder / "notes.txt").write_text("not a database\n" * 200)
+    said = decklog("restore", "notes.txt")
+    assert said.code == 1
+    assert "notes.txt is not a SQLite database" in said.err
+
+
+def test_standup_names_a_decision_that_waits(decklog: Program, log_folder: Path) -> None:
+    decklog("approvals", "ask", "run_1", "May I push?", "--by", "dev", "--about", '"git push"')
+    assert "decision waits: May I push?" in decklog("standup").out

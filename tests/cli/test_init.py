@@ -104,7 +104,7 @@ def test_switching_keeps_the_old_log_and_says_where_it_is(tmp_path: Path, here: 
     code, said = here("init", "--db", other, "--switch", cwd=folder)
     assert code == 0
     assert str(folder / ".decklog" / "decklog.db") in said["warnings"][0]
-    assert here("runs", "get", "r", cwd=folder)[1]["data"]["goal"] == "kept"
+    assert here("runs", "show", "r", cwd=folder)[1]["data"]["run"]["goal"] == "kept"
     assert here("where", cwd=folder)[1]["data"]["target"] == other
     own = str(folder / ".decklog" / "decklog.db")
     assert here("init", "--db", own, "--switch", cwd=folder)[0] == 0

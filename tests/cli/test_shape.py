@@ -15,13 +15,13 @@ FULL = ["ok", "data", "next", "warnings"]
 
 @pytest.fixture
 def task(decklog: Program, log_folder: Path) -> str:
-    assert decklog("tasks", "add", "run_1", "work", "--task-id", "t1", "--inputs", '{"a": null, "b": []}').code == 0
+    assert decklog("tasks", "add", "run_1", "work", "--task", "t1", "--inputs", '{"a": null, "b": []}').code == 0
     return "t1"
 
 
 def test_brief_leaves_empty_fields_out_and_says_how_many(decklog: Program, task: str) -> None:
-    whole = decklog("tasks", "get", task, "--json")
-    brief = decklog("tasks", "get", task, "--json", "--brief")
+    whole = decklog("tasks", "show", task, "--json")
+    brief = decklog("tasks", "show", task, "--json", "--brief")
     filled = {name: value for name, value in whole.data.items() if value not in (None, "", [], {})}
     assert brief.data == filled
     assert brief.data["open_dependencies"] == 0
@@ -40,11 +40,11 @@ def test_fields_keep_only_those_in_the_order_they_are_asked_for(decklog: Program
 
 
 def test_a_field_that_there_is_not_is_told_with_the_one_that_was_meant(decklog: Program, task: str) -> None:
-    said = decklog("tasks", "get", task, "--json", "--fields", "id,tittle")
+    said = decklog("tasks", "show", task, "--json", "--fields", "id,tittle")
     assert (said.code, said.data) == (0, {"id": "t1"})
     assert said.envelope["warnings"] == ["there is no field tittle in this answer. Did you mean title?"]
-    assert "Did you mean title?" in decklog("tasks", "get", task, "--fields", "tittle,id").err
-    assert decklog("tasks", "get", task, "--fields", ",").code == decklog("tasks", "get", task, "--fields").code == 2
+    assert "Did you mean title?" in decklog("tasks", "show", task, "--fields", "tittle,id").err
+    assert decklog("tasks", "show", task, "--fields", ",").code == decklog("tasks", "show", task, "--fields").code == 2
 
 
 @pytest.mark.parametrize(
@@ -59,18 +59,18 @@ def test_a_field_that_there_is_not_is_told_with_the_one_that_was_meant(decklog: 
     ],
 )
 def test_an_agent_gets_brief_answers_without_asking(decklog: Program, task: str, variables: dict[str, str]) -> None:
-    assert "next" not in decklog("tasks", "get", task, "--json", **variables).envelope
-    assert list(decklog("tasks", "get", task, "--json", "--no-brief", **variables).envelope) == FULL
+    assert "next" not in decklog("tasks", "show", task, "--json", **variables).envelope
+    assert list(decklog("tasks", "show", task, "--json", "--no-brief", **variables).envelope) == FULL
 
 
 def test_others_get_all_of_it_unless_they_name_an_agent(decklog: Program, task: str) -> None:
-    assert list(decklog("tasks", "get", task, "--json").envelope) == FULL
+    assert list(decklog("tasks", "show", task, "--json").envelope) == FULL
     assert "left_out" in decklog("runs", "count-cycle", "run_1", "--agent", "qa", "--json").envelope
     assert list(decklog("journal", "find", "run_1", "--agent", "qa", "--json").envelope) == FULL, "here it is what is looked for"
 
 
 def test_errors_and_empty_answers_stay_what_they_are(decklog: Program, log_folder: Path) -> None:
-    said = decklog("tasks", "get", "nobody", "--json", "--brief")
+    said = decklog("tasks", "show", "nobody", "--json", "--brief")
     assert (said.code, said.envelope["ok"], said.envelope["error"]["code"]) == (3, False, "not_found")
     assert decklog("tasks", "find", "run_1", "--json", "--brief").envelope == {"ok": True, "data": []}
     claim = decklog("tasks", "claim", "run_1", "--worker", "w", "--json", "--brief").envelope

@@ -24,8 +24,8 @@ def test_every_answer_has_the_same_word_for_a_task(asked: Path, decklog: Program
     assert word == "needs you"
     listed = decklog("tasks", "find", "run_1", "--json").data
     assert {task["id"]: task["stands"] for task in listed} == {"push": word, "docs": "idle"}
-    assert decklog("tasks", "get", "push", "--json").data["stands"] == word
-    assert decklog("tasks", "view", "push", "--json").data["task"]["stands"] == word
+    assert decklog("tasks", "show", "push", "--json").data["stands"] == word
+    assert decklog("tasks", "details", "push", "--json").data["task"]["stands"] == word
     ready = decklog("tasks", "ready", "run_1", "--json").data
     assert [(task["id"], task["stands"]) for name in ("ready", "not_ready") for task in ready[name]] == [
         ("docs", "idle"),
@@ -42,14 +42,13 @@ def test_parts_and_what_is_waited_for_have_it_too(asked: Path, decklog: Program)
         log.tasks.add("run_1", "part", task_id="part", parent_id="push")
     assert decklog("tasks", "why", "ship", "--json").data["waits_for"][0]["stands"] == "needs you"
     assert decklog("tasks", "subtasks", "push", "--json").data["subtasks"][0]["stands"] == "idle"
-    assert decklog("tasks", "view", "push", "--json").data["progress"]["subtasks"][0]["stands"] == "idle"
+    assert decklog("tasks", "details", "push", "--json").data["progress"]["subtasks"][0]["stands"] == "idle"
 
 
 def test_every_answer_has_the_same_word_for_a_run(asked: Path, decklog: Program) -> None:
     word = decklog("overview", "run", "run_1", "--json").data["status"]
     assert word == "needs you"
     assert decklog("runs", "find", "--json").data[0]["stands"] == word
-    assert decklog("runs", "get", "run_1", "--json").data["stands"] == word
     assert decklog("runs", "show", "run_1", "--json").data["run"]["stands"] == word
     assert decklog("now", "--json").data["runs"][0]["status"] == word
     assert decklog("plan", "--run", "run_1", "--json").data["stands"] == word

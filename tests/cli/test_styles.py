@@ -52,7 +52,7 @@ AMBER, GREEN, RED = "\x1b[1;33m", "\x1b[32m", "\x1b[31m"
 COLOURED = {
     "runs find": f"{AMBER}needs you",
     "tasks find r": f"{GREEN}done",
-    "tasks get t1": f"{GREEN}done",
+    "tasks show t1": f"{GREEN}done",
     "tasks board r": f"{GREEN}✓ ",
     "runs show r": f"{AMBER}open",
     "runs timeline r": f"{GREEN}█",
@@ -69,7 +69,7 @@ def test_states_have_their_colours_on_a_terminal(words: str, path: str) -> None:
 
 
 def test_an_error_begins_in_red(path: str) -> None:
-    assert written("tasks get nope", path)[1].startswith(f"{RED}decklog:\x1b[0m there is no task nope")
+    assert written("tasks show nope", path)[1].startswith(f"{RED}decklog:\x1b[0m there is no task nope")
 
 
 @pytest.mark.parametrize("way", ["option", "variable", "pipe", "dumb"])
@@ -79,7 +79,7 @@ def test_nothing_is_coloured_where_that_is_not_wanted(way: str, path: str, monke
     if way == "dumb":
         monkeypatch.setenv("TERM", "dumb")
     option = " --no-color" if way == "option" else ""
-    for words in (*COLOURED, "tasks get nope"):
+    for words in (*COLOURED, "tasks show nope"):
         said = "".join(written(words + option, path, io.StringIO if way == "pipe" else Screen))
         assert said
         assert "\x1b" not in said

@@ -38,7 +38,7 @@ def test_a_critical_word_pauses_the_task_and_an_order_without_a_proof_is_refused
     error = json.loads(refused.out)["error"]
     assert (refused.code, error["code"], error["details"]["intent"]) == (4, "unproven", "promote_tier")
     assert decklog("trust", "show", "--json").data["tier"] == 0
-    assert decklog("inbox", "get", error["details"]["message_id"], "--json").data["state"] == "pending"
+    assert decklog("inbox", "show", error["details"]["message_id"], "--json").data["state"] == "pending"
 
 
 def test_agents_ask_as_ever_and_do_not_speak_for_people(decklog: Program, bound: Path) -> None:

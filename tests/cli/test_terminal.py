@@ -68,17 +68,16 @@ def hostile_folder(log_folder: Path) -> Path:
     "words",
     [
         ["journal", "find", "run_1"],
-        ["journal", "get", "run_1", "6"],
+        ["journal", "show", "run_1", "6"],
         ["watch", "--no-follow"],
         ["watch", "run_1", "--no-follow"],
         ["search", "shown"],
         ["runs", "show", "run_1"],
-        ["runs", "get", "run_1"],
         ["runs", "diff", "run_1:1", "run_1"],
         ["runs", "timeline", "run_1"],
         ["tasks", "board", "run_1"],
         ["tasks", "find", "run_1"],
-        ["tasks", "get", "t1"],
+        ["tasks", "show", "t1"],
         ["tasks", "ready", "run_1"],
         ["tasks", "attempts", "t1"],
         ["memory", "peek", "shown"],
@@ -87,12 +86,12 @@ def hostile_folder(log_folder: Path) -> Path:
         ["overview", "runs"],
         ["overview", "waiting"],
         ["approvals", "show", "asked"],
-        ["tasks", "get", HOSTILE],
+        ["tasks", "show", HOSTILE],
         ["runs", "find", "--since", HOSTILE],
         [HOSTILE],
         ["tasks", "find", "run_1", "--json"],
         ["journal", "find", "run_1", "--json"],
-        ["tasks", "get", HOSTILE, "--json"],
+        ["tasks", "show", HOSTILE, "--json"],
     ],
     ids=" ".join,
 )
@@ -112,8 +111,8 @@ def test_what_is_told_line_by_line_drives_no_terminal_behind_a_pager(
 
 
 def test_a_pipe_gets_the_text_as_it_is(decklog: Program, hostile_folder: Path) -> None:
-    assert HOSTILE in decklog("tasks", "get", "t1").out
-    assert decklog("tasks", "get", "t1", "--json").data["title"] == HOSTILE
+    assert HOSTILE in decklog("tasks", "show", "t1").out
+    assert decklog("tasks", "show", "t1", "--json").data["title"] == HOSTILE
 
 
 def test_a_list_fits_the_terminal_and_says_what_it_left_out(log_folder: Path) -> None:
@@ -143,8 +142,8 @@ def test_a_call_of_a_tool_is_told_by_its_command_and_its_outcome(decklog: Progra
 
 
 def test_parts_of_a_result_are_tables_of_their_own(decklog: Program, log_folder: Path) -> None:
-    decklog("tasks", "add", "run_1", "one", "--task-id", "a")
-    decklog("tasks", "add", "run_1", "two", "--task-id", "b", "--depends-on", "a")
+    decklog("tasks", "add", "run_1", "one", "--task", "a")
+    decklog("tasks", "add", "run_1", "two", "--task", "b", "--depends-on", "a")
     said = decklog("tasks", "ready", "run_1").out
     assert [line.split()[0] for line in said.splitlines() if line] == ["ready", "id", "a", "not_ready", "id", "b"]
     assert "waits for a (pending)" in said
@@ -152,7 +151,7 @@ def test_parts_of_a_result_are_tables_of_their_own(decklog: Program, log_folder:
 
 def test_the_board_shows_the_most_urgent_first_and_counts_what_was_given_up(decklog: Program, log_folder: Path) -> None:
     for name, priority in (("mild", "10"), ("urgent", "90"), ("gone", "50")):
-        decklog("tasks", "add", "run_1", name, "--task-id", name, "--priority", priority)
+        decklog("tasks", "add", "run_1", name, "--task", name, "--priority", priority)
     decklog("tasks", "abandon", "gone", "--reason", "not needed")
     said = decklog("tasks", "board", "run_1").out
     assert said.index("urgent") < said.index("mild")

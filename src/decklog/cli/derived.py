@@ -17,9 +17,18 @@ if TYPE_CHECKING:
     from decklog.app import Decklog
 
 
+# Accepted as well, because people type it.
+_ALSO = {"list": "find"}
+
+
 def operations(store: str) -> dict[str, Operation]:
-    """Name a store's verbs as the command line spells them."""
-    return {operation.name.replace("_", "-"): operation for operation in operations_of(store_class(store))}
+    """Return a store's verbs by their names on the command line."""
+    found = {operation.name.replace("_", "-"): operation for operation in operations_of(store_class(store))}
+    # One word shows a record, whatever the store: Python's `get` is `show` here.
+    getting = found.pop("get", None)
+    if getting is not None and "show" not in HAND_WRITTEN.get(store, ()):
+        found["show"] = getting
+    return found
 
 
 def run_operation(call: Call) -> int:
@@ -27,18 +36,21 @@ def run_operation(call: Call) -> int:
     store, verb, *words = call.words
     store = store.replace("-", "_")
     known = operations(store)
-    operation = known.get(verb.replace("_", "-"))
+    verb = verb.replace("_", "-")
+    operation = known.get(_ALSO.get(verb, verb) if verb not in known else verb)
     if operation is None:
         from decklog.cli.meant import hint
 
         spelled = store.replace("_", "-")
         if verb == "undo":
-            raise Usage(f"{spelled} can't undo", hint=f"Any record's last change is undone by: decklog journal undo {store} ID")
+            raise Usage(
+                f"unknown command: {spelled} undo", hint=f"Any record's last change is undone by: decklog journal undo {store} ID"
+            )
         verbs = [*known, *HAND_WRITTEN.get(store, ())]
         sentence = f'A sentence is filed as it is: decklog {spelled} "…". ' if store in SENTENCES else ""
         can = f"{sentence}It can: {', '.join(dict.fromkeys(verbs))}. See: decklog {spelled} --help"
         said = hint(verb, verbs, can, before=f"decklog {spelled} ")
-        raise Usage(f"{spelled} can't {verb!r}", hint=said, known=verbs)
+        raise Usage(f"unknown command: {spelled} {verb}", hint=said, known=verbs)
     parameters = parameters_of(operation)
     flags = {parameter.flag for parameter in parameters}
     words = call.take_agent(words, flags)

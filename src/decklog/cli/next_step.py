@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 # A hint with one of these already names something to type.
 _TYPED = ("decklog ", "Did you mean ", "--run ", "--as ", "pip install", "chmod", "git ")
 
-# These list all runs at once only with a filter, which nobody but the caller knows.
-_OF_RUNS = ("tasks",)
+# These list all runs at once only with a filter.
+_LISTED_BY = {"tasks": "tasks find --state running"}
 # What a store lists by another verb than `find`.
 _LISTED = {"notify_rules": "notices rules", "contradictions": "memory contradictions"}
 
@@ -67,12 +67,18 @@ def _needs(store: str, verb: str) -> int | None:
 
 
 def _listing(store: str | None) -> str:
-    """Name the command that lists what a store has; what belongs to a run begins with the runs."""
-    is_listed = store not in (None, *_OF_RUNS) and _needs(str(store), "find") == 0
+    """Return the command that lists what a store has; records of a run are listed from the runs."""
+    if store in _LISTED_BY:
+        return _LISTED_BY[store]
+    is_listed = store is not None and _needs(store, "find") == 0
     return f"{str(store).replace('_', '-')} find" if is_listed else "runs find"
 
 
 def _showing(store: str | None, record_id: object) -> str | None:
-    if store is None or not isinstance(record_id, str) or _needs(store, "get") != 1:
+    if (
+        store is None
+        or not isinstance(record_id, str)
+        or ("show" not in HAND_WRITTEN.get(store, ()) and _needs(store, "show") != 1)
+    ):
         return None
-    return f"{store.replace('_', '-')} get {record_id}"
+    return f"{store.replace('_', '-')} show {record_id}"

@@ -16,11 +16,21 @@ if TYPE_CHECKING:
     from decklog.operations import Operation
 
 
+_EXPECTED = {"N": "a whole number", "X": "a number", "TIME": "a time such as 2026-11-18T09:00:00Z", "A,B": "a list such as a,b"}
+
+
+def _one_of(words: str) -> str:
+    return f"one of {words}" if "|" in words else words
+
+
 class Parameter:
     """One parameter of a verb: a place on the command line, an option, or both."""
 
-    def __init__(self, name: str, annotation: "Any", *, positional: bool, required: bool, default: "Any") -> None:
+    def __init__(
+        self, name: str, annotation: "Any", *, positional: bool, required: bool, default: "Any", keeps_id: bool = False
+    ) -> None:
         self.name = name
+        self._keeps_id = keeps_id
         self.required = required
         self.default = default
         self.positional = positional
@@ -33,12 +43,12 @@ class Parameter:
 
     @property
     def said(self) -> str:
-        """The parameter's name on the command line: a run is called so wherever there is one, and not by its id."""
+        """The parameter's name on the command line: `task_id` is `--task`, `run_ids` is `--runs`."""
         # A name that Python keeps for itself has an underscore behind it.
         name = self.name.rstrip("_")
-        if name.endswith("run_ids"):
+        if name.endswith("_ids"):
             return f"{name.removesuffix('_ids')}s"
-        return name.removesuffix("_id") if name.endswith("run_id") else name
+        return name if self._keeps_id else name.removesuffix("_id")
 
     @property
     def flag(self) -> str:
@@ -69,7 +79,9 @@ class Parameter:
             value = read(text)
         except ValueError:
             wanted = "JSON" if read is _read_json else self.shown
-            raise Usage(f"{self.flag} can't be {text!r}; it takes {wanted}", hint=self._meant(text)) from None
+            raise Usage(
+                f"{self.flag} must be {_EXPECTED.get(wanted) or _one_of(wanted)} (got {text!r})", hint=self._meant(text)
+            ) from None
         self._must_fit(value)
         return value
 
@@ -211,6 +223,8 @@ def parameters_in(function: "Any") -> list[Parameter]:
             positional=place < places,
             required=name not in defaults,
             default=defaults.get(name),
+            # `--agent` is an option of every command, and another parameter may have the shorter name.
+            keeps_id=name == "agent_id" or name.removesuffix("_id") in names,
         )
         for place, name in enumerate(names)
         if place > 0

@@ -1,6 +1,7 @@
 """Tables for people. On a terminal: the columns that tell most, as many as fit."""
 
 from decklog.cli import terminal
+from decklog.cli.exits import shape
 from decklog.cli.styles import DIM, of_word, painted
 from decklog.prepared import prepared
 
@@ -64,7 +65,12 @@ _TEXTS = frozenset({"title", "goal", "criterion", "question", "insight", "why", 
 
 
 def fitted(rows: "list[dict[str, Any]]") -> tuple[str, list[str]]:
-    """Write rows as a table without the columns that no row fills; name those a terminal has no room for."""
+    """Write rows as a table without empty columns; return it with the names of the columns that do not fit the terminal.
+
+    Columns that `--fields` names are all written, in that order.
+    """
+    if shape().fields:
+        return _written(dict.fromkeys(dict.fromkeys(name for row in rows for name in row), _WIDEST), rows), []
     names = _filled(rows)
     if not terminal.is_terminal():
         return _written(dict.fromkeys(names, _WIDEST), rows), []
@@ -86,7 +92,12 @@ def fitted(rows: "list[dict[str, Any]]") -> tuple[str, list[str]]:
 
 def _filled(rows: "list[dict[str, Any]]") -> list[str]:
     names = dict.fromkeys(name for row in rows for name in row)
-    return [name for name in names if any(row.get(name) not in (None, "", {}, [], False) for row in rows)] or list(names)[:1]
+    return [name for name in names if not all(_is_empty(row.get(name)) for row in rows)] or list(names)[:1]
+
+
+def _is_empty(value: "Any") -> bool:
+    """Return whether a cell has nothing to show. Zero is a value."""
+    return value is None or value is False or value in ("", {}, [])
 
 
 def _written(limits: dict[str, int], rows: "list[dict[str, Any]]") -> str:

@@ -8,6 +8,7 @@ from decklog.clock import from_text, to_text
 from decklog.dataclass import dataclass
 from decklog.figures import counted, dollars
 from decklog.models.asking import Voices
+from decklog.stores.desk.approval import ApprovalState
 from decklog.stores.desk.feedback import FeedbackState
 from decklog.stores.desk.inbox import MessageSeverity, MessageState
 from decklog.stores.flow.ci import CiConclusion
@@ -147,7 +148,9 @@ class _Reader:
 
     def blockers(self) -> list[str]:
         log = self._log
-        told = [
+        decisions = log.approvals.find(state=ApprovalState.OPEN, limit=100)
+        told = [f"decision waits: {_line(one.question or one.id)}" for one in decisions]
+        told += [
             f"{state}: {_named(task)}: {_line(task.blocker or task.reason or '')}"
             for state in (TaskState.BLOCKED, TaskState.PAUSED)
             for task in self._standing(state)

@@ -84,7 +84,7 @@ def take_up(mending: "Mending", run_id: str, whose: str | None = None) -> Failed
     told = list(_told(log, run_id, failing, run.summary or ""))
     if run.status.value not in ("failed", "paused") and not failing:
         raise Conflict(
-            f"run {run_id} is {run.status}, and none of its tasks failed", hint=f"See: decklog runs get {run_id}", id=run_id
+            f"run {run_id} is {run.status}, and none of its tasks failed", hint=f"See: decklog runs show {run_id}", id=run_id
         )
     whose, confidence, evidence = (whose, 100, "a person says so") if whose else _classified(mending, run_id, told)
     if whose == UNKNOWN:

@@ -96,4 +96,4 @@ class Round:
         for notice in self.send_due():
             if notice.id == made.id:
                 return notice
-        raise NotFound(f"somebody else sends notice {made.id}", hint=f"See: decklog notices get {made.id}", id=made.id)
+        raise NotFound(f"somebody else sends notice {made.id}", hint=f"See: decklog notices show {made.id}", id=made.id)

@@ -111,7 +111,7 @@ def why_change_held(log: "Decklog", change: Change) -> str | None:
         return None
     found = f"{len(review.findings)} findings" if review.findings else "see its reasons"
     return (
-        f"Review {review.id} says {review.verdict} of tree {review.tree[:12]} ({found}): decklog reviews get {review.id}. "
+        f"Review {review.id} says {review.verdict} of tree {review.tree[:12]} ({found}): decklog reviews show {review.id}. "
         f"A person can let exactly this pass: decklog review ask {review.id}"
     )
 
@@ -134,7 +134,7 @@ def ask_person(log: "Decklog", review: "Review", *, by: str) -> str:
     goal = log.runs.get(review.run_id).goal
     what = f"{goal.removeprefix(GOAL)} (tree {review.tree[:12]})" if goal.startswith(GOAL) else f"tree {review.tree[:12]}"
     question = (
-        f"Publish {what} although the gate says {review.verdict}? What it found: decklog reviews get {review.id}. "
+        f"Publish {what} although the gate says {review.verdict}? What it found: decklog reviews show {review.id}. "
         "A yes needs a reason (--rationale)."
     )
     cause = {"rule": "review", "reason": f"the gate says {review.verdict} of tree {review.tree[:12]}"}

@@ -49,7 +49,10 @@ def restore(backup: str, path: str, *, clock: Clock | None = None, progress: Pro
     sweep(os.path.dirname(path))
     partial = f"{path}.{os.getpid()}.restoring"
     try:
-        copy_file(backup, partial, lambda done, whole: progress("copying pages", done, whole))
+        try:
+            copy_file(backup, partial, lambda done, whole: progress("copying pages", done, whole))
+        except NotADatabase:
+            raise NotADatabase(f"{backup} is not a SQLite database; nothing was changed", path=backup) from None
         streams, entries = _prove(partial, backup, progress)
         kept = _replace(path, partial, to_text((clock or Clock()).now()))
     finally:

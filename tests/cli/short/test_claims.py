@@ -17,7 +17,7 @@ Start = Callable[..., Agent]
 @pytest.fixture
 def tasks(decklog: Program, log_folder: Path) -> Path:
     for name in ("one", "two"):
-        assert decklog("tasks", "add", "run_1", f"Task {name}", "--task-id", name).code == 0
+        assert decklog("tasks", "add", "run_1", f"Task {name}", "--task", name).code == 0
     return log_folder
 
 
@@ -47,7 +47,7 @@ def test_a_killed_agent_that_starts_again_under_its_name_has_its_task_back(agent
     before.kill()
     after = agent(DECKLOG_WORKER="dev")
     assert after("next").out.splitlines() == ["back: dev had this task before", "one  Task one"]
-    assert decklog("tasks", "get", "one", "--json").data["attempts"] == 1
+    assert decklog("tasks", "show", "one", "--json").data["attempts"] == 1
     assert after("done").code == 0
 
 
@@ -153,7 +153,7 @@ def test_a_claim_that_somebody_else_made_is_named_by_task_and_fence(decklog: Pro
     assert decklog("done", **given).out.startswith("done already: one")
     over = decklog("next", **given)
     assert (over.code, over.out) == (0, "Nothing: task one is done. Nothing else was given to you.\n")
-    assert decklog("tasks", "get", "two", "--json").data["state"] == "pending"
+    assert decklog("tasks", "show", "two", "--json").data["state"] == "pending"
 
 
 def test_two_scripts_of_one_terminal_have_a_task_each(agent: Start, tasks: Path) -> None:

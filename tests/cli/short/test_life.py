@@ -13,8 +13,8 @@ AGENT = {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": "0b5f2a2e-11aa-4c1e-9a55-3
 def planned(decklog: Program, log_folder: Path) -> Path:
     """A run with one task that says all it can, and one that waits for it."""
     words = ["--objective", "Read a comma before ]", "--acceptance", '["[1,] parses"]', "--verification", "make test"]
-    decklog("tasks", "add", "run_1", "Change the lexer", "--task-id", "lexer", *words, "--allowed-paths", "src/lexer/**")
-    decklog("tasks", "add", "run_1", "Change the parser", "--task-id", "parser", "--depends-on", "lexer")
+    decklog("tasks", "add", "run_1", "Change the lexer", "--task", "lexer", *words, "--allowed-paths", "src/lexer/**")
+    decklog("tasks", "add", "run_1", "Change the parser", "--task", "parser", "--depends-on", "lexer")
     return log_folder
 
 
@@ -46,7 +46,7 @@ def test_an_agent_that_knows_only_the_first_page_lives_a_task_in_eight_calls_and
     assert call("done", "Commas are tokens", "--evidence", "make test").code == 0
     assert len(heard) <= 8
     assert sum(len(said.out) + len(said.err) for said in heard) <= 4096
-    assert decklog("tasks", "get", "lexer", "--json").data["result"] == {"evidence": ["make test"]}
-    entries = decklog("journal", "find", "run_1", "--task-id", "lexer", "--json").data
+    assert decklog("tasks", "show", "lexer", "--json").data["result"] == {"evidence": ["make test"]}
+    entries = decklog("journal", "find", "run_1", "--task", "lexer", "--json").data
     assert {entry["agent"] for entry in entries if entry["kind"] == "reasoning"} == {"claude-91bc7d10"}
     assert decklog("verify").code == 0

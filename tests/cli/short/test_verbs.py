@@ -97,7 +97,7 @@ def test_a_question_is_for_the_exact_content_it_was_asked_about(decklog: Program
     (log_folder / "plan.md").write_text("second")
     other = decklog("ask", "Is this right?", "--about", "plan.md", "--options", "yes", "--options", "no", "--json")
     assert other.data["approval"] != asked.data["approval"]
-    record = decklog("approvals", "get", asked.data["approval"], "--json").data
+    record = decklog("approvals", "show", asked.data["approval"], "--json").data
     assert (record["subject"], record["payload"]) == ("plan.md", {"options": ["yes", "no"]})
 
 

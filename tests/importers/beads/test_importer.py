@@ -82,7 +82,7 @@ def test_links_hold_back_what_they_held_back_there(log: Decklog, file: Path) -> 
     assert log.tasks.get("bd-1.1").open_dependencies == 1
     # What it waits for is closed.
     assert log.tasks.get("bd-1.2").open_dependencies == 0
-    kinds = {kind: log.tasks.view(f"bd-k{number}")["links"] for number, kind in enumerate(KINDS)}
+    kinds = {kind: log.tasks.details(f"bd-k{number}")["links"] for number, kind in enumerate(KINDS)}
     assert all("waits_for" in kinds[kind] for kind in ("blocks", "conditional-blocks", "waits-for"))
     assert "part_of" in kinds["parent-child"]
     assert "discovered_from" in kinds["discovered-from"]

@@ -132,7 +132,7 @@ def test_a_view_shows_all_that_belongs_to_a_task(plan: Decklog, run_id: str) -> 
     with plan.acting("developer"):
         plan.tasks.comment("a", "Half of it is there")
     plan.tasks.comment("a", "Which half?", author="ana")
-    seen = plan.tasks.view("a")
+    seen = plan.tasks.details("a")
     assert {name: [one["id"] for one in linked] for name, linked in seen["links"].items()} == {
         "holds_back": ["b"],
         "subtasks": ["c"],

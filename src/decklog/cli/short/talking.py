@@ -88,7 +88,7 @@ def _told(call: "Call", outcome: "Outcome") -> int:
     elif message.answer:
         say(message.answer)
     elif message.escalated_to:
-        say(f"It is feedback {message.escalated_to} now: decklog feedback get {message.escalated_to}")
+        say(f"It is feedback {message.escalated_to} now: decklog feedback show {message.escalated_to}")
     else:
         say(f"For the agents to read: {understood.why or understood.intent}.")
     return _PENDING if message.state == "pending" else 0

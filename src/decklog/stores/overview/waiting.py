@@ -214,7 +214,7 @@ def _spent(budgets: "Sequence[BudgetStanding]") -> "Iterator[WaitingItem]":
                 id=budget.id,
                 what=f"The budget of {budget.whose} is spent, and stops: {budget.said}",
                 since=budget.last_at,
-                command=f"decklog budgets get {_word(budget.id)}",
+                command=f"decklog budgets show {_word(budget.id)}",
                 run_id=budget.run_id,
             )
 

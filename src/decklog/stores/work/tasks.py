@@ -273,7 +273,7 @@ class Tasks(Links):
         return self._fetch(Task, task_id)
 
     @reads
-    def view(self, task_id: str) -> "dict[str, Any]":
+    def details(self, task_id: str) -> "dict[str, Any]":
         """Show a task with all that belongs to it: why it stands so, its links and parts, its attempts, the latest comments."""
         task = self.get(task_id)
         where = Where(TaskComment)

@@ -212,7 +212,7 @@ def _unfilled(template: Template, given: "dict[str, Any]") -> Invalid:
     said += [f"has no place for {', '.join(extra)}"] if extra else []
     return Invalid(
         f"template {template.name} {' and '.join(said)}",
-        hint=f"A place is written {{{{name}}}} in its texts. See them: decklog templates get {template.name}",
+        hint=f"A place is written {{{{name}}}} in its texts. See them: decklog templates show {template.name}",
         field="values",
         missing=missing,
         extra=extra,

@@ -39,7 +39,7 @@ def item(asked: Asked, **answer: Any) -> View:
     kind, item_id = asked.path["kind"], asked.path["id"]
     page = asked.log.overview.waiting(limit=PAGE, after=asked.word("after"))
     opened = _item(asked, kind, item_id, page) | answer
-    said = command("approvals", "show", item_id) if kind == "approval" else command("effects", "get", item_id)
+    said = command("approvals", "show", item_id) if kind == "approval" else command("effects", "show", item_id)
     return _view(asked, page, opened, opened["title"], opened.get("command") or said, opened["record"])
 
 

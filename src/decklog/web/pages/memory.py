@@ -24,7 +24,7 @@ def read(asked: Asked) -> View:
     if lesson_id:
         lesson = log.memory.get(lesson_id)
         base |= {"lesson": lesson, "evidence": log.memory.evidence(lesson_id, limit=PAGE)}
-        return _view("Lesson", command("memory", "get", lesson_id), lesson, base, None)
+        return _view("Lesson", command("memory", "show", lesson_id), lesson, base, None)
     if query:
         hits = log.memory.peek(query[:400], topic=topic, limit=HITS)
         return _view("Memory", command("memory", "peek", query), hits, base | {"hits": hits}, None)

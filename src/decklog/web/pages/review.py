@@ -16,7 +16,7 @@ def read(asked: Asked) -> View:
     passes = [_told(_PASS, one) for one in review.passes]
     findings = sorted((_told(_FINDING, one) for one in review.findings), key=lambda one: _rank(one["severity"]))
     shown = {"review": review, "passes": passes, "findings": findings}
-    said = command("reviews", "get", review.id)
+    said = command("reviews", "show", review.id)
     return View("review.html", f"Review: {review.verdict.value}", said, review, shown, place="runs")
 
 

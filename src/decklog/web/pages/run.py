@@ -150,10 +150,10 @@ _COMMANDS: dict[str, tuple[str, ...]] = {
     "lanes": ("runs", "lanes"),
     "checks": ("verdicts", "find"),
     "spend": ("ledger", "find"),
-    "plan": ("plans", "get"),
+    "plan": ("plans", "show"),
     "states": ("states", "find"),
     "artifacts": ("artifacts", "find"),
-    "forks": ("runs", "find", "--parent-run-id"),
+    "forks": ("runs", "find", "--parent-run"),
 }
 _TAB = {name: read_it for name, (_, read_it) in run_parts.TABS.items()} | {
     "overview": _overview,

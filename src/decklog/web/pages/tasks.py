@@ -27,7 +27,7 @@ def read(asked: Asked) -> View:
 def one(asked: Asked) -> View:
     """Read one task: how it stands and why, what it waits for, its attempts, and what was written of it."""
     log, task_id = asked.log, asked.path["task_id"]
-    found = log.tasks.view(task_id)
+    found = log.tasks.details(task_id)
     entries = log.journal.find(found["task"]["run_id"], task_id=task_id, limit=ENTRIES)
     shown = {
         "found": found,
@@ -37,4 +37,4 @@ def one(asked: Asked) -> View:
         "more": entries.next,
     }
     title = f"{found['task']['title']} · Task"
-    return View("task.html", title, command("tasks", "view", task_id), found, shown, place="more")
+    return View("task.html", title, command("tasks", "details", task_id), found, shown, place="more")

@@ -297,11 +297,13 @@ def _history(call: Call, program: str, path: str, dry_run: bool) -> int:
 @contextmanager
 def _log(call: Call, source: str, dry_run: bool) -> "Iterator[Decklog]":
     """Open the log that gets the records. What only asks what would happen makes none, nor does a source that is not there."""
-    from decklog.errors import NotFound
+    from decklog.errors import Invalid, NotFound
     from decklog.place.locate import locate
 
     if not os.path.exists(source):
         raise NotFound(f"there is no {source} to import", path=source)
+    if os.path.isfile(source) and os.path.getsize(source) == 0:
+        raise Invalid(f"{source} is empty: nothing to import", path=source)
     if not dry_run or locate(call.db).exists:
         with call.open(create=True) as log:
             yield log
