@@ -3,6 +3,8 @@
 import json
 import posixpath
 import re
+from contextlib import suppress
+from time import thread_time
 
 from decklog.tools.policy.entries import Finding, Program, Rule
 from decklog.tools.policy.paths import Paths
@@ -20,6 +22,9 @@ from decklog.tools.policy.shell.words import UNKNOWN, Word, decode_ansi, finish,
 from decklog.tools.policy.verdict import Decision, Publication, Verdict, worst
 
 _LONGEST_CODE = 8_000
+# CPU seconds for one judgement, and again for one that goes on in parts. A hook has 20 seconds.
+_LONGEST_SECONDS = 4.0
+_MOST_PARTS = 200
 _PATH_ROLES = {"stand", "read", "list", "write", "create", "delete", "move", "perm", "run", "upload"}
 _CHANGES = {"write", "create", "delete", "move"}
 _MODE_OPTION = re.compile(r"-[rwxXst]+")
@@ -54,6 +59,7 @@ class Judging:
         self._may_change_data = may_change_data(text)
         self.steps = 0
         self.depth = 0
+        self._deadline = thread_time() + _LONGEST_SECONDS
 
     def scope(self, cwd: str = ".") -> Scope:
         """Open the scope of a new script that starts in a directory, given from the root."""
@@ -64,7 +70,7 @@ class Judging:
     def spend(self) -> None:
         """Count one step of work, and raise TooComplex when there were too many."""
         self.steps += 1
-        if self.steps > MOST_NODES:
+        if self.steps > MOST_NODES or thread_time() > self._deadline:
             raise TooComplex
 
     def knows(self, name: str) -> bool:
@@ -100,13 +106,27 @@ class Judging:
     def _roughly(self, text: str, scope: Scope, stdin: Word | None) -> None:
         """Judge text that does not parse by every command it may contain."""
         self.report("not-understood", text[:200])
-        for command in rough_commands(text.replace("\\\n", " "))[:200]:
-            words = [_strip(word) for word in rough_words(command)]
-            argv = [found for word in words for found in finish(word, frozenset())]
-            while argv and argv[0].text in _RESERVED:
-                argv.pop(0)
-            if argv:
-                self.review(Call(argv, command, stdin=stdin, guessed=True), scope.inner())
+        for command in rough_commands(text.replace("\\\n", " "))[:_MOST_PARTS]:
+            self._rough_command(command, scope, stdin)
+
+    def _rough_command(self, command: str, scope: Scope, stdin: Word | None = None) -> None:
+        """Judge a command that was cut out of text without a parse."""
+        words = [_strip(word) for word in rough_words(command)]
+        argv = [found for word in words for found in finish(word, frozenset())]
+        while argv and argv[0].text in _RESERVED:
+            argv.pop(0)
+        if argv:
+            self.review(Call(argv, command, stdin=stdin, guessed=True), scope.inner())
+
+    def judge_parts(self, text: str, scope: Scope) -> None:
+        """Judge the commands at both ends of a text that is too long or too deeply nested to be judged whole."""
+        ends = text if len(text) <= 2 * LONGEST else f"{text[:LONGEST]}\n{text[-LONGEST:]}"
+        commands = list(dict.fromkeys(rough_commands(ends.replace("\\\n", " "))))
+        self._deadline = thread_time() + _LONGEST_SECONDS
+        for command in [*commands[:_MOST_PARTS], *commands[_MOST_PARTS:][-_MOST_PARTS:]]:
+            self.steps, self.depth = 0, 0
+            with suppress(TooComplex, RecursionError):
+                self._rough_command(command, scope)
 
     def review_redirects(self, redirects: list[Redirect], scope: Scope, text: str) -> None:
         """Judge the files that a command or a statement reads or writes."""
@@ -179,7 +199,7 @@ class Judging:
     def refusal(self, language: str, word: Word, scope: Scope, call: Call) -> str | None:
         """Give the rule by which code would be refused if it were run, None if it would not be."""
         inner = Judging(self.policy, self.paths.root, call.text)
-        inner.steps, inner.depth = self.steps, self.depth + 1
+        inner.steps, inner.depth, inner._deadline = self.steps, self.depth + 1, self._deadline
         inner.run_text(language, word, scope.inner(), call)
         self.steps = inner.steps
         return inner.verdict.rule if inner.verdict.decision is Decision.DENY else None
