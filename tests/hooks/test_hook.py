@@ -164,7 +164,13 @@ def test_every_tool_that_names_secret_paths_is_judged(place: Path, tool: str, ar
 
 SETTINGS = [
     *(".claude/settings.json", ".mcp.json", ".cursor/mcp.json", ".cursor/hooks.json", "opencode.json", "opencode.jsonc"),
-    *(".opencode/plugins/x.js", ".vscode/tasks.json", ".vscode/launch.json", ".vscode/mcp.json", ".devcontainer/devcontainer.json"),
+    *(
+        ".opencode/plugins/x.js",
+        ".vscode/tasks.json",
+        ".vscode/launch.json",
+        ".vscode/mcp.json",
+        ".devcontainer/devcontainer.json",
+    ),
     *(".devcontainer.json", ".gemini/settings.json", ".codex/config.toml", "sub/.mcp.json", "sub/.vscode/tasks.json"),
 ]
 

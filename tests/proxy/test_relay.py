@@ -49,7 +49,8 @@ def test_what_an_agent_says_comes_through_byte_for_byte(place: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", [UNREADABLE, b'{"id":9,"method":"terminal/create","params":' + b"[" * 200_000 + b"]" * 200_000 + b"}\n", b'{"method"\n']
+    "line",
+    [UNREADABLE, b'{"id":9,"method":"terminal/create","params":' + b"[" * 200_000 + b"]" * 200_000 + b"}\n", b'{"method"\n'],
 )
 def test_a_message_of_the_agent_that_can_not_be_read_is_not_passed_on(place: Path, line: bytes) -> None:
     with Editor(place).open() as editor:

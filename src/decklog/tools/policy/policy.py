@@ -108,6 +108,13 @@ class Policy(NamedTuple):
 
 
 @cache
+def control_files() -> tuple[str, ...]:
+    """Return the patterns of files that decide what is run: settings of git, editors, coding agents and Decklog itself."""
+    globs = _shipped()["globs"]
+    return tuple(pattern for name in ("guard", "hooks") for pattern in words(globs[name]))
+
+
+@cache
 def _default() -> Policy:
     """Read the shipped policy once."""
     return _build(_shipped())

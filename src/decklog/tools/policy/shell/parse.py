@@ -33,7 +33,7 @@ def _parser() -> Any:
     except ImportError as error:
         raise Unavailable(
             "Judging shell commands needs tree-sitter-bash, which is not installed.",
-            hint="Install it with: pip install 'decklog[tools]'",
+            hint="Install Decklog anew: pip install --force-reinstall decklog",
         ) from error
     return tree_sitter.Parser(tree_sitter.Language(grammar.language()))
 
