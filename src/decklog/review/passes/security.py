@@ -1,6 +1,7 @@
 """Pass 4: secrets, dangerous calls and commands in added lines, and what changes the ground that everything stands on."""
 
 from collections.abc import Callable, Container, Iterator, Sequence
+from dataclasses import replace
 
 from decklog.conductor.settings.configuration import TESTS
 from decklog.python_source import parsed
@@ -38,6 +39,7 @@ _LOCKS = Patterns(
 )
 # What builds an image may do as it likes with the files and accounts in it.
 _OF_IMAGES = ("network-to-shell",)
+_OF_PARTS = ("not-understood", "too-complex")
 _MOST = 200
 
 
@@ -60,6 +62,7 @@ def security(change: Change, *, tests: Sequence[str] = TESTS, samples: Sequence[
             found += commands or []
             unsaid = unsaid or ("commands could not be judged: the extra `tools` is not installed" if commands is None else "")
     found += _of_rules(change, tests, found)
+    found += _of_history(change, of_tests, of_samples)
     known = {(one.file, one.kind) for one in found}
     found += [one for one in of_paths(change, tests) if (one.file, one.kind) not in known]
     asked = [one.path for one in change.paths if _LOCKS.covers(one.path)]
@@ -74,6 +77,20 @@ def security(change: Change, *, tests: Sequence[str] = TESTS, samples: Sequence[
     # The worst first: what is cut off at the end of many must not be what stops the change.
     found.sort(key=lambda one: list(Severity).index(one.severity))
     return passed(4, found[:most], unproven=unsaid, by=["secrets", "python", "lines", "shell"])
+
+
+def _of_history(change: Change, of_tests: Patterns, of_samples: Patterns) -> Iterator[Finding]:
+    """Find secrets in commits that a later one takes out again, and merges that bring in commits unseen."""
+    for commit, lines in change.earlier:
+        by_file: dict[str, list[AddedLine]] = {}
+        for line in lines:
+            by_file.setdefault(line.file, []).append(line)
+        for path, added in by_file.items():
+            for one in () if of_samples.covers(path) else secrets(path, added, is_test=of_tests.covers(path)):
+                yield replace(one, text=f"{one.text}, in commit {commit[:12]}, which is published too", line=None)
+    for merge in change.discarding_merges:
+        text = f"merge {merge[:12]} takes nothing from the commits it brings in, which would be published unreviewed"
+        yield Finding(severity=Severity.BLOCKING, kind="discarded-commits", text=text, remedy="Drop the merge.")
 
 
 def _question(path: str) -> Finding:
@@ -136,7 +153,9 @@ def _commands(lines: Sequence[AddedLine], rules: Container[str] | None = None) -
     for line in lines:
         if line.text.strip() and not line.text.lstrip().startswith("#"):
             verdict = judge(line.text)
-            if verdict.decision is Decision.DENY and (rules is None or verdict.rule in rules):
+            # One line of a longer statement does not parse.
+            is_part = verdict.rule in _OF_PARTS
+            if verdict.decision is Decision.DENY and not is_part and (rules is None or verdict.rule in rules):
                 text = f"{verdict.rule}: {verdict.reason}"
                 found.append(Finding(severity=Severity.BLOCKING, kind="command", text=text, file=line.file, line=line.number))
     return found
