@@ -26,6 +26,8 @@ _LONGEST_CODE = 8_000
 _LONGEST_SECONDS = 4.0
 _MOST_PARTS = 200
 _PATH_ROLES = {"stand", "read", "list", "write", "create", "delete", "move", "perm", "run", "upload"}
+_TAKES_AWAY = {"delete", "move"}
+_ODD_PLACES = {"scratch", "scratch-top", "device", "guard", "hooks", "secret", "env", "vault"}
 _CHANGES = {"write", "create", "delete", "move"}
 _MODE_OPTION = re.compile(r"-[rwxXst]+")
 _SLASHED = re.compile(r"/([A-Za-z]+)(?::(.*))?", re.DOTALL)
@@ -149,6 +151,9 @@ class Judging:
             return
         if role in _CHANGES:
             scope.changed(word.text)
+        if role in _TAKES_AWAY and self.paths.is_link(word.text, scope.cwd):
+            # Only the link goes, not what it leads to.
+            return
         finding = self.policy.paths.get((role, self.paths.classify(word.text, scope.cwd)))
         if finding is not None:
             self.find(finding, text)
@@ -199,6 +204,7 @@ class Judging:
     def refusal(self, language: str, word: Word, scope: Scope, call: Call) -> str | None:
         """Give the rule by which code would be refused if it were run, None if it would not be."""
         inner = Judging(self.policy, self.paths.root, call.text)
+        inner.paths = self.paths
         inner.steps, inner.depth, inner._deadline = self.steps, self.depth + 1, self._deadline
         inner.run_text(language, word, scope.inner(), call)
         self.steps = inner.steps
@@ -226,6 +232,9 @@ class Judging:
             self._unknown(first, call, scope)
         if program is None:
             return Word(UNKNOWN, call.stdin.taint if call.stdin else frozenset())
+        if "/" in first.text and written is None and self.paths.classify(first.text, scope.cwd) in _ODD_PLACES:
+            # A file there may have any name.
+            self.run_file(first, scope, call)
         return self.use(name, program, call, scope)
 
     def _dynamic(self, first: Word, call: Call) -> None:
@@ -273,6 +282,7 @@ class Judging:
         self._note_built(use)
         if use.name in _COPIES:
             self._note_copied(use)
+            self._note_linked(use)
         self._note_published(use)
         return output_of(self, use)
 
@@ -308,6 +318,20 @@ class Judging:
             place = f"{target.text.rstrip('/')}/{posixpath.basename(source.text)}" if is_folder else target.text
             use.scope.wrote(place, content)
             self.written(place, content, use.scope, use.call)
+
+    def _note_linked(self, use: Use) -> None:
+        """Remember the links that a command makes."""
+        if use.name != "ln" and not use.arguments.has(("-s", "--symbolic-link", "-l", "--link")):
+            return
+        folder = use.arguments.value("-t", "--target-directory")
+        targets = use.operands if folder is not None or len(use.operands) < _PAIR else use.operands[:-1]
+        place = (folder or (use.operands[-1] if len(use.operands) >= _PAIR else Word("."))).text
+        for target in targets:
+            # The last word is the link's name, or a folder that gets one of the target's name.
+            if folder is None and len(targets) == 1 and place != ".":
+                self.paths.link(place, target.text, use.scope.cwd)
+            else:
+                self.paths.link(posixpath.join(place, posixpath.basename(target.text)), target.text, use.scope.cwd)
 
     def _started(self, use: Use) -> Use | None:
         """Find a subcommand that has an entry of its own because it starts a program, and judge the options before it."""
