@@ -190,6 +190,7 @@ HELD = {
         "ln -s /etc a && ln -s a b && echo x > b/hosts",
     ],
     "a pattern that expands to a hidden folder": ["cat ~/.??h/*", "cat ~/.ss*/*", "cat ~/.a*/credentials", "tar c ~/.[s]sh"],
+    "accounts by another program": ["getent shadow root", "getent gshadow"],
     "a module of Python that reads a file": ["python3 -m json.tool ~/.aws/credentials", "python3 -m tokenize ~/.ssh/id_rsa"],
     "options in a variable": [
         "TAR_OPTIONS=--to-command=sh tar xf a.tar",
@@ -209,6 +210,8 @@ NOT_HELD = [
     "ln -s /usr/lib x && rm x",
     "cat .github/workflows/*.yml",
     "ls ~/.cache/pip*",
+    "getent passwd",
+    "openssl x509 -in cert.pem -noout -text",
     "TAR_OPTIONS=--exclude-vcs tar cf a.tar b",
     "XZ_OPT=-9 tar cJf a.tar.xz b",
     "python3 -m json.tool a.json",
