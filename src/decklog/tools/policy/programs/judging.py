@@ -1,7 +1,6 @@
 """The judge's judge: where every simple command of a script is held against the policy."""
 
 import json
-import posixpath
 import re
 from contextlib import suppress
 from time import thread_time
@@ -9,6 +8,7 @@ from time import thread_time
 from decklog.tools.policy.entries import Finding, Program, Rule
 from decklog.tools.policy.paths import Paths
 from decklog.tools.policy.policy import Policy
+from decklog.tools.policy.programs.builds.made_files import note_made
 from decklog.tools.policy.programs.printed import output_of
 from decklog.tools.policy.programs.table import check_of
 from decklog.tools.policy.programs.use import Use
@@ -37,7 +37,6 @@ _RESERVED = {"if", "then", "elif", "else", "while", "until", "do", "!", "{", "ti
 _INTERPRETERS = {"shell", "python", "code", "debugger"}
 # A package's name, with its version and extras behind it.
 _PACKAGE = re.compile(r"(@?[A-Za-z0-9][\w./-]*)(?:\[[\w,-]*\])?(?:(?:@|[=<>~!^]=?)[\w.*^~<>=-]*)?$")
-_COPIES, _PAIR = frozenset(["cp", "mv", "install", "ln"]), 2
 _FORGES, _REQUESTS = ("gh", "hub", "glab", "tea"), ("pr create", "mr create")
 _MOVES = frozenset(
     ["commit", "merge", "rebase", "cherry-pick", "revert", "am", "pull", "reset", "checkout", "switch", "branch", "update-ref"]
@@ -279,10 +278,7 @@ class Judging:
         special = check_of(program.kind or _RUNS.get(program.runs or "", ""))
         if special is not None:
             special(self, use)
-        self._note_built(use)
-        if use.name in _COPIES:
-            self._note_copied(use)
-            self._note_linked(use)
+        note_made(self, use)
         self._note_published(use)
         return output_of(self, use)
 
@@ -297,41 +293,6 @@ class Judging:
             operands = tuple(word.text for word in use.operands)
             flags = frozenset(use.arguments.flags)
             self.published.append(Publication(use.name, operands, flags, options, cwd, self._moves_commits))
-
-    def _note_built(self, use: Use) -> None:
-        """Remember the program that a compiler makes of sources of the repository."""
-        if use.name not in self.policy.names["compilers"] or not use.operands:
-            return
-        if all(self._is_readable_source(word, use.scope) for word in use.operands):
-            for option, word in use.arguments.values:
-                if option in ("-o", "--output"):
-                    use.scope.built(word.text)
-
-    def _note_copied(self, use: Use) -> None:
-        """Remember where a file is copied or moved to that the script has written."""
-        if len(use.operands) != _PAIR:
-            return
-        source, target = use.operands
-        content = use.scope.written(source.text)
-        if content is not None:
-            is_folder = target.text.endswith(("/", "."))
-            place = f"{target.text.rstrip('/')}/{posixpath.basename(source.text)}" if is_folder else target.text
-            use.scope.wrote(place, content)
-            self.written(place, content, use.scope, use.call)
-
-    def _note_linked(self, use: Use) -> None:
-        """Remember the links that a command makes."""
-        if use.name != "ln" and not use.arguments.has(("-s", "--symbolic-link", "-l", "--link")):
-            return
-        folder = use.arguments.value("-t", "--target-directory")
-        targets = use.operands if folder is not None or len(use.operands) < _PAIR else use.operands[:-1]
-        place = (folder or (use.operands[-1] if len(use.operands) >= _PAIR else Word("."))).text
-        for target in targets:
-            # The last word is the link's name, or a folder that gets one of the target's name.
-            if folder is None and len(targets) == 1 and place != ".":
-                self.paths.link(place, target.text, use.scope.cwd)
-            else:
-                self.paths.link(posixpath.join(place, posixpath.basename(target.text)), target.text, use.scope.cwd)
 
     def _started(self, use: Use) -> Use | None:
         """Find a subcommand that has an entry of its own because it starts a program, and judge the options before it."""
@@ -381,13 +342,6 @@ class Judging:
             return True
         shows = use.program.shows
         return bool(shows) and not use.arguments.operands and shows.issuperset(use.arguments.flags)
-
-    def _is_readable_source(self, word: Word, scope: Scope) -> bool:
-        """Tell whether a source is one of the repository, or a text of the script itself that reaches nothing outside."""
-        if self.paths.classify(word.text, scope.cwd) in ("inside", "top"):
-            return word.text != "-"
-        written = scope.written(word.text) if scope.has_made(word.text) else None
-        return written is not None and not self.matches("native_risk", written.text)
 
     def _only_adds_common(self, use: Use) -> bool:
         """Tell whether a package manager is only told to add packages that so many use that nobody need be asked."""
