@@ -19,6 +19,7 @@ from decklog.review.rules.source import Source, sources
 from decklog.review.rules.weaknesses import RULES as WEAKNESSES
 from decklog.review.structure.looking import of_paths
 from decklog.tools.files.gitignore import Patterns
+from decklog.tools.policy import Decision, judge
 
 _LOOKS: tuple[Callable[[Source], Iterator[Found]], ...] = (
     lambda source: of_rules((*JOINED, *WEAKNESSES), source),
@@ -47,7 +48,6 @@ def security(change: Change, *, tests: Sequence[str] = TESTS, samples: Sequence[
     """Look at what the change adds; among `samples` no secret is looked for, which is said. At most so many are told."""
     found: list[Finding] = []
     of_tests, of_samples = Patterns(tuple(tests)), Patterns(tuple(samples))
-    unsaid = ""
     for path, lines in change.added_by_file.items():
         if of_samples.covers(path):
             text = "samples of secrets: no secret was looked for here"
@@ -58,9 +58,7 @@ def security(change: Change, *, tests: Sequence[str] = TESTS, samples: Sequence[
             found += _python(change, path, lines, is_test=of_tests.covers(path))
         found += _of_lines(path, lines, is_test=of_tests.covers(path))
         if scripted := list(shell_lines(path, lines)):
-            commands = _commands(scripted, rules=_OF_IMAGES if is_image(path) else None)
-            found += commands or []
-            unsaid = unsaid or ("commands could not be judged: the extra `tools` is not installed" if commands is None else "")
+            found += _commands(scripted, rules=_OF_IMAGES if is_image(path) else None)
     found += _of_rules(change, tests, found)
     found += _of_history(change, of_tests, of_samples)
     known = {(one.file, one.kind) for one in found}
@@ -76,7 +74,7 @@ def security(change: Change, *, tests: Sequence[str] = TESTS, samples: Sequence[
     )
     # The worst first: what is cut off at the end of many must not be what stops the change.
     found.sort(key=lambda one: list(Severity).index(one.severity))
-    return passed(4, found[:most], unproven=unsaid, by=["secrets", "python", "lines", "shell"])
+    return passed(4, found[:most], by=["secrets", "python", "lines", "shell"])
 
 
 def _of_history(change: Change, of_tests: Patterns, of_samples: Patterns) -> Iterator[Finding]:
@@ -112,7 +110,7 @@ def _python(change: Change, path: str, lines: Sequence[AddedLine], *, is_test: b
         if added.intersection(range(danger.first, danger.last + 1)):
             if danger.command is not None:
                 # Nobody's text but the author's own: judged as a line of a script is.
-                yield from _commands([AddedLine(path, danger.first, danger.command)]) or []
+                yield from _commands([AddedLine(path, danger.first, danger.command)])
                 continue
             facts = {"kind": danger.kind, "text": danger.text, "remedy": danger.remedy}
             yield Finding(severity=_severity(is_test=is_test or danger.is_minor), file=path, line=danger.first, **facts)
@@ -143,12 +141,8 @@ def _severity(*, is_test: bool) -> Severity:
     return Severity.MINOR if is_test else Severity.BLOCKING
 
 
-def _commands(lines: Sequence[AddedLine], rules: Container[str] | None = None) -> list[Finding] | None:
-    """Judge lines that a shell will run, as an agent's own commands are, by some rules or all; None where that can't be done."""
-    try:
-        from decklog.tools.policy import Decision, judge
-    except ImportError:
-        return None
+def _commands(lines: Sequence[AddedLine], rules: Container[str] | None = None) -> list[Finding]:
+    """Judge lines that a shell will run, as an agent's own commands are, by some rules or all."""
     found = []
     for line in lines:
         if line.text.strip() and not line.text.lstrip().startswith("#"):
