@@ -100,6 +100,89 @@ def test_a_call_is_held_also_where_it_can_not_be_put_on_record(place: Path, way:
     assert hook(place, harmless).code not in (0, 2)
 
 
+PADDED = {
+    "statements": "rm -rf / " + ";true" * 1001,
+    "a comment": "rm -rf / #" + "x" * 66_000,
+    "statements before": "true;" * 1001 + "rm -rf /",
+    "depth": "(" * 60 + "rm -rf /" + ")" * 60,
+    "nothing dangerous": "echo " + "x" * 70_000,
+    "no parse": "if x; then",
+}
+
+
+@pytest.mark.parametrize("way", PADDED)
+def test_a_padded_command_is_blocked(place: Path, way: str) -> None:
+    payload = told(place, "PreToolUse", tool_name="Bash", tool_use_id="t1", tool_input={"command": PADDED[way]})
+    assert hook(place, payload).code == 2
+
+
+@pytest.mark.parametrize("way", ["the parser is missing", "the judge crashes"])
+def test_a_call_is_blocked_when_the_judge_fails(place: Path, monkeypatch: pytest.MonkeyPatch, way: str) -> None:
+    if way == "the parser is missing":
+        from decklog.tools.policy.shell import parse
+
+        parse._parser.cache_clear()
+        monkeypatch.setitem(sys.modules, "tree_sitter", None)
+    else:
+        monkeypatch.setattr("decklog.tools.policy.examine", lambda *_given, **_more: 1 / 0)
+    payload = told(place, "PreToolUse", tool_name="Bash", tool_use_id="t1", tool_input={"command": "rm -rf ~"})
+    err = io.StringIO()
+    assert Hook("claude", json.dumps(payload).encode(), variables(place)).answer(io.StringIO(), err) == 2
+    assert "could not judge this, so it is blocked" in err.getvalue()
+
+
+def test_a_judged_call_that_can_not_be_recorded_may_run_and_says_so(place: Path) -> None:
+    (place / ".decklog" / "decklog.db-spool").write_text("")
+    payload = told(place, "PreToolUse", tool_name="Bash", tool_use_id="t1", tool_input={"command": "ls"})
+    assert hook(place, payload).code == 3
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "code"),
+    [
+        ("Grep", {"pattern": "x", "path": "~/.ssh"}, 2),
+        ("Grep", {"pattern": "x", "path": "~", "glob": ".aws/*"}, 2),
+        ("Grep", {"pattern": "x", "glob": "**/.env"}, 2),
+        ("Grep", {"pattern": "x", "glob": "{a,.env}"}, 2),
+        ("Grep", {"pattern": "id_rsa", "path": "src", "glob": "*.{ts,tsx}"}, 0),
+        ("Glob", {"pattern": "~/.ssh/*"}, 2),
+        ("Glob", {"pattern": "**/*.py"}, 0),
+        ("LS", {"path": "~/.ssh"}, 2),
+        ("search_file_content", {"pattern": "x", "dir_path": "~/.ssh"}, 2),
+        ("read_many_files", {"include": ["src/*", "~/.aws/credentials"]}, 2),
+        ("mcp__files__read_text_file", {"path": "~/.ssh/id_rsa"}, 2),
+        ("mcp__files__write_file", {"path": "/etc/cron.d/x", "content": ""}, 2),
+        ("mcp__files__move_file", {"source": "a", "destination": "~/.bashrc"}, 2),
+        ("mcp__wiki__get_page", {"path": "/docs/intro"}, 0),
+        ("shell", {"command": ["bash", "-lc", "rm -rf /"]}, 2),
+        ("exec_command", {"cmd": "rm -rf /"}, 2),
+    ],
+)
+def test_every_tool_that_names_secret_paths_is_judged(place: Path, tool: str, arguments: dict[str, Any], code: int) -> None:
+    assert hook(place, told(place, "PreToolUse", tool_name=tool, tool_use_id="t1", tool_input=arguments)).code == code
+
+
+SETTINGS = [
+    *(".claude/settings.json", ".mcp.json", ".cursor/mcp.json", ".cursor/hooks.json", "opencode.json", "opencode.jsonc"),
+    *(
+        ".opencode/plugins/x.js",
+        ".vscode/tasks.json",
+        ".vscode/launch.json",
+        ".vscode/mcp.json",
+        ".devcontainer/devcontainer.json",
+    ),
+    *(".devcontainer.json", ".gemini/settings.json", ".codex/config.toml", "sub/.mcp.json", "sub/.vscode/tasks.json"),
+]
+
+
+@pytest.mark.parametrize("path", SETTINGS)
+def test_settings_that_start_programs_are_not_written_by_agents(place: Path, path: str) -> None:
+    written = {"file_path": str(place / path), "content": "x"}
+    assert hook(place, told(place, "PreToolUse", tool_name="Write", tool_use_id="t1", tool_input=written)).code == 2
+    shell = {"command": f"echo x > {path}"}
+    assert hook(place, told(place, "PreToolUse", tool_name="Bash", tool_use_id="t2", tool_input=shell)).code == 2
+
+
 def test_a_plain_command_is_judged_by_where_it_runs(place: Path) -> None:
     keys = place.parent / "home" / ".ssh"
     keys.mkdir(parents=True)
@@ -141,10 +224,12 @@ def test_files_are_judged_like_the_commands_that_would_touch_them(place: Path, t
         b'{"session_id": 5}',
         b'{"hook_event_name": "PreToolUse"}',
         b"[" * 100_000,
+        b'{"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": ' + b"[" * 200_000 + b"]" * 200_000 + b"}",
     ],
 )
-def test_whatever_comes_never_stops_an_agent_and_is_kept(place: Path, log: Decklog, payload: bytes) -> None:
-    assert hook(place, payload).code == 0
+def test_an_event_that_can_not_be_read_is_blocked_and_kept(place: Path, log: Decklog, payload: bytes) -> None:
+    done = hook(place, payload)
+    assert (done.code, b"so it is blocked" in done.err) == (2, True)
     assert hook(place, told(place, "Stop")).code == 0
     settled(log, place)
     (entry,) = log.journal.find("claude-unread", kind=EntryKind.EVENT)

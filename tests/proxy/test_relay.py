@@ -27,8 +27,8 @@ ODD = (
     b'"text"\n',
     b'{"jsonrpc":"2.0","method":"session/update","params":[]}\n',
     b'{"jsonrpc":"2.0","method":7,"id":[1]}\n',
-    b"[" * 5000 + b"\n",
 )
+UNREADABLE = b"[" * 5000 + b"\n"
 
 # A hook is tried with fifty million; what passes here differs only in how often it is read.
 LONG = 50_000_000 if os.environ.get("DECKLOG_TEST_FULL") else 8_000_000
@@ -46,6 +46,20 @@ def test_what_an_agent_says_comes_through_byte_for_byte(place: Path) -> None:
         assert editor.prompt(*steps)["result"] == {"stopReason": "end_turn"}
         assert editor.heard[before:].startswith(b"".join(ODD))
         assert editor.close() == 0
+
+
+@pytest.mark.parametrize(
+    "line",
+    [UNREADABLE, b'{"id":9,"method":"terminal/create","params":' + b"[" * 200_000 + b"]" * 200_000 + b"}\n", b'{"method"\n'],
+)
+def test_a_message_of_the_agent_that_can_not_be_read_is_not_passed_on(place: Path, line: bytes) -> None:
+    with Editor(place).open() as editor:
+        editor.prompt(["raw", line.decode("latin-1")], ["say", "hello"])
+        assert line not in editor.heard
+        assert b"hello" in editor.heard
+        assert editor.close() == 0
+        editor.errors.seek(0)
+        assert b"can't be read, so it was not passed on" in editor.errors.read()
 
 
 def test_what_an_editor_says_comes_through_byte_for_byte(place: Path) -> None:

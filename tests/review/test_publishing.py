@@ -12,8 +12,10 @@ from decklog import Decklog, Review, Toolbox, Unrestricted
 from decklog.errors import Conflict, Invalid, Refused
 from decklog.guard.judging import held, held_by_gate
 from decklog.proxy.guarding import Guard
-from decklog.review.change import Change
+from decklog.review.change import Change, between
+from decklog.review.passes.security import security
 from decklog.review.publishing import ask_person, why_held
+from decklog.review.result import Severity
 from decklog.tools.policy import examine
 from tests.conductor.repositories import git
 from tests.every import every
@@ -51,6 +53,21 @@ HARMLESS = [
 ]
 
 
+# What leaves by other words than the name of a branch.
+ALL_SENT = [
+    "git push origin --tags",
+    "git push origin --mirror",
+    "git push origin :",
+    "git push origin +:",
+    "git push origin 'refs/tags/*:refs/tags/*'",
+    "git push origin 'refs/heads/*'",
+    "git -c push.default=matching push origin",
+    "git push origin refs/tags/v1",
+    "git push origin v1^{tree}:refs/tags/tree",
+    "git push origin :v1 file",
+]
+
+
 @pytest.fixture
 def change(desk: Desk) -> Change:
     (desk.folder / "sub").mkdir()
@@ -82,6 +99,99 @@ def test_what_was_not_reviewed_is_held_in_whatever_words(desk: Desk, change: Cha
 @every("command", HARMLESS)
 def test_what_hands_nothing_on_is_let_go(desk: Desk, change: Change, command: str) -> None:
     assert reason(desk, command) is None, command
+
+
+@every("command", ALL_SENT)
+def test_every_commit_and_tag_that_a_push_sends_is_judged(desk: Desk, change: Change, command: str) -> None:
+    # HEAD has nothing that is not published; the branch and the tag have.
+    git(desk.folder, "tag", "-f", "file", "change:calc.py")
+    git(desk.folder, "checkout", "-q", "main")
+    assert reason(desk, command), command
+
+
+@every("setting", ["push.default=matching", "remote.origin.push=refs/heads/*", "remote.origin.mirror=true"])
+def test_a_push_without_words_is_judged_by_the_settings(desk: Desk, change: Change, setting: str) -> None:
+    git(desk.folder, "checkout", "-q", "main")
+    name, _, value = setting.partition("=")
+    git(desk.folder, "config", name, value)
+    assert reason(desk, "git push origin"), setting
+    git(desk.folder, "config", "--unset-all", name)
+    assert reason(desk, "git push origin") is None
+
+
+def test_a_commit_that_a_later_one_undoes_is_not_covered_by_the_review_of_the_sum(desk: Desk, change: Change) -> None:
+    recorded(desk, change, "pass")
+    assert reason(desk, "git push origin change") is None
+    secret = "AKIA" + "Q7RM4XKWZ2VPTJ5N"
+    (desk.folder / "notes.txt").write_text(f"key {secret}\n", encoding="utf-8")
+    git(desk.folder, "add", "-A")
+    git(desk.folder, "commit", "-q", "-m", "Notes")
+    git(desk.folder, "rm", "-q", "notes.txt")
+    git(desk.folder, "commit", "-q", "-m", "No notes")
+    assert "was not reviewed" in str(reason(desk, "git push origin change"))
+    whole = between(desk.repository, "main..change", cwd=desk.folder)
+    assert (whole.tree, whole.patch) == (change.tree, change.patch)
+    (found,) = [one for one in security(whole).findings if one.kind == "secret"]
+    assert (found.severity, found.file, "which is published too" in found.text) == (Severity.BLOCKING, "notes.txt", True)
+    # Only a review of this very head counts.
+    recorded(desk, whole, "pass")
+    assert reason(desk, "git push origin change") is None
+
+
+def test_commits_that_change_nothing_in_sum_are_held(desk: Desk) -> None:
+    git(desk.folder, "checkout", "-q", "-b", "change", "main")
+    git(desk.folder, "commit", "-q", "--allow-empty", "-m", "Build again")
+    assert reason(desk, "git push origin change") is None
+    (desk.folder / "notes.txt").write_text("x\n", encoding="utf-8")
+    git(desk.folder, "add", "-A")
+    git(desk.folder, "commit", "-q", "-m", "Notes")
+    git(desk.folder, "rm", "-q", "notes.txt")
+    git(desk.folder, "commit", "-q", "-m", "No notes")
+    assert "change nothing in sum" in str(reason(desk, "git push origin change"))
+
+
+def test_a_merge_that_takes_nothing_is_held_and_found(desk: Desk, change: Change) -> None:
+    recorded(desk, change, "pass")
+    git(desk.folder, "checkout", "-q", "-b", "side", "main")
+    (desk.folder / "side.txt").write_text("x\n", encoding="utf-8")
+    git(desk.folder, "add", "-A")
+    git(desk.folder, "commit", "-q", "-m", "Side")
+    git(desk.folder, "checkout", "-q", "change")
+    git(desk.folder, "merge", "-q", "-s", "ours", "-m", "Merge", "side")
+    assert "was not reviewed" in str(reason(desk, "git push origin change"))
+    whole = between(desk.repository, "main..change", cwd=desk.folder)
+    assert [one.severity for one in security(whole).findings if one.kind == "discarded-commits"] == [Severity.BLOCKING]
+
+
+def test_the_messages_that_leave_are_searched_for_secrets(desk: Desk, change: Change) -> None:
+    secret = "AKIA" + "Q7RM4XKWZ2VPTJ5N"
+    recorded(desk, change, "pass")
+    git(desk.folder, "tag", "-f", "-a", "-m", f"key {secret}", "v1")
+    assert "message of tag v1" in str(reason(desk, "git push origin v1"))
+    git(desk.folder, "commit", "-q", "--amend", "-m", f"Multiply with {secret}")
+    assert "holds a secret" in str(reason(desk, "git push origin change"))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git fetch . HEAD:refs/remotes/origin/main",
+        "git fetch . +HEAD:remotes/origin/main",
+        "git pull . HEAD:refs/remotes/origin/main",
+        "git push . HEAD:refs/remotes/origin/main",
+        "git fetch . HEAD:refs/replace/0123",
+        "git fetch . HEAD:$(cat ref)",
+        "git update-ref refs/remotes/origin/main HEAD",
+        "git update-ref --stdin < refs.txt",
+        "git symbolic-ref refs/remotes/origin/HEAD refs/heads/change",
+        "git replace HEAD HEAD~1",
+        "git config remote.origin.fetch +refs/heads/change:refs/remotes/origin/main",
+        "git send-pack origin change",
+        "git subtree push --prefix=sub origin change",
+    ],
+)
+def test_nothing_moves_the_base_or_publishes_past_the_gate(command: str) -> None:
+    assert examine(command)[0].decision == "deny"
 
 
 def test_only_block_and_unproven_hold_and_the_newest_word_counts(desk: Desk, change: Change) -> None:

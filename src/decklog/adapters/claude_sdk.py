@@ -166,9 +166,9 @@ class DecklogSessions:
         try:
             found: str | None = await to_thread.run_sync(held, told, talk.root)
         except Exception as problem:  # noqa: BLE001
-            # As with the hooks of programs: what can't be judged is left to the program's own rules.
+            # As with the hooks of programs: a call that can't be judged is blocked.
             self._teller.say(problem)
-            return None
+            return f"Decklog could not judge this call, so it is blocked: {problem}"
         return found
 
     def _session(self, talk: _Talk, told: dict[str, Any]) -> _Session:

@@ -2,6 +2,7 @@
 
 import os
 
+from decklog.guard.called_files import files_of
 from decklog.guard.harmless import is_plain
 
 TYPE_CHECKING = False
@@ -12,15 +13,17 @@ if TYPE_CHECKING:
     from decklog.app import Decklog
     from decklog.tools.policy import Publication
 
-_WRITES = frozenset(["Write", "Edit", "MultiEdit", "NotebookEdit", "write_file", "replace"])
-_READS = frozenset(["Read", "read_file"])
-# How a patch says which file comes next.
+_COMMANDS = ("command", "cmd")
+_PATCHES = ("command", "input", "patch", "patchText")
+# How a patch names the next file.
 _DELETES = "*** Delete File"
 _HEADS = frozenset(["*** Add File", "*** Update File", "*** Move to", _DELETES])
 
 
 def held(told: "dict[str, Any]", root: str) -> str | None:
-    """Say why a call is held; None lets the program go on to its own rules."""
+    """Return why a call is blocked; None lets the program go on to its own rules."""
+    if not isinstance(told.get("tool_name"), str) or not isinstance(told.get("tool_input"), dict):
+        return "Decklog can't read what this call does, so it is blocked."
     cwd = str(told.get("cwd") or root)
     return next((reason for command in _commands(told) if (reason := held_command(command, root, cwd))), None)
 
@@ -39,6 +42,15 @@ def decided(command: "str | list[str]", root: str, cwd: str) -> "tuple[str, str,
     place = os.path.relpath(cwd, root)
     if isinstance(command, str) and is_plain(command) and _is_plain_place(place):
         return "allow", "", {}
+    try:
+        return _judged(command, root, place)
+    except Exception as problem:  # noqa: BLE001
+        hint = getattr(problem, "hint", None) or "Run `decklog doctor agents`."
+        return "deny", f"Decklog could not judge this, so it is blocked: {problem} {hint}", {"rule": "not-judged", "reason": hint}
+
+
+def _judged(command: "str | list[str]", root: str, place: str) -> "tuple[str, str, dict[str, str]]":
+    """Judge a command by the policy and, where it publishes, by the review gate."""
     from decklog.tools.policy import Decision, examine
 
     verdict, published = examine(command, root=root, cwd=place)
@@ -87,18 +99,19 @@ def _is_plain_place(cwd: str) -> bool:
 
 
 def _commands(told: "dict[str, Any]") -> "Iterator[str | list[str]]":
-    """Give what is judged of a call: its command, or what commands would have to do to the files that it names."""
-    tool, arguments = told.get("tool_name"), told.get("tool_input")
-    if not isinstance(arguments, dict):
+    """Yield what is judged of a call: its command, or what commands would have to do to the files that it names."""
+    tool, arguments = told["tool_name"], told["tool_input"]
+    command = next((given for name in _COMMANDS if (given := arguments.get(name))), None)
+    if tool == "apply_patch":
+        patches = [value for name in _PATCHES if isinstance(value := arguments.get(name), str)]
+        yield from (judged for patch in patches for judged in _patched(patch))
         return
-    command = arguments.get("command")
-    path = arguments.get("file_path") or arguments.get("notebook_path")
-    if isinstance(command, str):
-        yield from _patched(command) if tool == "apply_patch" else (command,)
-    elif isinstance(path, str) and tool in _WRITES:
-        yield writing(path)
-    elif isinstance(path, str) and tool in _READS:
-        yield reading(path)
+    if isinstance(command, str) or (isinstance(command, list) and all(isinstance(word, str) for word in command)):
+        yield command
+        return
+    read, written = files_of(tool, arguments)
+    yield from map(reading, read)
+    yield from map(writing, written)
 
 
 def _patched(patch: str) -> "Iterator[list[str]]":

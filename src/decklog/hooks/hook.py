@@ -1,7 +1,7 @@
 """One call of a hook: an event comes on stdin, waits in the spool from then on, and is answered where an answer is due.
 
-Whatever goes wrong, the agent goes on: only a command that the policy holds ends with 2 and a reason on stderr. Nothing heavy is
-imported before it is known to be needed.
+Exit 2 with a reason on stderr blocks a tool call: one that the policy denies, and one that could not be judged. An event that
+could not be recorded never stops the agent. Nothing heavy is imported before it is known to be needed.
 """
 
 import json
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from decklog.place.locate import Place
 
 HELD = 2
+# The call was judged and may run, but is not on record.
+UNRECORDED = 3
 _LONGEST_SETTINGS = 1024 * 1024
 # Only recorded: they wait in the spool for the next event that takes them in.
 _ONLY_RECORDED = frozenset(["PostToolUse", "PostToolUseFailure", "PostToolBatch", "SubagentStart", "Notification", "AfterTool"])
@@ -43,25 +45,37 @@ class Hook:
         self._payload = payload
         self._environment = environment
         self.told: dict[str, Any] = _object(payload)
-        self.event = str(self.told.get("hook_event_name") or "")
+        event = self.told.get("hook_event_name")
+        self.event = event if isinstance(event, str) else ""
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether the event is a tool call, or can't be read and so may be one."""
+        return self.event in _JUDGED or not self.event
 
     def answer(self, out: "IO[str]", err: "IO[str]") -> int:
-        """Put the event on record, and answer it; what is held is held also where it can't be put on record."""
-        place = self._place()
-        if place is None:
+        """Judge and record the event, and answer it. A blocked call stays blocked when it can't be recorded."""
+        unplaced: Exception | None = None
+        place = None
+        try:
+            place = self._place()
+        except Exception as problem:  # noqa: BLE001
+            # A log that can't be used is no reason to leave the call unjudged.
+            unplaced = problem
+        if place is None and unplaced is None:
             return 0
-        denied, unjudged = self._judged()
+        denied = self._why_blocked()
         if denied:
             err.write(denied + "\n")
             err.flush()
         try:
+            if place is None:
+                raise unplaced or LookupError("there is no log")
             self._record(place, denied, out)
         except Exception as problem:
             if not denied:
                 raise
             err.write(f"It is not on record: {problem}\n")
-        if unjudged is not None:
-            raise unjudged
         return HELD if denied else 0
 
     def _record(self, place: "Place", denied: str | None, out: "IO[str]") -> None:
@@ -157,17 +171,19 @@ class Hook:
         told = self.told.get("cwd")
         return named or (told if isinstance(told, str) and told else os.getcwd())
 
-    def _judged(self) -> tuple[str | None, Exception | None]:
-        """Say why a call is held, if it is; where it can't be judged, what came in between."""
-        if self.event not in _JUDGED:
-            return None, None
-        from decklog.guard.judging import held
-
+    def _why_blocked(self) -> str | None:
+        """Return why a call is blocked, None if it is not. A call that can't be judged is blocked."""
+        if not self.is_judged:
+            return None
+        if not self.event:
+            return "Decklog can't read this event, so it is blocked."
         try:
-            return held(self.told, self._root), None
+            from decklog.guard.judging import held
+
+            return held(self.told, self._root)
         except Exception as problem:  # noqa: BLE001
-            # The event is to be on record before anybody hears of it.
-            return None, problem
+            hint = getattr(problem, "hint", None)
+            return f"Decklog could not judge this call, so it is blocked: {problem}" + (f"\n  {hint}" if hint else "")
 
 
 _USAGE = """Usage: decklog hook claude|codex|gemini|opencode
@@ -178,7 +194,7 @@ _USAGE = """Usage: decklog hook claude|codex|gemini|opencode
 
 
 def run(words: list[str]) -> int:
-    """Answer one event for the program that is named; whatever goes wrong is nothing that an agent should stop for."""
+    """Answer one event for the program that is named."""
     if words in (["--help"], ["-h"]):
         sys.stdout.write(_USAGE)
         return 0
@@ -186,13 +202,14 @@ def run(words: list[str]) -> int:
     if len(words) != 1 or words[0].startswith("-") or as_name(words[0]) != words[0]:
         sys.stderr.write(f"decklog hook: one program is to be named\n{_USAGE}")
         return 1
+    hook = Hook(words[0], sys.stdin.buffer.read(), os.environ)
     try:
-        return Hook(words[0], sys.stdin.buffer.read(), os.environ).answer(sys.stdout, sys.stderr)
+        return hook.answer(sys.stdout, sys.stderr)
     except Exception as problem:  # noqa: BLE001
         # The program shows it in its own log; an exit with anything but 2 lets the agent go on.
         hint = getattr(problem, "hint", None)
         sys.stderr.write(f"decklog hook: {problem}\n" + (f"  {hint}\n" if hint else ""))
-        return 1
+        return UNRECORDED if hook.is_judged else 1
 
 
 def _object(payload: bytes) -> "dict[str, Any]":

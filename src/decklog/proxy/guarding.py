@@ -14,6 +14,7 @@ from decklog.agents.acp.messages import (
     params_of,
     refusal,
 )
+from decklog.guard.called_files import files_of
 from decklog.guard.judging import decided, held_command, reading, writing
 
 TYPE_CHECKING = False
@@ -62,11 +63,10 @@ class Guard:
         The last is the rule and its reason, where it was a rule.
         """
         found = [decided(command, root, cwd or root) for command, cwd in self._commands(request)]
-        for worst in ("deny", "ask", "allow"):
+        for worst in ("deny", "ask"):
             if said := [one for one in found if one[0] == worst]:
                 return said[-1]
-        kind = self.call(request).get("kind")
-        return ("allow", "", {}) if kind in _HARMLESS else ("ask", "what it does is not known", {})
+        return ("allow", "", {}) if _is_known(self.call(request)) else ("ask", "what it does is not known", {})
 
     def call(self, request: "Message") -> "tool_calls.Call":
         """Give all that is known of the call that a permission is asked for."""
@@ -101,8 +101,19 @@ def _of_call(call: "tool_calls.Call") -> "Iterator[tuple[Command, str | None]]":
     # A tool that edits may call what it does its command.
     if tool_calls.writes(call):
         yield from ((writing(path), None) for path in tool_calls.paths_of(call))
-    elif call.get("kind") == "read" or tool_calls.tool_of("", call) == "Read":
-        yield from ((reading(path), None) for path in tool_calls.paths_of(call))
+    elif command is None:
+        read, written = files_of(tool_calls.tool_of("", call), raw)
+        yield from ((writing(path), None) for path in written)
+        yield from ((reading(path), None) for path in dict.fromkeys((*read, *tool_calls.paths_of(call))))
+
+
+def _is_known(call: "tool_calls.Call") -> bool:
+    """Return whether all that a call does is known: it runs a command, writes or reads files, or changes nothing."""
+    if tool_calls.command_of(call) is not None:
+        return True
+    if tool_calls.writes(call):
+        return bool(tool_calls.paths_of(call))
+    return call.get("kind") in _HARMLESS or tool_calls.tool_of("", call) == "Read"
 
 
 def denial(request: "Message", reason: str) -> "Message":

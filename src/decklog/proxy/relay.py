@@ -22,6 +22,7 @@ from decklog.agents.acp.messages import (
     SETTING,
     UPDATE,
     WRITE_FILE,
+    is_unreadable,
     parse,
     refusal,
     written,
@@ -113,7 +114,8 @@ class Relay:
             try:
                 passed = self._looked_at(sender, line)
             except Exception as problem:  # noqa: BLE001
-                # A word that can't be put on record is a word all the same.
+                # What an agent asks for must have been judged; an editor's words pass even if they can't be recorded.
+                passed = None if sender == AGENT else line
                 self._complaints.say(problem)
             if passed is not None:
                 receiver.write(passed)
@@ -123,6 +125,9 @@ class Relay:
         """Put a line on record, and give what goes on in its place: itself, unless we decide."""
         told = parse(line)
         if told is None:
+            if sender == AGENT and is_unreadable(line):
+                # The editor may accept JSON that we can't read, such as one nested too deeply: it could be a request.
+                raise ValueError("a message of the agent can't be read, so it was not passed on")
             return line
         if isinstance(told, dict):
             return self._judged(sender, told, line)

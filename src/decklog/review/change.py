@@ -81,6 +81,33 @@ class Change:
             found.setdefault(line.file, []).append(line)
         return found
 
+    @cached_property
+    def is_one_commit(self) -> bool:
+        """Whether the change is one commit on top of its base, so that its patch is all that it holds."""
+        return tuple(self.repository.parents(self.head)) == (self.base,)
+
+    @cached_property
+    def earlier(self) -> Sequence[tuple[str, Sequence[AddedLine]]]:
+        """The lines that single commits add and the whole change does not, by commit: they are published with it."""
+        if self.is_one_commit:
+            return ()
+        words = ("log", "-p", "-U0", "--remerge-diff", "--format=%x00%H", *_PLAIN, f"{self.base}..{self.head}")
+        told = self.repository.on_objects(*words).out.decode(errors="replace")
+        kept = {(line.file, line.text) for line in self.added}
+        found = []
+        for part in told.split("\0")[1:]:
+            commit, _, diff = part.partition("\n")
+            lines = [line for line in _added(diff) if (line.file, line.text) not in kept]
+            found += [(commit.strip(), lines)] if lines else []
+        return found
+
+    @cached_property
+    def discarding_merges(self) -> Sequence[str]:
+        """The merges that take nothing from the commits they bring in, which are published all the same."""
+        merges = self.repository.on_objects("rev-list", "--merges", f"{self.base}..{self.head}").text.split()
+        trees = {merge: self.repository.tree(self.repository.parents(merge)[0]) for merge in merges}
+        return [merge for merge, tree in trees.items() if self.repository.tree(merge) == tree]
+
     @property
     def message(self) -> str:
         return "\n\n".join(self.messages)

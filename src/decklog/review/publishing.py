@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from decklog.conductor.git.repository import Repository
 from decklog.errors import Conflict, DecklogError, Invalid, NotFound
-from decklog.review.change import Change
-from decklog.review.reviewing import GOAL, is_gate_meant, meant, settings_of
+from decklog.review.change import AddedLine, Change
+from decklog.review.leaving import UNKNOWN, commits_between, is_other_object, sources_of, texts_of
+from decklog.review.passes.secrets import secrets
+from decklog.review.result import Severity
+from decklog.review.reviewing import GOAL, base_of, is_gate_meant, meant, settings_of
 from decklog.stores.desk.approval import ApprovalState
 from decklog.stores.flow.reviews import ReviewVerdict
 from decklog.tools.policy import Publication
@@ -17,14 +20,11 @@ if TYPE_CHECKING:
     from decklog.app import Decklog
     from decklog.stores.flow.reviews import Review
 
-_UNKNOWN = "\0"
-_EVERYTHING = ("--all", "--mirror", "--branches")
-_DELETES = ("--delete", "-d")
+_MOST_REVIEWS = 200
 _ANSWERED = {
     True: "Publish it.",
     False: "Change what it found and have that reviewed, or have it reviewed anew: decklog review --again",
 }
-_HEADS = ("-H", "--head", "--source-branch")
 
 
 def why_held(log: "Decklog | None", published: Sequence[Publication], *, root: str, state: Path) -> str | None:
@@ -37,13 +37,12 @@ def why_held(log: "Decklog | None", published: Sequence[Publication], *, root: s
 
 def _reasons(log: "Decklog | None", publication: Publication, root: str, state: Path) -> Iterator[str]:
     folder = os.path.join(root, os.path.expanduser(publication.cwd))
-    if _UNKNOWN in folder or not os.path.isdir(folder):
+    if UNKNOWN in folder or not os.path.isdir(folder):
         yield "Where this pushes from can't be told. Push from the repository itself."
         return
     try:
         repository = Repository.find(folder, state)
-        sources = _sources(publication, repository)
-        for source in sources:
+        for source in sources_of(publication, repository, Path(folder)):
             yield from _why_source(log, repository, source, Path(folder), publication)
     except DecklogError as problem:
         # Outside of a repository git itself refuses; whatever else is in the way leaves the change unproven.
@@ -51,37 +50,28 @@ def _reasons(log: "Decklog | None", publication: Publication, root: str, state: 
             yield f"Whether this is reviewed can't be told: {problem.message}."
 
 
-def _sources(publication: Publication, repository: Repository) -> Sequence[str]:
-    """Name the commits that are handed on, as the command names them."""
-    if publication.program != "git":
-        named = [value for option, value in publication.options if option in _HEADS]
-        return [value.rpartition(":")[2] for value in named] or ["HEAD"]
-    if publication.flags.intersection(_DELETES):
-        return []
-    if publication.flags.intersection(_EVERYTHING):
-        return list(repository.refs("refs/heads"))
-    has_remote = any(option == "--repo" for option, _ in publication.options)
-    refs = [ref for ref in publication.operands[0 if has_remote else 1 :] if ref != "tag"]
-    if not refs:
-        return ["HEAD"]
-    # An empty source deletes, and hands nothing on.
-    return [source for ref in refs if (source := ref.lstrip("+").partition(":")[0]) or ":" not in ref]
-
-
 def _why_source(
     log: "Decklog | None", repository: Repository, source: str, folder: Path, publication: Publication
 ) -> Iterator[str]:
-    change = _change(repository, "HEAD" if _UNKNOWN in source else source, folder)
-    if change is None or not settings_of(change).is_asked_for:
+    name = "HEAD" if UNKNOWN in source else source
+    if is_other_object(repository, name, folder) and is_gate_meant(repository, folder):
+        yield f"{source} is no commit: nobody can have reviewed it. Publish commits and tags of commits."
         return
-    if _UNKNOWN in source:
+    change = _change(repository, name, folder)
+    if change is None:
+        yield from _why_hidden(repository, name, folder)
+        return
+    if not settings_of(change).is_asked_for:
+        return
+    if UNKNOWN in source:
         yield "Which commits this hands on can't be told, and this repository has a gate. Name the branch."
     elif publication.after_a_change:
         yield "What this hands on is made by the same command: nobody can have reviewed it. Make it first, then: decklog review"
     elif log is None:
         yield "This repository has a gate, and no log that could say what it said. Make one: decklog init"
     else:
-        reason = why_change_held(log, change)
+        commits = commits_between(repository, change.base, change.head)
+        reason = why_change_held(log, change) or _why_texts(repository, commits, name)
         if reason is not None:
             yield reason
 
@@ -102,9 +92,36 @@ def _change(repository: Repository, source: str, folder: Path) -> Change | None:
         raise Invalid(problem.message, hint=problem.hint) from problem
 
 
+def _why_hidden(repository: Repository, source: str, folder: Path) -> Iterator[str]:
+    """Yield why a source is held whose commits change nothing in sum: each of them leaves all the same."""
+    if not is_gate_meant(repository, folder):
+        return
+    head, base = repository.resolve(source, cwd=folder), base_of(repository, folder)
+    if head is None or base is None:
+        return
+    commits = commits_between(repository, base, head)
+    changing = [one for one in commits if [repository.tree(one)] != [repository.tree(above) for above in repository.parents(one)]]
+    if changing:
+        yield (
+            f"{len(changing)} commits of {source} change nothing in sum, but what each holds would be published: "
+            f"{', '.join(one[:12] for one in changing[:5])}. Drop them: git reset --hard {base[:12]}"
+        )
+    elif reason := _why_texts(repository, commits, source):
+        yield reason
+
+
+def _why_texts(repository: Repository, commits: Sequence[str], source: str) -> str | None:
+    """Return which message of a commit or a tag holds a secret, None if none does."""
+    for name, text in texts_of(repository, commits, source):
+        lines = [AddedLine(name, number, line) for number, line in enumerate(text.splitlines(), 1)]
+        if lines and any(found.severity is Severity.BLOCKING for found in secrets(name, lines, is_test=False)):
+            return f"The message of {name} holds a secret. Write it anew, and replace the secret where it is used."
+    return None
+
+
 def why_change_held(log: "Decklog", change: Change) -> str | None:
-    """Say why a change must not be published; None when the gate, or a person who was asked about exactly it, lets it."""
-    review = log.reviews.latest(change.tree, change.patch)
+    """Return why a change must not be published; None when the gate, or a person who was asked about exactly it, lets it."""
+    review = _review_of(log, change)
     if review is None or review.settings != settings_of(change).digest:
         return f"Tree {change.tree[:12]} was not reviewed: decklog review {change.base[:12]}..{change.head[:12]}"
     if not review.verdict.holds or is_overridden(log, review):
@@ -114,6 +131,18 @@ def why_change_held(log: "Decklog", change: Change) -> str | None:
         f"Review {review.id} says {review.verdict} of tree {review.tree[:12]} ({found}): decklog reviews show {review.id}. "
         f"A person can let exactly this pass: decklog review ask {review.id}"
     )
+
+
+def _review_of(log: "Decklog", change: Change) -> "Review | None":
+    """Find the newest review of a change that saw all of its commits.
+
+    Another head with the same tree and patch may have other commits on the way there. One commit on top of the base has none.
+    """
+    newest = log.reviews.latest(change.tree, change.patch)
+    if newest is None or newest.head == change.head or change.is_one_commit:
+        return newest
+    found = log.reviews.find(tree=change.tree, patch=change.patch, limit=_MOST_REVIEWS)
+    return next((one for one in found if one.head == change.head), None)
 
 
 # A person's override

@@ -43,10 +43,21 @@ def meant(repository: Repository, words: str | None, *, base: str = "", cwd: Pat
     named = settings_of(change).rules.base
     if base or not named or ".." in (words or ""):
         return change
-    # A branch as others have it, where that is known here: a local one may have moved on.
-    remote = f"refs/remotes/origin/{named}"
-    known = remote if repository.resolve(remote, cwd=cwd) is not None else named
-    return between(repository, words, base=known, cwd=cwd)
+    return between(repository, words, base=_published(repository, named, cwd), cwd=cwd)
+
+
+def _published(repository: Repository, branch: str, cwd: Path) -> str:
+    """Return a branch as others have it, where that is known here: a local one may have moved on."""
+    remote = f"refs/remotes/origin/{branch}"
+    return remote if repository.resolve(remote, cwd=cwd) is not None else branch
+
+
+def base_of(repository: Repository, cwd: Path) -> str | None:
+    """Return the commit that changes are published against, by the settings that it holds; None if there is none."""
+    usual = usual_base(repository, cwd)
+    content = None if usual is None else repository.read(usual, NAME)
+    named = review_settings.read(content).rules.base if content is not None else ""
+    return repository.resolve(_published(repository, named, cwd), cwd=cwd) if named else usual
 
 
 def is_gate_meant(repository: Repository, cwd: Path) -> bool:

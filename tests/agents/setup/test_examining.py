@@ -72,3 +72,40 @@ def test_a_program_that_does_not_answer_and_one_by_its_plugin(places: Places, he
     said = here("doctor", "agents", "--json")
     assert said.data["programs"][0]["set_up"] == "project missing, user plugin"
     assert any("does not answer" in finding["what"] for finding in said.data["findings"])
+
+
+@pytest.mark.usefixtures("claude")
+def test_setup_and_doctor_try_the_guard_with_a_dangerous_command(places: Places, here: Here) -> None:
+    assert here("init").code == 0
+    said = here("setup", "claude")
+    assert (said.code, "`rm -rf ~` was blocked" in said.out) == (0, True)
+    assert here("doctor", "--json").data["guard"] == "claude project: `rm -rf ~` was blocked"
+    assert here("doctor", "agents", "--json").data["programs"][0]["guard_tried"] == "project: `rm -rf ~` was blocked"
+
+
+@pytest.mark.usefixtures("claude")
+@pytest.mark.parametrize("way", ["the hook lets it through", "the hook is gone", "the parser is missing"])
+def test_a_guard_that_does_not_work_is_reported(places: Places, here: Here, way: str) -> None:
+    assert here("init").code == 0
+    assert here("setup", "claude").code == 0
+    more = {}
+    settings = places.repo / ".claude" / "settings.local.json"
+    if way == "the parser is missing":
+        (places.root / "shadow").mkdir()
+        (places.root / "shadow" / "tree_sitter.py").write_text("raise ImportError('gone')\n")
+        more["PYTHONPATH"] = str(places.root / "shadow")
+        said = here("setup", "claude", **more)
+        assert (said.code, "THE GUARD DOES NOT WORK" in said.out) == (1, True)
+    else:
+        hook = places.root / "bin" / "decklog"
+        if way == "the hook lets it through":
+            hook.write_text("#!/bin/sh\nexit 1\n")
+            hook.chmod(0o755)
+        written = json.loads(settings.read_text())
+        for groups in written["hooks"].values():
+            groups[0]["hooks"][0]["command"] = str(hook)
+            groups[0]["hooks"][0]["args"] = ["hook", "claude"]
+        settings.write_text(json.dumps(written))
+    for words in (["doctor"], ["doctor", "agents"]):
+        said = here(*words, **more)
+        assert (said.code, "the guard of Claude Code does not work" in said.out) == (1, True), said

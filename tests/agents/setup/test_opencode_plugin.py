@@ -16,6 +16,17 @@ from tests.agents.setup.places import Here, Places
 from tests.db.processes import environment
 from tests.waiting import wait_until
 
+BROKEN = """
+const { Decklog } = await import(process.argv[2])
+const hooks = await Decklog({ directory: process.cwd() })
+try {
+  await hooks["tool.execute.before"]({ sessionID: "s1", callID: "c1", tool: "bash" }, { args: { command: "ls" } })
+  console.log("it ran")
+} catch (problem) {
+  console.log(problem.message)
+}
+"""
+
 SESSION = """
 const { Decklog } = await import(process.argv[2])
 const hooks = await Decklog({ directory: process.cwd() })
@@ -133,3 +144,13 @@ def test_a_session_of_opencode_is_on_record_and_a_denied_call_does_not_run(place
         said = [entry.body for entry in found if entry.kind != EntryKind.CHANGE]
     assert said[:4] == ["session startup", "Fix it", "ls", "a\nb"]
     assert said.count("session startup") == 1
+
+
+@needs_node
+@pytest.mark.parametrize(("code", "runs"), [(0, True), (1, False), (2, False), (3, True), (127, False)])
+def test_a_hook_that_crashes_blocks_the_call(tmp_path: Path, code: int, runs: bool) -> None:
+    plugin, session = tmp_path / "plugin.mjs", tmp_path / "session.mjs"
+    plugin.write_text(opencode_plugin("decklog.js", ("sh", "-c", f"cat >/dev/null; exit {code}")).content)
+    session.write_text(BROKEN)
+    done = subprocess.run(["node", session, plugin], cwd=tmp_path, capture_output=True, timeout=60, check=True)
+    assert (done.stdout == b"it ran\n") is runs

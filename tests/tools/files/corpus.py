@@ -374,7 +374,6 @@ HARMLESS = [
         ".github/workflows/ci.yml",
         ".gitignore",
         ".gitattributes",
-        ".gitmodules",
         ".env.example",
         "docs/.env.example",
         "keys/readme.md",

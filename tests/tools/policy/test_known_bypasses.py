@@ -165,3 +165,68 @@ def test_what_a_shell_or_a_program_does_by_itself_is_seen(command: str) -> None:
 )
 def test_what_only_looks_like_it_may_run(command: str) -> None:
     assert judge(command).is_allowed
+
+
+HELD = {
+    "a wrapper whose name ends in digits": ["uname26 rm -rf /", "i686 rm -rf ~", "x86_64 rm -rf /"],
+    "a known name with other digits or endings": ["ls26 -rf /", "ls.x -la"],
+    "a known name in a scratch folder": ["/tmp/ls", "/tmp/x/git status"],
+    "the shell's table of commands": [
+        "BASH_CMDS[ls]=/bin/rm; ls -rf /",
+        "BASH_ALIASES[ls]='rm -rf /'; ls",
+        "declare 'BASH_CMDS[ls]=/bin/rm'",
+        "printf -v 'BASH_CMDS[ls]' /bin/rm",
+    ],
+    "what a Python module imports for itself": [
+        "python3 -c \"import random; random._os.system('id')\"",
+        "python3 -c \"import collections as c; c._sys.modules['os']\"",
+    ],
+    "a link that the script makes": [
+        "ln -s /etc e && echo x > e/hosts",
+        "ln -s ~/.ssh k && cat k/known",
+        "ln -s /etc . && tee etc/hosts < x",
+        "ln -s / r; rm -rf r/etc",
+        "cp -rs /etc e && echo x > e/hosts",
+        "ln -s /etc a && ln -s a b && echo x > b/hosts",
+    ],
+    "a pattern that expands to a hidden folder": ["cat ~/.??h/*", "cat ~/.ss*/*", "cat ~/.a*/credentials", "tar c ~/.[s]sh"],
+    "accounts by another program": ["getent shadow root", "getent gshadow"],
+    "a module of Python that reads a file": ["python3 -m json.tool ~/.aws/credentials", "python3 -m tokenize ~/.ssh/id_rsa"],
+    "options in a variable": [
+        "TAR_OPTIONS=--to-command=sh tar xf a.tar",
+        "export TAR_OPTIONS='--checkpoint=1 --checkpoint-action=exec=sh'; tar cf a.tar b",
+        "GREP_OPTIONS=-f/etc/shadow grep x",
+    ],
+    "secrets of a forge": [
+        "glab api projects/1/variables",
+        "gh api repos/o/r/actions/secrets",
+        "glab api groups/1/deploy_tokens",
+    ],
+}
+NOT_HELD = [
+    "python3.11 -V",
+    "gcc-12 -c x.c",
+    "ln -s ../a b && cat b",
+    "ln -s /usr/lib x && rm x",
+    "cat .github/workflows/*.yml",
+    "ls ~/.cache/pip*",
+    "getent passwd",
+    "openssl x509 -in cert.pem -noout -text",
+    "TAR_OPTIONS=--exclude-vcs tar cf a.tar b",
+    "XZ_OPT=-9 tar cJf a.tar.xz b",
+    "python3 -m json.tool a.json",
+    "python3 -c 'import random; print(random.random())'",
+    'python3 -c \'from collections import namedtuple as n; print(n("P", "x")(1)._asdict())\'',
+    "glab api projects/1/merge_requests",
+    "gh api repos/o/r/pulls",
+]
+
+
+@pytest.mark.parametrize("command", [command for family in HELD.values() for command in family])
+def test_no_other_way_to_the_same_end_is_allowed(command: str) -> None:
+    assert judge(command).decision is not Decision.ALLOW
+
+
+@pytest.mark.parametrize("command", NOT_HELD)
+def test_what_only_looks_like_it_is_allowed(command: str) -> None:
+    assert judge(command).decision is Decision.ALLOW

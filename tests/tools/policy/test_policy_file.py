@@ -156,7 +156,7 @@ def test_a_file_can_stand_alone(tmp_path: Path) -> None:
     assert judge("ls", policy).decision is Decision.ALLOW
     assert judge("cat x", policy).rule == "unknown-program"
     assert judge("bash -c 'ls'", policy).decision is Decision.ASK
-    assert judge("python -c 'print(1)' | (", policy).decision is Decision.ASK
+    assert judge("python -c 'print(1)' | (", policy).decision is Decision.DENY
 
 
 @pytest.mark.parametrize(

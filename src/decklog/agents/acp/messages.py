@@ -36,6 +36,17 @@ def parse(line: bytes) -> "Message | list[Message] | None":
     return list_of(found) or None if isinstance(found, list) else found if isinstance(found, dict) else None
 
 
+def is_unreadable(line: bytes) -> bool:
+    """Return whether a line begins like a message and is no JSON to us; another parser may still accept it."""
+    if not line.lstrip().startswith((b"{", b"[")):
+        return False
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return True
+    return False
+
+
 def written(message: "Message | list[Message]") -> bytes:
     """Write a message, or several at once, as a line."""
     return json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode(errors="surrogatepass") + b"\n"

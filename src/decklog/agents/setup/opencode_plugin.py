@@ -11,9 +11,10 @@ import { spawn } from "node:child_process"
 const CALL = @CALL@
 const SECONDS = 20
 const NAMES = { bash: "Bash", read: "Read", write: "Write", edit: "Edit" }
-const HELD = 2
+// 0: judged. 3: judged, but not recorded. Anything else blocks the call: a denial, a crash, a timeout.
+const MAY_RUN = [0, 3]
+const UNJUDGED = "Decklog could not judge this call, so it is blocked. See: decklog doctor agents"
 
-// Whatever goes wrong, opencode goes on: only a call that the policy denies is stopped.
 function tell(payload) {
   return new Promise((resolve) => {
     const options = { stdio: ["pipe", "ignore", "pipe"], timeout: SECONDS * 1000 }
@@ -95,7 +96,7 @@ export const Decklog = async ({ directory }) => {
     },
     "tool.execute.before": async (input, output) => {
       const answer = await event(input.sessionID, "PreToolUse", call(input, output.args))
-      if (answer.code === HELD) throw new Error(answer.said)
+      if (!MAY_RUN.includes(answer.code)) throw new Error(answer.said || UNJUDGED)
     },
     "tool.execute.after": async (input, output) => {
       const code = output.metadata?.exit

@@ -14,6 +14,7 @@ from decklog.agents.setup.examining import (
     version_of,
     waiting_in,
 )
+from decklog.agents.setup.guard_trial import COMMAND, tried
 from decklog.agents.setup.servers import JsonServer, TomlServer
 from decklog.agents.setup.supported import PROGRAMS, Program, Scope, Setting
 from decklog.agents.spool import Spool
@@ -92,7 +93,27 @@ def _program(program: Program, path: str, settings: dict[Scope, Setting], findin
     if set(states.values()) == {"missing"}:
         row["next"] = f"decklog setup {program.name}"
     row["guard"] = program.guard
+    if results := _tried(program, settings, findings):
+        row["guard_tried"] = "; ".join(results)
     return row
+
+
+def guard_findings() -> tuple[dict[str, str], list[dict[str, str]]]:
+    """Try the guard of every program that is set up here; return what happened by program, and what is wrong."""
+    findings = Findings()
+    settings = {scope: setting_of(scope, project=project() or os.getcwd()) for scope in Scope}
+    found = {program.name: _tried(program, settings, findings) for program in PROGRAMS.values()}
+    return {name: "; ".join(results) for name, results in found.items() if results}, findings.all
+
+
+def _tried(program: Program, settings: dict[Scope, Setting], findings: Findings) -> list[str]:
+    """Send a dangerous command through each installed hook of a program; return what happened, each as a line."""
+    found = {(scope, path): problem for scope in program.scopes for path, problem in tried(program, settings[scope]).items()}
+    for (scope, path), problem in found.items():
+        if problem is not None:
+            what = f"the guard of {program.title} does not work: `{COMMAND}` through {path} ended with {problem}"
+            findings.add(program.name, what, f"decklog setup {program.name} --{scope.value}, then decklog doctor agents")
+    return [f"{scope.value}: `{COMMAND}` was {'NOT judged' if problem else 'blocked'}" for (scope, _), problem in found.items()]
 
 
 def _has_server(program: Program, settings: dict[Scope, Setting], states: dict[str, str]) -> bool:

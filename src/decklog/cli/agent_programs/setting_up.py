@@ -11,6 +11,7 @@ from decklog import __version__
 from decklog.agents.setup import files
 from decklog.agents.setup.codex_trust import BY_HAND, ListedHook, Trust, listed, trust_of
 from decklog.agents.setup.examining import found_program
+from decklog.agents.setup.guard_trial import COMMAND, tried
 from decklog.agents.setup.installing import Installer, State, Step, state_of
 from decklog.agents.setup.kept import Kept
 from decklog.agents.setup.supported import PROGRAMS, Program, Scope, Setting, codex_folder, has_plugin
@@ -83,7 +84,15 @@ def set_up(call: Call, program: Program, asked: dict[str, bool], *, is_trusted: 
         )
         steps += more_steps
         warnings += [said] if said else []
-    return _report(call, program, setting, steps, warnings)
+    problems = tried(program, setting)
+    warnings += [_not_blocked(path, problem) for path, problem in problems.items() if problem is not None]
+    if problems:
+        warnings += [] if any(problems.values()) else [f"the guard was tried: `{COMMAND}` was blocked"]
+    return _report(call, program, setting, steps, warnings) or int(any(problems.values()))
+
+
+def _not_blocked(path: str, problem: str) -> str:
+    return f"THE GUARD DOES NOT WORK: `{COMMAND}` through {path} ended with {problem}. See: decklog doctor agents"
 
 
 def _has_server(asked: dict[str, bool], *, is_plugin: bool) -> bool | None:

@@ -77,7 +77,12 @@ def doctor(call: Call, part: str | None, deep: bool) -> int:
         from decklog.cli.agent_programs.doctor import examine
 
         return examine(call)
+    from decklog.cli.agent_programs.doctor import guard_findings
+
     facts, findings = _examine(call, deep)
+    guards, unguarded = guard_findings()
+    facts |= {"guard": ", ".join(f"{name} {result}" for name, result in guards.items())} if guards else {}
+    findings += unguarded
     if call.json:
         first = findings[0] if findings else None
         return print_findings({**facts, "findings": findings}, Trouble(first["what"], hint=first["mend"]) if first else None)

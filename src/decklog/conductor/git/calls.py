@@ -39,6 +39,8 @@ _FIXED = {
     "GIT_EDITOR": "false",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_NO_LAZY_FETCH": "1",
+    # What is read is what would be pushed.
+    "GIT_NO_REPLACE_OBJECTS": "1",
     "GIT_ATTR_NOSYSTEM": "1",
     "GIT_CONFIG_NOSYSTEM": "1",
 }

@@ -13,6 +13,7 @@ from decklog.conductor.git.repository import Repository
 from decklog.conductor.settings.check import Check, define
 from decklog.dataclass import dataclass
 from decklog.errors import Invalid, NotFound
+from decklog.tools.policy.policy import control_files
 from decklog.tools.sandbox.sandbox import Kind
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 NAME = "decklog.toml"
 # Whoever changes one of these changes what is run, or what counts as good: a person decides.
 PROTECTED = (
+    *control_files(),
     *("/decklog.toml", "/.github/", "/.gitlab-ci.yml", ".claude/", ".codex/", ".mcp.json", "AGENTS.md", "CLAUDE.md"),
     *("pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "pytest.ini", ".pytest.ini", "conftest.py", "noxfile.py", "Makefile"),
     *("sitecustomize.py", "usercustomize.py", "*.pth", "pytest.py", "_pytest/", "pytest_*.py", "unittest.py", "/unittest/"),

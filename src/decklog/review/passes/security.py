@@ -1,6 +1,7 @@
 """Pass 4: secrets, dangerous calls and commands in added lines, and what changes the ground that everything stands on."""
 
 from collections.abc import Callable, Container, Iterator, Sequence
+from dataclasses import replace
 
 from decklog.conductor.settings.configuration import TESTS
 from decklog.python_source import parsed
@@ -18,6 +19,7 @@ from decklog.review.rules.source import Source, sources
 from decklog.review.rules.weaknesses import RULES as WEAKNESSES
 from decklog.review.structure.looking import of_paths
 from decklog.tools.files.gitignore import Patterns
+from decklog.tools.policy import Decision, judge
 
 _LOOKS: tuple[Callable[[Source], Iterator[Found]], ...] = (
     lambda source: of_rules((*JOINED, *WEAKNESSES), source),
@@ -38,6 +40,7 @@ _LOCKS = Patterns(
 )
 # What builds an image may do as it likes with the files and accounts in it.
 _OF_IMAGES = ("network-to-shell",)
+_OF_PARTS = ("not-understood", "too-complex")
 _MOST = 200
 
 
@@ -45,7 +48,6 @@ def security(change: Change, *, tests: Sequence[str] = TESTS, samples: Sequence[
     """Look at what the change adds; among `samples` no secret is looked for, which is said. At most so many are told."""
     found: list[Finding] = []
     of_tests, of_samples = Patterns(tuple(tests)), Patterns(tuple(samples))
-    unsaid = ""
     for path, lines in change.added_by_file.items():
         if of_samples.covers(path):
             text = "samples of secrets: no secret was looked for here"
@@ -56,10 +58,9 @@ def security(change: Change, *, tests: Sequence[str] = TESTS, samples: Sequence[
             found += _python(change, path, lines, is_test=of_tests.covers(path))
         found += _of_lines(path, lines, is_test=of_tests.covers(path))
         if scripted := list(shell_lines(path, lines)):
-            commands = _commands(scripted, rules=_OF_IMAGES if is_image(path) else None)
-            found += commands or []
-            unsaid = unsaid or ("commands could not be judged: the extra `tools` is not installed" if commands is None else "")
+            found += _commands(scripted, rules=_OF_IMAGES if is_image(path) else None)
     found += _of_rules(change, tests, found)
+    found += _of_history(change, of_tests, of_samples)
     known = {(one.file, one.kind) for one in found}
     found += [one for one in of_paths(change, tests) if (one.file, one.kind) not in known]
     asked = [one.path for one in change.paths if _LOCKS.covers(one.path)]
@@ -73,7 +74,21 @@ def security(change: Change, *, tests: Sequence[str] = TESTS, samples: Sequence[
     )
     # The worst first: what is cut off at the end of many must not be what stops the change.
     found.sort(key=lambda one: list(Severity).index(one.severity))
-    return passed(4, found[:most], unproven=unsaid, by=["secrets", "python", "lines", "shell"])
+    return passed(4, found[:most], by=["secrets", "python", "lines", "shell"])
+
+
+def _of_history(change: Change, of_tests: Patterns, of_samples: Patterns) -> Iterator[Finding]:
+    """Find secrets in commits that a later one takes out again, and merges that bring in commits unseen."""
+    for commit, lines in change.earlier:
+        by_file: dict[str, list[AddedLine]] = {}
+        for line in lines:
+            by_file.setdefault(line.file, []).append(line)
+        for path, added in by_file.items():
+            for one in () if of_samples.covers(path) else secrets(path, added, is_test=of_tests.covers(path)):
+                yield replace(one, text=f"{one.text}, in commit {commit[:12]}, which is published too", line=None)
+    for merge in change.discarding_merges:
+        text = f"merge {merge[:12]} takes nothing from the commits it brings in, which would be published unreviewed"
+        yield Finding(severity=Severity.BLOCKING, kind="discarded-commits", text=text, remedy="Drop the merge.")
 
 
 def _question(path: str) -> Finding:
@@ -95,7 +110,7 @@ def _python(change: Change, path: str, lines: Sequence[AddedLine], *, is_test: b
         if added.intersection(range(danger.first, danger.last + 1)):
             if danger.command is not None:
                 # Nobody's text but the author's own: judged as a line of a script is.
-                yield from _commands([AddedLine(path, danger.first, danger.command)]) or []
+                yield from _commands([AddedLine(path, danger.first, danger.command)])
                 continue
             facts = {"kind": danger.kind, "text": danger.text, "remedy": danger.remedy}
             yield Finding(severity=_severity(is_test=is_test or danger.is_minor), file=path, line=danger.first, **facts)
@@ -126,17 +141,15 @@ def _severity(*, is_test: bool) -> Severity:
     return Severity.MINOR if is_test else Severity.BLOCKING
 
 
-def _commands(lines: Sequence[AddedLine], rules: Container[str] | None = None) -> list[Finding] | None:
-    """Judge lines that a shell will run, as an agent's own commands are, by some rules or all; None where that can't be done."""
-    try:
-        from decklog.tools.policy import Decision, judge
-    except ImportError:
-        return None
+def _commands(lines: Sequence[AddedLine], rules: Container[str] | None = None) -> list[Finding]:
+    """Judge lines that a shell will run, as an agent's own commands are, by some rules or all."""
     found = []
     for line in lines:
         if line.text.strip() and not line.text.lstrip().startswith("#"):
             verdict = judge(line.text)
-            if verdict.decision is Decision.DENY and (rules is None or verdict.rule in rules):
+            # One line of a longer statement does not parse.
+            is_part = verdict.rule in _OF_PARTS
+            if verdict.decision is Decision.DENY and not is_part and (rules is None or verdict.rule in rules):
                 text = f"{verdict.rule}: {verdict.reason}"
                 found.append(Finding(severity=Severity.BLOCKING, kind="command", text=text, file=line.file, line=line.number))
     return found

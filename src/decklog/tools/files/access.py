@@ -5,11 +5,12 @@ import stat
 from collections.abc import Iterable
 from dataclasses import replace
 from enum import StrEnum
-from functools import cached_property
+from functools import cache, cached_property
 
 from decklog.dataclass import dataclass
 from decklog.tools.files.gitignore import Patterns
 from decklog.tools.files.path_spelling import HONEST, denied, folded, unmask
+from decklog.tools.policy.policy import control_files
 
 SECRETS = (
     ".env",
@@ -57,6 +58,11 @@ class Op(StrEnum):
     READ = "read"
     WRITE = "write"
     LIST = "list"
+
+
+@cache
+def _control() -> Patterns:
+    return Patterns(control_files(), ignore_case=True)
 
 
 def _folded_names(path: str) -> list[str]:
@@ -108,6 +114,8 @@ class Rules:
             raise denied("decklog", path, op)
         if names or self.git_home is not None:
             self._judge_git(path, names, op)
+        if op is Op.WRITE and _control().covers("/".join(map(folded, unmask(path).split("/")))):
+            raise denied("control", path, op)
         if op is not Op.LIST and self._secrets.covers(path):
             raise denied("secret", path, op)
         if op is Op.WRITE and self.forbidden and self._forbidden.covers(path):

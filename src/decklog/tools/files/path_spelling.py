@@ -50,6 +50,10 @@ RULES = {
         "Ask git for the one setting you need.",
     ),
     "decklog": ("belongs to Decklog's own record", "Use the decklog command."),
+    "control": (
+        "decides which programs git, an editor or an agent starts",
+        "Ask the person to change it.",
+    ),
     "secret": ("is a file that usually holds secrets", "Read a template of it, such as .env.example."),
     "forbidden": (
         "is in the task's forbidden paths",

@@ -7,8 +7,8 @@ and makes careless ones stop and ask. Where the agent itself is not trusted, run
 container or a virtual machine, and keep secrets out of its reach.
 
 The whole command line is parsed and every simple command in it is judged, also within `bash -c`, `$(...)`,
-`find -exec` and their like; the verdict is the worst of them. What can't be understood is asked about,
-never waved through. What is decided about which program is data: `default.toml` beside this file, and a
+`find -exec` and their like; the verdict is the worst of them. What can't be parsed or is too complex is
+denied, and what is not known is asked about. What is decided about which program is data: `default.toml` beside this file, and a
 user's own file over it.
 """
 

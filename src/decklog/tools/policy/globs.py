@@ -43,6 +43,32 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(translate(pattern), re.IGNORECASE)
 
 
+def _parts(pattern: str) -> tuple[str, ...]:
+    """Split a pattern at its slashes; one without any matches in every directory."""
+    return tuple((pattern if "/" in pattern else f"**/{pattern}").split("/"))
+
+
+def _overlaps(path: str, pattern: tuple[str, ...]) -> bool:
+    """Tell whether a pattern of a command could expand to a hidden file or folder that a listed pattern names."""
+    return _overlap(tuple(path.split("/")), pattern)
+
+
+def _overlap(parts: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
+    if not pattern or not parts:
+        # `dir/**` also names the folder itself.
+        return not parts and pattern in ((), ("**",))
+    if pattern[0] == "**":
+        return _overlap(parts, pattern[1:]) or _overlap(parts[1:], pattern)
+    return _could_be(parts[0], pattern[0]) and _overlap(parts[1:], pattern[1:])
+
+
+def _could_be(part: str, name: str) -> bool:
+    """Tell whether a part of a path is a listed name, or a pattern that starts with the same dot and could expand to it."""
+    if not _GLOB.search(part):
+        return fnmatchcase(part.lower(), name.lower())
+    return part.startswith(".") and name.startswith(".") and not _GLOB.search(name) and fnmatchcase(name, part)
+
+
 class Globs:
     """A list of path patterns."""
 
@@ -50,6 +76,7 @@ class Globs:
         self.patterns = patterns
         self._needles = [(needle(pattern), pattern) for pattern in patterns]
         self._known: dict[str, bool] = {}
+        self._hidden = [_parts(pattern) for pattern in patterns if "/." in pattern or pattern.startswith(".")]
         self._literals = [pattern.removeprefix("**/") for pattern in patterns if not _GLOB.search(pattern)]
 
     def covers(self, path: str) -> bool:
@@ -71,6 +98,8 @@ class Globs:
 
     def _could_expand(self, path: str) -> bool:
         """Tell whether a pattern with at least two plain characters in its last part covers a listed path."""
+        if any(_overlaps(path, pattern) for pattern in self._hidden):
+            return True
         name = path.rsplit("/", 1)[-1]
         if len(re.sub(r"[*?\[\]]", "", name)) < 2 or name.startswith("*"):
             return False

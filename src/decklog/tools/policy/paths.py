@@ -13,6 +13,7 @@ _NAMED = ("harmless", "socket", "guard", "hooks", "ssh", "secret", "env", "sensi
 _PROCESS_VIEW = re.compile(r"/+proc/[^/]+/(?:task/[^/]+/)?(root|cwd)(?:/|$)")
 _RUN_ENDINGS = (".mk", ".config.js", ".config.ts", ".config.mjs", ".config.cjs", ".config.mts")
 _GLOB = re.compile(r"[*?\[]")
+_MOST_LINKS = 16
 
 
 def normalise(text: str, cwd: str = ".") -> str:
@@ -38,10 +39,32 @@ class Paths:
     def __init__(self, policy: Policy, root: str | None) -> None:
         self.policy = policy
         self.root = posixpath.normpath(root) if root else None
+        self._links: dict[str, str] = {}
+        """Links that the script has made, with where they lead."""
+
+    def link(self, name: str, target: str, cwd: str) -> None:
+        """Remember a link, so that a path through it is judged by where it leads."""
+        place = self.locate(name, cwd)
+        leads_to = self.locate(target, cwd if target.startswith(("/", "~")) else posixpath.dirname(place) or ".")
+        if len(self._links) < _MOST_LINKS and leads_to != place:
+            self._links[place] = leads_to
+
+    def is_link(self, text: str, cwd: str) -> bool:
+        """Tell whether a path is a link of the script itself, and not something behind it."""
+        return bool(self._links) and not text.endswith("/") and self._written(normalise(text, cwd)) in self._links
 
     def locate(self, text: str, cwd: str) -> str:
-        """Normalise a path and write it relative to the root if it lies inside."""
-        path = normalise(text, cwd)
+        """Normalise a path and write it relative to the root if it lies inside; links of the script are followed."""
+        path = self._written(normalise(text, cwd))
+        for _ in range(_MOST_LINKS if self._links else 0):
+            link = next((link for link in self._links if f"{path}/".startswith(f"{link}/")), None)
+            if link is None:
+                break
+            path = self._written(posixpath.normpath(self._links[link].rstrip("/") + path[len(link) :]) or "/")
+        return path
+
+    def _written(self, path: str) -> str:
+        """Write a normalised path relative to the root if it lies inside, and a home as `~`."""
         if self.root and path == self.root:
             return "."
         if self.root and path.startswith(self.root.rstrip("/") + "/"):

@@ -19,6 +19,7 @@ from decklog.tools.policy.entries import Finding, Program, Rule
 from decklog.tools.policy.globs import Globs
 from decklog.tools.policy.load import Tables, merge, read, words
 from decklog.tools.policy.made_on_use import MadeOnUse
+from decklog.tools.policy.verdict import Decision
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ _FOR_TARGET = re.compile(
     r"(?:[a-z0-9_]+-)+(gcc|g\+\+|cpp|ld|as|ar|nm|objcopy|objdump|size|strip|readelf|ranlib|gdb|strings|addr2line)(?:-\d+)?"
 )
 _VERSION = re.compile(r"[-_]?v?\d+(\.\d+)*$")
+_SEPARATED = re.compile(r"[-_]v?\d+(\.\d+)*$")
+_ENDING = re.compile(r"\.(?:exe|cmd|bat|ps1)$", re.IGNORECASE)
 
 
 class Policy(NamedTuple):
@@ -78,11 +81,26 @@ class Policy(NamedTuple):
 
     def canonical(self, name: str) -> str:
         """Give the name a program is listed under, without version or ending; its own if it is not."""
-        for candidate in (name, name.lower(), _VERSION.sub("", name), name.split(".")[0]):
+        for candidate in (name, name.lower(), _ENDING.sub("", name)):
             if candidate in self.programs:
+                return candidate
+        for candidate in (_VERSION.sub("", name), name.split(".")[0]):
+            if candidate in self.programs and self._may_stand_for(name, candidate):
                 return candidate
         found = _FOR_TARGET.fullmatch(name)
         return found[1] if found and found[1] in self.programs else name
+
+    def _may_stand_for(self, name: str, candidate: str) -> bool:
+        """Tell whether a longer name is the listed program: `gcc-12`, `python3.11` and `mkfs.ext4` are, `uname26` is not.
+
+        Only where the program is held anyway, or the policy lists it as one with versions, is a name without a separator one.
+        """
+        is_separated = _SEPARATED.search(name) is not None
+        return (
+            is_separated
+            or candidate.lower() in self.names["versioned"]
+            or self.programs[candidate].finding.decision is not Decision.ALLOW
+        )
 
     def option_role(self, program: Program, option: str) -> str:
         """Give the role of an option's value: what the program's entry says, else what the words of its name tell."""
@@ -105,6 +123,13 @@ class Policy(NamedTuple):
             if any(len(word) >= _TELLING and word in name for word in named):
                 return role
         return "value"
+
+
+@cache
+def control_files() -> tuple[str, ...]:
+    """Return the patterns of files that decide what is run: settings of git, editors, coding agents and Decklog itself."""
+    globs = _shipped()["globs"]
+    return tuple(pattern for name in ("guard", "hooks") for pattern in words(globs[name]))
 
 
 @cache

@@ -39,7 +39,7 @@ def check_mode(judge: Judge, use: Use) -> None:
         if is_open_mode(word.text):
             judge.report("chmod-world-writable", use.call.text)
         elif UNKNOWN in word.text:
-            judge.report("not-understood", use.call.text)
+            judge.report("value-unknown", use.call.text)
 
 
 def check_dd(judge: Judge, use: Use) -> None:

@@ -181,8 +181,12 @@ def _check_module(judge: Judge, use: Use, module: str, rest: list[Word]) -> None
             judge.path("run", word, use.scope, use.call.text)
         if any(option == "-c" and word.text not in _GOES_ON for option, word in arguments.values):
             judge.report("inline-code", use.call.text)
-    elif name.split(".")[0] in _PYTHONS_OWN and name not in names["safe_modules"]:
-        judge.report("python-module", use.call.text)
+    elif name.split(".")[0] in _PYTHONS_OWN:
+        if name not in names["safe_modules"]:
+            judge.report("python-module", use.call.text)
+        for word in rest:
+            # Whatever else a module does with a file, what it holds comes out.
+            judge.path("read", Word(word.text.partition("=")[2] or word.text, word.taint), use.scope, use.call.text)
 
 
 def check_code_program(judge: Judge, use: Use) -> None:

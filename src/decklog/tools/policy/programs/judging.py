@@ -1,12 +1,14 @@
 """The judge's judge: where every simple command of a script is held against the policy."""
 
 import json
-import posixpath
 import re
+from contextlib import suppress
+from time import thread_time
 
 from decklog.tools.policy.entries import Finding, Program, Rule
 from decklog.tools.policy.paths import Paths
 from decklog.tools.policy.policy import Policy
+from decklog.tools.policy.programs.builds.made_files import note_made
 from decklog.tools.policy.programs.printed import output_of
 from decklog.tools.policy.programs.table import check_of
 from decklog.tools.policy.programs.use import Use
@@ -20,7 +22,12 @@ from decklog.tools.policy.shell.words import UNKNOWN, Word, decode_ansi, finish,
 from decklog.tools.policy.verdict import Decision, Publication, Verdict, worst
 
 _LONGEST_CODE = 8_000
+# CPU seconds for one judgement, and again for one that goes on in parts. A hook has 20 seconds.
+_LONGEST_SECONDS = 4.0
+_MOST_PARTS = 200
 _PATH_ROLES = {"stand", "read", "list", "write", "create", "delete", "move", "perm", "run", "upload"}
+_TAKES_AWAY = {"delete", "move"}
+_ODD_PLACES = {"scratch", "scratch-top", "device", "guard", "hooks", "secret", "env", "vault"}
 _CHANGES = {"write", "create", "delete", "move"}
 _MODE_OPTION = re.compile(r"-[rwxXst]+")
 _SLASHED = re.compile(r"/([A-Za-z]+)(?::(.*))?", re.DOTALL)
@@ -30,7 +37,6 @@ _RESERVED = {"if", "then", "elif", "else", "while", "until", "do", "!", "{", "ti
 _INTERPRETERS = {"shell", "python", "code", "debugger"}
 # A package's name, with its version and extras behind it.
 _PACKAGE = re.compile(r"(@?[A-Za-z0-9][\w./-]*)(?:\[[\w,-]*\])?(?:(?:@|[=<>~!^]=?)[\w.*^~<>=-]*)?$")
-_COPIES, _PAIR = frozenset(["cp", "mv", "install", "ln"]), 2
 _FORGES, _REQUESTS = ("gh", "hub", "glab", "tea"), ("pr create", "mr create")
 _MOVES = frozenset(
     ["commit", "merge", "rebase", "cherry-pick", "revert", "am", "pull", "reset", "checkout", "switch", "branch", "update-ref"]
@@ -54,6 +60,7 @@ class Judging:
         self._may_change_data = may_change_data(text)
         self.steps = 0
         self.depth = 0
+        self._deadline = thread_time() + _LONGEST_SECONDS
 
     def scope(self, cwd: str = ".") -> Scope:
         """Open the scope of a new script that starts in a directory, given from the root."""
@@ -64,7 +71,7 @@ class Judging:
     def spend(self) -> None:
         """Count one step of work, and raise TooComplex when there were too many."""
         self.steps += 1
-        if self.steps > MOST_NODES:
+        if self.steps > MOST_NODES or thread_time() > self._deadline:
             raise TooComplex
 
     def knows(self, name: str) -> bool:
@@ -100,13 +107,27 @@ class Judging:
     def _roughly(self, text: str, scope: Scope, stdin: Word | None) -> None:
         """Judge text that does not parse by every command it may contain."""
         self.report("not-understood", text[:200])
-        for command in rough_commands(text.replace("\\\n", " "))[:200]:
-            words = [_strip(word) for word in rough_words(command)]
-            argv = [found for word in words for found in finish(word, frozenset())]
-            while argv and argv[0].text in _RESERVED:
-                argv.pop(0)
-            if argv:
-                self.review(Call(argv, command, stdin=stdin, guessed=True), scope.inner())
+        for command in rough_commands(text.replace("\\\n", " "))[:_MOST_PARTS]:
+            self._rough_command(command, scope, stdin)
+
+    def _rough_command(self, command: str, scope: Scope, stdin: Word | None = None) -> None:
+        """Judge a command that was cut out of text without a parse."""
+        words = [_strip(word) for word in rough_words(command)]
+        argv = [found for word in words for found in finish(word, frozenset())]
+        while argv and argv[0].text in _RESERVED:
+            argv.pop(0)
+        if argv:
+            self.review(Call(argv, command, stdin=stdin, guessed=True), scope.inner())
+
+    def judge_parts(self, text: str, scope: Scope) -> None:
+        """Judge the commands at both ends of a text that is too long or too deeply nested to be judged whole."""
+        ends = text if len(text) <= 2 * LONGEST else f"{text[:LONGEST]}\n{text[-LONGEST:]}"
+        commands = list(dict.fromkeys(rough_commands(ends.replace("\\\n", " "))))
+        self._deadline = thread_time() + _LONGEST_SECONDS
+        for command in [*commands[:_MOST_PARTS], *commands[_MOST_PARTS:][-_MOST_PARTS:]]:
+            self.steps, self.depth = 0, 0
+            with suppress(TooComplex, RecursionError):
+                self._rough_command(command, scope)
 
     def review_redirects(self, redirects: list[Redirect], scope: Scope, text: str) -> None:
         """Judge the files that a command or a statement reads or writes."""
@@ -129,6 +150,9 @@ class Judging:
             return
         if role in _CHANGES:
             scope.changed(word.text)
+        if role in _TAKES_AWAY and self.paths.is_link(word.text, scope.cwd):
+            # Only the link goes, not what it leads to.
+            return
         finding = self.policy.paths.get((role, self.paths.classify(word.text, scope.cwd)))
         if finding is not None:
             self.find(finding, text)
@@ -179,7 +203,8 @@ class Judging:
     def refusal(self, language: str, word: Word, scope: Scope, call: Call) -> str | None:
         """Give the rule by which code would be refused if it were run, None if it would not be."""
         inner = Judging(self.policy, self.paths.root, call.text)
-        inner.steps, inner.depth = self.steps, self.depth + 1
+        inner.paths = self.paths
+        inner.steps, inner.depth, inner._deadline = self.steps, self.depth + 1, self._deadline
         inner.run_text(language, word, scope.inner(), call)
         self.steps = inner.steps
         return inner.verdict.rule if inner.verdict.decision is Decision.DENY else None
@@ -206,6 +231,9 @@ class Judging:
             self._unknown(first, call, scope)
         if program is None:
             return Word(UNKNOWN, call.stdin.taint if call.stdin else frozenset())
+        if "/" in first.text and written is None and self.paths.classify(first.text, scope.cwd) in _ODD_PLACES:
+            # A file there may have any name.
+            self.run_file(first, scope, call)
         return self.use(name, program, call, scope)
 
     def _dynamic(self, first: Word, call: Call) -> None:
@@ -250,9 +278,7 @@ class Judging:
         special = check_of(program.kind or _RUNS.get(program.runs or "", ""))
         if special is not None:
             special(self, use)
-        self._note_built(use)
-        if use.name in _COPIES:
-            self._note_copied(use)
+        note_made(self, use)
         self._note_published(use)
         return output_of(self, use)
 
@@ -267,27 +293,6 @@ class Judging:
             operands = tuple(word.text for word in use.operands)
             flags = frozenset(use.arguments.flags)
             self.published.append(Publication(use.name, operands, flags, options, cwd, self._moves_commits))
-
-    def _note_built(self, use: Use) -> None:
-        """Remember the program that a compiler makes of sources of the repository."""
-        if use.name not in self.policy.names["compilers"] or not use.operands:
-            return
-        if all(self._is_readable_source(word, use.scope) for word in use.operands):
-            for option, word in use.arguments.values:
-                if option in ("-o", "--output"):
-                    use.scope.built(word.text)
-
-    def _note_copied(self, use: Use) -> None:
-        """Remember where a file is copied or moved to that the script has written."""
-        if len(use.operands) != _PAIR:
-            return
-        source, target = use.operands
-        content = use.scope.written(source.text)
-        if content is not None:
-            is_folder = target.text.endswith(("/", "."))
-            place = f"{target.text.rstrip('/')}/{posixpath.basename(source.text)}" if is_folder else target.text
-            use.scope.wrote(place, content)
-            self.written(place, content, use.scope, use.call)
 
     def _started(self, use: Use) -> Use | None:
         """Find a subcommand that has an entry of its own because it starts a program, and judge the options before it."""
@@ -337,13 +342,6 @@ class Judging:
             return True
         shows = use.program.shows
         return bool(shows) and not use.arguments.operands and shows.issuperset(use.arguments.flags)
-
-    def _is_readable_source(self, word: Word, scope: Scope) -> bool:
-        """Tell whether a source is one of the repository, or a text of the script itself that reaches nothing outside."""
-        if self.paths.classify(word.text, scope.cwd) in ("inside", "top"):
-            return word.text != "-"
-        written = scope.written(word.text) if scope.has_made(word.text) else None
-        return written is not None and not self.matches("native_risk", written.text)
 
     def _only_adds_common(self, use: Use) -> bool:
         """Tell whether a package manager is only told to add packages that so many use that nobody need be asked."""

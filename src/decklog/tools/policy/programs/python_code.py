@@ -26,6 +26,7 @@ _SHELL = {
 }
 _FETCHES = {"urllib.request.urlopen", "requests.get", "requests.head", "httpx.get", "httpx.head"}
 _DELETES = {"rmtree", "remove", "unlink", "rmdir", "removedirs"}
+_OF_TUPLES = {"_asdict", "_fields", "_replace", "_make", "_field_defaults"}
 _WALKS = {"glob", "rglob", "iterdir"}
 _STATEMENTS = {"execute", "executemany", "executescript"}
 _READS = {"read_text", "read_bytes"}
@@ -217,6 +218,10 @@ class _Visitor:
             if not node.attr.startswith("__") and not is_constant and node.attr != "path":
                 self._ask()
             return
+        if full and self._is_imported(node) and any(_is_private(part) for part in full.split(".")[1:]):
+            # What a module has imported for itself, such as `random._os`, is as risky as the module it stands for.
+            self._ask()
+            return
         reaches_outside = node.attr.startswith("__") or root in ("", "builtins")
         if node.attr in self.names["risky_methods"] and reaches_outside and not _is_class_of_name(node):
             self._ask()
@@ -339,6 +344,11 @@ class _Visitor:
             self.judge.written(path, Word(text), self.scope, self.call)
             if self.judge.refusal("shell", Word(text), self.scope, self.call):
                 self.judge.report("written-to-run", self.call.text)
+
+
+def _is_private(name: str) -> bool:
+    """Tell whether a name is a private one of its module; those of named tuples are not."""
+    return name.startswith("_") and not name.startswith("__") and name not in _OF_TUPLES
 
 
 def _is_class_of_name(node: ast.Attribute) -> bool:

@@ -10,6 +10,7 @@ from decklog.tools.policy.shell.words import UNKNOWN, Word
 
 # A variable of this kind stands for an option of its program.
 _OPTION = re.compile(r"(?i)^(?:npm_config|pnpm_config|yarn|pip|uv|cargo|bundle|poetry)_+")
+_OPTIONS_OF = "options of "
 _ROLES = {"load", "place", "write", "settings", "program"}
 # One of these stands in every command that changes data by a pattern of the policy.
 _CHANGES = (
@@ -31,6 +32,9 @@ def check_variable(judge: Judge, name: str, word: Word, call: Call, scope: Scope
         role = judge.policy.role_by_name(option) if call.argv else "text"
         if (role in _ROLES or (role == "value" and option != name)) and word.is_known:
             judge.role(role, word, call, scope)
+    elif isinstance(known, str) and known.startswith(_OPTIONS_OF):
+        program = Word(known.removeprefix(_OPTIONS_OF))
+        judge.review(call.inner([program, *(Word(part, word.taint) for part in word.text.split())]), scope)
     elif isinstance(known, str):
         if word.text.strip():
             judge.role(known, word, call, scope)

@@ -5,7 +5,6 @@ from functools import cache
 from typing import Any
 
 from decklog.errors import Unavailable
-from decklog.extras import install_hint
 
 Node = Any
 """A tree-sitter node; its types would make the parser a dependency of every import."""
@@ -34,7 +33,7 @@ def _parser() -> Any:
     except ImportError as error:
         raise Unavailable(
             "Judging shell commands needs tree-sitter-bash, which is not installed.",
-            hint=install_hint("tools"),
+            hint="Install Decklog anew: pip install --force-reinstall decklog",
         ) from error
     return tree_sitter.Parser(tree_sitter.Language(grammar.language()))
 
