@@ -5,7 +5,7 @@ import os
 import select
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import field
 from functools import lru_cache
@@ -59,7 +59,7 @@ def start(command: Command) -> None:
     """Start a program and let go of it: it is found again by its folder, by this process and by the next."""
     command.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     held = sandbox.hold(command.sandbox.settled(), command.argv, _site(command), str(command.root))
-    passed = {name: os.environ[name] for name in command.pass_env if name in os.environ}
+    passed = _passed(command.pass_env)
     home = {"HOME": os.path.expanduser("~")} if command.keeps_home else {}
     cwd = os.open(command.root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -78,6 +78,15 @@ def start(command: Command) -> None:
         launch.launch(order, _SERVER).let_go()
     finally:
         os.close(cwd)
+
+
+def environment_of(pass_env: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
+    """Build the environment of a program that runs without a sandbox: the usual variables, those passed and those given."""
+    return {**_usual(tuple(os.environ.items())), **_passed(pass_env), **given}
+
+
+def _passed(names: Iterable[str]) -> dict[str, str]:
+    return {name: os.environ[name] for name in names if name in os.environ}
 
 
 def _site(command: Command) -> Site:

@@ -121,6 +121,11 @@ def known_program(name: str) -> str:
     return str(command[0]) if command else ""
 
 
+def known_table(name: str) -> dict[str, Any]:
+    """Return a known description as it is written, empty if there is none of that name."""
+    return _whole(name) if name in _tables() else {}
+
+
 def _whole(name: str) -> dict[str, Any]:
     """Give a known description with those that it extends."""
     table = _tables()[name]
