@@ -160,9 +160,9 @@ class Session:
 
     def _take(self, lines: Any) -> list[Event]:
         events = [event for line in lines if (event := self._reader.read(line)) is not None]
-        told = [self._entry(event) for event in events if event.kind != "noise"]
+        told = [self._entry(event) for event in events if event.is_recorded]
         if told:
-            self._log.journal.append_many([entry for entry in told if entry is not None])
+            self._log.journal.append_many(told)
         for event in events:
             self._note(event)
         return events
@@ -170,11 +170,13 @@ class Session:
     def _entry(self, event: Event) -> dict[str, Any]:
         self._number += 1
         text = str(event.taken.get("text") or event.taken.get("tool") or event.kind)[:LONGEST_TEXT]
+        if event.problem is not None:
+            text = event.problem if event.kind == "noise" else f"{text} ({event.problem})"
         return {
             "stream": self._terms.run_id,
             "body": text,
             "kind": "tool" if event.kind in ("tool", "result") else "event",
-            "subtype": f"agent.{event.kind}",
+            "subtype": "agent.unread" if event.kind == "noise" else f"agent.{event.kind}",
             "agent": self._description.name,
             "task_id": self._terms.task_id,
             # The stream is read from its start after an adoption: what is on record already is not written again.
