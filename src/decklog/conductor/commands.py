@@ -25,6 +25,8 @@ CAP_BYTES = 64 * 1024 * 1024
 _SHORT_WAIT = 0.05
 # Its end wakes whoever waits; whether it is to be ended is looked at this often.
 _LOOK_SECONDS = 0.2
+# Sent by something outside, such as the kernel when memory runs out. A program that crashes gets others.
+_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,6 +168,19 @@ class Running:
     def adopt(self) -> None:
         """Have it taken for a program of this process."""
         launch.adopt(self.folder)
+
+
+def killed_by(ended: Mapping[str, Any]) -> str | None:
+    """Name what ended a program from outside: a signal, or the loss of its supervisor. None if it ended itself."""
+    if ended["reason"] in ("lost", "abandoned"):
+        return str(ended["reason"])
+    if ended["reason"] != "exited":
+        return None
+    for number in _OUTSIDE:
+        # Shells and bubblewrap report the signal of a child as an exit code.
+        if ended.get("signal") == number.name or ended.get("exit_code") == 128 + number:
+            return f"killed by {number.name}"
+    return None
 
 
 def _wait_shortly(seconds: float) -> bool:
