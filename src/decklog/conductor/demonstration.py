@@ -81,11 +81,11 @@ _LINES_BEFORE_THE_KILL = 4
 
 
 class Demonstration:
-    """Plays in a folder; `program` is how Decklog is called, `say` shows a line."""
+    """Plays in a folder; `program` is how Decklog is called, `say` shows a line, `target` names another log."""
 
-    def __init__(self, folder: Path, program: list[str], say: Callable[[str], None]) -> None:
+    def __init__(self, folder: Path, program: list[str], say: Callable[[str], None], target: str | None = None) -> None:
         self.repository = folder / "shop"
-        self.target = str(folder / "decklog.db")
+        self.target = target or str(folder / "decklog.db")
         self._plan = folder / "plan.toml"
         self._program = program
         self._say = say
