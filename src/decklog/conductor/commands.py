@@ -7,14 +7,15 @@ import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import field
+from dataclasses import field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from decklog.conductor.private_home import HomeFiles, PrivateHome, prepare
 from decklog.dataclass import dataclass
 from decklog.tools.sandbox import sandbox
-from decklog.tools.sandbox.sandbox import Sandbox, Site
+from decklog.tools.sandbox.sandbox import Kind, Sandbox, Site
 from decklog.tools.shell import launch
 from decklog.tools.shell.environment import environment
 from decklog.tools.shell.process_identity import Identity
@@ -42,6 +43,7 @@ class Command:
     env: Mapping[str, str] = field(default_factory=dict)
     pass_env: tuple[str, ...] = ()
     keeps_home: bool = False
+    home: HomeFiles = field(default_factory=HomeFiles)
     input: Path | None = None
     timeout_seconds: float | None = None
     grace_seconds: float = 60.0
@@ -60,8 +62,14 @@ def rest(seconds: float = _REST_SECONDS) -> None:
 def start(command: Command) -> None:
     """Start a program and let go of it: it is found again by its folder, by this process and by the next."""
     command.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    held = sandbox.hold(command.sandbox.settled(), command.argv, _site(command), str(command.root))
-    passed = _passed(command.pass_env)
+    settled, site = command.sandbox.settled(), _site(command)
+    private = PrivateHome(env=_passed(command.home.variables))
+    if settled.kind is not Kind.NONE:
+        private = prepare(command.home, site.home, os.environ)
+        shared = {name: (*getattr(settled, name), *getattr(private, name)) for name in ("readable", "writable")}
+        settled = replace(settled, **shared)
+    held = sandbox.hold(settled, command.argv, site, str(command.root))
+    passed = {**_passed(command.pass_env), **private.env}
     home = {"HOME": os.path.expanduser("~")} if command.keeps_home else {}
     cwd = os.open(command.root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

@@ -136,7 +136,7 @@ def _waits_for_probe(gate: "Gate", agent: Description) -> bool:
 
 
 def _is_logged_in(agent: Description) -> bool:
-    environment = commands.environment_of(agent.pass_env, agent.env)
+    environment = commands.environment_of((*agent.pass_env, *agent.home_variables), agent.env)
     try:
         done = subprocess.run(
             list(agent.probe), env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=PROBE_SECONDS, check=False

@@ -179,6 +179,7 @@ class Attempt:
             env={"PYTHONDONTWRITEBYTECODE": "1", **agent.env},
             pass_env=agent.pass_env,
             keeps_home=agent.keeps_home,
+            home=agent.home_files,
             input=told if agent.prompt == "stdin" else None,
             timeout_seconds=agent.minutes * 60,
             grace_seconds=self._site.configuration.orphan_seconds,

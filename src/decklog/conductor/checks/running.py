@@ -141,7 +141,8 @@ class Runner:
         running = Running.find(mark, folder)
         assert running is not None
         ended = running.until_end(self.wanted_end, _KILL)
-        checkout.is_left_well = ended["reason"] == "exited" and not ended.get("leftovers")
+        is_own_end = ended["reason"] == "exited" and commands.killed_by(ended) is None
+        checkout.is_left_well = is_own_end and not ended.get("leftovers")
         output = read_output(folder).text[-SHOWN:]
         tests = read_junit(report) if check.report == "junit" else None
         if beside is not None:
