@@ -66,8 +66,8 @@ def start(command: Command) -> None:
     private = PrivateHome(env=_passed(command.home.variables))
     if settled.kind is not Kind.NONE:
         private = prepare(command.home, site.home, os.environ)
-        shared = {name: (*getattr(settled, name), *getattr(private, name)) for name in ("readable", "writable")}
-        settled = replace(settled, **shared)
+        readable, writable = (*settled.readable, *private.readable), (*settled.writable, *private.writable)
+        settled = replace(settled, readable=readable, writable=writable)
     held = sandbox.hold(settled, command.argv, site, str(command.root))
     passed = {**_passed(command.pass_env), **private.env}
     home = {"HOME": os.path.expanduser("~")} if command.keeps_home else {}
