@@ -42,7 +42,17 @@ NOT_RUN = {
 GENERATED = {"docs/cli.md", "docs/reference/errors.md", "docs/reference/python.md"}
 # Commands that ask a person at a terminal, who says yes.
 AT_A_TERMINAL = ("decklog accept --settings",)
-_SPAWN = "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]))"
+_SPAWN = """
+import os, pty, sys
+
+def read(terminal):
+    shown = os.read(terminal, 65536)
+    if shown.endswith(b"[y/N]: "):
+        os.write(terminal, b"y\\n")
+    return shown
+
+pty.spawn(sys.argv[1:], read)
+"""
 # Lines of a console block that would leave the machine.
 LEAVES_THE_MACHINE = ("pip install ",)
 
@@ -155,7 +165,7 @@ def _typed(command: str) -> str:
     """Give a command that asks at a terminal one, and type the answer."""
     if command not in AT_A_TERMINAL:
         return command
-    return f"echo y | {sys.executable} -c {shlex.quote(_SPAWN)} {command} | tr -d '\\r'"
+    return f"{sys.executable} -c {shlex.quote(_SPAWN)} {command} < /dev/null | tr -d '\\r'"
 
 
 def shows(shown: tuple[str, ...], said: str) -> bool:
