@@ -25,6 +25,7 @@ from collections import Counter
 from datetime import timedelta
 from pathlib import Path
 
+from benchmarks.consenting import consent
 from benchmarks.killing import came_to_its_end, forked, git
 from decklog import Decklog
 from decklog.conductor import commands, starting
@@ -94,6 +95,7 @@ class Ground:
         (self.repository / "decklog.toml").write_text(settings)
         for words in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "First"]):
             self.git(*words)
+        consent(self.repository)
         pieces = [{"name": f"p{number}", "objective": f"This is piece number {number}."} for number in range(PIECES)]
         self.plan = json.dumps({"goal": "Write all parts", "pieces": pieces}).encode()
         # The plan is on record before the first kill: what is measured is the work.

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.conductor import processor_seconds
+from benchmarks.consenting import consent
 from benchmarks.measure import Row, row, table, write_section
 from decklog import Decklog
 from decklog.conductor import commands, starting
@@ -82,6 +83,7 @@ class Ground:
         self.git("add", "-A")
         self.git("commit", "-q", "-m", "First")
         self.git("tag", "first")
+        consent(self.repository)
 
     def git(self, *words: str) -> str:
         return subprocess.run(["git", *words], cwd=self.repository, capture_output=True, text=True, check=True).stdout.strip()

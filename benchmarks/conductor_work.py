@@ -14,6 +14,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from benchmarks.consenting import consent
 from decklog import Decklog
 from decklog.conductor import starting
 from decklog.conductor.conductor import Conductor
@@ -144,6 +145,7 @@ class Ground:
             path.write_text(text)
         for words in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "First"]):
             self.git("-c", "user.name=work", "-c", "user.email=work@localhost", *words)
+        consent(self.repository)
 
     def git(self, *words: str) -> str:
         return subprocess.run(["git", *words], cwd=self.repository, capture_output=True, text=True, check=True).stdout.strip()

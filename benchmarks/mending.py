@@ -24,6 +24,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmarks.consenting import consent
 from benchmarks.killing import came_to_its_end, forked, git
 from benchmarks.mending_faults import FAULTS, KINDS, Fault, files, package
 from decklog import Decklog, Mend
@@ -107,6 +108,7 @@ class Ground:
         self.write(package(SETTINGS))
         for words in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-q", "-m", "First"]):
             self.git(*words)
+        consent(self.repository)
 
     def git(self, *words: str) -> str:
         return git(self.repository, *words)

@@ -2,10 +2,14 @@
 
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 
 from decklog import Decklog
+from decklog.cli.call import Call
+from decklog.cli.main import menu
+from decklog.conductor.demonstration import Demonstration
 from tests.cli.conftest import Program
 
 
@@ -39,10 +43,27 @@ def test_a_large_log_is_made_and_its_place_said(decklog: Program) -> None:
 
 
 @pytest.mark.skipif("DECKLOG_TEST_FULL" not in os.environ, reason="six processes and as many agents: DECKLOG_TEST_FULL=1")
-def test_the_conductor_is_shown_with_a_kill_in_its_midst(decklog: Program) -> None:
-    said = decklog("demo", "--conductor", "--json")
-    assert (said.code, said.data["verified"]) == (0, True), said
+def test_the_conductor_is_shown_with_a_kill_in_its_midst(decklog: Program, tmp_path: Path) -> None:
+    said = decklog("demo", "--conductor", "--db", "mine.db", "--json", cwd=tmp_path)
+    assert (said.code, said.data["verified"], said.data["target"]) == (0, True, str(tmp_path / "mine.db")), said
     with Decklog.open(said.data["target"]) as log:
         assert log.runs.get(said.data["run_id"]).status == "completed"
     assert "The total of an order" in said.err
-    shutil.rmtree(os.path.dirname(said.data["target"]))
+    shutil.rmtree(os.path.dirname(said.data["repository"]))
+
+
+def test_the_demonstration_of_the_conductor_keeps_to_the_log_that_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+
+    def played(self: Demonstration) -> str:
+        seen.append(self.target)
+        with Decklog.open(self.target, migrate=True) as log:
+            return log.runs.start("Open the shop").id
+
+    monkeypatch.setattr(Demonstration, "play", played)
+    monkeypatch.chdir(tmp_path)
+    call = Call(["demo", "--conductor", "--db", "mine.db", "--json"])
+    menu.main(call.words, obj=call, standalone_mode=False)
+    assert seen == [str(tmp_path / "mine.db")]

@@ -1,13 +1,16 @@
 """`decklog now`: one sentence, one screen, and an exit code for a shell prompt."""
 
 import re
+import subprocess
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from decklog import Decklog
+from decklog import Decklog, ManualClock
 from decklog.cli.screens.lines import cells, fit, wrapped
 from decklog.figures import span
+from decklog.tools.shell.process_identity import Identity
 from tests.cli.conftest import Program
 from tests.cli.test_terminal import on_a_terminal
 
@@ -114,3 +117,19 @@ def test_texts_take_just_the_places_they_are_given() -> None:
         "2 d",
     ]
     assert re.fullmatch(r"a⟨U\+200B⟩b +", fit("a\u200bb", 20))
+
+
+def test_a_session_whose_program_was_killed_is_over_at_the_next_look(decklog: Program, log_folder: Path) -> None:
+    program = subprocess.Popen(["sleep", "60"])
+    process = Identity.of(program.pid)
+    assert process is not None
+    facts: dict[str, object] = {"program": "claude", "session": "s1", "process": process.as_text()}
+    with Decklog.open(log_folder / ".decklog/decklog.db", clock=ManualClock(datetime.now(UTC) - timedelta(minutes=5))) as log:
+        log.runs.start("Session of claude", run_id="claude-s1", metadata=facts)
+    assert decklog("now").code == 0
+    assert decklog("runs", "get", "claude-s1", "--json").data["status"] == "active"
+    program.kill()
+    program.wait()
+    assert decklog("now").code == 0
+    ended = decklog("runs", "get", "claude-s1", "--json").data
+    assert (ended["status"], ended["summary"]) == ("failed", "interrupted: the process ended before this did")

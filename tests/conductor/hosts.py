@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.conductor.repositories import git
+from tests.conductor.repositories import consent, git
 
 _MOUNT, _NAME, _USER, _PROCESSES, _NETWORK = 0x20000, 0x4000000, 0x10000000, 0x20000000, 0x40000000
 _BIND, _PRIVATE, _ALL_BELOW = 4096, 1 << 18, 16384
@@ -40,6 +40,7 @@ class Host:
         git(self.home, "clone", "-q", str(remote), "clone")
         git(self.clone, "config", "user.name", name)
         git(self.clone, "config", "user.email", f"{name}@example.test")
+        consent(self.clone, self.home)
         self._boots = 0
         self._power: int | None = None
 

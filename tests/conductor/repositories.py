@@ -1,9 +1,13 @@
 """Small repositories made for a test, with real git."""
 
+import hashlib
 import os
 import shutil
 import subprocess
 from pathlib import Path
+from unittest.mock import patch
+
+from decklog.place.settings_consent import give_consent
 
 FILES = {"calc.py": "def add(a, b):\n    return a + b\n", "notes.txt": "one\ntwo\nthree\n", ".gitignore": "*.log\n"}
 _ENVIRONMENT = {
@@ -20,7 +24,20 @@ def git(folder: Path, *words: str, **variables: str) -> str:
         ["git", *words], cwd=folder, env={**_ENVIRONMENT, **variables}, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, (words, done.stderr)
+    if "commit" in words:
+        consent(folder)
     return done.stdout.strip()
+
+
+def consent(folder: Path, *homes: Path) -> None:
+    """Consent to the settings of a repository as the person who committed them: in this home, that of programs, and others."""
+    settings = folder / "decklog.toml"
+    if not settings.exists():
+        return
+    digest = hashlib.sha256(settings.read_bytes()).hexdigest()
+    for home in (Path.home(), folder.parent / "home", *homes):
+        with patch.dict(os.environ, HOME=str(home)):
+            give_consent(str(folder / ".git"), digest)
 
 
 def make_repository(folder: Path, files: dict[str, str] | None = None) -> Path:
@@ -37,7 +54,9 @@ def make_repository(folder: Path, files: dict[str, str] | None = None) -> Path:
 
 def copied(first: Path, folder: Path) -> Path:
     """Give a test a repository of its own: making one costs five calls of git, and copying none."""
-    return Path(shutil.copytree(first, folder / "repository"))
+    copy = Path(shutil.copytree(first, folder / "repository"))
+    consent(copy)
+    return copy
 
 
 def write(folder: Path, files: dict[str, str]) -> None:

@@ -13,7 +13,7 @@ from decklog.conductor.checks.examination import Examination, Examiner
 from decklog.conductor.settings.configuration import Configuration
 from decklog.conductor.site import Site
 from tests.conductor.plans import CALC, TESTS, Work, piece
-from tests.conductor.repositories import git, write
+from tests.conductor.repositories import copied, git, write
 
 # A change that the tests of the base find red.
 WRONG = CALC.replace("return a + b", "return a - b")
@@ -104,7 +104,7 @@ HONEST: dict[str, tuple[dict[str, str], list[str]]] = {
 def examined(tmp_path_factory: pytest.TempPathFactory, first_checked: Path, empty_log_file: Path) -> Any:
     """One run whose base is green, for all ways: what each examines is another tree."""
     home = tmp_path_factory.mktemp("gaming")
-    shutil.copytree(first_checked, home / "repository")
+    copied(first_checked, home)
     with Decklog.open(shutil.copy(empty_log_file, home / "decklog.db")) as log:
         yield Work(log, home / "repository", piece("it")).site()
 

@@ -18,7 +18,7 @@ from decklog.conductor.results.cleaning import Cleaner
 from decklog.conductor.site import Site
 from tests.conductor.hosts import Host, why_not
 from tests.conductor.plans import SETTINGS, Work, landed, landed_titles, make_checked_repository, piece, states, target_of
-from tests.conductor.repositories import git
+from tests.conductor.repositories import consent, git
 from tests.waiting import wait_until
 
 SHARED = SETTINGS.replace("[run]", '[run]\nremote = "origin"\nlease_seconds = 2')
@@ -242,6 +242,7 @@ def test_forks_of_a_shared_run_are_at_the_remote_and_what_is_cleaned_up_goes_fro
 ) -> None:
     git(tmp_path, "clone", "-q", "--bare", str(first_shared), "remote.git")
     git(tmp_path, "clone", "-q", "remote.git", "clone")
+    consent(tmp_path / "clone")
     remote, clone = tmp_path / "remote.git", tmp_path / "clone"
     with Decklog.open(sqlite_target) as log:
         work = Work(log, clone, PIECE)

@@ -79,6 +79,8 @@ BAD: dict[str, tuple[bytes | None, str, str]] = {
     "too large": (b" " * (proposal.LARGEST + 1), "", "larger than"),
     "too many": (json.dumps({"pieces": [{"name": f"p{n}"} for n in range(41)]}).encode(), "", "41 pieces"),
     "outside": (json.dumps({"pieces": [{"name": "a", "paths": ["../x"]}]}).encode(), "", "outside of the repository"),
+    "nested without end": (b"[" * 200_000, "", "not JSON"),
+    "paths that are no texts": (json.dumps({"pieces": [{"name": "a", "paths": [1]}]}).encode(), "", "a list of texts"),
 }
 
 

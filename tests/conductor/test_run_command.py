@@ -96,6 +96,19 @@ def test_a_run_that_is_stopped_goes_on_with_the_same_plan(person: Person) -> Non
     assert (forked.code, "run again goes on from" in forked.err, "1 piece: 1 landed" in forked.out) == (0, True, True), forked
 
 
+def test_a_completed_plan_is_not_worked_again_unless_that_is_asked_for(person: Person) -> None:
+    plan = person.plan(piece("triple", GOOD))
+    assert person.call("run", "--plan", plan).code == 0
+    (run,) = person.call("runs", "find", "--json").data
+    refused = person.call("run", "--plan", plan)
+    assert (refused.code, f"run {run['id']} has completed this already" in refused.err) == (5, True), refused
+    assert f"decklog run land {run['id']}" in refused.err
+    assert "--again" in refused.err
+    assert len(person.call("runs", "find", "--json").data) == 1
+    assert person.call("run", "--plan", plan, "--again").code == 0
+    assert len(person.call("runs", "find", "--json").data) == 2
+
+
 BAD: dict[str, tuple[list[str], int, str]] = {
     "no plan": (["run"], 2, "needs a goal or a plan"),
     "no file": (["run", "--plan", "nowhere.toml"], 2, "can't be read"),

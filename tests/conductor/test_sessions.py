@@ -296,6 +296,41 @@ def test_a_description_that_is_wrong_is_refused_by_name() -> None:
         describe("x", {"command": ["a"], "errors": [{"class": "bad luck"}]})
 
 
+# Lines that would end whoever reads them carelessly, and what is noted of each.
+BAD_LINES = {
+    "nested without end": ("[" * 3_000_000, "nested too deeply"),
+    "half of a sign": ('{"type": "text", "text": "a \\ud800 b"}', "a \ufffd b"),
+    "a zero sign": ('{"type": "text", "text": "a\\u0000b"}', "a\ufffdb"),
+    "too many tokens": ('{"type": "usage", "in": 1e308, "usd": 0.1}', "input_tokens = 1e+308"),
+    "more digits than a number has": ('{"type": "usage", "in": ' + "9" * 400 + "}", "input_tokens = 999"),
+    "infinite tokens": ('{"type": "usage", "in": Infinity}', "input_tokens = inf"),
+    "tokens that are no number": ('{"type": "usage", "in": NaN}', "input_tokens = nan"),
+    "too much money": ('{"type": "usage", "usd": 1e308}', "cost_usd = 1e+308"),
+    "a model that is no name": ('{"type": "usage", "in": 1, "model": {"a": 1}}', "model = {'a': 1}"),
+    "a limit that ends in a million years": ('{"type": "limit", "text": "429 in 99999999999999999 days"}', "429 in 9"),
+    "a question without a number": ('{"type": "ask", "number": "x"}', "number or about"),
+}
+BAD_EVENTS = [
+    {"when": {"/type": "text"}, "as": "text", "take": {"text": "/text"}},
+    {"when": {"/type": "usage"}, "as": "usage", "take": {"input_tokens": "/in", "cost_usd": "/usd", "model": "/model"}},
+    {"when": {"/type": "limit"}, "as": "error", "take": {"text": "/text"}},
+    {"when": {"/type": "ask"}, "as": "ask", "take": {"number": "/number", "about": "/about"}},
+]
+
+
+@pytest.mark.parametrize("kind", BAD_LINES)
+def test_a_bad_line_of_an_agent_is_noted_and_the_session_goes_on(log: Decklog, task_id: str, tmp_path: Path, kind: str) -> None:
+    line, noted = BAD_LINES[kind]
+    (tmp_path / "line").write_text(line, encoding="utf-8")
+    steps = ["run", ["cat", str(tmp_path / "line")]], ["print", ""], ["print", {"type": "text", "text": "on"}]
+    running = started(tmp_path, *steps)
+    outcome = watch(log, running, agent(events=BAD_EVENTS))
+    assert (outcome.exit_code, outcome.text) == (0, "on")
+    bodies = [entry.body for entry in log.journal.find("run_1", task_id=task_id) if (entry.subtype or "").startswith("agent.")]
+    assert any(noted in body for body in bodies), bodies
+    assert "on" in bodies
+
+
 def test_a_line_too_long_is_cut_with_its_digest_and_what_is_no_text_is_replaced(tmp_path: Path) -> None:
     from decklog.tools.shell.spool import Spool
 

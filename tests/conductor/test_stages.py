@@ -273,6 +273,14 @@ REFUSED: dict[str, tuple[str, str]] = {
     "no agent": ('[[checks]]\nname = "t"\ncommand = ["t"]\n', "no agent is a worker"),
     "unknown section": ("[runn]\n", "has no 'runn'"),
     "unknown key": ("[run]\nagentss = 3\n", "has no 'agentss'"),
+    "sandbox": ('[run]\nsandbox = "fort"\n[agents.a]\ncommand = ["a"]\n', "sandbox is 'fort'"),
+    "checks as tables": (
+        '[agents.a]\ncommand = ["a"]\n[checks.tests]\ncommand = ["t"]\n',
+        r"has \[checks.tests\], but checks is a list",
+    ),
+    "checks as texts": ('checks = ["pytest"]\n', "checks in decklog.toml is a list of tables"),
+    "an agent that is no table": ('agents = {a = "claude"}\n', "agents.a in decklog.toml is a table"),
+    "a section that is no table": ("run = 1\n", "run in decklog.toml is a table"),
     "number": ('[run]\nagents = 0\n[agents.a]\ncommand = ["a"]\n', "agents is 0"),
     "no toml": ("[run\n", "is not TOML"),
     "report": ('[agents.a]\ncommand = ["a"]\n[[checks]]\nname = "t"\ncommand = ["t"]\nreport = "junit"\n', "does not say where"),
@@ -304,6 +312,10 @@ PLANS: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "key": ({"goal": "g", "pieces": [{"name": "a", "path": []}]}, Invalid, "has no 'path'"),
     "list": ({"goal": "g", "pieces": [{"name": "a", "needs": "b"}]}, Invalid, "is a list"),
     "more": ({"goal": "g", "pieces": [{"name": "a"}], "x": 1}, Invalid, "nothing else"),
+    "half of a sign": ({"goal": "a\ud800", "pieces": [{"name": "a"}]}, Invalid, "control characters"),
+    "a path that is no text": ({"goal": "g", "pieces": [{"name": "a", "paths": [1]}]}, Invalid, "is a list of texts"),
+    "a title that is no text": ({"goal": "g", "pieces": [{"name": "a", "title": {}}]}, Invalid, "is a text"),
+    "a priority without end": ({"goal": "g", "pieces": [{"name": "a", "priority": 1e308}]}, Invalid, "from 0 to 100"),
 }
 
 

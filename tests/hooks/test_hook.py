@@ -21,6 +21,7 @@ from decklog import Decklog, EntryKind
 from decklog.agents.intake import take_in
 from decklog.agents.spool import Spool
 from decklog.hooks.hook import Hook
+from decklog.tools.shell.process_identity import Identity
 from tests.db.processes import environment
 from tests.programs import Done, call
 from tests.waiting import wait_until
@@ -439,3 +440,10 @@ def test_event_is_kept_while_the_log_file_is_away(place: Path) -> None:
     with Decklog.open(path) as log:
         take_in(log, Spool(f"{path}-spool"))
         assert any(entry.body == "typed while away" for entry in log.journal.find("claude-s1"))
+
+
+def test_a_start_names_the_process_of_the_program(place: Path, log: Decklog) -> None:
+    assert hook(place, told(place, "SessionStart", source="startup"), CLAUDE_PID=str(os.getpid())).code == 0
+    take_in(log, Spool(str(place / ".decklog" / "decklog.db-spool")))
+    process = log.runs.get("claude-s1").metadata["process"]
+    assert Identity.from_text(str(process)).pid == os.getpid()

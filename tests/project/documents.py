@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -39,6 +40,19 @@ NOT_RUN = {
 }
 # Pages that are written from the code, and held against it by tests/test_docs.py.
 GENERATED = {"docs/cli.md", "docs/reference/errors.md", "docs/reference/python.md"}
+# Commands that ask a person at a terminal, who says yes.
+AT_A_TERMINAL = ("decklog accept --settings",)
+_SPAWN = """
+import os, pty, sys
+
+def read(terminal):
+    shown = os.read(terminal, 65536)
+    if shown.endswith(b"[y/N]: "):
+        os.write(terminal, b"y\\n")
+    return shown
+
+pty.spawn(sys.argv[1:], read)
+"""
 # Lines of a console block that would leave the machine.
 LEAVES_THE_MACHINE = ("pip install ",)
 
@@ -129,7 +143,7 @@ def answers(steps: list[Step], folder: Path, home: Path, *, is_forked: bool = Fa
     """
     mark = "\x1e"
     run = [step for step in steps if not step.command.startswith(LEAVES_THE_MACHINE)]
-    script = "\n".join(f"{step.command}\nprintf '{mark}%d{mark}' $?" for step in run)
+    script = "\n".join(f"{_typed(step.command)}\nprintf '{mark}%d{mark}' $?" for step in run)
     surroundings = variables(home)
     inherited = [stand_in(home)] if is_forked else []
     done = subprocess.run(
@@ -145,6 +159,13 @@ def answers(steps: list[Step], folder: Path, home: Path, *, is_forked: bool = Fa
     said = done.stdout.split(mark)
     heard = iter(zip(map(int, said[1::2]), said[0::2], strict=False))
     return [(0, "") if step.command.startswith(LEAVES_THE_MACHINE) else next(heard) for step in steps]
+
+
+def _typed(command: str) -> str:
+    """Give a command that asks at a terminal one, and type the answer."""
+    if command not in AT_A_TERMINAL:
+        return command
+    return f"{sys.executable} -c {shlex.quote(_SPAWN)} {command} < /dev/null | tr -d '\\r'"
 
 
 def shows(shown: tuple[str, ...], said: str) -> bool:

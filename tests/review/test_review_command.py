@@ -129,3 +129,29 @@ def test_the_workflow_of_the_guide_reviews_a_pull_request_and_fails_what_the_gat
     person.commit({"calc.py": GOOD["calc.py"] + "\n\ndef run(text):\n    return eval(text)\n"})
     assert [person.call(*words).code for words in commands[1:]] == [6, 6]
     assert (person.folder / "review.md").read_text(encoding="utf-8").startswith("# Review: block")
+
+
+def test_the_terminal_shows_why_a_check_could_not_be_run(decklog: Program, tmp_path: Path, sqlite_target: str) -> None:
+    why = "python: can't open file '/opt/hidden/bin/python': Permission denied"
+    check = f'[review]\nmodel_passes = []\n[[checks]]\nname = "tests"\ncommand = ["sh", "-c", "echo \\"{why}\\" >&2; exit 1"'
+    for more, shown in (
+        ("]\n", f"blocking: tests: exit code 1: {why} [check]"),
+        (
+            ', "{report}"]\nreport = "junit"\n',
+            f"tests could not say: it ended with exit code 1 and no report of tests: {why}",
+        ),
+    ):
+        folder = make_repository(tmp_path / shown[:5] / "repository", {**FILES, "decklog.toml": check + more})
+        person = Person(decklog, folder, sqlite_target)
+        person.commit(GOOD)
+        said = person.call("review")
+        assert shown in said.out, said
+
+
+def test_checks_that_are_written_as_tables_are_a_clear_error(decklog: Program, tmp_path: Path, sqlite_target: str) -> None:
+    folder = make_repository(tmp_path / "repository", {**FILES, "decklog.toml": '[review]\n[checks.tests]\ncommand = ["true"]\n'})
+    person = Person(decklog, folder, sqlite_target)
+    person.commit(GOOD)
+    said = person.call("review")
+    assert (said.code, "decklog.toml has [checks.tests], but checks is a list" in said.err) == (1, True), said
+    assert "[[checks]]" in said.err

@@ -48,7 +48,7 @@ def close_ended(spool: "Spool") -> None:
     """Say of each session of a connection whose process is gone that it is over; what is told twice here is heard once."""
     for path, lines in _ended(spool.folder):
         for line in lines:
-            with suppress(ValueError, KeyError, TypeError):
+            with suppress(ValueError, KeyError, TypeError, RecursionError):
                 told = json.loads(line)
                 facts = told["facts"]
                 end = {**facts, "acp": {**facts["acp"], "n": _LAST, "end": True}}

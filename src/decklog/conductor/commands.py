@@ -5,16 +5,17 @@ import os
 import select
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import field
+from dataclasses import field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from decklog.conductor.private_home import HomeFiles, PrivateHome, prepare
 from decklog.dataclass import dataclass
 from decklog.tools.sandbox import sandbox
-from decklog.tools.sandbox.sandbox import Sandbox, Site
+from decklog.tools.sandbox.sandbox import Kind, Sandbox, Site
 from decklog.tools.shell import launch
 from decklog.tools.shell.environment import environment
 from decklog.tools.shell.process_identity import Identity
@@ -25,6 +26,8 @@ CAP_BYTES = 64 * 1024 * 1024
 _SHORT_WAIT = 0.05
 # Its end wakes whoever waits; whether it is to be ended is looked at this often.
 _LOOK_SECONDS = 0.2
+# Sent by something outside, such as the kernel when memory runs out. A program that crashes gets others.
+_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +43,7 @@ class Command:
     env: Mapping[str, str] = field(default_factory=dict)
     pass_env: tuple[str, ...] = ()
     keeps_home: bool = False
+    home: HomeFiles = field(default_factory=HomeFiles)
     input: Path | None = None
     timeout_seconds: float | None = None
     grace_seconds: float = 60.0
@@ -58,8 +62,14 @@ def rest(seconds: float = _REST_SECONDS) -> None:
 def start(command: Command) -> None:
     """Start a program and let go of it: it is found again by its folder, by this process and by the next."""
     command.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    held = sandbox.hold(command.sandbox.settled(), command.argv, _site(command), str(command.root))
-    passed = {name: os.environ[name] for name in command.pass_env if name in os.environ}
+    settled, site = command.sandbox.settled(), _site(command)
+    private = PrivateHome(env=_passed(command.home.variables))
+    if settled.kind is not Kind.NONE:
+        private = prepare(command.home, site.home, os.environ)
+        readable, writable = (*settled.readable, *private.readable), (*settled.writable, *private.writable)
+        settled = replace(settled, readable=readable, writable=writable)
+    held = sandbox.hold(settled, command.argv, site, str(command.root))
+    passed = {**_passed(command.pass_env), **private.env}
     home = {"HOME": os.path.expanduser("~")} if command.keeps_home else {}
     cwd = os.open(command.root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -78,6 +88,15 @@ def start(command: Command) -> None:
         launch.launch(order, _SERVER).let_go()
     finally:
         os.close(cwd)
+
+
+def environment_of(pass_env: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
+    """Build the environment of a program that runs without a sandbox: the usual variables, those passed and those given."""
+    return {**_usual(tuple(os.environ.items())), **_passed(pass_env), **given}
+
+
+def _passed(names: Iterable[str]) -> dict[str, str]:
+    return {name: os.environ[name] for name in names if name in os.environ}
 
 
 def _site(command: Command) -> Site:
@@ -157,6 +176,19 @@ class Running:
     def adopt(self) -> None:
         """Have it taken for a program of this process."""
         launch.adopt(self.folder)
+
+
+def killed_by(ended: Mapping[str, Any]) -> str | None:
+    """Name what ended a program from outside: a signal, or the loss of its supervisor. None if it ended itself."""
+    if ended["reason"] in ("lost", "abandoned"):
+        return str(ended["reason"])
+    if ended["reason"] != "exited":
+        return None
+    for number in _OUTSIDE:
+        # Shells and bubblewrap report the signal of a child as an exit code.
+        if ended.get("signal") == number.name or ended.get("exit_code") == 128 + number:
+            return f"killed by {number.name}"
+    return None
 
 
 def _wait_shortly(seconds: float) -> bool:

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor import commands
+from decklog.conductor.checks.examination import Interrupted
 from decklog.conductor.checks.overlap_probe import OverlapProbe
 from decklog.conductor.lane import Lane
 from decklog.conductor.machines.taking_up import untold
@@ -269,7 +270,9 @@ class Conductor:
         self.trouble = str(problem)
         if claim.is_over:
             return
-        if isinstance(problem, (Unavailable, OSError)):
+        if isinstance(problem, Interrupted):
+            self._site.stages.interrupted(claim, self.trouble)
+        elif isinstance(problem, (Unavailable, OSError)):
             # While the remote is away nothing is claimed, and as soon as it is back there is nothing to wait for.
             is_away = self._site.tips.is_away()
             later = None if is_away else self._log.clock.now() + timedelta(seconds=TROUBLE_SECONDS)

@@ -1,5 +1,6 @@
 """The conductor shown without a model: scripted agents, a conductor killed in the middle, and a person who lands the result."""
 
+import hashlib
 import json
 import os
 import signal
@@ -9,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from decklog.app import Decklog
+from decklog.place.settings_consent import give_consent
 
 AGENT = """
 import pathlib, re, sys, time
@@ -79,11 +81,11 @@ _LINES_BEFORE_THE_KILL = 4
 
 
 class Demonstration:
-    """Plays in a folder; `program` is how Decklog is called, `say` shows a line."""
+    """Plays in a folder; `program` is how Decklog is called, `say` shows a line, `target` names another log."""
 
-    def __init__(self, folder: Path, program: list[str], say: Callable[[str], None]) -> None:
+    def __init__(self, folder: Path, program: list[str], say: Callable[[str], None], target: str | None = None) -> None:
         self.repository = folder / "shop"
-        self.target = str(folder / "decklog.db")
+        self.target = target or str(folder / "decklog.db")
         self._plan = folder / "plan.toml"
         self._program = program
         self._say = say
@@ -109,6 +111,8 @@ class Demonstration:
         python = [sys.executable, "-I", "-S", "-B", "-c"]
         check = "import sys; sys.path.insert(0, '.'); exec(open('tests.py').read())"
         settings = SETTINGS.format(agent=json.dumps([*python, AGENT]), check=json.dumps([*python, check]))
+        # The settings are our own, written a moment ago: they need no other consent.
+        give_consent(str(self.repository / ".git"), hashlib.sha256(settings.encode()).hexdigest())
         for name, text in {**FILES, "decklog.toml": settings}.items():
             (self.repository / name).write_text(text, encoding="utf-8")
         self._plan.write_text(PLAN, encoding="utf-8")

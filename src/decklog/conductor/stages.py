@@ -3,8 +3,9 @@
 The piece is a tag and the stage is the role: a fork of a run, whose tasks have other ids, finds its own.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor import kill_points, ladder
@@ -23,9 +24,13 @@ _SHORT = {WORK: "w", CHECK: "c"}
 STUCK = "conductor.stuck"
 _SOURCE = "source:"
 _PART_OF = "part-of:"
+_INTERRUPTIONS = "interruptions"
 _PAGE = 200
 # So many are named on record; git has all.
 MOST_FILES = 200
+# So often in a row something outside may end an agent or a check before a person is asked.
+MOST_INTERRUPTIONS = 5
+RETRY_SECONDS = 30.0
 
 
 class Stages:
@@ -144,7 +149,7 @@ class Stages:
         with self._log.transaction():
             landing = self.landing_of(task)
             claim.finish("green", result={"findings": findings})
-            self._log.tasks.edit(landing.id, reason=f"{task.id} is green", inputs=dict(task.inputs))
+            self._log.tasks.edit(landing.id, reason=f"{task.id} is green", inputs=_fresh(task.inputs))
             kill_points.reached("stages:passed")
 
     def failed(self, claim: "Claim", findings: list[dict[str, Any]]) -> None:
@@ -238,6 +243,22 @@ class Stages:
                     parts = self._log.tasks.subtasks(whole)
                     if parts["done"] == parts["count"]:
                         self._finish_source(whole, commit)
+
+    # What nobody here is to blame for
+
+    def interrupted(self, claim: "Claim", why: str) -> None:
+        """Give back a task whose agent or check was ended from outside; no attempt is used. After several, ask a person."""
+        task = claim.task
+        count = int(str(task.inputs.get(_INTERRUPTIONS, 0))) + 1
+        with self._log.transaction():
+            if count >= MOST_INTERRUPTIONS:
+                claim.block("interrupted", why)
+                self._ask_whether_to_go_on(task, f"interrupted {count} times in a row: {why}")
+                return
+            # Accidents happen twice; more often something is wrong with the machine.
+            later = None if count <= 2 else self._log.clock.now() + timedelta(seconds=RETRY_SECONDS)
+            claim.release(f"{why}; no attempt is used", not_before=later)
+            self._log.tasks.edit(task.id, reason="interrupted", inputs={**task.inputs, _INTERRUPTIONS: count})
 
     # The ladder
 
@@ -358,7 +379,7 @@ class Stages:
             acceptance=like.acceptance,
             allowed_paths=like.allowed_paths,
             max_attempts=self._attempts,
-            inputs=inputs,
+            inputs=_fresh(inputs),
         )
 
     # What waits, and what is left
@@ -400,7 +421,7 @@ class Stages:
         self._log.tasks.edit(
             task.id,
             reason="a person lets it be tried again",
-            inputs={**inputs, **ladder.START, **more},
+            inputs={**_fresh(inputs), **ladder.START, **more},
             max_attempts=task.failures + self._attempts,
         )
 
@@ -445,6 +466,11 @@ def is_cut_anew(task: "Task") -> bool:
 def piece_tag(task: "Task") -> str:
     """Give the tag that names the piece of a task."""
     return next(tag for tag in task.tags if tag.startswith("piece:"))
+
+
+def _fresh(inputs: "Mapping[str, object]") -> dict[str, object]:
+    """Return inputs for another stage, which has not been interrupted yet."""
+    return {name: value for name, value in inputs.items() if name != _INTERRUPTIONS}
 
 
 def _signature(findings: list[dict[str, Any]]) -> str:

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 class Wanted:
     """What a run is to do: a goal, with a plan or without. `identity` is what makes it the same again.
 
-    `known_red` names tests that fail on the first commit and may go on doing so.
+    `known_red` names tests that fail on the first commit and may go on doing so. `is_again` starts a plan anew that a run has
+    completed.
     """
 
     goal: str
@@ -37,6 +38,7 @@ class Wanted:
     plan: Plan | None = None
     is_plan_asked: bool | None = None
     known_red: tuple[str, ...] = ()
+    is_again: bool = False
 
 
 def start(
@@ -55,11 +57,11 @@ def begin(log: "Decklog", wanted: Wanted, *, cwd: Path, state: Path, commit: str
     repository = Repository.find(cwd, state)
     key = _key(wanted.identity, repository)
     earlier = _of_plan(log, key)
-    # One that is over is no hindrance to another.
     for run in (one for one in earlier if one.status.value in ("planning", "active", "paused")):
         say(f"goes on with run {run.id}")
         site = resume(log, run.id, cwd=cwd, state=state)
         return _prepared(site, wanted, first_commit(run), say) if run.status.value == "planning" else site
+    _refuse_completed(earlier, is_again=wanted.is_again)
     first = starting_commit(repository, commit, cwd=cwd)
     settings = replace(configuration.read(repository, first), known_red=frozenset(wanted.known_red))
     check_agents(settings)
@@ -85,6 +87,17 @@ def begin(log: "Decklog", wanted: Wanted, *, cwd: Path, state: Path, commit: str
     )
     site = _site(log, run.id, repository, settings, settings.remote)
     return _prepared(site, wanted, first, say)
+
+
+def _refuse_completed(earlier: "list[Run]", *, is_again: bool) -> None:
+    """Refuse to pay twice for a plan that a run has completed. A run that failed is no hindrance to another."""
+    done = next((run for run in earlier if run.status.value == "completed"), None)
+    if done is not None and not is_again:
+        raise Conflict(
+            f"run {done.id} has completed this already",
+            hint=f"To take what it made: decklog run land {done.id}. To do and pay for all of it once more: add --again.",
+            run_id=done.id,
+        )
 
 
 def _prepared(site: Site, wanted: Wanted, first: str, say: Callable[[str], None]) -> Site:

@@ -1,12 +1,12 @@
 """Weather: quota, login, overload and a full disk are nobody's fault, cost no attempt, and close a gate for all who share it."""
 
-import os
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from decklog.conductor import commands
 from decklog.conductor.agents.description import Description
 from decklog.conductor.agents.session import Outcome
 
@@ -136,7 +136,7 @@ def _waits_for_probe(gate: "Gate", agent: Description) -> bool:
 
 
 def _is_logged_in(agent: Description) -> bool:
-    environment = {**os.environ, **agent.env}
+    environment = commands.environment_of((*agent.pass_env, *agent.home_variables), agent.env)
     try:
         done = subprocess.run(
             list(agent.probe), env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=PROBE_SECONDS, check=False

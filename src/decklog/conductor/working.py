@@ -179,6 +179,7 @@ class Attempt:
             env={"PYTHONDONTWRITEBYTECODE": "1", **agent.env},
             pass_env=agent.pass_env,
             keeps_home=agent.keeps_home,
+            home=agent.home_files,
             input=told if agent.prompt == "stdin" else None,
             timeout_seconds=agent.minutes * 60,
             grace_seconds=self._site.configuration.orphan_seconds,
@@ -263,6 +264,9 @@ class Attempt:
 
     def _sit_out(self, outcome: Outcome) -> None:
         """Give the task back with no attempt used, until an agent can be started that may work on it."""
+        if outcome.killed is not None and outcome.reason == "exited" and outcome.error_class is None:
+            self._site.stages.interrupted(self._claim, f"{self._agent.name} was {outcome.killed}")
+            return
         later = None
         if outcome.error_class in WEATHER:
             self._weather.met(self._agent, outcome, datetime.fromtimestamp(int(self._facts["at"]), UTC))

@@ -82,7 +82,7 @@ class Hook:
         from decklog.place.locate import spool_folder
 
         spool = Spool(spool_folder(place))
-        spool.put(self.program, self._session, self._facts(denied), self._payload)
+        spool.put(self.program, self._session, self._facts(denied), self._told_with_process())
         if not place.exists:
             # The next event takes this one in once the log's file is back.
             return
@@ -92,6 +92,16 @@ class Hook:
             self._criticise(place, out)
         elif self.event not in _ONLY_RECORDED:
             _apart(lambda: self._take_in(place, spool), spool)
+
+    def _told_with_process(self) -> bytes:
+        """Return the payload; that of a start names the program's process, so that its end is seen even if it is killed."""
+        number = self._environment.get("CLAUDE_PID", "")
+        if self.event != "SessionStart" or not number.isdigit():
+            return self._payload
+        from decklog.tools.shell.process_identity import Identity
+
+        process = Identity.of(int(number))
+        return self._payload if process is None else json.dumps({**self.told, "process": process.as_text()}).encode()
 
     def _prime(self, place: "Place", spool: Spool, out: "IO[str]") -> None:
         """Take in what waits, and tell the agent where it stands: what is printed here becomes a part of its conversation."""

@@ -10,6 +10,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from decklog.clock import to_text
+from decklog.conductor.settings import consent
+from decklog.conductor.settings.document import NAME
 from decklog.conductor.stages import all_tasks
 from decklog.dataclass import dataclass
 from decklog.errors import Conflict, Invalid
@@ -18,7 +20,6 @@ from decklog.models.composer import Composer
 from decklog.models.providers.making import maker
 from decklog.models.seam import Call, Models
 from decklog.review import settings as review_settings
-from decklog.review.reviewing import NAME
 from decklog.stores.memory.error_signatures import signature
 
 if TYPE_CHECKING:
@@ -148,6 +149,7 @@ def _by_model(mending: "Mending", run_id: str, text: str) -> tuple[str, int, str
     repository = mending.repository
     base = newest_base(repository, mending.cwd)
     settings = review_settings.read(repository.read(base, NAME))
+    consent.require(repository, base)
 
     def read(path: str) -> bytes | None:
         return repository.read(base, path)

@@ -10,6 +10,8 @@ from decklog.conductor.acts import Acts
 from decklog.conductor.checks.running import Runner
 from decklog.conductor.git.places import remove_folder
 from decklog.conductor.git.repository import HOME, Repository, ref_part, starting_commit
+from decklog.conductor.settings import consent
+from decklog.conductor.settings.document import NAME
 from decklog.dataclass import dataclass
 from decklog.mending import settings as mend_settings
 from decklog.models.composer import Composer
@@ -17,7 +19,6 @@ from decklog.models.providers.making import maker
 from decklog.models.seam import Models
 from decklog.review import settings as review_settings
 from decklog.review.change import Change, between
-from decklog.review.reviewing import NAME
 
 if TYPE_CHECKING:
     from decklog.app import Decklog
@@ -75,6 +76,7 @@ class Ground:
 
     @cached_property
     def _settings(self) -> bytes | None:
+        consent.require(self.repository, self.base)
         return self.repository.read(self.base, NAME)
 
     @property

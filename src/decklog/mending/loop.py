@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from decklog.conductor import kill_points
 from decklog.conductor.git.changes import changes
 from decklog.conductor.git.repository import Repository, ref_part
+from decklog.conductor.settings.document import NAME
 from decklog.dataclass import dataclass
 from decklog.errors import Busy, Conflict, DecklogError, NotFound, TimedOut, Unavailable
 from decklog.mending import dropping, telling
@@ -26,7 +27,6 @@ from decklog.mending.proof_step import prove
 from decklog.mending.publication import publish
 from decklog.mending.triage import by_person, triage
 from decklog.mending.verifying import verify
-from decklog.review.reviewing import NAME
 from decklog.stores.desk.feedback import FeedbackState, FixClass
 from decklog.stores.flow.mends import Mend, MendState, MendWait
 from decklog.tools.files.gitignore import Patterns

@@ -1,10 +1,10 @@
 """`[mend]` of `decklog.toml`, read from the commit that a fix starts from, and never from the fix."""
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+from decklog.conductor.settings.document import load
 from decklog.dataclass import dataclass
 from decklog.errors import Invalid
 
@@ -25,7 +25,7 @@ class MendSettings:
 
 def read(content: bytes | None) -> MendSettings:
     """Read the settings of a commit; refuse what is not known, naming it."""
-    table: Mapping[str, Any] = tomllib.loads((content or b"").decode()).get("mend", {})
+    table: Mapping[str, Any] = load(content or b"").get("mend", {})
     known = [one.name for one in fields(MendSettings)]
     for key in table:
         if key not in known:

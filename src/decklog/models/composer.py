@@ -3,12 +3,12 @@
 The same inputs give the same bytes. What is read comes from one commit, so that a change can't bring its own instructions along.
 """
 
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from importlib import resources
 from typing import Any
 
+from decklog.conductor.settings.document import load
 from decklog.dataclass import dataclass
 from decklog.errors import Invalid, NotFound
 from decklog.models.prompt import Part, Prompt, as_data, marked
@@ -33,7 +33,7 @@ class PromptSettings:
 
 def read_settings(content: bytes) -> PromptSettings:
     """Read `[prompt]` of a `decklog.toml`; refuse what is not known, naming it."""
-    table: Mapping[str, Any] = tomllib.loads(content.decode()).get("prompt", {})
+    table: Mapping[str, Any] = load(content).get("prompt", {})
     known = [one.name for one in fields(PromptSettings)]
     for key, value in table.items():
         if key not in known:

@@ -1,11 +1,11 @@
 """Which model answers which call, as `decklog.toml` says it. None for a call is a state that is told, and no error."""
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import field, fields
 from typing import Any
 
 from decklog.conductor.agents.description import Description, describe
+from decklog.conductor.settings.document import load
 from decklog.dataclass import dataclass
 from decklog.errors import Invalid
 
@@ -46,7 +46,7 @@ class ModelSettings:
 
 def read(content: bytes) -> ModelSettings:
     """Read the models of a `decklog.toml`; refuse what is not known, naming it."""
-    table = tomllib.loads(content.decode())
+    table = load(content)
     agents = {name: describe(name, given) for name, given in table.get("agents", {}).items()}
     models = {name: _choice(name, given, agents) for name, given in table.get("models", {}).items()}
     calls = _flat(table.get("calls", {}))

@@ -65,25 +65,35 @@ def check_made(inside: str, known: Accepted, log: "Decklog") -> None:
 def accept(inside: str, address: str | None, made_at: str) -> None:
     """Remember that this user said yes to the log that a folder has now."""
     folder = os.path.realpath(inside)
+    append_line(NAME, [escaped(folder), str(os.stat(folder).st_uid), _leading_to(address), made_at])
+
+
+def append_line(name: str, words: list[str]) -> None:
+    """Add a line to one of the lists of this user's consents."""
     home = settings_home()
     os.makedirs(home, mode=0o700, exist_ok=True)
-    words = [_escaped(folder), str(os.stat(folder).st_uid), _leading_to(address), made_at]
-    handle = os.open(os.path.join(home, NAME), os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    handle = os.open(os.path.join(home, name), os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write("\t".join(words) + "\n")
 
 
-def _all() -> "list[tuple[str, Accepted]]":
-    """Read what was accepted, the newest last; a list that another user could have written counts for nothing."""
+def read_lines(name: str) -> list[list[str]]:
+    """Read a list of this user's consents, the newest last. Ignore a file that another user could have written."""
     lines: list[list[str]] = []
     for home in (_settings_of_whoever_used_sudo(), settings_home()):
         try:
-            with open(os.path.join(home, NAME), encoding="utf-8") as file:
+            with open(os.path.join(home, name), encoding="utf-8") as file:
                 status = os.fstat(file.fileno())
                 if is_own(status.st_uid) and not status.st_mode & 0o022:
                     lines += [line.rstrip("\n").split("\t") for line in file]
         except (FileNotFoundError, NotADirectoryError):
             continue
+    return lines
+
+
+def _all() -> "list[tuple[str, Accepted]]":
+    """Read which logs were accepted, the newest last."""
+    lines = read_lines(NAME)
     return [(_unescaped(words[0]), Accepted(int(words[1]), words[2], words[3])) for words in lines if len(words) == 4]
 
 
@@ -138,7 +148,7 @@ def _refused(inside: str, why: str) -> NotAccepted:
     )
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     return text if text.isprintable() and "\\" not in text else text.encode("unicode_escape").decode("ascii")
 
 

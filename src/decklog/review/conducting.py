@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 from decklog.conductor.checks.examination import Examination
 from decklog.conductor.git.places import remove_folder
 from decklog.conductor.git.repository import ref_part
+from decklog.conductor.settings.document import NAME
 from decklog.errors import Unavailable
 from decklog.review import settings as review_settings
 from decklog.review.change import Change
 from decklog.review.result import TOLD, is_weather
-from decklog.review.reviewing import NAME, gate_of
+from decklog.review.reviewing import gate_of
 from decklog.stores.flow.reviews import Review, ReviewVerdict
 from decklog.values import to_json
 

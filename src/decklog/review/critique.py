@@ -3,13 +3,14 @@
 What it is nearly sure of is told at once, what it half suspects is kept for the review, and the rest is dropped.
 """
 
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor.git.repository import Repository
+from decklog.conductor.settings import consent
+from decklog.conductor.settings.document import NAME, load
 from decklog.dataclass import dataclass
 from decklog.errors import DecklogError, Invalid
 from decklog.models.asking import Voices, voices_of
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from decklog.models.settings import ModelChoice
 
 SITE = "critique"
-NAME = "decklog.toml"
 KEPT = "critique.kept"
 TOLD = "critique.told"
 KEPT_FROM, TOLD_FROM = 60, 80
@@ -66,7 +66,7 @@ class CritiqueSettings:
 
 def read_settings(content: bytes) -> CritiqueSettings:
     """Read `[critique]` of a `decklog.toml`; refuse what is not known, naming it."""
-    table: Mapping[str, Any] = tomllib.loads(content.decode()).get("critique", {})
+    table: Mapping[str, Any] = load(content).get("critique", {})
     known = [one.name for one in fields(CritiqueSettings)]
     for key in table:
         if key not in known:
@@ -162,10 +162,11 @@ def critic_of(
         commit = repository.resolve("HEAD", cwd=folder)
         content = None if commit is None else repository.read(commit, NAME)
         settings = CritiqueSettings() if content is None else read_settings(content)
-    except (DecklogError, tomllib.TOMLDecodeError, UnicodeDecodeError):
+        if commit is None or not settings.enabled:
+            return None
+        consent.require(repository, commit)
+    except DecklogError:
         # Where nobody can say whether it is asked for, it is not: the gate tells what is wrong with the settings.
-        return None
-    if commit is None or not settings.enabled:
         return None
     voices = voices_of(log, lambda path: repository.read(commit, path), repository.state / "calls", make=make)
     return Critic(log, _within(voices, settings.seconds), settings, run_id, task_id)

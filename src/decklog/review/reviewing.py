@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from decklog.conductor.checks.running import Runner
 from decklog.conductor.git.places import remove_folder
 from decklog.conductor.git.repository import Repository, ref_part
+from decklog.conductor.settings import consent
+from decklog.conductor.settings.document import NAME
 from decklog.models.composer import Composer
 from decklog.models.provider import Provider
 from decklog.models.providers.making import maker
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from decklog.review.proof.judging import Proof
     from decklog.review.settings import ReviewSettings
 
-NAME = "decklog.toml"
 # How the goal of a review's own run begins; the first line of what is reviewed comes next.
 GOAL = "Review: "
 _LONGEST_TITLE = 100
@@ -119,6 +120,7 @@ def review(
     last = None if again else last_review(log, change, settings, feedback_id)
     if last is not None and _is_settled(log, last):
         return last.marked_already()
+    consent.require(change.repository, change.base)
     run_id = _run_of(log, change, settings, feedback_id)
     folder = change.repository.state / "reviews" / ref_part(run_id)
     _clear(folder)
@@ -134,6 +136,7 @@ def review(
 def one_pass(log: "Decklog", change: Change, number: int, **given: Any) -> PassResult:
     """Run one pass of the gate alone, in the run of the change; it makes no verdict."""
     settings = settings_of(change)
+    consent.require(change.repository, change.base)
     run_id = _run_of(log, change, settings, given.get("feedback_id"))
     folder = change.repository.state / "reviews" / ref_part(run_id)
     _clear(folder)

@@ -1,13 +1,13 @@
 """How changes are reviewed, read from `decklog.toml` in the commit that a change starts from, and never from the change."""
 
 import hashlib
-import tomllib
 from collections.abc import Mapping
 from dataclasses import field, fields
 from typing import Any
 
 from decklog.conductor.settings.check import Check, define
-from decklog.conductor.settings.configuration import NAME, PROTECTED, TESTS, Configuration
+from decklog.conductor.settings.configuration import PROTECTED, TESTS, Configuration, sandbox_kind
+from decklog.conductor.settings.document import load
 from decklog.dataclass import dataclass
 from decklog.errors import Invalid
 from decklog.models.composer import PromptSettings
@@ -80,36 +80,20 @@ class ReviewSettings:
         return Configuration(digest=self.digest, checks=checks, tests=self.tests, protected=self.protected, sandbox=self.sandbox)
 
 
-def _table(table: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = table.get(name, {})
-    if not isinstance(found, dict):
-        raise Invalid(f"{name} in {NAME} is a table", hint=f"Write it as [{name}].", field=name)
-    return found
-
-
-def _sandbox(word: object) -> Kind:
-    if not isinstance(word, str) or word not in list(Kind):
-        raise Invalid(f"sandbox is {word!r}", hint=f"Use one of {', '.join(Kind)}.", field="sandbox")
-    return Kind(word)
-
-
 def read(content: bytes | None) -> ReviewSettings:
     """Read the settings of a commit; one without any has no checks, which is then said of every change."""
     digest = hashlib.sha256(content or b"").hexdigest()
     if content is None:
         return ReviewSettings(digest=digest)
-    try:
-        table = tomllib.loads(content.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-        raise Invalid(f"{NAME} is not TOML: {problem}", hint="Mend it and commit it.") from problem
+    table = load(content)
     return ReviewSettings(
         digest=digest,
-        rules=_rules(_table(table, "review")),
+        rules=_rules(table.get("review", {})),
         is_asked_for="review" in table,
         checks=tuple(define(one) for one in table.get("checks", ())),
-        tests=tuple(_table(table, "tests").get("paths", TESTS)),
-        protected=(*PROTECTED, *_table(table, "protect").get("paths", ())),
-        sandbox=_sandbox(_table(table, "run").get("sandbox", "auto")),
+        tests=tuple(table.get("tests", {}).get("paths", TESTS)),
+        protected=(*PROTECTED, *table.get("protect", {}).get("paths", ())),
+        sandbox=sandbox_kind(table.get("run", {}).get("sandbox", "auto")),
         models=read_models(content),
         prompt=read_prompt(content),
     )

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+from decklog.agents.sessions import is_session
 from decklog.caller.claims import Claims, Remembered
 from decklog.clock import from_text, to_text
 from decklog.errors import NotFound
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
 
-    from decklog import Decklog, Task
+    from decklog import Decklog, RunStatus, Task
     from decklog.caller.worker import Worker
     from decklog.errors import Invalid
 
@@ -164,15 +165,26 @@ class Caller:
         )
 
     def under_way(self) -> list[str]:
-        """Name the runs that give out work, the newest first, as many as a person looks through."""
+        """Name the runs that give out work, the newest first, as many as a person looks through.
+
+        Recorded sessions of agents are left out: nobody plans in them.
+        """
         from decklog import RunStatus
 
-        found = [
-            run for status in (RunStatus.ACTIVE, RunStatus.PLANNING) for run in self.log.runs.find(status=status, limit=_RUNS)
-        ]
-        return [run.id for run in found]
+        return [run_id for status in (RunStatus.ACTIVE, RunStatus.PLANNING) for run_id in self._working(status)]
+
+    def _working(self, status: "RunStatus") -> list[str]:
+        found: list[str] = []
+        after = None
+        while len(found) < _RUNS:
+            page = self.log.runs.find(status=status, limit=_PAGE, after=after)
+            found += [run.id for run in page if not is_session(run.metadata)]
+            if (after := page.next) is None:
+                break
+        return found[:_RUNS]
 
 
 # Agents think longer than programs do between two calls.
 LEASE_SECONDS = 1800.0
 _RUNS = 10
+_PAGE = 100

@@ -160,3 +160,15 @@ def test_a_recalled_lesson_that_others_contradict_or_that_is_outdated_says_so(de
     assert f"(task_outcomes, seen 1x; contradicted by {one})" in found
     assert f"(task_outcomes, seen 1x; contradicted by {other})" in found
     assert "(task_outcomes, seen 1x; outdated: seeds/all.sql changed)" in decklog("recall", "seed", "fixtures").out
+
+
+def test_a_recorded_session_is_never_the_run_that_is_meant(decklog: Program, log_folder: Path) -> None:
+    facts = json.dumps({"program": "claude", "session": "s1"})
+    for number in range(12):
+        assert decklog("runs", "start", "Session of claude", "--run", f"claude-{number}", "--metadata", facts).code == 0
+    assert decklog("plan", "First", "Second").code == 0
+    assert decklog("note", "It is a plan").code == 0
+    assert decklog("plan").out.startswith("run_1  a goal")
+    assert decklog("runs", "finish", "run_1").code == 0
+    none = decklog("plan", "Third")
+    assert (none.code, "no run is under way" in none.err) == (3, True), none

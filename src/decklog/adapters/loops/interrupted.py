@@ -1,5 +1,7 @@
 """What a killed process had begun: told as interrupted by the next one that records here, or when somebody asks."""
 
+from datetime import timedelta
+
 from decklog.agents.events import Outcome
 from decklog.errors import Conflict, Invalid
 from decklog.stores.journal.entry import EntryKind
@@ -26,13 +28,13 @@ def own_identity() -> str:
     return Identity.own().as_text()
 
 
-def close_interrupted(log: "Decklog", *, most: int | None = None) -> "list[Run]":
+def close_interrupted(log: "Decklog", *, most: int | None = None, quiet_seconds: float = 0.0) -> "list[Run]":
     """Close what processes of this machine that are no more had begun: their calls and steps, and then their runs.
 
     Give the runs. What runs on another machine, or can't be seen from here, is left alone. `most` looks at so many of the newest
-    runs that go on, instead of all.
+    runs that go on, instead of all; `quiet_seconds` leaves those alone that were written to since, whose end may be on its way.
     """
-    left = [run for run in _active(log, most) if _is_left(run)]
+    left = [run for run in _active(log, most) if _is_left(run) and _is_quiet(log, run, quiet_seconds)]
     return [closed for run in left if (closed := _close(log, run)) is not None]
 
 
@@ -52,6 +54,11 @@ def _is_left(run: "Run") -> bool:
         return Identity.from_text(process).is_alive() is False
     except (ValueError, TypeError):
         return False  # somebody else's fact of the same name
+
+
+def _is_quiet(log: "Decklog", run: "Run", seconds: float) -> bool:
+    newest = log.journal.find(run.id, limit=1)
+    return not newest or log.clock.now() - newest[0].at >= timedelta(seconds=seconds)
 
 
 def _close(log: "Decklog", run: "Run") -> "Run | None":

@@ -184,7 +184,7 @@ def _call(payload: "dict[str, Any]") -> "tuple[str, dict[str, Any]]":
         return name, {"command": as_text(payload.get("input"))}
     try:
         arguments = json.loads(payload.get("arguments") or "{}")
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         arguments = {"input": as_text(payload.get("arguments"))}
     if not isinstance(arguments, dict):
         arguments = {"input": arguments}

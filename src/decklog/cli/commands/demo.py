@@ -58,7 +58,9 @@ def _conductor(call: Call) -> int:
     from decklog.conductor.demonstration import Demonstration
 
     folder = Path(tempfile.mkdtemp(prefix="decklog-demo-"))
-    play = Demonstration(folder, [sys.executable, "-P", "-m", "decklog"], lambda text: click.echo(text, err=call.json))
+    # The conductor runs in the repository: a relative path would mean another file there.
+    target = os.path.abspath(call.db) if call.db and "://" not in call.db else call.db
+    play = Demonstration(folder, [sys.executable, "-P", "-m", "decklog"], lambda text: click.echo(text, err=call.json), target)
     run_id = play.play()
     with Decklog.open(play.target) as log:
         is_whole = log.journal.verify(run_id).ok

@@ -10,7 +10,7 @@ from decklog.cli import terminal
 from decklog.cli.call import Call, Usage
 from decklog.cli.manager import for_the_manager
 from decklog.cli.show import show
-from decklog.errors import Conflict, DecklogError, NotAccepted
+from decklog.errors import Conflict, DecklogError, Denied, NotAccepted
 from decklog.place.locate import ADDRESS, FILE, FOLDER, Place, in_folder, locate, outside_of, own_log, repository, users_own
 
 TYPE_CHECKING = False
@@ -179,13 +179,21 @@ def _settle(home: str) -> None:
 @for_the_manager
 @click.command()
 @click.argument("folder", default=".")
+@click.option("--settings", is_flag=True, help="consent to what decklog.toml of this repository loosens, shown first")
+@click.option("--commit", metavar="COMMIT", default="HEAD", help="with --settings: the commit whose file it is, default HEAD")
 @click.pass_obj
-def accept(call: Call, folder: str) -> int:
+def accept(call: Call, folder: str, settings: bool, commit: str) -> int:
     """Say yes to the log that was found for this folder and that you did not make there.
 
     A log may come with a clone or an archive, or be another user's: whoever uses it believes what it says of budgets, approvals
     and trust. Your yes is kept in your own settings, for this log in this place.
+
+    With --settings it is about the repository's decklog.toml, which may name programs, lower the sandbox or pass on your
+    variables. It shows each setting that loosens something and asks for your consent to exactly this version of the file.
+    That takes a terminal.
     """
+    if settings:
+        return _accept_settings(call, folder, commit)
     from decklog.cli.projects import accept_project, project_log
 
     place = locate(None, os.path.abspath(folder), environment={})
@@ -199,6 +207,32 @@ def accept(call: Call, folder: str) -> int:
         raise Usage(f"no folder above {os.path.abspath(folder)} has a log", hint="Run `decklog init` to make one here.")
     place.accept()
     return show({"target": place.shown, "because": place.reason, "accepted": True}, as_json=call.json)
+
+
+def _accept_settings(call: Call, folder: str, commit: str) -> int:
+    """Show what the settings of a commit loosen, and record the consent of whoever is at the terminal."""
+    from pathlib import Path
+
+    from decklog.cli.short.talking import is_a_person
+    from decklog.cli.terminal import written_out
+    from decklog.conductor.git.repository import Repository, starting_commit
+    from decklog.conductor.settings import consent
+    from decklog.tools.toolbox.toolbox import state_home
+
+    repository = Repository.find(Path(folder), state_home())
+    asked = consent.wanted(repository, starting_commit(repository, commit, cwd=Path(folder)))
+    facts = {"commit": asked.commit, "digest": asked.digest, "loosens": [one.key for one in asked.settings]}
+    if not asked.settings or asked.is_given:
+        return show({**facts, "accepted": True}, as_json=call.json)
+    click.echo(f"decklog.toml of commit {asked.commit[:12]} in {written_out(str(repository.folder))} loosens:", err=True)
+    for one in asked.settings:
+        click.echo(f"  {written_out(one.line())}", err=True)
+    if not is_a_person() or not sys.stderr.isatty():
+        raise Denied("consent to settings takes a person at a terminal", hint="Run the same command in a terminal of your own.")
+    if not click.confirm("Consent to this version of the file?", err=True):
+        raise Denied("you did not consent; nothing was recorded")
+    consent.give(repository, asked)
+    return show({**facts, "accepted": True}, as_json=call.json)
 
 
 def _remember(inside: str, address: str) -> None:

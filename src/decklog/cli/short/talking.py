@@ -97,6 +97,7 @@ def _told(call: "Call", outcome: "Outcome") -> int:
 def voices_here(log: "Decklog") -> "Voices":
     """Give the models that the repository of this folder names in its newest commit; without one there are none."""
     from decklog.conductor.git.repository import Repository
+    from decklog.conductor.settings import consent
     from decklog.errors import DecklogError
     from decklog.models.asking import nobody, voices_of
     from decklog.tools.toolbox.toolbox import state_home
@@ -109,4 +110,7 @@ def voices_here(log: "Decklog") -> "Voices":
         return nobody()
     if commit is None:
         return nobody()
-    return voices_of(log, lambda path: repository.read(commit, path), repository.state / "calls")
+    voices = voices_of(log, lambda path: repository.read(commit, path), repository.state / "calls")
+    if voices.models.models:
+        consent.require(repository, commit)
+    return voices

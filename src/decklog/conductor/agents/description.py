@@ -9,6 +9,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from decklog.conductor.private_home import HomeFiles
 from decklog.dataclass import dataclass
 from decklog.errors import Invalid, NotFound
 
@@ -22,6 +23,7 @@ KINDS = ("start", "text", "tool", "result", "usage", "note", "ask", "end", "erro
 WEATHER = ("quota", "login", "overload")
 CLASSES = (*WEATHER, "context", "refused", "budget")
 LONGEST_ARGUMENT = 100 * 1024
+_HOME_LISTS = ("home_copied", "home_readable", "home_writable")
 _FILE = re.compile(r"[\w./-]+\.\w{1,4}")
 _WORDS = {"prompt": PROMPTS, "stream": STREAMS, "commits": COMMITS, "permissions": PERMISSIONS}
 
@@ -65,6 +67,11 @@ class Description:
     pass_env: tuple[str, ...] = ()
     readable: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
+    # Files of its program in the person's home; see HomeFiles.
+    home_copied: tuple[str, ...] = ()
+    home_readable: tuple[str, ...] = ()
+    home_writable: tuple[str, ...] = ()
+    home_variables: Mapping[str, str] = field(default_factory=dict)
     probe: tuple[str, ...] = ()
     turns: int | None = None
     minutes: float = 45.0
@@ -83,6 +90,16 @@ class Description:
             elif all(values.get(name) is not None for word in part for name in _names(word)):  # type: ignore[attr-defined]
                 words += [_filled(word, values) for word in part]  # type: ignore[attr-defined]
         return words
+
+    @property
+    def home_files(self) -> HomeFiles:
+        """The files of the person's home that it gets copies of, or shares."""
+        return HomeFiles(
+            copied=self.home_copied,
+            readable=self.home_readable,
+            writable=self.home_writable,
+            variables=self.home_variables,
+        )
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -121,6 +138,11 @@ def known_program(name: str) -> str:
     return str(command[0]) if command else ""
 
 
+def known_table(name: str) -> dict[str, Any]:
+    """Return a known description as it is written, empty if there is none of that name."""
+    return _whole(name) if name in _tables() else {}
+
+
 def _whole(name: str) -> dict[str, Any]:
     """Give a known description with those that it extends."""
     table = _tables()[name]
@@ -148,7 +170,7 @@ def _checked(name: str, table: Mapping[str, Any]) -> Description:
     for key, words in _WORDS.items():
         if key in table and table[key] not in words:
             raise Invalid(f"agent {name}: {key} is {table[key]!r}", hint=f"Use one of {', '.join(words)}.", field=key)
-    for key in ("command", "untrusted", "pass_env", "readable", "writable", "probe"):
+    for key in ("command", "untrusted", "pass_env", "readable", "writable", "probe", *_HOME_LISTS):
         if not isinstance(table.get(key, []), list):
             raise Invalid(f"agent {name}: {key} is a list of texts", field=key)
     lists = {key: tuple(value) for key, value in table.items() if isinstance(value, list)}

@@ -14,7 +14,11 @@ _UNITS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0}
 
 def stated(value: object, now: datetime) -> datetime | None:
     """Find the moment at which a limit ends; None when none is stated, or one that has passed or can't be."""
-    found = _moment(value, now)
+    try:
+        found = _moment(value, now)
+    except OverflowError:
+        # A span of a million years.
+        return None
     return found if found is not None and now < found <= now + LONGEST else None
 
 

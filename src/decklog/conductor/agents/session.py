@@ -12,7 +12,7 @@ from decklog.conductor.agents.description import WEATHER, Description
 from decklog.conductor.agents.questions import Questions
 from decklog.conductor.agents.reset_times import stated
 from decklog.conductor.agents.stream import Event, Follower, Reader
-from decklog.conductor.commands import Running
+from decklog.conductor.commands import Running, killed_by
 from decklog.dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -52,6 +52,8 @@ class Outcome:
     reason: str = ""
     ended_for: str | None = None
     error_class: str | None = None
+    # Such as "killed by SIGKILL", by somebody else.
+    killed: str | None = None
     until: datetime | None = None
     approval: str | None = None
     session: str | None = None
@@ -73,7 +75,12 @@ class Outcome:
     @property
     def is_weather(self) -> bool:
         """Whether what ended it is nobody's fault."""
-        return self.error_class in WEATHER or self.reason in ("abandoned", "lost") or self.ended_for in ("stopped", "lease")
+        return (
+            self.error_class in WEATHER
+            or self.killed is not None
+            or self.reason in ("abandoned", "lost")
+            or self.ended_for in ("stopped", "lease")
+        )
 
 
 class Session:
@@ -107,6 +114,7 @@ class Session:
             ended = self._followed(wanted_end, wait)
         self._take(self._follower.rest())
         self.outcome.exit_code, self.outcome.reason = ended.get("exit_code"), ended.get("reason", "refused")
+        self.outcome.killed = killed_by(ended) if self.outcome.ended_for is None and "reason" in ended else None
         if "charged" not in self.outcome.counts and self.outcome.error_class not in WEATHER:
             # It told of no price: that something was spent is on record all the same, as a call of unknown price.
             self._charge({})
@@ -160,9 +168,9 @@ class Session:
 
     def _take(self, lines: Any) -> list[Event]:
         events = [event for line in lines if (event := self._reader.read(line)) is not None]
-        told = [self._entry(event) for event in events if event.kind != "noise"]
+        told = [self._entry(event) for event in events if event.is_recorded]
         if told:
-            self._log.journal.append_many([entry for entry in told if entry is not None])
+            self._log.journal.append_many(told)
         for event in events:
             self._note(event)
         return events
@@ -170,11 +178,13 @@ class Session:
     def _entry(self, event: Event) -> dict[str, Any]:
         self._number += 1
         text = str(event.taken.get("text") or event.taken.get("tool") or event.kind)[:LONGEST_TEXT]
+        if event.problem is not None:
+            text = event.problem if event.kind == "noise" else f"{text} ({event.problem})"
         return {
             "stream": self._terms.run_id,
             "body": text,
             "kind": "tool" if event.kind in ("tool", "result") else "event",
-            "subtype": f"agent.{event.kind}",
+            "subtype": "agent.unread" if event.kind == "noise" else f"agent.{event.kind}",
             "agent": self._description.name,
             "task_id": self._terms.task_id,
             # The stream is read from its start after an adoption: what is on record already is not written again.

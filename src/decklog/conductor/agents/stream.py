@@ -7,12 +7,17 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from decklog.agents.texts import tellable
 from decklog.conductor.agents.description import Description, ErrorRule, EventRule
 from decklog.dataclass import dataclass
 from decklog.tools.shell.spool import HEAD
 
 LONGEST_LINE = 1024 * 1024
 FIGURES = ("input_tokens", "cache_read_tokens", "cache_create_tokens", "output_tokens")
+# The ledger takes no larger figure. No model and no purse reaches it.
+MOST_TOKENS, MOST_DOLLARS = 10**12, 10**6
+_LONGEST_NAME = 200
+_MOST_QUESTIONS = 10**6
 
 
 class Follower:
@@ -106,12 +111,17 @@ class _Line:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that an agent told. `usage` is what was spent since the event before it."""
+    """Something that an agent printed. `usage` is what was spent since the event before it, `problem` what could not be read."""
 
     kind: str
     taken: Mapping[str, Any] = field(default_factory=dict)
     usage: Mapping[str, int] | None = None
     error_class: str | None = None
+    problem: str | None = None
+
+    @property
+    def is_recorded(self) -> bool:
+        return self.kind != "noise" or self.problem is not None
 
     @property
     def is_progress(self) -> bool:
@@ -132,21 +142,27 @@ class Reader:
         if self._description.stream == "none":
             return Event("text", {"text": line})
         try:
-            data = json.loads(line)
+            # Only values that the log can store: no lone surrogates, no infinite numbers, no deep nesting.
+            data = tellable(json.loads(line))
         except ValueError:
             # Escape codes and warnings were seen between the lines of JSON.
             return Event("noise", {"text": line})
+        except RecursionError:
+            return Event("noise", problem=f"a line of {len(line)} characters is nested too deeply to be read: {line[:40]}")
         rule = next((one for one in self._description.events if _meets(one, data)), None)
         if rule is None:
             return Event("noise")
         taken = {name: value for name, path in rule.take.items() if (value := at(data, path)) is not None}
-        return Event(rule.kind, taken, self._usage(rule, taken), self._class(rule.kind, taken))
+        problem = _remove_unusable(rule.kind, taken)
+        if rule.kind == "ask" and problem is not None:
+            return Event("noise", problem=problem)
+        return Event(rule.kind, taken, self._usage(rule, taken), self._class(rule.kind, taken), problem)
 
     def _usage(self, rule: EventRule, taken: Mapping[str, Any]) -> dict[str, int] | None:
-        figures = {name: int(taken[name]) for name in FIGURES if _is_number(taken.get(name))}
+        figures = {name: int(taken[name]) for name in FIGURES if name in taken}
         if rule.cached_within_input and "input_tokens" in figures:
             figures["input_tokens"] = max(0, figures["input_tokens"] - figures.get("cache_read_tokens", 0))
-        if _is_number(taken.get("cost_usd")):
+        if "cost_usd" in taken:
             figures["cost_microdollars"] = round(float(taken["cost_usd"]) * 1_000_000)
         if not figures:
             return None
@@ -183,5 +199,20 @@ def _is_error(rule: ErrorRule, taken: Mapping[str, Any]) -> bool:
     return taken.get("status") in rule.status or taken.get("reason") in rule.reason
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0
+def _remove_unusable(kind: str, taken: dict[str, Any]) -> str | None:
+    """Remove values that could not be used from what was taken out of a line, and name them; None if all can."""
+    most = {**dict.fromkeys(FIGURES, MOST_TOKENS), "cost_usd": MOST_DOLLARS}
+    unusable = [name for name, limit in most.items() if name in taken and not _is_number(taken[name], limit)]
+    unusable += [name for name in ("session", "model") if name in taken and not _is_name(taken[name])]
+    if kind == "ask" and not (_is_number(taken.get("number"), _MOST_QUESTIONS) and isinstance(taken.get("about"), dict)):
+        unusable += ["number or about"]
+    values = [f"{name} = {str(taken.pop(name, None))[:40]}" for name in unusable]
+    return f"not used, since it can't be right: {', '.join(values)}" if values else None
+
+
+def _is_number(value: object, most: int) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= most
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and len(value) <= _LONGEST_NAME

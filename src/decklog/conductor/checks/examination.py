@@ -5,21 +5,23 @@ import json
 import os
 import re
 import shlex
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor.checks.changed_tests import Removed, kept, python_files
 from decklog.conductor.checks.moved_tests import TestFile, hidden, moved
 from decklog.conductor.checks.report import census
-from decklog.conductor.checks.running import Runner, Said
+from decklog.conductor.checks.running import MOST_RUNS, OUT_OF_DISK, Runner, Said
 from decklog.conductor.git.calls import fixed_settings, version
 from decklog.conductor.git.changes import Change, added_lines, changes
 from decklog.conductor.settings.check import Check
 from decklog.conductor.settings.configuration import Configuration
 from decklog.dataclass import dataclass
-from decklog.errors import Conflict
+from decklog.errors import Conflict, Unavailable
 from decklog.stores.flow.verdicts import CheckOutcome, CheckVerdict
 from decklog.tools.files.gitignore import Patterns
 from decklog.values import to_json
@@ -33,6 +35,10 @@ _KNOWS_ITS_TESTS = re.compile(
     r"|sys\.modules|sys\.settrace|\batexit\b|faulthandler|__builtins__|import\s+builtins|setattr\(builtins"
 )
 MOST_SHOWN = 20
+
+
+class Interrupted(Unavailable):
+    """A check was killed each time it was run. It costs no attempt."""
 
 
 @dataclass(frozen=True)
@@ -77,11 +83,23 @@ class Examiner:
         if known is not None and known.outcome is not CheckOutcome.ERROR:
             return known, self._recalled(known)
         said = self._run(check, commit, changed)
+        self._raise_outage(check, commit, said)
         if said.outcome is CheckOutcome.FAIL and said.tests is not None:
             again = self._run(check, commit, changed)
             if again.outcome is CheckOutcome.PASS:
                 said = Said(CheckOutcome.FLAKY, said.exit_code, "red, then green on the same tree", said.tests, said.output)
         return self._recorded(check, tree, definition, said), said
+
+    def _raise_outage(self, check: Check, commit: str, said: Said) -> None:
+        """Raise Unavailable for a check that something outside has ended again and again: its tree is not to blame."""
+        if said.outage is None or self._runner.wanted_end() is not None:
+            return
+        message = f"check {check.name} says nothing of commit {commit[:12]}: it was {said.outage} {MOST_RUNS} times"
+        if said.outage != OUT_OF_DISK:
+            raise Interrupted(message, hint="Look for what ends it, such as a lack of memory; then start again.")
+        if _free_bytes(self._runner.folder) < self._configuration.free_megabytes * 1024 * 1024:
+            raise Unavailable(message, hint="Make room on the disk.")
+        # A test may print the same words. Where there is room on the disk, it failed.
 
     def _run(self, check: Check, commit: str, changed: Sequence[str]) -> Said:
         self._number += 1
@@ -256,8 +274,15 @@ def _definition(check: Check, changed: Sequence[str]) -> str:
     return hashlib.sha256(to_json([check.digest, *changed]).encode()).hexdigest()
 
 
+def _free_bytes(folder: Path) -> int:
+    """Return the free space of the disk that a folder is on, or will be."""
+    while not folder.exists():
+        folder = folder.parent
+    return shutil.disk_usage(folder).free
+
+
 def _finding(name: str, kind: str, said: Said) -> dict[str, Any]:
-    return {"check": name, "kind": kind, "text": said.reason, "tests": said.failing[:MOST_SHOWN], "output": said.output}
+    return {"check": name, "kind": kind, "text": said.described, "tests": said.failing[:MOST_SHOWN], "output": said.output}
 
 
 def refuse_red_base(findings: Sequence[Mapping[str, Any]], commit: str) -> None:

@@ -1,6 +1,7 @@
 """Runs one check on exactly one tree, under a supervisor and a sandbox, and says what came of it."""
 
 import os
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
@@ -25,11 +26,19 @@ if TYPE_CHECKING:
 SHOWN = 4000
 GRACE_SECONDS = 5.0
 _KILL = [(9, 5.0)]
+# How often a check is run that something outside of it ended.
+MOST_RUNS = 3
+LONGEST_LINE = 200
+OUT_OF_DISK = "out of disk"
+_OUT_OF_DISK = re.compile(r"No space left on device|Disk quota exceeded|\bENOSPC\b")
 
 
 @dataclass(frozen=True)
 class Said:
-    """What a check said of a tree: the tests that it ran, if it reports them, and the end of its output."""
+    """What a check said of a tree: the tests that it ran, if it reports them, and the end of its output.
+
+    `outage` names what ended it from outside: then it says nothing of the tree.
+    """
 
     outcome: CheckOutcome
     exit_code: int | None = None
@@ -37,6 +46,13 @@ class Said:
     tests: Mapping[str, str] | None = None
     output: str = ""
     duration_ms: int = 0
+    outage: str | None = None
+
+    @property
+    def described(self) -> str:
+        """The reason, with the last line of the output where no tests tell more."""
+        last = next((line.strip() for line in reversed(self.output.splitlines()) if line.strip()), "")
+        return f"{self.reason}: {last[:LONGEST_LINE]}" if self.reason and last and not self.tests else self.reason
 
     @property
     def failing(self) -> list[str]:
@@ -72,7 +88,17 @@ class Runner:
         )
 
     def run(self, check: Check, commit: str, mark: str, changed: Sequence[str] = (), *, beside: Beside | None = None) -> Said:
-        """Run a check on the files of a commit; what it wrote is removed afterwards."""
+        """Run a check on the files of a commit; what it wrote is removed afterwards.
+
+        A check that was killed, lost, or out of disk is run again, a few times at most.
+        """
+        for _ in range(MOST_RUNS):
+            said = self._run_once(check, commit, mark, changed, beside)
+            if said.outage is None or self.wanted_end() is not None:
+                break
+        return said
+
+    def _run_once(self, check: Check, commit: str, mark: str, changed: Sequence[str], beside: Beside | None) -> Said:
         with self.checkouts.of(self.repository, commit, self.person, self.folder) as checkout:
             kill_points.reached("check:place")
             begun = time.monotonic()
@@ -115,7 +141,8 @@ class Runner:
         running = Running.find(mark, folder)
         assert running is not None
         ended = running.until_end(self.wanted_end, _KILL)
-        checkout.is_left_well = ended["reason"] == "exited" and not ended.get("leftovers")
+        is_own_end = ended["reason"] == "exited" and commands.killed_by(ended) is None
+        checkout.is_left_well = is_own_end and not ended.get("leftovers")
         output = read_output(folder).text[-SHOWN:]
         tests = read_junit(report) if check.report == "junit" else None
         if beside is not None:
@@ -131,6 +158,7 @@ def _judged(check: Check, ended: Mapping[str, object], tests: Mapping[str, str] 
     """Make a verdict of how a check ended; what it could not say is an error, and never a pass."""
     code = ended["exit_code"] if isinstance(ended["exit_code"], int) else None
     failing = [name for name, outcome in (tests or {}).items() if outcome == FAILED]
+    outage = commands.killed_by(ended) or (OUT_OF_DISK if code != 0 and _OUT_OF_DISK.search(output) else None)
     if ended["reason"] != "exited":
         outcome, reason = CheckOutcome.ERROR, f"it was {ended['reason']}".replace("_", " ")
     elif code is None or code in (126, 127):
@@ -143,4 +171,4 @@ def _judged(check: Check, ended: Mapping[str, object], tests: Mapping[str, str] 
         outcome, reason = CheckOutcome.FAIL, f"exit code {code}"
     else:
         outcome, reason = CheckOutcome.PASS, ""
-    return Said(outcome, code, reason, tests, output)
+    return Said(outcome, code, reason, tests, output, outage=outage)

@@ -76,7 +76,7 @@ def read(content: bytes | None, said: str, goal: str, taken: Collection[str] = (
     text = found[0] if found is not None else (content or b"").decode(errors="replace")
     try:
         table: Any = json.loads(text)
-    except ValueError as problem:
+    except (ValueError, RecursionError) as problem:
         raise Invalid(f"the plan is not JSON: {problem}", field="plan") from problem
     if not isinstance(table, dict):
         raise Invalid("the plan is no object", hint='{"pieces": […]}', field="plan")

@@ -2,7 +2,6 @@
 
 import hashlib
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from difflib import get_close_matches
@@ -10,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from decklog.conductor.agents.description import Description, describe
 from decklog.conductor.git.repository import Repository
+from decklog.conductor.settings import consent
 from decklog.conductor.settings.check import Check, define
+from decklog.conductor.settings.document import NAME, load
 from decklog.dataclass import dataclass
 from decklog.errors import Invalid, NotFound
 from decklog.tools.policy.policy import control_files
@@ -19,7 +20,6 @@ from decklog.tools.sandbox.sandbox import Kind
 if TYPE_CHECKING:
     from decklog.stores.work.task import Task
 
-NAME = "decklog.toml"
 # Whoever changes one of these changes what is run, or what counts as good: a person decides.
 PROTECTED = (
     *control_files(),
@@ -37,7 +37,7 @@ _SECTIONS: Mapping[str, tuple[str, ...]] = {
     "protect": ("paths",),
 }
 # What others read in the same file: models and who asks them, prompts, the review of changes, and the mending of feedback.
-_OF_OTHERS = ("models", "calls", "prompt", "review", "mend")
+_OF_OTHERS = ("models", "calls", "prompt", "review", "mend", "critique")
 # Enough for a repository in Python, and what others change is easy to see.
 _SMALLEST = """
   [agents.worker]
@@ -95,55 +95,47 @@ class Configuration:
 
 
 def read(repository: Repository, commit: str) -> Configuration:
-    """Read the settings that a commit has; refuse one that has none, since then nothing would be checked."""
+    """Read the settings that a commit has. Refuse a commit without any, and what loosens without this user's consent."""
     content = repository.read(commit, NAME)
     if content is None:
         raise NotFound(
             f"commit {commit[:12]} has no {NAME}, which says how to check a change and who works",
             hint=f"Add one and commit it, such as:{_SMALLEST.rstrip()}",
         )
-    return parse(content)
+    settings = parse(content)
+    consent.require(repository, commit)
+    return settings
 
 
 def parse(content: bytes) -> Configuration:
     """Read settings; an unknown name is refused with the nearest that there is."""
-    try:
-        table = tomllib.loads(content.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-        raise Invalid(f"{NAME} is not TOML: {problem}", hint="Mend it and commit it.") from problem
+    table = load(content)
     _check_names(NAME, table, (*_SECTIONS, "agents", "checks", *_OF_OTHERS))
     for section, names in _SECTIONS.items():
-        _check_names(f"[{section}]", _table(table, section), names)
-    agents = {name: describe(name, given) for name, given in _table(table, "agents").items()}
-    run = _table(table, "run")
+        _check_names(f"[{section}]", table.get(section, {}), names)
+    agents = {name: describe(name, given) for name, given in table.get("agents", {}).items()}
+    run = table.get("run", {})
     return Configuration(
         digest=hashlib.sha256(content).hexdigest(),
         agents_at_once=_whole(run, "agents", 4, 256),
         orphan_seconds=float(run.get("orphan_seconds", 60.0)),
         rounds=_whole(run, "rounds", 3, 20),
         attempts=_whole(run, "attempts", 3, 20),
-        sandbox=Kind(run.get("sandbox", "auto")),
+        sandbox=sandbox_kind(run.get("sandbox", "auto")),
         free_megabytes=_whole(run, "free_mb", 200, 10**9),
         remote=_remote(run),
         lease_seconds=float(_whole(run, "lease_seconds", 60, 3600)),
         agents=agents,
-        workers=(workers := _named("worker", _table(table, "roles"), agents, list(agents)[:1])),
+        workers=(workers := _named("worker", table.get("roles", {}), agents, list(agents)[:1])),
         # The last of the ladder is the strongest that there is.
-        strategists=_strategists(_table(table, "roles"), agents, list(workers[-1:])),
+        strategists=_strategists(table.get("roles", {}), agents, list(workers[-1:])),
         is_plan_asked=_word(run, "plan", ("ask", "auto")) == "ask",
         is_reviewed="review" in table,
         checks=_checks(table.get("checks", [])),
-        tests=tuple(_table(table, "tests").get("paths", TESTS)),
-        protected=(*PROTECTED, *_table(table, "protect").get("paths", ())),
-        **_money(_table(table, "budget")),
+        tests=tuple(table.get("tests", {}).get("paths", TESTS)),
+        protected=(*PROTECTED, *table.get("protect", {}).get("paths", ())),
+        **_money(table.get("budget", {})),
     )
-
-
-def _table(table: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = table.get(name, {})
-    if not isinstance(found, dict):
-        raise Invalid(f"{name} in {NAME} is a table", hint=f"Write it as [{name}].", field=name)
-    return found
 
 
 def _check_names(where: str, table: Mapping[str, Any], known: tuple[str, ...]) -> None:
@@ -166,6 +158,13 @@ def _remote(run: Mapping[str, Any]) -> str | None:
     if name is not None and (not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_./-]*", name)):
         raise Invalid(f"remote is {name!r}; it is the name of a remote", hint="See: git remote", field="remote")
     return name
+
+
+def sandbox_kind(word: object) -> Kind:
+    """Parse the name of a kind of sandbox."""
+    if not isinstance(word, str) or word not in list(Kind):
+        raise Invalid(f"sandbox is {word!r}", hint=f"Use one of {', '.join(Kind)}.", field="sandbox")
+    return Kind(word)
 
 
 def _money(table: Mapping[str, Any]) -> dict[str, Any]:
@@ -203,7 +202,7 @@ def _strategists(roles: Mapping[str, Any], agents: Mapping[str, Description], ot
 
 
 def _checks(tables: Any) -> tuple[Check, ...]:
-    if not isinstance(tables, list) or not tables:
+    if not tables:
         raise Invalid(f"{NAME} defines no check, so nothing could be found good", hint="Write one as [[checks]].", field="checks")
     checks = tuple(define(table) for table in tables)
     names = [check.name for check in checks]

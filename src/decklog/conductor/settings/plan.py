@@ -6,11 +6,13 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any
 
+from decklog.agents.texts import storable
 from decklog.dataclass import dataclass
 from decklog.errors import Invalid
 from decklog.stores.work.task import in_order
 
 MOST_PIECES = 500
+MOST_PRIORITY = 100
 LONGEST_GOAL = 10_000
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}")
 _KEYS = ("name", "title", "objective", "paths", "needs", "acceptance", "priority")
@@ -48,11 +50,12 @@ def parse(content: bytes, *, is_json: bool) -> Plan:
     try:
         text = content.decode()
         table = json.loads(text) if is_json else tomllib.loads(text)
-    except ValueError as problem:
+    except (ValueError, RecursionError) as problem:
         raise Invalid(f"the plan is not {'JSON' if is_json else 'TOML'}: {problem}", hint="Mend it.") from problem
     if not isinstance(table, dict) or set(table) - {"goal", "pieces"}:
         raise Invalid("a plan has a goal and pieces, and nothing else", hint='goal = "…" and [[pieces]]', field="plan")
-    pieces = table.get("pieces")
+    # Lone surrogates come out of JSON, and no log can store them.
+    pieces = storable(table.get("pieces"))
     if not isinstance(pieces, list) or not 0 < len(pieces) <= MOST_PIECES:
         raise Invalid(f"a plan has 1 to {MOST_PIECES} pieces", hint="Write each as [[pieces]].", field="pieces")
     plan = Plan(checked_goal(table.get("goal")), tuple(_piece(number, one) for number, one in enumerate(pieces, 1)))
@@ -69,9 +72,13 @@ def checked_goal(goal: object) -> str:
     """Refuse a goal that says nothing, or that is no text for people."""
     if not isinstance(goal, str) or not goal.strip():
         raise Invalid("a plan needs a goal", hint='goal = "Teach the parser trailing commas"', field="goal")
-    if len(goal) > LONGEST_GOAL or any(ord(letter) < 32 and letter not in "\n\t" for letter in goal):
+    if len(goal) > LONGEST_GOAL or any(_is_control(letter) for letter in goal):
         raise Invalid(f"a goal is text of at most {LONGEST_GOAL} characters without control characters", field="goal")
     return goal
+
+
+def _is_control(letter: str) -> bool:
+    return (ord(letter) < 32 and letter not in "\n\t") or 0xD800 <= ord(letter) <= 0xDFFF
 
 
 def _piece(number: int, table: Any) -> Piece:
@@ -84,8 +91,13 @@ def _piece(number: int, table: Any) -> Piece:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise Invalid(f"piece {number} needs a name of small letters, digits, - and _; got {name!r}", field="name")
     for key in ("paths", "needs", "acceptance"):
-        if not isinstance(table.get(key, []), list):
+        if not isinstance(table.get(key, []), list) or not all(isinstance(one, str) for one in table.get(key, [])):
             raise Invalid(f"{key} of piece {name} is a list of texts", field=key)
+    for key in ("title", "objective"):
+        if not isinstance(table.get(key, ""), str):
+            raise Invalid(f"{key} of piece {name} is a text", field=key)
+    if type(table.get("priority", 50)) is not int or not 0 <= table.get("priority", 50) <= MOST_PRIORITY:
+        raise Invalid(f"priority of piece {name} is a whole number from 0 to {MOST_PRIORITY}", field="priority")
     for path in table.get("paths", []):
         if path.startswith("/..") or ".." in path.split("/"):
             raise Invalid(f"piece {name} names a path outside of the repository: {path}", field="paths")

@@ -92,6 +92,7 @@ class AgentModel:
             env=agent.env,
             pass_env=agent.pass_env,
             keeps_home=agent.keeps_home,
+            home=agent.home_files,
             input=told if agent.prompt == "stdin" else None,
             timeout_seconds=wish.seconds,
             grace_seconds=_GRACE_SECONDS,

@@ -33,8 +33,10 @@ def functional(change: Change, settings: ReviewSettings, examiner: Examiner, run
         return passed(2, unproven="no check that runs tests is defined in the commit that the change starts from", by=by)
     found = examiner.examine(change.base, change.head)
     findings = [finding for one in found.findings for finding in _told(one, is_held=found.outcome == "held")]
-    could_not_say = [str(one["check"]) for one in found.findings if one["kind"] in ("error", "inherited", "flaky")]
-    unsaid = f"{', '.join(dict.fromkeys(could_not_say))} could not say" if could_not_say else ""
+    could_not_say = {
+        str(one["check"]): str(one["text"]) for one in found.findings if one["kind"] in ("error", "inherited", "flaky")
+    }
+    unsaid = "; ".join(f"{name} could not say: {why}" if why else f"{name} could not say" for name, why in could_not_say.items())
     if not any(one.severity is Severity.BLOCKING for one in findings) and not unsaid:
         findings += [one for check in checks for one in _vacuous(check, change, settings, examiner)]
         check = next((one for one in checks if one.report == "junit"), None)

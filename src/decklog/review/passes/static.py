@@ -50,10 +50,10 @@ def static(change: Change, settings: ReviewSettings, examiner: Examiner) -> Pass
     for check in checks:
         verdict, said = examiner.verdict(check, change.head, paths)
         if verdict.outcome is CheckOutcome.ERROR:
-            unsaid = unsaid or f"{check.name} could not say: {said.reason}"
+            unsaid = unsaid or f"{check.name} could not say: {said.described}"
         elif not verdict.is_pass:
             remedy = said.output[-1500:].strip()
-            found.append(Finding(severity=Severity.BLOCKING, kind="check", text=f"{check.name}: {said.reason}", remedy=remedy))
+            found.append(Finding(severity=Severity.BLOCKING, kind="check", text=f"{check.name}: {said.described}", remedy=remedy))
     return passed(1, found, unproven=unsaid, by=["lines", *(check.name for check in checks)])
 
 

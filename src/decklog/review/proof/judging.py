@@ -139,7 +139,7 @@ def _not_run(trial: Trial, where: str) -> Iterator[Proof]:
     """Say why tests could not be run at all."""
     said = trial.said
     if said.outcome is CheckOutcome.ERROR:
-        if "timed out" in said.reason:
+        if said.reason == "it was timed out":
             yield refused(Refusal.HANGS, f"{where} the check ran out of time")
         else:
             yield refused(

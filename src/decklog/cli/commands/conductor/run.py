@@ -18,7 +18,7 @@ from decklog.figures import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from types import FrameType
     from typing import Any
 
@@ -49,9 +49,12 @@ class _Goals(click.Group):
 @click.option(
     "--from-red", metavar="TEST", multiple=True, help="let a test stay red that is so on the first commit; again for more"
 )
+@click.option("--again", is_flag=True, help="work a plan that a run has completed once more, and pay for it once more")
 @click.option("--check", is_flag=True, help="say what a run would need here and lacks; nothing is written")
 @click.pass_context
-def run(ctx: click.Context, plan: str | None, commit: str, tasks: str | None, from_red: tuple[str, ...], check: bool) -> int:
+def run(
+    ctx: click.Context, plan: str | None, commit: str, tasks: str | None, from_red: tuple[str, ...], again: bool, check: bool
+) -> int:
     """Take a goal or a plan through this repository: agents work side by side, code checks, one lane merges what is green.
 
     \b
@@ -75,11 +78,12 @@ def run(ctx: click.Context, plan: str | None, commit: str, tasks: str | None, fr
         return 0
     if check:
         return _check(ctx.obj, commit)
+    given = {"commit": commit, "from_red": from_red, "again": again}
     if tasks is not None:
-        return _start_tasks(ctx.obj, tasks, commit, from_red)
+        return _start_tasks(ctx.obj, tasks, given)
     if plan is None:
         raise Usage("a run needs a goal or a plan", hint='decklog run "GOAL", or decklog run --plan plan.toml; see --help')
-    return _start(ctx.obj, Path(plan), commit, from_red)
+    return _start(ctx.obj, Path(plan), given)
 
 
 @click.command(hidden=True)
@@ -92,30 +96,32 @@ def _goal(ctx: click.Context, goal: str, yes: bool) -> int:
 
     assert ctx.parent is not None
     wanted = Wanted(goal, goal.encode(), is_plan_asked=False if yes else None)
-    given = ctx.parent.params
-    return _begin(ctx.obj, lambda _log: wanted, str(given["commit"]), given["from_red"])
+    return _begin(ctx.obj, lambda _log: wanted, ctx.parent.params)
 
 
-def _start_tasks(call: Call, run_id: str, commit: str, known_red: tuple[str, ...]) -> int:
+def _start_tasks(call: Call, run_id: str, given: "Mapping[str, Any]") -> int:
     from decklog.conductor.planning.from_tasks import plan_of
     from decklog.conductor.starting import Wanted
 
     def wanted(log: "Decklog") -> Wanted:
         found = plan_of(log, run_id)
-        return Wanted(found.goal, f"tasks of {run_id}".encode(), found)
+        # The plan has only what is still to be done: nothing is paid for twice.
+        return Wanted(found.goal, f"tasks of {run_id}".encode(), found, is_again=True)
 
-    return _begin(call, wanted, commit, known_red)
+    return _begin(call, wanted, given)
 
 
-def _begin(call: Call, wanted: "Callable[[Decklog], Wanted]", commit: str, known_red: tuple[str, ...]) -> int:
+def _begin(call: Call, wanted: "Callable[[Decklog], Wanted]", given: "Mapping[str, Any]") -> int:
+    """Start a run, or go on with it, by the options of `decklog run`."""
     from dataclasses import replace
 
     from decklog.conductor import starting
     from decklog.tools.toolbox.toolbox import state_home
 
     with call.open() as log:
-        given = replace(wanted(log), known_red=known_red)
-        site = starting.begin(log, given, cwd=Path.cwd(), state=state_home(), commit=commit, say=_say_aside)
+        asked = wanted(log)
+        asked = replace(asked, known_red=given["from_red"], is_again=asked.is_again or given["again"])
+        site = starting.begin(log, asked, cwd=Path.cwd(), state=state_home(), commit=given["commit"], say=_say_aside)
         return _conduct(call, site)
 
 
@@ -123,7 +129,7 @@ def _say_aside(text: str) -> None:
     click.echo(text, err=True)
 
 
-def _start(call: Call, path: Path, commit: str, known_red: tuple[str, ...]) -> int:
+def _start(call: Call, path: Path, given: "Mapping[str, Any]") -> int:
     from decklog.conductor.settings.plan import parse
     from decklog.conductor.starting import Wanted
 
@@ -132,7 +138,7 @@ def _start(call: Call, path: Path, commit: str, known_red: tuple[str, ...]) -> i
     except OSError as problem:
         raise Usage(f"the plan can't be read: {problem}") from problem
     plan = parse(content, is_json=path.suffix == ".json")
-    return _begin(call, lambda _log: Wanted(plan.goal, content, plan), commit, known_red)
+    return _begin(call, lambda _log: Wanted(plan.goal, content, plan), given)
 
 
 def _conduct(call: Call, site: "Site") -> int:
