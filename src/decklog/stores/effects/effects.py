@@ -7,6 +7,7 @@ from enum import StrEnum
 from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Invalid
+from decklog.fork_rules import Computed, ForkRule, Refer, Replace, Reset
 from decklog.operations import reads, writes
 from decklog.records import Page, Record
 from decklog.stores.base import Store
@@ -27,6 +28,13 @@ class EffectState(StrEnum):
     CLEARED = "cleared"
 
 
+_FORKED = "it was being done for the run that this one was forked from"
+
+
+def _is_open(image: "Mapping[str, Any]") -> bool:
+    return image["state"] in (EffectState.INTENDED, EffectState.UNKNOWN)
+
+
 class EffectOutcome(StrEnum):
     """What came of an effect that nobody settled."""
 
@@ -39,7 +47,17 @@ class Effect(Record):
     """One act of a tool. `facts` are what a check compares the world with; `actor` is the process that acts."""
 
     table = "effects"
-    references = (("task_id", "tasks"),)
+    fork = ForkRule(
+        "What was done is not done again. Of what was being done, nobody in the fork knows whether it happened.",
+        fields={
+            "task_id": Refer("tasks"),
+            "state": Replace({"intended": "unknown"}),
+            "actor": Reset(),
+            "note": Computed("gives the reason if it was being done"),
+        },
+        left_out="steps of the conductor that were being done, which its tasks name by their ids",
+        is_left_out=lambda image, _fork: _is_open(image) and image["tool"].startswith("conductor."),
+    )
     is_managed = True
     keeps = ("result_digest",)
 
@@ -66,6 +84,10 @@ class Effect(Record):
     def needs_proof(cls, before: "Mapping[str, Any] | None", after: "Mapping[str, Any]") -> bool:
         """Saying that an effect did not happen lets it happen again; a fork's copy was said before."""
         return before is not None and after.get("state") == "cleared" != before.get("state")
+
+    @classmethod
+    def fitted(cls, images: "list[dict[str, Any]]", _told: "Mapping[str, list[dict[str, Any]]]") -> "list[dict[str, Any]]":
+        return [{**image, "note": _FORKED} if image["state"] == EffectState.INTENDED else image for image in images]
 
     @property
     def is_settled(self) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid
+from decklog.fork_rules import left_out
 from decklog.operations import reads, within_lease
 from decklog.records import Page, Record
 from decklog.stores.base import Store
@@ -55,6 +56,7 @@ class Mend(Record):
     """
 
     table = "mends"
+    fork = left_out("One piece of feedback in one repository has one fix, and it goes on in the run where it began.")
 
     id: str
     run_id: str

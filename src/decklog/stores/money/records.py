@@ -10,6 +10,7 @@ from decklog.clock import to_text
 from decklog.dataclass import dataclass
 from decklog.errors import Invalid
 from decklog.figures import dollars
+from decklog.fork_rules import left_out
 from decklog.records import Record
 
 TYPE_CHECKING = False
@@ -105,7 +106,7 @@ class Reservation(Record):
     """What is held for calls under way, and how much of it they have used; it holds nothing after `expires_at`."""
 
     table = "reservations"
-    copied_by_fork = False
+    fork = left_out("Money is reserved once.")
 
     id: str
     state: ReservationState
@@ -222,8 +223,7 @@ class Charge(Record):
     """
 
     table = "charges"
-    # A fork repeats what was planned and decided, not what was paid.
-    copied_by_fork = False
+    fork = left_out("Money is spent once.")
 
     id: str
     occurred_at: datetime

@@ -455,8 +455,9 @@ class Runs(Store):
     ) -> Run:
         """Start a new run from a run as it was at an entry or a time; the git branch and worktree are yours to make.
 
-        Every record of the run is copied under a new id; money that was spent is not.
+        Records are copied under new ids. Money, open questions, unused grants and processes stay with the run.
         """
+        from decklog.fork_rules import Fork
         from decklog.stores.runs.fork import copies
 
         past = self._past()
@@ -466,7 +467,8 @@ class Runs(Store):
         if self._seek(Run, new_id) is not None:
             raise Invalid(f"there is a run {new_id} already; choose another id", field="new_run_id")
         note = f"forked from {run_id}:{until - start}"
-        for record_class, image in copies(past.newest(start, until), run_id, new_id, self._ids, self._db):
+        fork = Fork(new_id, run_id, to_text(self._now()))
+        for record_class, image in copies(past.newest(start, until), fork, self._ids, self._db):
             self._put(record_class, image, note=note, new_stream=record_class is Run)
         changes = {"goal": goal, "branch": branch, "worktree": worktree}
         given = {name: value for name, value in changes.items() if value is not None}

@@ -8,6 +8,7 @@ from enum import StrEnum
 from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid
+from decklog.fork_rules import ForkRule
 from decklog.operations import reads, writes
 from decklog.records import Page, Record
 from decklog.stores.checks import filled, flag, mapping, moment, text
@@ -37,6 +38,7 @@ class Criterion(Record):
     """What a run must show to be a success."""
 
     table = "criteria"
+    fork = ForkRule("What was shown is bound to commits and files, and still holds.")
     identity = ("run_id", "number")
 
     run_id: str

@@ -12,6 +12,7 @@ from decklog.clock import to_text
 from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Denied, Invalid, NotFound
+from decklog.fork_rules import ForkRule, Refer, Reset
 from decklog.operations import reads, writes
 from decklog.records import Page, Record
 from decklog.stores.base import Store
@@ -60,6 +61,15 @@ class Schedule(Record):
     """What a run does again and again: one task, or those of a template. Without `next_at` it is paused."""
 
     table = "schedules"
+    fork = ForkRule(
+        "The copy is paused: two runs would do the same again and again.",
+        fields={
+            "next_at": Reset(),
+            "reason": Reset("copied by a fork; resume it to go on here"),
+            "task.depends_on": Refer("tasks"),
+            "task.parent_id": Refer("tasks"),
+        },
+    )
     restores = (
         "rule",
         "zone",
@@ -90,11 +100,6 @@ class Schedule(Record):
     last_at: datetime | None = None
     occurrences: int = 0
     reason: str | None = None
-
-    @classmethod
-    def forked(cls, image: "dict[str, Any]", _db: "Any") -> "dict[str, Any]":
-        """Let the copy rest: two runs would do the same again and again."""
-        return {**image, "next_at": None, "reason": "copied by a fork; resume it to go on here"}
 
     @property
     def is_paused(self) -> bool:
