@@ -94,15 +94,12 @@ def types_of_a_run(log: Decklog) -> "list[type[Record]]":
 def rows_of(log: Decklog, kind: type[Record], run_id: str) -> list[dict[str, Any]]:
     """Read a run's records as their columns, in the order in which they were written."""
     column = "id" if kind.table == "runs" else "run_id"
-    names, rows = log.db.read(
-        lambda: log.db.rows(
-            f"select t.* from {kind.table} t where t.{column} = :run_id",  # noqa: S608
-            {"run_id": run_id},
-        )
-    )
+    sql = f"select * from {kind.table} where {column} = :run_id"
+    names, rows = log.db.read(lambda: log.db.rows(sql, {"run_id": run_id}))
     found = {kind.id_of(row): row for row in (dict(zip(names, one, strict=True)) for one in rows)}
-    order = [entry.record_id for entry in log.journal.find(run_id, oldest_first=True, limit=1000) if entry.record_table == kind.table]
-    return [found[record_id] for record_id in dict.fromkeys(order) if record_id in found]
+    entries = log.journal.find(run_id, oldest_first=True, limit=1000)
+    order = dict.fromkeys(entry.record_id for entry in entries if entry.record_table == kind.table)
+    return [found[record_id] for record_id in order if record_id in found]
 
 
 class Copied:

@@ -100,9 +100,6 @@ class Mends(Store):
         now = self._now()
 
         def add() -> Mend:
-            known = self._open_of(feedback_id, repo)
-            if known is not None:
-                return known.marked_already()
             return self._add(
                 Mend,
                 note=f"mend of {feedback_id}",
@@ -117,7 +114,7 @@ class Mends(Store):
                 updated_at=now,
             )
 
-        return within_lease(self._db, add)
+        return within_lease(self._db, lambda: self._once(lambda: self._open_of(feedback_id, repo), add))
 
     def _open_of(self, feedback_id: str, repo: str) -> Mend | None:
         found = self._select(

@@ -193,7 +193,7 @@ class Runs(Store):
             raise Invalid(f"a run ends as {', '.join(ENDED)}, not as {status}", field="status")
         if force and not (reason or "").strip():
             raise Invalid("to force the end of a run, give a reason", field="reason")
-        run = self._fetch(Run, run_id)
+        run = self._fetch_for_update(Run, run_id)
         if ended_at is not None and ended_at < run.started_at:
             raise Invalid(f"run {run_id} began at {to_text(run.started_at)}; it can't have ended before", field="ended_at")
         if run.status == status and summary in (None, run.summary) and ended_at in (None, run.ended_at):
@@ -465,14 +465,25 @@ class Runs(Store):
         new_id = self._ids.new("run") if new_run_id is None else new_run_id
         check_run_id(new_id, "new_run_id")
         if self._seek(Run, new_id) is not None:
-            raise Invalid(f"there is a run {new_id} already; choose another id", field="new_run_id")
+            raise _taken_id(new_id)
         note = f"forked from {run_id}:{until - start}"
         fork = Fork(new_id, run_id, to_text(self._now()))
-        for record_class, image in copies(past.newest(start, until), fork, self._ids, self._db):
-            self._put(record_class, image, note=note, new_stream=record_class is Run)
+        records = copies(past.newest(start, until), fork, self._ids, self._db)
+        _, run = next(records)
+        try:
+            self._db.write(lambda: self._put(Run, run, note=note, new_stream=True))
+        except Conflict:
+            # Another fork got the id at the same time.
+            raise _taken_id(new_id) from None
+        for record_class, image in records:
+            self._put(record_class, image, note=note)
         changes = {"goal": goal, "branch": branch, "worktree": worktree}
         given = {name: value for name, value in changes.items() if value is not None}
         return self._set(new_id, {**given, "parent_run_id": run_id, "parent_seq": until - start}, note)
+
+
+def _taken_id(run_id: str) -> Invalid:
+    return Invalid(f"there is a run {run_id} already; choose another id", field="new_run_id")
 
 
 _CLEARABLE = ("summary", "repo", "branch", "worktree", "current_task_id")
