@@ -279,6 +279,10 @@ class Store:
 
     # Reading
 
+    def _stored(self, name: str, value: "Any") -> "Any":
+        """Return a value as its column holds it: what redaction changed is compared in this form."""
+        return self._db.values.bind({name: value})[0][name]
+
     def _seek(self, record_class: "type[R]", record_id: "str | Sequence[str]") -> "R | None":
         """Look a record up; None when it is not there."""
         key = _key(record_class, record_id)

@@ -175,7 +175,7 @@ class Artifacts(Store):
                 **fields,
             ),
         )
-        if (artifact.run_id, artifact.path, artifact.digest) != (run_id, path, fields["digest"]):
+        if (artifact.run_id, artifact.path, artifact.digest) != (run_id, self._stored("path", path), fields["digest"]):
             raise Conflict(f"artifact {artifact.id} is another file, {artifact.path} of {artifact.run_id}", id=artifact.id)
         return artifact
 

@@ -68,7 +68,7 @@ class Outputs(Store):
             lambda: self._known(run_id, key),
             lambda: self._add_output(run_id, names, document, key, saved_at or self._now()),
         )
-        if output.skill != names["skill"]:
+        if output.skill != self._stored("skill", names["skill"]):
             raise Conflict(f"the key {key!r} is that of an output of {output.skill}", hint="Use another key.", id=output.id)
         return self._filled(output)
 

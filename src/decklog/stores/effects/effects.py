@@ -16,8 +16,8 @@ from decklog.values import from_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any, Self
 
 
 class EffectState(StrEnum):
@@ -79,6 +79,14 @@ class Effect(Record):
     reconciled_by: str | None = None
     note: str | None = None
     settled_at: datetime | None = None
+
+    @classmethod
+    def from_row(cls, names: "Iterable[str]", row: "Sequence[Any]") -> "Self":
+        effect = super().from_row(names, row)
+        # Kept in a list, so that the column always holds JSON.
+        if isinstance(effect.result, list):
+            effect.__dict__["result"] = effect.result[0]
+        return effect
 
     @classmethod
     def needs_proof(cls, before: "Mapping[str, Any] | None", after: "Mapping[str, Any]") -> bool:
@@ -200,12 +208,11 @@ class Effects(Store):
 
     def _filled(self, effect: Effect) -> Effect:
         if effect.result_digest is not None and (content := kept_text(self._db, effect.result_digest)) is not None:
-            object.__setattr__(effect, "result", from_json(content))
-        return _unwrapped(effect)
+            object.__setattr__(effect, "result", from_json(content)[0])
+        return effect
 
     def _listed(self, where: Where, *, limit: int, after: str | None, descending: bool = False) -> Page[Effect]:
-        page = self._page(Effect, where, order=("intended_at", "id"), limit=limit, after=after, descending=descending)
-        return Page(map(_unwrapped, page), next=page.next)
+        return self._page(Effect, where, order=("intended_at", "id"), limit=limit, after=after, descending=descending)
 
     @writes
     def doubt(self, effect_id: str, *, actor: str, note: str | None = None) -> Effect:
@@ -306,10 +313,3 @@ class Effects(Store):
         where = Where(Effect)
         where.equal(run_id=run_id, state=state and enum_of(EffectState, state, "state"), tool=tool, step=step, task_id=task_id)
         return self._listed(where, limit=limit, after=after, descending=True)
-
-
-def _unwrapped(effect: Effect) -> Effect:
-    """Take a result out of the list it is kept in."""
-    if isinstance(effect.result, list) and len(effect.result) == 1:
-        object.__setattr__(effect, "result", effect.result[0])
-    return effect

@@ -196,8 +196,9 @@ def complete_by_task(
     run_id, group_id = row
     other = given["run_id"] if reservation is None else reservation.run_id
     if other != run_id and (other is not None or reservation is not None):
-        if named["task_id"] is None and reservation is None:
-            given |= {"task_id": None, "group_id": named["group_id"]}
+        if named["task_id"] is None and (reservation is None or reservation.task_id is None):
+            group_id = named["group_id"] if reservation is None or reservation.group_id is None else reservation.group_id
+            given |= {"task_id": None, "group_id": group_id}
             return
         whose = f"reservation {reservation.id} is for {other or 'no run'}" if reservation is not None else f"this is for {other}"
         raise Invalid(f"task {given['task_id']} is of run {run_id}, and {whose}", field="task_id")

@@ -196,7 +196,8 @@ class Runs(Store):
         run = self._fetch_for_update(Run, run_id)
         if ended_at is not None and ended_at < run.started_at:
             raise Invalid(f"run {run_id} began at {to_text(run.started_at)}; it can't have ended before", field="ended_at")
-        if run.status == status and summary in (None, run.summary) and ended_at in (None, run.ended_at):
+        is_same = summary is None or self._stored("summary", summary) == run.summary
+        if run.status == status and is_same and ended_at in (None, run.ended_at):
             return run.marked_already()
         if run.status in ENDED and run.status != status:
             raise Conflict(

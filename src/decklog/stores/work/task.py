@@ -14,7 +14,7 @@ from decklog.values import from_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Any
 
 
@@ -325,23 +325,35 @@ def in_order(tasks: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
     named = {str(task["task_id"]): task for task in tasks if task.get("task_id")}
     ordered: list[dict[str, Any]] = []
     done: set[int] = set()
-
-    def visit(task: "dict[str, Any]", path: list[str]) -> None:
-        if id(task) in done:
-            return
-        name = str(task.get("task_id") or "")
-        if name and name in path:
-            circle = [*path[path.index(name) :], name]
-            raise Conflict(f"these tasks depend on each other in a circle: {' -> '.join(circle)}", circle=circle)
-        for needed in task.get("depends_on") or []:
-            if needed in named:
-                visit(named[needed], [*path, name])
-        done.add(id(task))
-        ordered.append(task)
-
     for task in tasks:
-        visit(task, [])
+        if id(task) in done:
+            continue
+        # The way from this task to one that it depends on, each with what it depends on and was not looked at yet.
+        path: list[tuple[dict[str, Any], Iterator[Any]]] = []
+        names: dict[str, int] = {}
+        _enter(task, path, names)
+        while path:
+            last, needed = path[-1]
+            following = next((named[name] for name in needed if name in named and id(named[name]) not in done), None)
+            if following is not None:
+                _enter(following, path, names)
+                continue
+            path.pop()
+            names.pop(str(last.get("task_id") or ""), None)
+            done.add(id(last))
+            ordered.append(last)
     return ordered
+
+
+def _enter(task: "dict[str, Any]", path: "list[tuple[dict[str, Any], Iterator[Any]]]", names: "dict[str, int]") -> None:
+    """Go on to a task; raise `Conflict` where the path leads back to it."""
+    name = str(task.get("task_id") or "")
+    if name in names:
+        circle = [*list(names)[names[name] :], name]
+        raise Conflict(f"these tasks depend on each other in a circle: {' -> '.join(circle)}", circle=circle)
+    if name:
+        names[name] = len(names)
+    path.append((task, iter(task.get("depends_on") or [])))
 
 
 # Few tasks are in such a state at a time: they are found over all runs.
