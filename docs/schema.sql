@@ -1473,6 +1473,8 @@ CREATE TABLE graph_items (
 
 CREATE INDEX graph_items_by_expiry on graph_items (expires_at) where expires_at is not null;
 
+CREATE UNIQUE INDEX mends_open on mends (feedback_id, repo) where state <> 'closed' and state <> 'dropped';
+
 ----------------------------------------------------------------------------------------------------
 -- PostgreSQL
 ----------------------------------------------------------------------------------------------------
@@ -3322,3 +3324,8 @@ alter table tasks
         blocker_repeats
       )
     );
+
+-- 0032_one_open_fix
+
+-- One piece of feedback has one open fix in a repository, also when two processes begin it at once in two runs.
+create unique index mends_open on mends (feedback_id, repo) where state <> 'closed' and state <> 'dropped';

@@ -418,16 +418,18 @@ class Decklog:
 
         With the fence of a claimed task, what is written is refused (`LeaseLost`) once that lease is lost.
         """
-        from decklog.stores.journal.attribution import acting
+        from decklog.stores.journal.attribution import acting, holding
 
         given = {"agent": agent, "agent_id": agent_id, "group_id": group_id, "task_id": task_id, "iteration": iteration}
         outer = acting.get() or {}
         who = {**outer, **{name: value for name, value in given.items() if value is not None}}
         check = lease.get() if fence is None else self._held(who.get("task_id"), fence)
-        token, held = acting.set(who), lease.set(check)
+        task = holding.get() if fence is None else (who["task_id"], fence)
+        token, held, holds = acting.set(who), lease.set(check), holding.set(task)
         try:
             yield
         finally:
+            holding.reset(holds)
             acting.reset(token)
             lease.reset(held)
 

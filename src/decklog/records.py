@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from dataclasses import Field
     from typing import Any, Self, TypeVar
 
+    from decklog.fork_rules import ForkRule
+
     T = TypeVar("T")
 
 
@@ -88,10 +90,8 @@ class Record:
     # The column that names the stream where there is no home, and the one that names the task which a change is about.
     stream_column = "run_id"
     task_column = "task_id"  # type: str | None
-    # False for what a fork of its run must not have twice, such as money that was spent.
-    copied_by_fork = True
-    # The columns that name records with an id of their own, each with the table of those; a column may hold a list of ids.
-    references = ()  # type: tuple[tuple[str, str], ...]
+    # What a fork of its run does with the record; every record without a home has its own rule.
+    fork = None  # type: ForkRule | None
     # True for what only the manager may change, in whole or in part: `needs_proof` says which changes.
     is_managed = False
     # True where a verb compares the row with its newest entry before it writes the next one.
@@ -329,8 +329,16 @@ class Record:
         return {name: getattr(self, name) for name in self.columns()}
 
     @classmethod
+    def fork_rule(cls) -> "ForkRule":
+        """Return what a fork does with such a record; raise where nobody decided."""
+        rule: ForkRule | None = cls.__dict__.get("fork")
+        if rule is None:
+            raise TypeError(f"{cls.__name__} has no `fork`: decide what a fork does with it")
+        return rule
+
+    @classmethod
     def forked(cls, image: "dict[str, Any]", _db: "Any") -> "dict[str, Any]":
-        """Make anew, for the copy in a fork, what is good only once in a log."""
+        """Set the fields of a fork's copy that its rule calls computed."""
         return image
 
     @classmethod

@@ -39,6 +39,7 @@ decklog.stores.journal.entry decklog.stores.journal.journal decklog.stores.journ
 decklog.stores.journal.preparing decklog.stores.journal.time_index decklog.stores.journal.writer decklog.values decklog.wrapping
 """
 _TASKS = """
+decklog.fork_rules
 decklog.stores.checks decklog.stores.of_run decklog.stores.work decklog.stores.work.claim decklog.stores.work.claimable
 decklog.stores.work.held decklog.stores.work.leases decklog.stores.work.links decklog.stores.work.ready_tags
 decklog.stores.work.task decklog.stores.work.tasks

@@ -112,7 +112,21 @@ def test_what_waits_in_a_fork_has_its_commits_even_when_the_first_run_is_cleaned
     site.repository.drop_refs(list(site.repository.refs(f"refs/decklog/{site.run_id}")))
     (tip,) = {str(task.inputs["tip"]) for task in log.tasks.find("later", role="check")}
     assert tip in site.repository.refs("refs/decklog/later").values()
+    assert log.approvals.find("later") == [], "what was asked there is not asked here as well"
+    Conductor(there).run()
     (question,) = log.approvals.find("later", state="open")  # type: ignore[arg-type]
     log.approvals.decide(question.id, "granted", by="ana")  # type: ignore[arg-type]
     Conductor(there).run()
     assert landed_titles(there) == ["Piece held"]
+
+
+def test_a_fork_asks_for_itself_about_a_piece_that_is_stuck(log: Decklog, checked: Path) -> None:
+    settle(checked, SETTINGS + NO_STRATEGIST)
+    site = Work(log, checked, piece("lost", ["print", "nothing"])).run()
+    (asked,) = log.approvals.find(site.run_id, state="open")  # type: ignore[arg-type]
+    forked(site, None, new_run_id="later")
+    (again,) = log.approvals.find("later", state="open")  # type: ignore[arg-type]
+    assert (again.source, again.question) == (asked.source, asked.question)
+    assert log.tasks.get(str(again.task_id)).run_id == "later"
+    log.approvals.decide(asked.id, "denied", by="ana")  # type: ignore[arg-type]
+    assert log.tasks.get(str(again.task_id)).state == "blocked", "an answer to the first run is not one to the fork"

@@ -75,7 +75,7 @@ class Work:
         return replace(
             self,
             id=task_id,
-            state="pending" if held else self.state,
+            state="pending" if held or self.state == "waiting" else self.state,
             attempts=self.attempts - held,
             worker=None,
             until=None,
@@ -101,7 +101,8 @@ class Run:
 
     def forked(self, ids: dict[str, str]) -> "Run":
         """Give what a fork of it must be, whose tasks have these ids: nothing that was said or paid comes along."""
-        return Run(self.status, {title: work.forked(ids[title]) for title, work in self.tasks.items()}, self.notes)
+        status = "active" if self.status in ("completed", "failed", "cancelled") else self.status
+        return Run(status, {title: work.forked(ids[title]) for title, work in self.tasks.items()}, self.notes)
 
     @property
     def goes_on(self) -> bool:

@@ -29,6 +29,7 @@ from datetime import datetime
 
 from decklog.dataclass import dataclass
 from decklog.db.where import Where
+from decklog.fork_rules import ForkRule
 from decklog.operations import reads, writes
 from decklog.records import Page, Record
 from decklog.stores.base import Store
@@ -37,6 +38,7 @@ from decklog.stores.base import Store
 @dataclass(frozen=True, kw_only=True)
 class Remark(Record):
     table = "remarks"
+    fork = ForkRule("What was said still counts.")
 
     id: str
     run_id: str

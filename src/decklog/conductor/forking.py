@@ -1,7 +1,8 @@
 """A fork of a run: from what had landed at an entry, with money of its own, and nobody's leases."""
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from decklog.conductor import starting
 from decklog.conductor.machines.tips import home_of, tips_of
@@ -9,16 +10,12 @@ from decklog.conductor.stages import LAND, all_tasks
 from decklog.errors import Conflict, NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from decklog.app import Decklog
     from decklog.conductor.site import Site
-    from decklog.stores.effects.effects import Effect
     from decklog.stores.runs.run import Run
 
 # The commits that a task's inputs may name.
 _NAMED = ("base", "start", "tip", "earlier")
-_PAGE = 200
 
 
 def fork(
@@ -40,8 +37,8 @@ def fork(
     limit = budget_microdollars if budget_microdollars is not None else site.configuration.run_microdollars
     with log.transaction():
         made = log.runs.fork(run_id, at=at, new_run_id=new_run_id)
-        _refuse_useless(made, run_id)
-        _disown_steps(log, made.id)
+        _refuse_useless(log, made, run_id)
+        replace(site, run_id=made.id).stages.ask_about_blocked()
         if limit is not None:
             log.budgets.set("run", scope_id=made.id, limit_microdollars=limit)  # type: ignore[arg-type]
         # Inside of the transaction: a fork that is on record has its commits.
@@ -57,33 +54,16 @@ def _known(log: "Decklog", run_id: str) -> "Run | None":
         return None
 
 
-def _refuse_useless(made: "Run", run_id: str) -> None:
+def _refuse_useless(log: "Decklog", made: "Run", run_id: str) -> None:
     """Refuse a fork in which there is nothing to do yet, or any more."""
-    status, when = made.status.value, f"run {run_id} at entry {made.parent_seq}"
+    then: Any = log.journal.at("runs", run_id, str(made.parent_seq))
+    status, when = then.status.value, f"run {run_id} at entry {made.parent_seq}"
     if status == "planning":
         raise Conflict(f"{when} had no plan yet", hint="Name a later entry with --at; see: decklog journal find", status=status)
     if status not in ("active", "paused"):
         raise Conflict(
             f"{when} was over: {status}", hint="Name an earlier entry with --at; see: decklog journal find", status=status
         )
-
-
-def _disown_steps(log: "Decklog", run_id: str) -> None:
-    """Close the copies of steps that were under way: they are done, or not, for the run that they were copied from."""
-    error: dict[str, object] = {"code": "forked", "message": "it was being done for the run that this one was forked from"}
-    for effect in list(_open_steps(log, run_id)):
-        if effect.state == "unknown":
-            effect = log.effects.take_up(effect.id, actor=str(effect.actor), attempts=effect.attempts)
-        log.effects.settle(effect.id, actor=str(effect.actor), error=error)
-
-
-def _open_steps(log: "Decklog", run_id: str) -> "Iterator[Effect]":
-    after = None
-    while True:
-        page = log.effects.open(run_id, limit=_PAGE, after=after)
-        yield from (effect for effect in page if effect.tool.startswith("conductor."))
-        if (after := page.next) is None:
-            return
 
 
 def _refs(log: "Decklog", made: "Run", site: "Site") -> dict[str, str]:

@@ -366,6 +366,16 @@ class Stages:
             key=f"stuck:{task.id}:{yeses}",
         )
 
+    def ask_about_blocked(self) -> None:
+        """Ask a person about each blocked task, as for a fork, which has no open questions of its parent.
+
+        A task whose piece is being planned anew needs no answer.
+        """
+        for task in [one for one in all_tasks(self._log, self._run_id) if one.state == "blocked"]:
+            plans = self._log.tasks.find(self._run_id, role=PLAN, tag=piece_tag(task)) if task.tags else []
+            if not any(plan.state in ("pending", "running", "waiting") for plan in plans):
+                self._ask_whether_to_go_on(task, str(task.blocker))
+
     def _add(self, like: "Task", stage: str, number: int, inputs: dict[str, object], title: str) -> "Task":
         piece = str(inputs["piece"])
         return self._log.tasks.add(

@@ -279,6 +279,10 @@ class Store:
 
     # Reading
 
+    def _stored(self, name: str, value: "Any") -> "Any":
+        """Return a value as its column holds it: what redaction changed is compared in this form."""
+        return self._db.values.bind({name: value})[0][name]
+
     def _seek(self, record_class: "type[R]", record_id: "str | Sequence[str]") -> "R | None":
         """Look a record up; None when it is not there."""
         key = _key(record_class, record_id)
@@ -292,6 +296,15 @@ class Store:
         if found is None:
             raise self._missing(record_class, record_id)
         return found
+
+    def _fetch_for_update(self, record_class: "type[R]", record_id: "str | Sequence[str]") -> "R":
+        """Look a record up for a decision: nobody else changes it until this transaction ends."""
+        key = _key(record_class, record_id)
+        condition = " and ".join(f"{name} = :{name}" for name in key)
+        found = self._select(record_class, f"select * from {record_class.table} where {condition} for update", **key)
+        if not found:
+            raise self._missing(record_class, record_id)
+        return found[0]
 
     def _missing(self, record_class: "type[R]", record_id: "str | Sequence[str]") -> NotFound:
         """Say that a record is not there, and which one may have been meant."""

@@ -1,6 +1,6 @@
 """Stores whose records belong to runs: they hold the run while they decide, and write only what differs."""
 
-from decklog.errors import DecklogError, Invalid, NotFound
+from decklog.errors import Conflict, DecklogError, Invalid, NotFound
 from decklog.records import Record
 from decklog.stores.base import Store
 from decklog.stores.journal.rows import number_of
@@ -30,6 +30,22 @@ def check_run(db: "Database", run_id: str) -> None:
     """Refuse a run that is not in the log."""
     if run_id.startswith("@") or number_of(db, run_id) is None:
         raise no_run(db, run_id)
+
+
+# As runs' own module names them, which stores of work do not import.
+_ENDED = ("completed", "failed", "cancelled")
+
+
+def check_goes_on(db: "Database", run_id: str, consequence: str) -> None:
+    """Refuse a run that has ended; whoever holds the run's lock can rely on the answer."""
+    row = db.one("select status from runs where id = :run_id", {"run_id": run_id})
+    if row is not None and row[0] in _ENDED:
+        raise Conflict(
+            f"run {run_id} is {row[0]}; {consequence}",
+            hint=f"Take it up again first: decklog runs update {run_id} --status active",
+            run_id=run_id,
+            status=row[0],
+        )
 
 
 _START = "Start it first: decklog runs start GOAL --run ID"

@@ -116,3 +116,15 @@ def test_what_is_no_number_in_metadata_stops_no_graph(log: Decklog) -> None:
     graph(log).invoke({"said": ["hello"]}, here)
 
     assert log.states.graph_checkpoints("talk", limit=1)[0].metadata["share"] == "nan"
+
+
+def test_a_fork_of_a_thread_goes_on_in_a_thread_of_its_own(log: Decklog) -> None:
+    graph(log).invoke({"said": ["hello"]}, {"configurable": {"thread_id": "talk"}})
+    fork = log.runs.fork("talk").id
+    before = len(log.journal.find("talk", limit=500))
+    found = graph(log).get_state({"configurable": {"thread_id": fork}})
+    assert found.config["configurable"]["thread_id"] == fork
+    again = graph(log).invoke({"said": ["again"]}, found.config)
+    assert again["said"] == ["hello", "one", "two after one", "again", "one", "two after one"]
+    assert len(log.journal.find("talk", limit=500)) == before, "nothing is written to the parent's thread"
+    assert log.runs.get(fork).metadata == {"langgraph": {"thread_id": fork}}

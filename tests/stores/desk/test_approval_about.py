@@ -71,6 +71,7 @@ def test_what_was_changed_past_decklog_is_neither_shown_nor_granted(log: Decklog
 
 def test_the_thing_goes_with_a_move_and_a_fork(log: Decklog, run_id: str, tmp_path: object) -> None:
     asked = log.approvals.ask(run_id, "May I?", by="ada", about="the diff")
+    log.approvals.decide(asked.id, "denied", by="bo")  # type: ignore[arg-type]
     log.runs.fork(run_id, new_run_id="run_2")
     [copy] = log.approvals.find("run_2")
     assert log.approvals.show(copy.id)["about"]["content"] == "the diff"

@@ -113,3 +113,15 @@ def test_a_fork_knows_what_had_happened_and_starts_no_second_process(log: Decklo
     assert (copied.id != done.id, copied.result) == (True, {"code": 0})
     assert log.processes.find(fork.id) == []
     assert log.journal.verify().ok
+
+
+@pytest.mark.parametrize("result", [{"code": 0}, [5], [], "text", 0, None, [[1], 2]], ids=repr)
+def test_a_result_is_the_same_however_the_effect_is_read(log: Decklog, run_id: str, result: object) -> None:
+    effect = log.effects.settle(intended(log, run_id).id, actor="one", result=result)
+    seq = str(log.journal.find(run_id, limit=1)[0].seq)
+    assert effect.result == result
+    assert log.effects.get(effect.id).result == result
+    assert log.effects.find(run_id)[0].result == result
+    assert log.journal.at(Effect, effect.id, seq).result == result
+    assert log.runs.snapshot(run_id).records["effects"][0].as_dict()["result"] == result
+    assert log.runs.records_at(run_id, "effects", seq)[0].result == result

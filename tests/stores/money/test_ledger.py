@@ -301,3 +301,13 @@ def test_an_answer_is_paid_for_once_whatever_run_tells_of_it(log: Decklog, run_i
     assert again.id == first.id
     assert not log.ledger.charge("m", output_tokens=7, run_id=other, answer_id="msg_2").already
     assert len(log.ledger.find()) == 2
+
+
+def test_a_keyed_charge_repeated_is_known_also_where_redaction_changed_the_models_name(log: Decklog, run_id: str) -> None:
+    model = "token=" + "gh" + "p_" + "Ab1" * 12
+    first = log.ledger.charge(model, input_tokens=1, run_id=run_id, key="k", enforce=False)
+    assert first.model != model
+    again = log.ledger.charge(model, input_tokens=1, run_id=run_id, key="k", enforce=False)
+    assert (again.id, again.already) == (first.id, True)
+    with pytest.raises(Conflict, match="differs in model"):
+        log.ledger.charge("another", input_tokens=1, run_id=run_id, key="k", enforce=False)

@@ -1,5 +1,7 @@
 """A claim reserves budget in its own transaction."""
 
+from datetime import timedelta
+
 import pytest
 
 from decklog import BudgetExceeded, Decklog, ManualClock
@@ -91,3 +93,71 @@ def test_a_worker_that_gave_its_budget_back_does_not_get_it_again_by_going_on(lo
     claim.extend()
     assert log.budgets.burn()[0]["reserved"] == 0
     assert len(log.reservations.find(run_id)) == 1
+
+
+def test_a_charge_in_a_claims_block_uses_the_claims_reservation(log: Decklog, run_id: str, budget: str) -> None:
+    log.tasks.add(run_id, "a")
+    with log.tasks.claim(run_id, worker="w", reserve_microdollars=1000) as claim:
+        charge = log.ledger.charge("m", input_tokens=1, cost_microdollars=700)
+        assert (charge.reservation_id, charge.task_id, charge.agent) == (claim.task.reservation_id, claim.task.id, "w")
+        with pytest.raises(BudgetExceeded):
+            log.ledger.charge("m", input_tokens=1, cost_microdollars=301)
+        log.ledger.charge("m", input_tokens=1, cost_microdollars=300)
+        assert log.reservations.get(claim.task.reservation_id).used_microdollars == 1000
+    assert log.budgets.burn()[0]["spent"] == 1000
+    assert log.journal.verify().ok
+
+
+def test_whoever_acts_in_a_claims_block_can_spend_its_reservation(log: Decklog, run_id: str, budget: str) -> None:
+    log.tasks.add(run_id, "a")
+    with log.tasks.claim(run_id, worker="w", reserve_microdollars=1000) as claim, log.acting("developer"):
+        first = log.ledger.charge("m", input_tokens=1, cost_microdollars=400)
+        second = log.ledger.charge("m", input_tokens=1, cost_microdollars=400, reservation_id=claim.task.reservation_id)
+        third = log.ledger.charge("m", input_tokens=1, cost_microdollars=200, agent="reviewer")
+    assert [one.agent for one in (first, second, third)] == ["developer", "developer", "reviewer"]
+    assert {one.reservation_id for one in (first, second, third)} == {claim.task.reservation_id}
+
+
+def test_an_agents_own_budget_counts_in_a_claims_block(log: Decklog, run_id: str, budget: str) -> None:
+    log.budgets.set("agent", scope_id="developer", limit_microdollars=100)
+    log.tasks.add(run_id, "a")
+    with (
+        log.tasks.claim(run_id, worker="w", reserve_microdollars=1000),
+        log.acting("developer"),
+        pytest.raises(BudgetExceeded, match="developer"),
+    ):
+        log.ledger.charge("m", input_tokens=1, cost_microdollars=101)
+
+
+def test_a_reservation_that_is_named_goes_before_the_task_at_hand(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    log.runs.start("another", run_id="run_2")
+    other = log.reservations.reserve(clock.now() + timedelta(hours=1), amount_microdollars=10, run_id="run_2")
+    log.groups.add(run_id, "A")
+    log.tasks.add(run_id, "a", group_id="A")
+    with log.tasks.claim(run_id, worker="w", reserve_microdollars=5):
+        charge = log.ledger.charge("m", input_tokens=1, cost_microdollars=1, reservation_id=other.id)
+    assert (charge.run_id, charge.task_id, charge.group_id) == ("run_2", None, None)
+
+
+def test_a_charge_for_another_task_leaves_the_reservation_alone(log: Decklog, run_id: str) -> None:
+    log.groups.add(run_id, "A")
+    log.tasks.add(run_id, "a", group_id="A")
+    other = log.tasks.add(run_id, "b", not_before=log.clock.now() + timedelta(days=1))
+    with log.tasks.claim(run_id, worker="w", reserve_microdollars=5):
+        charge = log.ledger.charge("m", input_tokens=1, cost_microdollars=1, task_id=other.id)
+    assert (charge.reservation_id, charge.task_id, charge.group_id) == (None, other.id, None)
+
+
+def test_a_worker_that_lost_its_task_does_not_spend_what_the_next_one_reserved(
+    log: Decklog, run_id: str, budget: str, clock: ManualClock
+) -> None:
+    log.tasks.add(run_id, "a")
+    lost = log.tasks.claim(run_id, worker="lost", reserve_microdollars=500, lease_seconds=60)
+    clock.advance(seconds=61)
+    next_one = log.tasks.claim(run_id, worker="next", reserve_microdollars=500)
+    with log.acting("lost", task_id=lost.task.id, fence=lost.task.fence):
+        charge = log.ledger.charge("m", input_tokens=1, cost_microdollars=400)
+    assert (charge.is_late, charge.reservation_id) == (True, None)
+    assert log.reservations.get(next_one.task.reservation_id).used_microdollars == 0
+    with log.acting("next", task_id=next_one.task.id, fence=next_one.task.fence):
+        assert log.ledger.charge("m", input_tokens=1, cost_microdollars=500).reservation_id == next_one.task.reservation_id

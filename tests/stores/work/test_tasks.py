@@ -480,3 +480,19 @@ def test_a_task_is_released_until_a_time_and_costs_no_attempt(log: Decklog, run_
     assert log.tasks.claim(run_id, worker="w") is None
     clock.advance(minutes=5)
     assert log.tasks.claim(run_id, worker="w").task.id == released.id
+
+
+def test_a_chain_of_1200_tasks_can_be_added_in_reverse_order(log: Decklog, run_id: str) -> None:
+    chain = [{"title": str(n), "task_id": f"t{n}", "depends_on": [f"t{n - 1}"] if n else []} for n in range(1200)]
+    added = log.tasks.add_many(run_id, chain[::-1])
+    assert [task.id for task in added] == [f"t{n}" for n in range(1200)]
+    claim = log.tasks.claim(run_id, worker="w")
+    assert claim is not None
+    assert claim.task.id == "t0"
+
+
+def test_a_long_circle_is_refused_and_named(log: Decklog, run_id: str) -> None:
+    circle = [{"title": str(n), "task_id": f"t{n}", "depends_on": [f"t{(n + 1) % 1200}"]} for n in range(1200)]
+    with pytest.raises(Conflict, match="t0 -> t1 -> ") as refusal:
+        log.tasks.add_many(run_id, [{"title": "first", "depends_on": ["t0"]}, *circle])
+    assert refusal.value.details["circle"] == [*(f"t{n}" for n in range(1200)), "t0"]

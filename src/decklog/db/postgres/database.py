@@ -37,6 +37,8 @@ select new_pos, new_hash
 
 
 _STREAM_SIZE = 2**32
+# The first half of the advisory locks of streams that have no entry yet.
+_BEGINNING = 0x6465636B
 _LOCK_STREAM = "select no from streams where name = :stream for update"
 # A record without a run of its own is told in the ledger's stream.
 _LOCK_STREAM_OF = """
@@ -250,6 +252,11 @@ class PostgresDatabase(Database):
             # One that was not there when it was to be locked may have been begun since.
             self._lock_next(_LOCK_STREAM, _STREAM, {"stream": stream})
             self._heard(self._transactions.wire().flush)
+        if ("stream", stream) not in memo and stream.startswith("@") and ("begins", stream) not in memo:
+            # A stream of no run has no row before its first entry. Its name is locked instead, and whoever waited looks again.
+            memo["begins", stream] = True
+            self.rows(f"select pg_advisory_xact_lock({_BEGINNING}, hashtext(:stream))", {"stream": stream})
+            return self.lock_stream(stream)
         number: int | None = memo.get(("stream", stream))
         return number
 

@@ -8,6 +8,7 @@ from hashlib import sha256
 from decklog.dataclass import dataclass
 from decklog.db.where import Where
 from decklog.errors import Conflict, Invalid, NotFound
+from decklog.fork_rules import ForkRule, Refer
 from decklog.operations import reads, within_lease, writes
 from decklog.records import Page, Record
 from decklog.stores.base import Store
@@ -74,7 +75,7 @@ class Artifact(Record):
     """A file at a path; `digest` and `size` are those of its bytes as they are kept."""
 
     table = "artifacts"
-    references = (("task_id", "tasks"),)
+    fork = ForkRule("What was made is still there.", fields={"task_id": Refer("tasks")})
     keeps = ("digest",)
 
     id: str
@@ -174,7 +175,7 @@ class Artifacts(Store):
                 **fields,
             ),
         )
-        if (artifact.run_id, artifact.path, artifact.digest) != (run_id, path, fields["digest"]):
+        if (artifact.run_id, artifact.path, artifact.digest) != (run_id, self._stored("path", path), fields["digest"]):
             raise Conflict(f"artifact {artifact.id} is another file, {artifact.path} of {artifact.run_id}", id=artifact.id)
         return artifact
 

@@ -7,6 +7,7 @@ from decklog.clock import from_text
 from decklog.dataclass import dataclass
 from decklog.db.where import Where
 from decklog.errors import Conflict, Invalid
+from decklog.fork_rules import LAST_ENTRY, ForkRule, Refer
 from decklog.operations import reads, writes
 from decklog.records import Page, Record
 from decklog.stores import documents
@@ -29,6 +30,7 @@ class Checkpoint(Record):
     """Where a run stood: at entry `seq` of its stream."""
 
     table = "checkpoints"
+    fork = ForkRule("What is needed to go on is there from the fork's start.", fields={"seq": LAST_ENTRY})
     keeps = ("digest", "payload")
 
     id: str
@@ -51,7 +53,7 @@ class TaskSnapshot(Record):
     table = "snapshots"
     identity = ("run_id", "task_id")
     keeps = ("digest",)
-    references = (("task_id", "tasks"),)
+    fork = ForkRule("A paused task can go on in the fork.", fields={"task_id": Refer("tasks")})
     document = None  # type: object
 
     run_id: str

@@ -11,6 +11,7 @@ from decklog.clock import to_text
 from decklog.dataclass import dataclass
 from decklog.db.where import Where
 from decklog.errors import NotFound
+from decklog.fork_rules import FORK_RUN, ForkRule, Reset
 from decklog.operations import reads, within_lease
 from decklog.records import Page, Record
 from decklog.stores.base import Store
@@ -50,6 +51,11 @@ class GraphCheckpoint(Record):
 
     table = "graph_checkpoints"
     identity = ("run_id", "namespace", "checkpoint_id")
+    fork = ForkRule(
+        "The fork is a thread of its own; nothing of it is written to, or removed with, the parent's.",
+        fields={"thread_id": FORK_RUN, "graph_run_id": Reset()},
+        same_ids=("checkpoint_id", "parent_id"),
+    )
     keeps = ("digest",)
 
     run_id: str
@@ -71,6 +77,7 @@ class GraphWrite(Record):
 
     table = "graph_writes"
     identity = ("run_id", "namespace", "checkpoint_id", "task_id", "number")
+    fork = ForkRule("What was written after a checkpoint goes with it.", same_ids=("checkpoint_id", "task_id"))
     # The task is one of the graph, not of the run.
     task_column = None
     keeps = ("digest",)

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from decklog.dataclass import dataclass
 from decklog.db.where import Where
 from decklog.errors import Conflict, Invalid
+from decklog.fork_rules import ForkRule
 from decklog.operations import reads, writes
 from decklog.records import Page, Record
 from decklog.stores import documents
@@ -23,6 +24,7 @@ class SkillOutput(Record):
     """One output of a skill; `iteration` counts those of the same skill, agent and group."""
 
     table = "outputs"
+    fork = ForkRule("What a skill found still holds.", same_ids=("group_id",))
     keeps = ("digest", "document")
 
     id: str
@@ -66,7 +68,7 @@ class Outputs(Store):
             lambda: self._known(run_id, key),
             lambda: self._add_output(run_id, names, document, key, saved_at or self._now()),
         )
-        if output.skill != names["skill"]:
+        if output.skill != self._stored("skill", names["skill"]):
             raise Conflict(f"the key {key!r} is that of an output of {output.skill}", hint="Use another key.", id=output.id)
         return self._filled(output)
 

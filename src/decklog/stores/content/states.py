@@ -7,6 +7,7 @@ from enum import StrEnum
 from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid, NotFound
+from decklog.fork_rules import Computed, ForkRule
 from decklog.operations import reads, writes
 from decklog.records import Page, Record
 from decklog.stores import documents
@@ -78,6 +79,12 @@ class State(Record):
 
     table = "states"
     identity = ("run_id", "group_id", "name")
+    fork = ForkRule(
+        "A state is what it was.",
+        fields={"version": Computed("the newest that was written"), "digest": Computed("that of this version")},
+        same_ids=("group_id",),
+        left_out="a state of which no version was written yet",
+    )
     keeps = ("digest",)
 
     run_id: str
@@ -106,6 +113,7 @@ class StateVersion(Record):
 
     table = "state_versions"
     identity = ("run_id", "group_id", "name", "version")
+    fork = ForkRule("A state keeps its versions.", same_ids=("group_id",))
     keeps = ("digest",)
     document = None  # type: object
 

@@ -4,9 +4,10 @@ from dataclasses import field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from decklog.clock import to_text
+from decklog.clock import from_text, to_text
 from decklog.dataclass import dataclass
 from decklog.errors import Conflict, Denied, Invalid
+from decklog.fork_rules import ForkRule, Refer, Reset
 from decklog.records import Record
 from decklog.stores.checks import is_same
 from decklog.stores.documents import hex_digest
@@ -16,6 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
+
+    from decklog.fork_rules import Fork
 
 
 class ApprovalState(StrEnum):
@@ -46,7 +49,12 @@ class Approval(Record):
     """A question and its answer; `subject_digest` names the exact thing, `number` its place among the run's approvals."""
 
     table = "approvals"
-    references = (("task_id", "tasks"),)
+    fork = ForkRule(
+        "A decision was made for its own run: in a fork it is history. What the fork still needs, it asks for itself.",
+        fields={"task_id": Refer("tasks"), "proof": Reset()},
+        left_out="open questions, and grants that can still be used",
+        is_left_out=lambda image, fork: _is_in_force(image, fork),
+    )
     is_managed = True
     is_guarded = True
     keeps = ("about_digest",)
@@ -105,11 +113,6 @@ class Approval(Record):
         is_other = any(before.get(name) != after.get(name) for name in _DECISION)
         return is_decided and (is_other or (after.get("uses") or 0) < (before.get("uses") or 0))
 
-    @classmethod
-    def forked(cls, image: "dict[str, Any]", _db: "Any") -> "dict[str, Any]":
-        """A decision was made for its own run: in a fork it is history, and proves nothing."""
-        return {**image, "proof": None}
-
     @property
     def is_expired(self) -> bool:
         """Whether its time ran out before anyone answered."""
@@ -140,6 +143,13 @@ class Approval(Record):
             "is_proven": self.is_proven,
             "uses_left": self.uses_left,
         }
+
+
+def _is_in_force(image: "dict[str, Any]", fork: "Fork") -> bool:
+    """Return whether a question still waits for its answer, or a grant for its use."""
+    approval = Approval.from_image(image)
+    is_grant = approval.subject_digest is not None and approval.is_usable(from_text(fork.now))
+    return approval.state is ApprovalState.OPEN or is_grant
 
 
 def question_key(approval_id: str) -> str:

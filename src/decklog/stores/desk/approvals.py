@@ -13,6 +13,7 @@ from decklog.stores.base import Store
 from decklog.stores.causes import cause_of
 from decklog.stores.checks import is_same, name_of
 from decklog.stores.desk.approval import (
+    MOST_USES,
     UNANSWERED,
     Approval,
     ApprovalState,
@@ -234,7 +235,7 @@ class Approvals(Store):
     @writes
     def withdraw(self, approval_id: str, *, reason: str | None = None) -> Approval:
         """Take back an open question; one that was taken back already comes back as it is."""
-        asked = self._fetch(Approval, approval_id)
+        asked = self._fetch_for_update(Approval, approval_id)
         if asked.state is ApprovalState.WITHDRAWN:
             return asked.marked_already()
         self._record_lapsed(asked.run_id)
@@ -419,24 +420,34 @@ class Approvals(Store):
 
         Whoever lets a thing pass because it was approved calls this first, so that one grant is not two acts.
         """
+        # Locked before it is read: of several who use one grant at once, each sees what the others have used.
+        self._db.lock_stream(run_id)
         found = self._granted_for(run_id, digest)
         return None if found is None else self._used(found)
 
     def use_for(self, approval_id: str, action: str) -> bool:
         """Use, once, an approval that was granted for exactly this action as its subject; False when there is none to use."""
-        return self.grants(approval_id, action) and self._used(self._fetch(Approval, approval_id)) is not None
+        found = self._seek(Approval, approval_id)
+        if found is None:
+            return False
+        self._db.lock_stream(found.run_id)
+        return self.grants(approval_id, action) and self._used(found) is not None
 
     def _used(self, found: Approval) -> Approval | None:
+        """Count one more use of a grant that has one left."""
         changed = self._change_all(
             Approval,
             """
             update approvals set uses = coalesce(uses, 0) + 1
-             where id = :id and state = 'granted' and coalesce(uses, 0) = :uses
+             where id = :id and state = 'granted'
+               and (valid_until is null or valid_until > :now)
+               and coalesce(uses, 0) < coalesce(max_uses, case when valid_until is null then 1 else :most end)
             returning *
             """,
             note="used",
             id=found.id,
-            uses=found.uses or 0,
+            now=self._now(),
+            most=MOST_USES,
         )
         return changed[0] if changed else None
 

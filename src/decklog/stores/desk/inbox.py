@@ -240,7 +240,7 @@ class Inbox(Store):
     def answer(self, message_id: str, answer: str, *, by: str | None = None) -> Message:
         """Answer a message that is pending or seen; the same answer again changes nothing."""
         known = self._locked(message_id)
-        if known.state is MessageState.ANSWERED and known.answer == answer:
+        if known.state is MessageState.ANSWERED and known.answer == self._stored("answer", answer):
             return known.marked_already()
         return self._change(
             Message,

@@ -7,6 +7,7 @@ from enum import StrEnum
 from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Invalid
+from decklog.fork_rules import Computed, ForkRule, Refer, Replace, Reset
 from decklog.operations import reads, writes
 from decklog.records import Page, Record
 from decklog.stores.base import Store
@@ -15,8 +16,8 @@ from decklog.values import from_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any, Self
 
 
 class EffectState(StrEnum):
@@ -25,6 +26,13 @@ class EffectState(StrEnum):
     FAILED = "failed"
     UNKNOWN = "unknown"
     CLEARED = "cleared"
+
+
+_FORKED = "it was being done for the run that this one was forked from"
+
+
+def _is_open(image: "Mapping[str, Any]") -> bool:
+    return image["state"] in (EffectState.INTENDED, EffectState.UNKNOWN)
 
 
 class EffectOutcome(StrEnum):
@@ -39,7 +47,17 @@ class Effect(Record):
     """One act of a tool. `facts` are what a check compares the world with; `actor` is the process that acts."""
 
     table = "effects"
-    references = (("task_id", "tasks"),)
+    fork = ForkRule(
+        "What was done is not done again. Of what was being done, nobody in the fork knows whether it happened.",
+        fields={
+            "task_id": Refer("tasks"),
+            "state": Replace({"intended": "unknown"}),
+            "actor": Reset(),
+            "note": Computed("gives the reason if it was being done"),
+        },
+        left_out="steps of the conductor that were being done, which its tasks name by their ids",
+        is_left_out=lambda image, _fork: _is_open(image) and image["tool"].startswith("conductor."),
+    )
     is_managed = True
     keeps = ("result_digest",)
 
@@ -63,9 +81,21 @@ class Effect(Record):
     settled_at: datetime | None = None
 
     @classmethod
+    def from_row(cls, names: "Iterable[str]", row: "Sequence[Any]") -> "Self":
+        effect = super().from_row(names, row)
+        # Kept in a list, so that the column always holds JSON.
+        if isinstance(effect.result, list):
+            effect.__dict__["result"] = effect.result[0]
+        return effect
+
+    @classmethod
     def needs_proof(cls, before: "Mapping[str, Any] | None", after: "Mapping[str, Any]") -> bool:
         """Saying that an effect did not happen lets it happen again; a fork's copy was said before."""
         return before is not None and after.get("state") == "cleared" != before.get("state")
+
+    @classmethod
+    def fitted(cls, images: "list[dict[str, Any]]", _told: "Mapping[str, list[dict[str, Any]]]") -> "list[dict[str, Any]]":
+        return [{**image, "note": _FORKED} if image["state"] == EffectState.INTENDED else image for image in images]
 
     @property
     def is_settled(self) -> bool:
@@ -178,12 +208,11 @@ class Effects(Store):
 
     def _filled(self, effect: Effect) -> Effect:
         if effect.result_digest is not None and (content := kept_text(self._db, effect.result_digest)) is not None:
-            object.__setattr__(effect, "result", from_json(content))
-        return _unwrapped(effect)
+            object.__setattr__(effect, "result", from_json(content)[0])
+        return effect
 
     def _listed(self, where: Where, *, limit: int, after: str | None, descending: bool = False) -> Page[Effect]:
-        page = self._page(Effect, where, order=("intended_at", "id"), limit=limit, after=after, descending=descending)
-        return Page(map(_unwrapped, page), next=page.next)
+        return self._page(Effect, where, order=("intended_at", "id"), limit=limit, after=after, descending=descending)
 
     @writes
     def doubt(self, effect_id: str, *, actor: str, note: str | None = None) -> Effect:
@@ -284,10 +313,3 @@ class Effects(Store):
         where = Where(Effect)
         where.equal(run_id=run_id, state=state and enum_of(EffectState, state, "state"), tool=tool, step=step, task_id=task_id)
         return self._listed(where, limit=limit, after=after, descending=True)
-
-
-def _unwrapped(effect: Effect) -> Effect:
-    """Take a result out of the list it is kept in."""
-    if isinstance(effect.result, list) and len(effect.result) == 1:
-        object.__setattr__(effect, "result", effect.result[0])
-    return effect

@@ -7,6 +7,7 @@ from enum import StrEnum
 from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Invalid
+from decklog.fork_rules import left_out
 from decklog.operations import reads, writes
 from decklog.records import Page, Record
 from decklog.stores.base import Store
@@ -25,8 +26,7 @@ class Process(Record):
     """A background process. `keeper` identifies the process that looks after it, beyond what a reused pid could fake."""
 
     table = "processes"
-    # A fork of a run has no second copy of what is running.
-    copied_by_fork = False
+    fork = left_out("A process runs once.")
 
     id: str
     run_id: str

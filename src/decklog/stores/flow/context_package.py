@@ -7,6 +7,7 @@ from hashlib import sha256
 
 from decklog.dataclass import dataclass
 from decklog.errors import Invalid
+from decklog.fork_rules import Computed, ForkRule, Refer
 from decklog.records import Record
 
 TYPE_CHECKING = False
@@ -70,7 +71,15 @@ class ContextPackage(Record):
     """What one agent found out and keeps for others."""
 
     table = "packages"
-    references = (("supersedes_id", "packages"), ("superseded_by_id", "packages"))
+    fork = ForkRule(
+        "What was found out still helps.",
+        fields={
+            "number": Computed("the next number of the log"),
+            "supersedes_id": Refer("packages"),
+            "superseded_by_id": Refer("packages"),
+        },
+        same_ids=("group_id",),
+    )
 
     id: str
     number: int
@@ -100,7 +109,7 @@ class ContextConsumer(Record):
 
     table = "context_consumers"
     identity = ("package_id", "agent")
-    references = (("package_id", "packages"),)
+    fork = ForkRule("A package is still for the same agents.", fields={"package_id": Refer("packages")})
 
     package_id: str
     agent: ContextAgent
@@ -114,7 +123,11 @@ class ContextConsumption(Record):
     """That an agent used a package in one iteration of a group's work; `scope_id` is a digest of these."""
 
     table = "context_consumptions"
-    references = (("package_id", "packages"),)
+    fork = ForkRule(
+        "What an agent has read stays read.",
+        fields={"package_id": Refer("packages"), "scope_id": Computed("the digest of the copy's parts")},
+        same_ids=("group_id",),
+    )
 
     id: str
     scope_id: str

@@ -67,6 +67,8 @@ class Gates(Store):
         if retry_seconds is not None:
             check_span(retry_seconds, "retry_seconds")
         stated = None if until is None else moment("until", until)
+        # The stream, which may not be there yet: two who close a new gate at once must not both add it.
+        self._db.lock_stream(Gate.home or "")
         known = self._locked(filled("name", name))
         if known is None:
             self._add(Gate, note="made", name=name, state=GateState.OPEN, updated_at=now)
@@ -103,7 +105,7 @@ class Gates(Store):
     @writes
     def retry(self, name: str) -> Gate:
         """Let a closed gate be tried at once, whatever its time; one that is open stays as it is."""
-        known = self._fetch(Gate, name)
+        known = self._fetch_for_update(Gate, name)
         if known.state is GateState.OPEN:
             return known.marked_already()
         return self._set(name, GateState.CLOSED, "may be tried at once", {"opens_at": self._now()})
@@ -111,7 +113,7 @@ class Gates(Store):
     @writes
     def open(self, name: str, *, reason: str = "") -> Gate:
         """Open a gate for everybody; one that is open stays as it is."""
-        known = self._fetch(Gate, name)
+        known = self._fetch_for_update(Gate, name)
         if known.state is GateState.OPEN:
             return known.marked_already()
         changes = {"reason": reason, "closings": 0, "closed_at": None, "opens_at": None}

@@ -8,6 +8,7 @@ from typing import Any
 from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid
+from decklog.fork_rules import left_out
 from decklog.operations import reads, within_lease
 from decklog.records import Page, Record
 from decklog.stores.base import Store
@@ -55,6 +56,7 @@ class Mend(Record):
     """
 
     table = "mends"
+    fork = left_out("One piece of feedback in one repository has one fix, and it goes on in the run where it began.")
 
     id: str
     run_id: str
@@ -98,9 +100,6 @@ class Mends(Store):
         now = self._now()
 
         def add() -> Mend:
-            known = self._open_of(feedback_id, repo)
-            if known is not None:
-                return known.marked_already()
             return self._add(
                 Mend,
                 note=f"mend of {feedback_id}",
@@ -115,7 +114,7 @@ class Mends(Store):
                 updated_at=now,
             )
 
-        return within_lease(self._db, add)
+        return within_lease(self._db, lambda: self._once(lambda: self._open_of(feedback_id, repo), add))
 
     def _open_of(self, feedback_id: str, repo: str) -> Mend | None:
         found = self._select(

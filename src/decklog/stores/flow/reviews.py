@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Invalid
+from decklog.fork_rules import ForkRule, Refer
 from decklog.operations import reads, within_lease
 from decklog.records import Page, Record
 from decklog.stores.base import Store
@@ -48,7 +49,9 @@ class Review(Record):
     """
 
     table = "reviews"
-    references = (("task_id", "tasks"),)
+    fork = ForkRule(
+        "A review is about a patch, wherever it is met.", fields={"task_id": Refer("tasks")}, same_ids=("feedback_id",)
+    )
 
     id: str
     run_id: str
@@ -77,7 +80,7 @@ class ReviewPass(Record):
     """What one pass came to. `counts_for` names the change, the rules, and what it answers."""
 
     table = "review_passes"
-    references = (("task_id", "tasks"),)
+    fork = ForkRule("A stage of a review counts for its patch, wherever it is met.", fields={"task_id": Refer("tasks")})
 
     id: str
     run_id: str

@@ -8,6 +8,7 @@ from typing import Any
 from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Invalid
+from decklog.fork_rules import ForkRule, Refer
 from decklog.operations import reads, within_lease
 from decklog.records import Page, Record
 from decklog.stores.base import Store
@@ -28,7 +29,9 @@ class CheckVerdict(Record):
     """What one check said of one tree: it counts for this tree, this definition and this environment alone."""
 
     table = "verdicts"
-    references = (("task_id", "tasks"), ("artifact_id", "artifacts"))
+    fork = ForkRule(
+        "A verdict is about a tree, wherever it is met.", fields={"task_id": Refer("tasks"), "artifact_id": Refer("artifacts")}
+    )
 
     id: str
     run_id: str

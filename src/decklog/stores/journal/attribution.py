@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 NAMES = ("agent", "agent_id", "group_id", "task_id", "iteration")
 
 acting: "ContextVar[dict[str, Any] | None]" = ContextVar("decklog_acting", default=None)
+# The task that this context holds, with its fence.
+holding: "ContextVar[tuple[str, int] | None]" = ContextVar("decklog_holding", default=None)
 
 
 class Act:

@@ -231,7 +231,7 @@ class Learnings(Store):
     @writes
     def promote(self, learning_id: str, *, to: str | None = None, by: str | None = None) -> Learning:
         """Make a learning part of where it was meant to go, or of `to`: GAIA.md or skill:NAME."""
-        learning = self._fetch(Learning, learning_id)
+        learning = self._fetch_for_update(Learning, learning_id)
         place = to or learning.candidate
         check_candidate(place)
         if place == DISMISSED:
@@ -243,7 +243,7 @@ class Learnings(Store):
     @writes
     def dismiss(self, learning_id: str, *, by: str | None = None, reason: str | None = None) -> Learning:
         """Decide that nothing is made of a learning."""
-        learning = self._fetch(Learning, learning_id)
+        learning = self._fetch_for_update(Learning, learning_id)
         if learning.state is LearningState.DISMISSED:
             return learning.marked_already()
         return self._decide(learning, LearningState.DISMISSED, DISMISSED, by, reason)

@@ -118,6 +118,7 @@ class LessonSettler(Store):
         if not (paths or versions or undone_commit):
             raise Invalid("nothing is said to have changed; name paths, versions or an undone commit", field="paths")
         now_used = scopes.versions_of(versions or [])
+        self._alone()
         where = Where(Lesson)
         where.equal(project=project)
         where.add(f"{HOLDS} and scope <> '{{}}' and outdated_at is null")

@@ -264,6 +264,7 @@ class LessonUpkeep(LessonEmbedding):
 
         It is neither compared with others nor held to its topic's shape: nothing that was on record may get lost.
         """
+        self._alone()
         if (known := self._seek(Lesson, lesson_id)) is not None:
             return known.marked_already()
         given = self._checked(topic, body, project, confidence, source_kind)

@@ -8,7 +8,7 @@ from decklog.errors import Conflict, Invalid
 from decklog.operations import is_late, reads, writes
 from decklog.records import Page
 from decklog.stores.base import Store
-from decklog.stores.journal.attribution import acting
+from decklog.stores.journal.attribution import acting, holding
 from decklog.stores.journal.entry import EntryKind
 from decklog.stores.money.meter import Meter, Spending
 from decklog.stores.money.prices import PriceList
@@ -70,7 +70,8 @@ class Ledger(Store):
     ) -> Charge:
         """Charge one call to a model: its tokens, and its cost, given or by the prices of the day.
 
-        It is refused (`BudgetExceeded`) when a budget that stops has no room for it, unless an open reservation covers it.
+        It is refused (`BudgetExceeded`) when a budget that stops has no room for it, unless an open reservation covers it: the
+        one that is named, or else that of the task which the caller holds.
         What is spent already is recorded with `enforce` off, which permits nothing: the charge is marked `overdrew`, the manager
         hears of it, and the budget, overdrawn, stops whoever asks next.
         Budgets count it on the day it is recorded, whatever `occurred_at` says. A task's charge is its run's and its
@@ -96,14 +97,17 @@ class Ledger(Store):
 
     def _charge(self, given: "dict[str, Any]", enforce: bool) -> Charge:
         named = dict(given)
-        self._attribute(given)
         reservation = self._inherit(given)
+        self._attribute(given)
         complete_by_task(self._db, given, named, reservation)
         meter, stream = Meter(self._db, self._clock), given["run_id"] or "@ledger"
         meter.enter(stream, given["answer_id"])
         known = self._known(given)
         if known is not None:
             return known.marked_already()
+        reservation = reservation or self._of_held_task(given)
+        if reservation is not None and given["agent"] is None:
+            given["agent"] = reservation.agent
         given["occurred_at"] = given["occurred_at"] or self._now()
         tokens = tuple(given[name] for name in TOKENS)
         if given["cost_microdollars"] is None:
@@ -115,7 +119,9 @@ class Ledger(Store):
     def _attribute(self, given: "dict[str, Any]") -> None:
         """Fill in whose charge it is from who acts."""
         who = acting.get() or {}
-        for name in ("agent", "agent_id", "group_id", "task_id"):
+        # The group of one task is not that of another which the caller names.
+        is_other = who.get("task_id") is not None and given["task_id"] not in (None, who["task_id"])
+        for name in ("agent", "agent_id") if is_other else ("agent", "agent_id", "group_id", "task_id"):
             given[name] = who.get(name) if given[name] is None else given[name]
 
     def _write(self, given: "dict[str, Any]", spending: Spending) -> Charge:
@@ -153,7 +159,7 @@ class Ledger(Store):
         )
 
     def _inherit(self, given: "dict[str, Any]") -> Reservation | None:
-        """Take over what the reservation says of the run, group, task and agent; refuse to spend it elsewhere."""
+        """Take the run, group and task from the reservation that the caller names; refuse to spend it elsewhere."""
         if given["reservation_id"] is None:
             return None
         reservation = self._fetch(Reservation, given["reservation_id"])
@@ -164,8 +170,29 @@ class Ledger(Store):
                     f"reservation {reservation.id} is for {name} {held}, and this charge is for {given[name]}",
                     field=name,
                 )
-            given[name] = held if held is not None else given[name]
+            if name != "agent":
+                given[name] = held if held is not None else given[name]
         return reservation
+
+    def _of_held_task(self, given: "dict[str, Any]") -> Reservation | None:
+        """Find the open reservation of the task that the caller holds, if this charge is for that task.
+
+        Whoever has lost the task has lost its money too: another worker may have reserved it by now.
+        """
+        task_id, fence = holding.get() or (None, 0)
+        if task_id is None or given["task_id"] != task_id or given["is_late"]:
+            return None
+        found = self._select(
+            Reservation,
+            """
+            select r.* from tasks t join reservations r on r.id = t.reservation_id
+             where t.id = :task_id and t.fence = :fence and t.state = 'running' and r.state = 'open'
+            """,
+            task_id=task_id,
+            fence=fence,
+        )
+        given["reservation_id"] = found[0].id if found else None
+        return found[0] if found else None
 
     def _known(self, given: "dict[str, Any]") -> Charge | None:
         """Find the charge that a repeated call means; the same key for another call is an error, not a repetition."""
@@ -183,7 +210,9 @@ class Ledger(Store):
         )
         if not found:
             return None
-        different = [name for name in _SAME if getattr(found[0], name) != given[name]]
+        # Compared as it is stored: redaction may have changed the name of the model.
+        same, _ = self._db.values.bind({name: given[name] for name in _SAME})
+        different = [name for name in _SAME if getattr(found[0], name) != same[name]]
         if different:
             raise Conflict(
                 f"key {given['key']!r} is that of charge {found[0].id}, which differs in {', '.join(different)}",

@@ -10,6 +10,7 @@ from decklog.clock import to_text
 from decklog.dataclass import dataclass
 from decklog.errors import Invalid
 from decklog.figures import dollars
+from decklog.fork_rules import left_out
 from decklog.records import Record
 
 TYPE_CHECKING = False
@@ -105,7 +106,7 @@ class Reservation(Record):
     """What is held for calls under way, and how much of it they have used; it holds nothing after `expires_at`."""
 
     table = "reservations"
-    copied_by_fork = False
+    fork = left_out("Money is reserved once.")
 
     id: str
     state: ReservationState
@@ -195,8 +196,9 @@ def complete_by_task(
     run_id, group_id = row
     other = given["run_id"] if reservation is None else reservation.run_id
     if other != run_id and (other is not None or reservation is not None):
-        if named["task_id"] is None and reservation is None:
-            given |= {"task_id": None, "group_id": named["group_id"]}
+        if named["task_id"] is None and (reservation is None or reservation.task_id is None):
+            group_id = named["group_id"] if reservation is None or reservation.group_id is None else reservation.group_id
+            given |= {"task_id": None, "group_id": group_id}
             return
         whose = f"reservation {reservation.id} is for {other or 'no run'}" if reservation is not None else f"this is for {other}"
         raise Invalid(f"task {given['task_id']} is of run {run_id}, and {whose}", field="task_id")
@@ -222,8 +224,7 @@ class Charge(Record):
     """
 
     table = "charges"
-    # A fork repeats what was planned and decided, not what was paid.
-    copied_by_fork = False
+    fork = left_out("Money is spent once.")
 
     id: str
     occurred_at: datetime

@@ -55,7 +55,7 @@ def _name(record: Record) -> str:
     if record.identity == ("id",):
         return next((str(value).splitlines()[0] for name in _CALLED if (value := getattr(record, name, None))), "")
     parts = [part for part in record.identity if part != "run_id"]
-    if any(part in dict(record.references) for part in parts):
+    if record.fork is not None and any(record.fork.refers(part) for part in parts):
         return ""
     return " ".join(str(getattr(record, part)) for part in parts)
 

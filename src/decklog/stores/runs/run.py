@@ -6,11 +6,8 @@ from enum import StrEnum
 
 from decklog.dataclass import dataclass
 from decklog.errors import Invalid
+from decklog.fork_rules import FORK_RUN, FORK_TIME, Computed, ForkRule, Refer, Replace, Reset
 from decklog.records import Record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 
 class RunStatus(StrEnum):
@@ -37,7 +34,24 @@ class Run(Record):
     table = "runs"
     stream_column = "id"
     restores = ("goal", "summary", "repo", "branch", "worktree", "current_task_id", "metadata")
-    references = (("current_task_id", "tasks"),)
+    fork = ForkRule(
+        "A fork starts now and goes on; how its parent went is the parent's.",
+        fields={
+            "status": Replace(dict.fromkeys(ENDED, RunStatus.ACTIVE.value)),
+            "started_at": FORK_TIME,
+            "updated_at": FORK_TIME,
+            "ended_at": Reset(),
+            "summary": Reset(),
+            "current_task_id": Refer("tasks"),
+            # A key means one run of the whole log.
+            "key": Reset(),
+            "parent_run_id": Computed("the parent"),
+            "parent_seq": Computed("the parent's entry at which it was forked"),
+            # The process that records the parent, and LangGraph's thread, which is the run.
+            "metadata.process": Reset(),
+            "metadata.langgraph.thread_id": FORK_RUN,
+        },
+    )
 
     id: str
     goal: str
@@ -58,11 +72,6 @@ class Run(Record):
     key: str | None = None
     ended_at: datetime | None = None
 
-    @classmethod
-    def forked(cls, image: "dict[str, Any]", _db: "Any") -> "dict[str, Any]":
-        # A key means one run of the whole log.
-        return {**image, "key": None}
-
 
 @dataclass(frozen=True, kw_only=True)
 class Agent(Record):
@@ -70,6 +79,10 @@ class Agent(Record):
 
     table = "agents"
     identity = ("run_id", "role")
+    fork = ForkRule(
+        "Two runs must not go on with one session.",
+        fields={"session": Reset(), "turns": Reset(0)},
+    )
 
     run_id: str
     role: str

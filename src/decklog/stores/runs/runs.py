@@ -193,10 +193,11 @@ class Runs(Store):
             raise Invalid(f"a run ends as {', '.join(ENDED)}, not as {status}", field="status")
         if force and not (reason or "").strip():
             raise Invalid("to force the end of a run, give a reason", field="reason")
-        run = self._fetch(Run, run_id)
+        run = self._fetch_for_update(Run, run_id)
         if ended_at is not None and ended_at < run.started_at:
             raise Invalid(f"run {run_id} began at {to_text(run.started_at)}; it can't have ended before", field="ended_at")
-        if run.status == status and summary in (None, run.summary) and ended_at in (None, run.ended_at):
+        is_same = summary is None or self._stored("summary", summary) == run.summary
+        if run.status == status and is_same and ended_at in (None, run.ended_at):
             return run.marked_already()
         if run.status in ENDED and run.status != status:
             raise Conflict(
@@ -455,8 +456,9 @@ class Runs(Store):
     ) -> Run:
         """Start a new run from a run as it was at an entry or a time; the git branch and worktree are yours to make.
 
-        Every record of the run is copied under a new id; money that was spent is not.
+        Records are copied under new ids. Money, open questions, unused grants and processes stay with the run.
         """
+        from decklog.fork_rules import Fork
         from decklog.stores.runs.fork import copies
 
         past = self._past()
@@ -464,13 +466,25 @@ class Runs(Store):
         new_id = self._ids.new("run") if new_run_id is None else new_run_id
         check_run_id(new_id, "new_run_id")
         if self._seek(Run, new_id) is not None:
-            raise Invalid(f"there is a run {new_id} already; choose another id", field="new_run_id")
+            raise _taken_id(new_id)
         note = f"forked from {run_id}:{until - start}"
-        for record_class, image in copies(past.newest(start, until), run_id, new_id, self._ids, self._db):
-            self._put(record_class, image, note=note, new_stream=record_class is Run)
+        fork = Fork(new_id, run_id, to_text(self._now()))
+        records = copies(past.newest(start, until), fork, self._ids, self._db)
+        _, run = next(records)
+        try:
+            self._db.write(lambda: self._put(Run, run, note=note, new_stream=True))
+        except Conflict:
+            # Another fork got the id at the same time.
+            raise _taken_id(new_id) from None
+        for record_class, image in records:
+            self._put(record_class, image, note=note)
         changes = {"goal": goal, "branch": branch, "worktree": worktree}
         given = {name: value for name, value in changes.items() if value is not None}
         return self._set(new_id, {**given, "parent_run_id": run_id, "parent_seq": until - start}, note)
+
+
+def _taken_id(run_id: str) -> Invalid:
+    return Invalid(f"there is a run {run_id} already; choose another id", field="new_run_id")
 
 
 _CLEARABLE = ("summary", "repo", "branch", "worktree", "current_task_id")

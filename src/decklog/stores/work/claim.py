@@ -4,7 +4,7 @@ import time
 
 from decklog.errors import DecklogError, LeaseLost, OutcomeUnknown
 from decklog.operations import lease
-from decklog.stores.journal.attribution import acting
+from decklog.stores.journal.attribution import acting, holding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -169,11 +169,14 @@ class Claim:
         """Write about the task from here on, in this context, and only while it is held."""
         check = self._leases.lease_check(self.task.id, self.task.fence)
         self._before = lease.get(), acting.get()
+        self._held_before = holding.get()
+        holding.set((self.task.id, self.task.fence))
         lease.set(lambda db: self._check_held(db, check))
         acting.set({**(acting.get() or {}), "task_id": self.task.id, "group_id": self.task.group_id})
 
     def lay_down(self) -> None:
         """Write as before the task was taken up."""
+        holding.set(self._held_before)
         held, who = self._before
         lease.set(held)
         acting.set(who)

@@ -8,10 +8,11 @@ from enum import StrEnum
 from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid
+from decklog.fork_rules import ForkRule
 from decklog.operations import reads, writes
 from decklog.records import Page, Record
 from decklog.stores.checks import filled, flag, mapping, moment, text
-from decklog.stores.of_run import RunBound, cleared, given_of, missing, next_number
+from decklog.stores.of_run import RunBound, check_goes_on, cleared, given_of, missing, next_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class Criterion(Record):
     """What a run must show to be a success."""
 
     table = "criteria"
+    fork = ForkRule("What was shown is bound to commits and files, and still holds.")
     identity = ("run_id", "number")
 
     run_id: str
@@ -143,6 +145,7 @@ def checked(given: "dict[str, Any]") -> "dict[str, Any]":
     return {name: _CHECKS[name](name, value) for name, value in given.items()}
 
 
+_SETTLED = "what it had to show is settled"
 _FRESH = {"is_stale": False, "stale_reason": None}
 _UNBOUND = {"evidence_commit": None, "evidence_files": None, **_FRESH}
 
@@ -157,7 +160,7 @@ class Criteria(RunBound):
         """Record success criteria of a run, all or none; criteria are a list of texts or of objects.
 
         An object has criterion and, optionally, status, actual, evidence, required and created_at. One that is recorded
-        already stays as it is now: sending a list again never undoes progress.
+        already stays as it is now: sending a list again never undoes progress. A run that has ended gets no new ones.
         """
         wanted = read_criteria(criteria)
         seen: set[str] = set()
@@ -172,6 +175,7 @@ class Criteria(RunBound):
     def _record_one(self, run_id: str, fields: "dict[str, Any]") -> Criterion:
         present = self._by_text(run_id, fields["criterion"])
         if present is None:
+            check_goes_on(self._db, run_id, _SETTLED)
             now = self._now()
             number = next_number(self._db, Criterion, run_id)
             fields = {"created_at": now, **fields}
@@ -199,7 +203,8 @@ class Criteria(RunBound):
     ) -> Criterion:
         """Change what is given of a criterion and keep the rest; `clear` names fields to empty.
 
-        A status other than met lets go of the commit and files that the evidence was bound to.
+        A status other than met lets go of the commit and files that the evidence was bound to. A criterion of a run that has
+        ended can't be made open or required again.
         """
         fields = checked(given_of(locals(), "run_id", "criterion", "clear"))
         fields |= cleared(clear, ("actual", "evidence"), fields)
@@ -210,6 +215,8 @@ class Criteria(RunBound):
             raise _stale(present)
         if fields.get("status", CriterionStatus.MET) is not CriterionStatus.MET:
             fields |= _UNBOUND
+        if self.differing(present, fields).keys() & {"status", "required"}:
+            check_goes_on(self._db, run_id, _SETTLED)
         return self.set_fields(present, fields)
 
     @writes

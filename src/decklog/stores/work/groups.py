@@ -9,6 +9,7 @@ from functools import partial
 from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid
+from decklog.fork_rules import ForkRule, Refer
 from decklog.operations import reads, writes
 from decklog.records import Page, Record
 from decklog.stores.checks import filled, flag, text, texts, whole
@@ -115,7 +116,11 @@ class Group(Record):
         *("name", "assigned_to", "feature_branch", "complexity", "initial_tier", "context_references", "specializations"),
         *("item_count", "security_sensitive", "component_path", "speckit_task_ids"),
     )
-    references = (("context_references", "packages"),)
+    fork = ForkRule(
+        "The work of a group goes on.",
+        fields={"context_references": Refer("packages")},
+        same_ids=("group_id", "speckit_task_ids"),
+    )
 
     run_id: str
     group_id: str

@@ -7,6 +7,7 @@ from enum import StrEnum
 from decklog.dataclass import dataclass
 from decklog.db.where import enum_of
 from decklog.errors import Conflict, Invalid, NotFound
+from decklog.fork_rules import ForkRule
 from decklog.operations import reads, writes
 from decklog.records import Record
 from decklog.stores.checks import filled, mapping, moment, text, whole
@@ -30,6 +31,7 @@ class Plan(Record):
     """What a run sets out to do."""
 
     table = "plans"
+    fork = ForkRule("The plan is the same.")
     identity = ("run_id",)
     restores = ("original_prompt", "plan_text", "current_phase", "metadata")
 
@@ -48,6 +50,7 @@ class PlanPhase(Record):
     """One phase of a run's plan."""
 
     table = "phases"
+    fork = ForkRule("The plan is the same.")
     identity = ("run_id", "number")
     restores = ("name", "status", "progress_percent", "started_at", "completed_at", "extra")
 

@@ -12,6 +12,7 @@ from decklog.clock import to_text
 from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Denied, Invalid, NotFound
+from decklog.fork_rules import ForkRule, Refer, Reset
 from decklog.operations import reads, writes
 from decklog.records import Page, Record
 from decklog.stores.base import Store
@@ -60,6 +61,15 @@ class Schedule(Record):
     """What a run does again and again: one task, or those of a template. Without `next_at` it is paused."""
 
     table = "schedules"
+    fork = ForkRule(
+        "The copy is paused: two runs would do the same again and again.",
+        fields={
+            "next_at": Reset(),
+            "reason": Reset("copied by a fork; resume it to go on here"),
+            "task.depends_on": Refer("tasks"),
+            "task.parent_id": Refer("tasks"),
+        },
+    )
     restores = (
         "rule",
         "zone",
@@ -90,11 +100,6 @@ class Schedule(Record):
     last_at: datetime | None = None
     occurrences: int = 0
     reason: str | None = None
-
-    @classmethod
-    def forked(cls, image: "dict[str, Any]", _db: "Any") -> "dict[str, Any]":
-        """Let the copy rest: two runs would do the same again and again."""
-        return {**image, "next_at": None, "reason": "copied by a fork; resume it to go on here"}
 
     @property
     def is_paused(self) -> bool:
@@ -225,7 +230,7 @@ class Schedules(Store):
         late_seconds: int | None = None,
     ) -> Schedule:
         """Change what is given of a schedule and keep the rest; with another rule or zone, it next comes by that."""
-        schedule = self._held(schedule_id)
+        schedule = self._fetch_for_update(Schedule, schedule_id)
         changes = given_of(locals(), "schedule_id", "reason", "schedule", "when", "title", "task", "template", "values")
         if any(part is not None for part in (title, task, template, values)):
             changes |= _what(title, task, template, values)
@@ -243,7 +248,7 @@ class Schedules(Store):
     @writes
     def pause(self, schedule_id: str, *, reason: str) -> Schedule:
         """Let a schedule rest; what would have come meanwhile does not come later."""
-        schedule = self._held(schedule_id)
+        schedule = self._fetch_for_update(Schedule, schedule_id)
         if schedule.is_paused:
             return schedule.marked_already()
         return self._set(schedule_id, {"next_at": None, "reason": filled("reason", reason)}, f"paused: {reason}")
@@ -251,7 +256,7 @@ class Schedules(Store):
     @writes
     def resume(self, schedule_id: str) -> Schedule:
         """Have a paused schedule go on from now."""
-        schedule = self._held(schedule_id)
+        schedule = self._fetch_for_update(Schedule, schedule_id)
         if not schedule.is_paused:
             return schedule.marked_already()
         rhythm = {"rule": schedule.rule, "zone": schedule.zone}
@@ -260,7 +265,7 @@ class Schedules(Store):
     @writes
     def remove(self, schedule_id: str, *, reason: str) -> Schedule:
         """Take a schedule away; the tasks that it made stay."""
-        self._held(schedule_id)
+        self._fetch_for_update(Schedule, schedule_id)
         sql = "delete from schedules where id = :id returning *"
         return self._remove(Schedule, sql, note=f"removed: {filled('reason', reason)}", id=schedule_id)[0]
 
@@ -332,11 +337,6 @@ class Schedules(Store):
         if self._db.one("select 1 from tasks where run_id = :run_id and key = :key", {"run_id": schedule.run_id, "key": key}):
             return []
         return self._tasks().add_many(schedule.run_id, [{**fill_in(schedule.task, places), "key": key}])
-
-    def _held(self, schedule_id: str) -> Schedule:
-        """Read a schedule for a decision."""
-        found = self._select(Schedule, "select * from schedules where id = :id for update", id=schedule_id)
-        return found[0] if found else self._fetch(Schedule, schedule_id)
 
     def _set(self, schedule_id: str, changes: "dict[str, Any]", note: str) -> Schedule:
         assignments = ", ".join(f"{name} = :new_{name}" for name in changes)

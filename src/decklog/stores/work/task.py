@@ -7,13 +7,14 @@ from enum import StrEnum
 from decklog.clock import from_text, to_text
 from decklog.dataclass import dataclass
 from decklog.errors import Conflict, Invalid
+from decklog.fork_rules import Computed, ForkRule, Refer, Replace, Reset
 from decklog.records import Record
 from decklog.stores.checks import filled, mapping, moment, text, texts, whole
 from decklog.values import from_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Any
 
 
@@ -76,6 +77,20 @@ class Task(Record):
 
     table = "tasks"
     task_column = "id"
+    fork = ForkRule(
+        "The worker has the parent's task, its money is the parent's, and what it asked is asked again.",
+        fields={
+            "state": Replace({"running": "pending", "waiting": "pending"}),
+            "attempts": Computed("one less if it was running"),
+            "reason": Computed("empty if it waited for an answer"),
+            "open_dependencies": Computed("those that are not done"),
+            "worker": Reset(),
+            "leased_at": Reset(),
+            "leased_until": Reset(),
+            "reservation_id": Reset(),
+        },
+        same_ids=("group_id",),
+    )
 
     id: str
     run_id: str
@@ -139,22 +154,22 @@ class Task(Record):
         return None if row is None else f"task {row[0]}, of which it is a part, is done since"
 
     @classmethod
-    def forked(cls, image: "dict[str, Any]", _db: "Any") -> "dict[str, Any]":
-        """Give nobody the copy: the worker has the parent's task, and its money is the parent's to settle."""
-        free: dict[str, Any] = {"reservation_id": None, "worker": None, "leased_at": None, "leased_until": None}
-        if image["state"] == TaskState.RUNNING:
-            free |= {"state": TaskState.PENDING.value, "attempts": image["attempts"] - 1}
-        return {**image, **free}
-
-    @classmethod
     def fitted(cls, images: "list[dict[str, Any]]", told: "Mapping[str, list[dict[str, Any]]]") -> "list[dict[str, Any]]":
-        """Let each wait for just those that are not done: nobody will say so again of one that is."""
+        """Count as open only dependencies that are not done, and no attempt that was under way; drop reasons for waiting."""
         from collections import Counter
 
         open_ones = {image["id"] for image in images if image["state"] != TaskState.DONE}
         links = [link for link in told.get(Dependency.table, ()) if link["kind"] == LinkKind.BLOCKS]
         waits = Counter(link["task_id"] for link in links if link["depends_on"] in open_ones)
-        return [{**image, "open_dependencies": waits[image["id"]]} for image in images]
+        fitted = []
+        for image in images:
+            counts = {
+                "open_dependencies": waits[image["id"]],
+                "attempts": image["attempts"] - (image["state"] == TaskState.RUNNING),
+                "reason": None if image["state"] == TaskState.WAITING else image["reason"],
+            }
+            fitted.append({**image, **counts})
+        return fitted
 
     @property
     def warnings(self) -> list[str]:
@@ -170,7 +185,7 @@ class Dependency(Record):
 
     table = "dependencies"
     identity = ("task_id", "depends_on")
-    references = (("task_id", "tasks"), ("depends_on", "tasks"))
+    fork = ForkRule("A link leads to the copies.", fields={"task_id": Refer("tasks"), "depends_on": Refer("tasks")})
 
     run_id: str
     task_id: str
@@ -183,7 +198,7 @@ class TaskComment(Record):
     """What somebody had to say of a task."""
 
     table = "task_comments"
-    references = (("task_id", "tasks"),)
+    fork = ForkRule("What was said of a task still counts.", fields={"task_id": Refer("tasks")})
 
     id: str
     run_id: str
@@ -310,23 +325,35 @@ def in_order(tasks: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
     named = {str(task["task_id"]): task for task in tasks if task.get("task_id")}
     ordered: list[dict[str, Any]] = []
     done: set[int] = set()
-
-    def visit(task: "dict[str, Any]", path: list[str]) -> None:
-        if id(task) in done:
-            return
-        name = str(task.get("task_id") or "")
-        if name and name in path:
-            circle = [*path[path.index(name) :], name]
-            raise Conflict(f"these tasks depend on each other in a circle: {' -> '.join(circle)}", circle=circle)
-        for needed in task.get("depends_on") or []:
-            if needed in named:
-                visit(named[needed], [*path, name])
-        done.add(id(task))
-        ordered.append(task)
-
     for task in tasks:
-        visit(task, [])
+        if id(task) in done:
+            continue
+        # The way from this task to one that it depends on, each with what it depends on and was not looked at yet.
+        path: list[tuple[dict[str, Any], Iterator[Any]]] = []
+        names: dict[str, int] = {}
+        _enter(task, path, names)
+        while path:
+            last, needed = path[-1]
+            following = next((named[name] for name in needed if name in named and id(named[name]) not in done), None)
+            if following is not None:
+                _enter(following, path, names)
+                continue
+            path.pop()
+            names.pop(str(last.get("task_id") or ""), None)
+            done.add(id(last))
+            ordered.append(last)
     return ordered
+
+
+def _enter(task: "dict[str, Any]", path: "list[tuple[dict[str, Any], Iterator[Any]]]", names: "dict[str, int]") -> None:
+    """Go on to a task; raise `Conflict` where the path leads back to it."""
+    name = str(task.get("task_id") or "")
+    if name in names:
+        circle = [*list(names)[names[name] :], name]
+        raise Conflict(f"these tasks depend on each other in a circle: {' -> '.join(circle)}", circle=circle)
+    if name:
+        names[name] = len(names)
+    path.append((task, iter(task.get("depends_on") or [])))
 
 
 # Few tasks are in such a state at a time: they are found over all runs.

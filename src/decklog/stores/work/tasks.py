@@ -7,7 +7,7 @@ from decklog.errors import Conflict, Invalid, NotFound
 from decklog.operations import reads, writes
 from decklog.records import Page
 from decklog.stores.checks import filled
-from decklog.stores.of_run import check_run, cleared, given_of
+from decklog.stores.of_run import check_goes_on, check_run, cleared, given_of
 from decklog.stores.work import ready_tags
 from decklog.stores.work.claimable import GOES_ON, TAGGED, spelled_tag
 from decklog.stores.work.links import Links
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from decklog.records import Record
 
 ENDED = (TaskState.DONE, TaskState.ABANDONED)
-ENDED_RUN = ("completed", "failed", "cancelled")
 
 # What a claim would take now; a lease that expired at the last attempt leaves its task blocked.
 _CLAIMABLE = f"""
@@ -114,7 +113,7 @@ class Tasks(Links):
         if task.already:
             self._check_same(task, {**given, **({} if task_id is None else {"id": task_id})}, links)
             return task
-        self._check_goes_on(run_id)
+        check_goes_on(self._db, run_id, "nobody would get what is added to it")
         for other in needed:
             self._add(Dependency, run_id=run_id, task_id=task.id, depends_on=other)
         if parent is not None:
@@ -152,17 +151,6 @@ class Tasks(Links):
         except NotFound:
             check_run(self._db, run_id)
             raise
-
-    def _check_goes_on(self, run_id: str) -> None:
-        """Refuse a run that is over: what is added to it could never be claimed."""
-        status = self._db.one("select status from runs where id = :run_id", {"run_id": run_id})
-        if status is not None and status[0] in ENDED_RUN:
-            raise Conflict(
-                f"run {run_id} is {status[0]}; nobody would get what is added to it",
-                hint=f"Take it up again first: decklog runs update {run_id} --status active",
-                run_id=run_id,
-                status=status[0],
-            )
 
     def _known(self, run_id: str, task_id: str | None, key: str | None) -> Task | None:
         if task_id is not None and (task := self._seek(Task, task_id)) is not None:
@@ -242,7 +230,7 @@ class Tasks(Links):
 
     def _set(self, task_id: str, changes: "dict[str, Any]", note: str) -> Task:
         """Set fields of a task that is not over; of one that is being worked on only some."""
-        (task,) = self._select(Task, "select * from tasks where id = :id for update", id=task_id) or [self._fetch(Task, task_id)]
+        task = self._fetch_for_update(Task, task_id)
         new, old = (self._db.values.bind(values)[0] for values in (changes, {name: getattr(task, name) for name in changes}))
         differing = {name: value for name, value in changes.items() if new[name] != old[name]}
         if not differing:
@@ -393,7 +381,7 @@ class Tasks(Links):
     @writes
     def resume(self, task_id: str) -> Task:
         """Make a paused, waiting or blocked task ready again; its snapshot is there for the next worker."""
-        task = self._fetch(Task, task_id)
+        task = self._fetch_for_update(Task, task_id)
         if task.state == TaskState.PENDING:
             return task.marked_already()
         return self._change(
@@ -412,7 +400,7 @@ class Tasks(Links):
     @writes
     def abandon(self, task_id: str, *, reason: str) -> Task:
         """Give a task up for good; whoever has it loses it."""
-        task = self._fetch(Task, task_id)
+        task = self._fetch_for_update(Task, task_id)
         if task.state == TaskState.ABANDONED:
             return task.marked_already()
         lawful = ("pending", "running", "waiting", "blocked", "paused")
