@@ -6,7 +6,6 @@ from decklog.clock import Clock
 from decklog.errors import Invalid
 from decklog.forks import once
 from decklog.ids import Ids
-from decklog.operations import lease
 from decklog.records import Record
 from decklog.values import DEFAULT_LIMIT_BYTES, Values
 from decklog.wrapping import cache, contextmanager
@@ -418,18 +417,18 @@ class Decklog:
 
         With the fence of a claimed task, what is written is refused (`LeaseLost`) once that lease is lost.
         """
-        from decklog.stores.journal.attribution import acting
+        from decklog.stores.journal import attribution
 
         given = {"agent": agent, "agent_id": agent_id, "group_id": group_id, "task_id": task_id, "iteration": iteration}
-        outer = acting.get() or {}
-        who = {**outer, **{name: value for name, value in given.items() if value is not None}}
-        check = lease.get() if fence is None else self._held(who.get("task_id"), fence)
-        token, held = acting.set(who), lease.set(check)
+        who = {name: value for name, value in given.items() if value is not None}
+        outer = attribution.acting.get() or {}
+        check = None if fence is None else self._held(who.get("task_id", outer.get("task_id")), fence)
+        layer = attribution.Layer(who, check=check)
+        attribution.enter(layer)
         try:
             yield
         finally:
-            acting.reset(token)
-            lease.reset(held)
+            attribution.leave(layer)
 
     def _held(self, task_id: str | None, fence: int) -> "Callable[[Database], None]":
         from decklog.stores.work.held import lease_check

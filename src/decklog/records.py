@@ -88,6 +88,8 @@ class Record:
     # The column that names the stream where there is no home, and the one that names the task which a change is about.
     stream_column = "run_id"
     task_column = "task_id"  # type: str | None
+    # True for what is made while somebody works on a task: a new record takes its `task_id` from the context.
+    is_work = False
     # False for what a fork of its run must not have twice, such as money that was spent.
     copied_by_fork = True
     # The columns that name records with an id of their own, each with the table of those; a column may hold a list of ids.

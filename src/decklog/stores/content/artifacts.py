@@ -74,6 +74,7 @@ class Artifact(Record):
     """A file at a path; `digest` and `size` are those of its bytes as they are kept."""
 
     table = "artifacts"
+    is_work = True
     references = (("task_id", "tasks"),)
     keeps = ("digest",)
 

@@ -46,6 +46,7 @@ class Approval(Record):
     """A question and its answer; `subject_digest` names the exact thing, `number` its place among the run's approvals."""
 
     table = "approvals"
+    is_work = True
     references = (("task_id", "tasks"),)
     is_managed = True
     is_guarded = True

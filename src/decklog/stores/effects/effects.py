@@ -39,6 +39,7 @@ class Effect(Record):
     """One act of a tool. `facts` are what a check compares the world with; `actor` is the process that acts."""
 
     table = "effects"
+    is_work = True
     references = (("task_id", "tasks"),)
     is_managed = True
     keeps = ("result_digest",)
@@ -144,7 +145,8 @@ class Effects(Store):
             now=self._now(),
         )
 
-    @writes
+    # Late too: the effect has happened, whoever has the task by now.
+    @writes(late=True)
     def settle(self, effect_id: str, *, actor: str, result: object = None, error: dict[str, object] | None = None) -> Effect:
         """Write down what an effect's own actor made of it: a result, or the error it ended in."""
         inline, digest = self._kept(result)
@@ -185,7 +187,8 @@ class Effects(Store):
         page = self._page(Effect, where, order=("intended_at", "id"), limit=limit, after=after, descending=descending)
         return Page(map(_unwrapped, page), next=page.next)
 
-    @writes
+    # Late too: the effect has happened, whoever has the task by now.
+    @writes(late=True)
     def doubt(self, effect_id: str, *, actor: str, note: str | None = None) -> Effect:
         """Write down that an effect's actor is gone, or can't tell, and that nobody knows whether it happened."""
         return self._change(

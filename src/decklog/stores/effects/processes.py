@@ -25,6 +25,7 @@ class Process(Record):
     """A background process. `keeper` identifies the process that looks after it, beyond what a reused pid could fake."""
 
     table = "processes"
+    is_work = True
     # A fork of a run has no second copy of what is running.
     copied_by_fork = False
 
@@ -90,7 +91,8 @@ class Processes(Store):
             ),
         )
 
-    @writes
+    # Late too: the process has ended, whoever has the task by now.
+    @writes(late=True)
     def ended(
         self,
         process_id: str,

@@ -48,6 +48,7 @@ class Review(Record):
     """
 
     table = "reviews"
+    is_work = True
     references = (("task_id", "tasks"),)
 
     id: str
@@ -77,6 +78,7 @@ class ReviewPass(Record):
     """What one pass came to. `counts_for` names the change, the rules, and what it answers."""
 
     table = "review_passes"
+    is_work = True
     references = (("task_id", "tasks"),)
 
     id: str

@@ -28,6 +28,7 @@ class CheckVerdict(Record):
     """What one check said of one tree: it counts for this tree, this definition and this environment alone."""
 
     table = "verdicts"
+    is_work = True
     references = (("task_id", "tasks"), ("artifact_id", "artifacts"))
 
     id: str
