@@ -7,7 +7,7 @@ from decklog.clock import to_text
 from decklog.db.packing import unpacked
 from decklog.db.where import Where, enum_of, page_size, placed
 from decklog.errors import Conflict, Denied, Invalid, StillPending
-from decklog.operations import reading, reads, waiting, waits_to_read, writes
+from decklog.operations import check_may_wait, reading, reads, waiting, waits_to_read, writes
 from decklog.records import Page
 from decklog.stores.base import Store
 from decklog.stores.causes import cause_of
@@ -297,6 +297,8 @@ class Approvals(Store):
         """Wait until an approval is answered, withdrawn or expired; raise `StillPending` when the time is over first."""
         if not timeout_seconds >= 0:
             raise Invalid(f"timeout_seconds is {timeout_seconds}; it is 0 or more", field="timeout_seconds")
+        if timeout_seconds > 0:
+            check_may_wait(self._db)
         end = time.monotonic() + timeout_seconds
         while (approval := (yield reading(lambda: self.get(approval_id)))).state is ApprovalState.OPEN:
             left = end - time.monotonic()
@@ -413,7 +415,7 @@ class Approvals(Store):
         """
         return self._granted_for(run_id, digest, or_by_default=or_by_default)
 
-    @writes
+    @writes(hands_out=True)
     def use(self, run_id: str, digest: str) -> Approval | None:
         """Use the approval of exactly this digest, once; none is null, and so is one that is used up or over.
 

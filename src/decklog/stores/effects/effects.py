@@ -78,7 +78,7 @@ class Effects(Store):
 
     records = (Effect,)
 
-    @writes
+    @writes(hands_out=True)
     def intend(
         self,
         run_id: str,
@@ -122,7 +122,7 @@ class Effects(Store):
         """Get the effect that a run knows under a key; none is null."""
         return self._known(run_id, key)
 
-    @writes
+    @writes(hands_out=True)
     def take_up(self, effect_id: str, *, actor: str, attempts: int, facts: dict[str, object] | None = None) -> Effect:
         """Try an effect again that is known not to have happened.
 

@@ -83,7 +83,7 @@ class Gates(Store):
         }
         return self._set(name, GateState.CLOSED, f"closed: {reason}", changes)
 
-    @writes
+    @writes(hands_out=True)
     def enter(self, name: str, *, hold_seconds: float = 60.0) -> Gate | None:
         """Go through a gate; null while it is closed. One whose time has come lets one through to try.
 

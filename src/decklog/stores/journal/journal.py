@@ -6,7 +6,7 @@ from functools import partial
 from decklog.db.where import Where, cursor_of, enum_of, moment_of, page_size
 from decklog.errors import Invalid, NotFound
 from decklog.forks import once
-from decklog.operations import follows, prepares_to_write, reads, reads_in_steps, within_lease, writes
+from decklog.operations import check_committed, follows, prepares_to_write, reads, reads_in_steps, within_lease, writes
 from decklog.records import Page, Record
 from decklog.stores.journal.entry import Confidence, Entry, EntryKind, ReasoningPhase
 from decklog.stores.journal.rows import SELECT, STREAM_SIZE, heads, load, load_all, newest_position, number_of
@@ -269,6 +269,7 @@ class Journal:
         """
         from decklog.stores.journal.moved import cursor_at_heads
 
+        check_committed(self._db, "journal.now")
         return cursor_at_heads(self._db, going_on=going_on)
 
     @reads
@@ -280,6 +281,7 @@ class Journal:
         """
         from decklog.stores.journal.moved import moved
 
+        check_committed(self._db, "journal.since")
         return moved(self._db, cursor, going_on=going_on)
 
     @reads

@@ -34,7 +34,7 @@ class Reservations(Store):
 
     records = (Reservation,)
 
-    @writes
+    @writes(hands_out=True)
     def reserve(
         self,
         expires_at: datetime,

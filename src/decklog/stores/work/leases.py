@@ -6,7 +6,7 @@ A lease has a number that only grows. Whoever comes with an older number has los
 from datetime import datetime, timedelta
 
 from decklog.errors import BudgetExceeded, Conflict, Invalid, LeaseLost
-from decklog.operations import calling, reading, waiting, waits_to_write, writes, writing
+from decklog.operations import calling, check_may_wait, reading, waiting, waits_to_write, writes, writing
 from decklog.stores.base import Store
 from decklog.stores.checks import check_span, moment
 from decklog.stores.journal.attribution import claims
@@ -115,6 +115,8 @@ class Leases(Store):
         if not worker.strip():
             raise Invalid("a worker needs a name", field="worker")
         check_span(lease_seconds, "lease_seconds")
+        if wait_seconds > 0:
+            check_may_wait(self._db)
         wanted = {"group_id": group_id, "role": role, "tag": tag}
         if task_id is not None:
             from decklog.stores.work.unclaimed import refuse_claim, run_of
