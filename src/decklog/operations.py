@@ -117,7 +117,7 @@ def check_may_wait(db: "Any") -> None:
 
 
 def check_committed(db: "Any", what: str) -> None:
-    """Refuse to hand out a place in the journal inside a transaction: an entry that is rolled back leaves its number to another."""
+    """Refuse to hand out a place in the journal inside a transaction: a rolled back entry leaves its number to another."""
     if db.is_in_transaction:
         raise Invalid(
             f"{what} can't be used inside a transaction: its entries may still be rolled back, and a reader would skip others",

@@ -113,6 +113,14 @@ class Effects(Store):
             ),
         )
 
+    def check_can_act(self) -> None:
+        """Refuse to act inside a transaction: its record could be rolled back, and the act could not."""
+        if self._db.is_in_transaction:
+            raise Invalid(
+                "nothing can be done once inside a transaction: its record could still be rolled back",
+                hint="Do it before or after the block of log.transaction().",
+            )
+
     def _known(self, run_id: str, key: str) -> Effect | None:
         found = self._select(Effect, "select * from effects where run_id = :run_id and key = :key", run_id=run_id, key=key)
         return self._filled(found[0]) if found else None

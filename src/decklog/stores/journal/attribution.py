@@ -58,17 +58,20 @@ def claims() -> "list[Any]":
     return [layer.claim for layer in _layers.get() if layer.claim is not None]
 
 
-def attributed(record_class: "type[Record]", fields: "dict[str, Any]") -> "dict[str, Any]":
-    """Fill in the task of a new record from the context, unless the record names one or belongs to another run."""
-    who = acting.get()
-    if who is None or not record_class.is_work or fields.get("task_id") is not None or "task_id" not in who:
-        return fields
+def task_of(run_id: str | None) -> str | None:
+    """Return the task that this context is about, unless a claim shows that it belongs to another run."""
     for layer in reversed(_layers.get()):
         if "task_id" in layer.who:
-            if layer.claim is not None and layer.claim.task.run_id != fields.get("run_id"):
-                return fields
-            break
-    return {**fields, "task_id": who["task_id"]}
+            is_elsewhere = layer.claim is not None and layer.claim.task.run_id != run_id
+            return None if is_elsewhere else layer.who["task_id"]
+    return None
+
+
+def attributed(record_class: "type[Record]", fields: "dict[str, Any]") -> "dict[str, Any]":
+    """Fill in the task of a new record from the context, unless the record names one or belongs to another run."""
+    if acting.get() is None or not record_class.is_work or fields.get("task_id") is not None:
+        return fields
+    return {**fields, "task_id": task_of(fields.get("run_id"))}
 
 
 class Act:
