@@ -15,7 +15,7 @@ from decklog.values import to_json
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
+    from typing import Any, Literal
 
 
 class ApprovalState(StrEnum):
@@ -26,9 +26,21 @@ class ApprovalState(StrEnum):
     WITHDRAWN = "withdrawn"
 
 
+if TYPE_CHECKING:
+    ApprovalStateLike = ApprovalState | Literal["open", "granted", "denied", "expired", "withdrawn"]
+else:
+    ApprovalStateLike = ApprovalState
+
+
 class Verdict(StrEnum):
     GRANTED = "granted"
     DENIED = "denied"
+
+
+if TYPE_CHECKING:
+    VerdictLike = Verdict | Literal["granted", "denied"]
+else:
+    VerdictLike = Verdict
 
 
 UNANSWERED = "nobody answered in time"

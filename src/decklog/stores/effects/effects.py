@@ -16,7 +16,7 @@ from decklog.values import from_json
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
+    from typing import Any, Literal
 
 
 class EffectState(StrEnum):
@@ -27,11 +27,23 @@ class EffectState(StrEnum):
     CLEARED = "cleared"
 
 
+if TYPE_CHECKING:
+    EffectStateLike = EffectState | Literal["intended", "done", "failed", "unknown", "cleared"]
+else:
+    EffectStateLike = EffectState
+
+
 class EffectOutcome(StrEnum):
     """What came of an effect that nobody settled."""
 
     YES = "yes"
     NO = "no"
+
+
+if TYPE_CHECKING:
+    EffectOutcomeLike = EffectOutcome | Literal["yes", "no"]
+else:
+    EffectOutcomeLike = EffectOutcome
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,7 +248,7 @@ class Effects(Store):
 
     @writes(manager_only=True)
     def reconcile(
-        self, effect_id: str, happened: EffectOutcome, *, by: str, result: object = None, reason: str | None = None
+        self, effect_id: str, happened: EffectOutcomeLike, *, by: str, result: object = None, reason: str | None = None
     ) -> Effect:
         """Say whether an effect of unknown outcome happened: `yes` settles it, `no` lets the next call act.
 
@@ -284,7 +296,7 @@ class Effects(Store):
         self,
         run_id: str | None = None,
         *,
-        state: EffectState | None = None,
+        state: EffectStateLike | None = None,
         tool: str | None = None,
         step: str | None = None,
         task_id: str | None = None,

@@ -11,6 +11,10 @@ from decklog.operations import reads, writes
 from decklog.records import Page, Record
 from decklog.stores.base import Store
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
+
 
 class ProcessState(StrEnum):
     RUNNING = "running"
@@ -18,6 +22,12 @@ class ProcessState(StrEnum):
     STOPPED = "stopped"
     TIMED_OUT = "timed_out"
     LOST = "lost"
+
+
+if TYPE_CHECKING:
+    ProcessStateLike = ProcessState | Literal["running", "exited", "stopped", "timed_out", "lost"]
+else:
+    ProcessStateLike = ProcessState
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +106,7 @@ class Processes(Store):
     def ended(
         self,
         process_id: str,
-        state: ProcessState,
+        state: ProcessStateLike,
         *,
         exit_code: int | None = None,
         signal: str | None = None,
@@ -133,7 +143,7 @@ class Processes(Store):
         self,
         run_id: str | None = None,
         *,
-        state: ProcessState | None = None,
+        state: ProcessStateLike | None = None,
         task_id: str | None = None,
         limit: int = 20,
         after: str | None = None,

@@ -3,7 +3,7 @@
 from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
@@ -11,6 +11,10 @@ from decklog.errors import Conflict, Invalid
 from decklog.operations import reads, within_lease
 from decklog.records import Page, Record
 from decklog.stores.base import Store
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
 
 
 class MendState(StrEnum):
@@ -34,6 +38,28 @@ class MendState(StrEnum):
         return self in (MendState.CLOSED, MendState.DROPPED)
 
 
+if TYPE_CHECKING:
+    MendStateLike = (
+        MendState
+        | Literal[
+            "filed",
+            "triaged",
+            "located",
+            "planned",
+            "fixing",
+            "fixed",
+            "proven",
+            "cleared",
+            "published",
+            "verified",
+            "closed",
+            "dropped",
+        ]
+    )
+else:
+    MendStateLike = MendState
+
+
 class MendWait(StrEnum):
     """What a mend waits for before it can go on."""
 
@@ -44,6 +70,12 @@ class MendWait(StrEnum):
     MERGE = "merge"
     WEATHER = "weather"
     PERSON = "person"
+
+
+if TYPE_CHECKING:
+    MendWaitLike = MendWait | Literal["model", "approval", "fix", "gate", "merge", "weather", "person"]
+else:
+    MendWaitLike = MendWait
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,8 +201,8 @@ class Mends(Store):
         self,
         *,
         feedback_id: str | None = None,
-        state: MendState | None = None,
-        waits_for: MendWait | None = None,
+        state: MendStateLike | None = None,
+        waits_for: MendWaitLike | None = None,
         repo: str | None = None,
         open_only: bool = False,
         oldest_first: bool = False,

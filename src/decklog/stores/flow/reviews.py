@@ -4,7 +4,7 @@ import hashlib
 from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
@@ -38,6 +38,12 @@ class ReviewVerdict(StrEnum):
     def holds(self) -> bool:
         """Whether nothing may be published."""
         return self in (ReviewVerdict.BLOCK, ReviewVerdict.UNPROVEN)
+
+
+if TYPE_CHECKING:
+    ReviewVerdictLike = ReviewVerdict | Literal["pass", "request-changes", "block", "unproven"]
+else:
+    ReviewVerdictLike = ReviewVerdict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,7 +214,7 @@ class Reviews(Store):
         *,
         tree: str | None = None,
         patch: str | None = None,
-        verdict: ReviewVerdict | None = None,
+        verdict: ReviewVerdictLike | None = None,
         task_id: str | None = None,
         feedback_id: str | None = None,
         limit: int = 20,

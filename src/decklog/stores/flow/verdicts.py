@@ -3,7 +3,7 @@
 from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
@@ -11,6 +11,10 @@ from decklog.errors import Invalid
 from decklog.operations import reads, within_lease
 from decklog.records import Page, Record
 from decklog.stores.base import Store
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
 
 
 class CheckOutcome(StrEnum):
@@ -21,6 +25,12 @@ class CheckOutcome(StrEnum):
     ERROR = "error"
     FLAKY = "flaky"
     NOT_RUN = "not-run"
+
+
+if TYPE_CHECKING:
+    CheckOutcomeLike = CheckOutcome | Literal["pass", "fail", "error", "flaky", "not-run"]
+else:
+    CheckOutcomeLike = CheckOutcome
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +135,7 @@ class Verdicts(Store):
         *,
         tree: str | None = None,
         name: str | None = None,
-        outcome: CheckOutcome | None = None,
+        outcome: CheckOutcomeLike | None = None,
         task_id: str | None = None,
         limit: int = 20,
         after: str | None = None,

@@ -10,7 +10,7 @@ from decklog.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Literal
 
 
 class RunStatus(StrEnum):
@@ -22,9 +22,21 @@ class RunStatus(StrEnum):
     CANCELLED = "cancelled"
 
 
+if TYPE_CHECKING:
+    RunStatusLike = RunStatus | Literal["planning", "active", "paused", "completed", "failed", "cancelled"]
+else:
+    RunStatusLike = RunStatus
+
+
 class RunMode(StrEnum):
     SIMPLE = "simple"
     PARALLEL = "parallel"
+
+
+if TYPE_CHECKING:
+    RunModeLike = RunMode | Literal["simple", "parallel"]
+else:
+    RunModeLike = RunMode
 
 
 ENDED = (RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.CANCELLED)

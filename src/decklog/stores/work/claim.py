@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol, Self
 
     from decklog.db.base import Database
-    from decklog.stores.work.task import Task
+    from decklog.stores.work.task import Task, TaskState
 
     class Ending(Protocol):
         """What a claim needs of the tasks: to keep one, and to end it in one of these ways."""
@@ -44,6 +44,14 @@ class Claim:
     when the block raises. What the block already ended (`finish`, `fail`, `block`, `release`, `park`) stays so. What is
     written in the block is about the task, and refused (`LeaseLost`) once the lease is lost.
     """
+
+    # What workers use most of the task, with its types; `__getattr__` has the rest.
+    id: str
+    run_id: str
+    group_id: str | None
+    title: str
+    state: "TaskState"
+    fence: int
 
     def __init__(self, leases: "Ending", task: "Task", lease_seconds: float) -> None:
         self._leases = leases
@@ -85,10 +93,12 @@ class Claim:
             data["lessons"] = [lesson.as_dict() if hasattr(lesson, "as_dict") else lesson for lesson in self.lessons]
         return data
 
-    def extend(self, **stage: "Any") -> "Task":
-        """Keep the lease alive for another term."""
+    def extend(self, *, stage: str | None = None, state_name: str | None = None) -> "Task":
+        """Keep the lease alive for another term; may also say at which stage the work is."""
         self.check_valid()
-        task = self._leases.extend(self.task.id, fence=self.task.fence, lease_seconds=self._lease_seconds, **stage)
+        task = self._leases.extend(
+            self.task.id, fence=self.task.fence, lease_seconds=self._lease_seconds, stage=stage, state_name=state_name
+        )
         self.become(task, is_over=self.is_over)
         return task
 
