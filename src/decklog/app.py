@@ -2,20 +2,19 @@
 
 import os
 
+from decklog.blocks import Blocks
 from decklog.clock import Clock
 from decklog.errors import Invalid
 from decklog.forks import once
 from decklog.ids import Ids
-from decklog.operations import lease
 from decklog.records import Record
 from decklog.values import DEFAULT_LIMIT_BYTES, Values
-from decklog.wrapping import cache, contextmanager
+from decklog.wrapping import cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from concurrent.futures import Future
-    from contextlib import AbstractContextManager
     from typing import Any, ParamSpec, Self, TypeVar
 
     from decklog.db.base import Database
@@ -62,7 +61,7 @@ if TYPE_CHECKING:
     R = TypeVar("R")
 
 
-class Decklog:
+class Decklog(Blocks):
     """One log: a SQLite file or a PostgreSQL database. Safe to share between threads, and usable after a fork."""
 
     def __init__(self, db: "Database", *, clock: Clock, ids: Ids) -> None:
@@ -402,70 +401,6 @@ class Decklog:
 
     def _stores(self) -> "Iterator[tuple[str, Store]]":
         return ((name, getattr(self, name)) for name in STORES if name != "journal")
-
-    @contextmanager
-    def acting(
-        self,
-        agent: str | None = None,
-        *,
-        agent_id: str | None = None,
-        group_id: str | None = None,
-        task_id: str | None = None,
-        iteration: int | None = None,
-        fence: int | None = None,
-    ) -> "Iterator[None]":
-        """Attribute everything written in this block, where a call does not say otherwise.
-
-        With the fence of a claimed task, what is written is refused (`LeaseLost`) once that lease is lost.
-        """
-        from decklog.stores.journal.attribution import acting, holding
-
-        given = {"agent": agent, "agent_id": agent_id, "group_id": group_id, "task_id": task_id, "iteration": iteration}
-        outer = acting.get() or {}
-        who = {**outer, **{name: value for name, value in given.items() if value is not None}}
-        check = lease.get() if fence is None else self._held(who.get("task_id"), fence)
-        task = holding.get() if fence is None else (who["task_id"], fence)
-        token, held, holds = acting.set(who), lease.set(check), holding.set(task)
-        try:
-            yield
-        finally:
-            holding.reset(holds)
-            acting.reset(token)
-            lease.reset(held)
-
-    def _held(self, task_id: str | None, fence: int) -> "Callable[[Database], None]":
-        from decklog.stores.work.held import lease_check
-
-        if task_id is None:
-            raise Invalid("a fence is that of a task; say which", field="task_id")
-        return lease_check(task_id, fence)
-
-    @contextmanager
-    def proving(
-        self, *, key: "str | os.PathLike[str] | None" = None, passphrase: str | None = None, password: str | None = None
-    ) -> "Iterator[None]":
-        """Act as the manager in this block: what only the manager does is signed with a key file, or by the password."""
-        from decklog.stores.desk.trust.proofs import prover
-        from decklog.stores.desk.trust.signatures import Prover
-
-        path = None if key is None else os.path.expanduser(os.fspath(key))
-        token = prover.set(Prover(key=path, passphrase=passphrase, password=password))
-        try:
-            yield
-        finally:
-            prover.reset(token)
-
-    def transaction(self) -> "AbstractContextManager[None]":
-        """Make everything written in this block one transaction: all of it, or nothing.
-
-        It belongs to the thread, or the task of asyncio, that opened it.
-        """
-        return self.db.transaction()
-
-    @property
-    def is_in_transaction(self) -> bool:
-        """Whether the caller holds a transaction open, so that what is written now may still be undone."""
-        return self.db.is_in_transaction
 
     def submit(self, operation: "Callable[P, R]", *args: "P.args", **kwargs: "P.kwargs") -> "Future[R]":
         """Start a write without waiting for it; the Future is done once it is committed.

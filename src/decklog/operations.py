@@ -31,7 +31,7 @@ _TAKES_ANY_KEYWORD = 0x08  # inspect.CO_VARKEYWORDS, without importing inspect f
 class Operation:
     """One verb of one store: what it is called, whether it writes, and who may call it."""
 
-    __slots__ = ("function", "manager_only", "name", "steps", "through", "writes")
+    __slots__ = ("function", "hands_out", "manager_only", "name", "steps", "through", "writes")
 
     def __init__(
         self,
@@ -42,8 +42,11 @@ class Operation:
         function: "Callable[..., Any]",
         through: str = "none",
         steps: "Callable[..., Generator[Any, Any, Any]] | None" = None,
+        hands_out: bool = False,
     ) -> None:
         self.name = name
+        # Whether the caller gets something that nobody else can use up or give back.
+        self.hands_out = hands_out
         self.writes = writes
         self.manager_only = manager_only
         self.function = function
@@ -104,10 +107,29 @@ def waiting(seconds: float, stream: str | None, *, queue: "Hashable" = None, pat
     return Step("wait", seconds=seconds, stream=stream, queue=queue, patience=patience)
 
 
+def check_may_wait(db: "Any") -> None:
+    """Refuse to wait inside a transaction: it keeps others from writing, so nothing could change meanwhile."""
+    if db.is_in_transaction:
+        raise Invalid(
+            "this can't wait inside a transaction: what it waits for could not be written meanwhile",
+            hint="Wait before or after the block of log.transaction(), or call it without a time to wait.",
+        )
+
+
+def check_committed(db: "Any", what: str) -> None:
+    """Refuse to hand out a place in the journal inside a transaction: a rolled back entry leaves its number to another."""
+    if db.is_in_transaction:
+        raise Invalid(
+            f"{what} can't be used inside a transaction: its entries may still be rolled back, and a reader would skip others",
+            hint="Call it before or after the block of log.transaction(); journal.find shows entries inside it.",
+        )
+
+
 def _taken(db: "Any", step: Step) -> "Any":
     if step.how == "write":
         return db.write(step.job)
     if step.how == "wait":
+        check_may_wait(db)
         return db.wait_for_change(step.seconds, step.stream)
     assert step.job is not None
     return step.job() if step.how == "none" else getattr(db, step.how)(step.job)
@@ -222,6 +244,7 @@ def _operation(
     manager_only: bool,
     late: bool = False,
     prepares: bool = False,
+    hands_out: bool = False,
 ) -> "Any":
     known = _keywords_of(function)
     is_step, is_read, stepwise = prepares or through == "none", through == "read", _STEPWISE.get(through)
@@ -259,6 +282,7 @@ def _operation(
         function=operation,
         through=through,
         steps=None if stepwise is None else steps,
+        hands_out=hands_out,
     )
     return operation
 
@@ -296,9 +320,11 @@ def prepares_to_write(function: "Callable[Concatenate[S, P], R]") -> "Callable[C
 
 
 def _marker(through: str) -> "Any":
-    def mark(function: "Any" = None, *, manager_only: bool = False, late: bool = False) -> "Any":
+    def mark(function: "Any" = None, *, manager_only: bool = False, late: bool = False, hands_out: bool = False) -> "Any":
         if function is None:
-            return lambda inner: _operation(inner, through, writes=True, manager_only=manager_only, late=late)
+            return lambda inner: _operation(
+                inner, through, writes=True, manager_only=manager_only, late=late, hands_out=hands_out
+            )
         return _operation(function, through, writes=True, manager_only=manager_only)
 
     return mark
@@ -311,12 +337,13 @@ if TYPE_CHECKING:
         def __call__(self, function: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]: ...
         @overload
         def __call__(
-            self, *, manager_only: bool = False, late: bool = False
+            self, *, manager_only: bool = False, late: bool = False, hands_out: bool = False
         ) -> Callable[[Callable[Concatenate[S, P], R]], Callable[Concatenate[S, P], R]]: ...
 
 
 # Marks a verb that writes: it runs in one transaction, all of it or nothing. `manager_only` keeps it off every surface that
 # agents reach, and where a manager is bound it runs only under the manager's proof; `late` lets it write after a lease was lost.
+# `hands_out` rolls it back for a task that is cancelled while it awaits: a grant, say, is used by who gets it and by nobody else.
 writes: "Marker" = _marker("write")
 
 # Marks a writing verb that opens its own transactions, because it waits between them or keeps what it refuses. One that is for

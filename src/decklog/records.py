@@ -90,6 +90,8 @@ class Record:
     # The column that names the stream where there is no home, and the one that names the task which a change is about.
     stream_column = "run_id"
     task_column = "task_id"  # type: str | None
+    # True for what is made while somebody works on a task: a new record takes its `task_id` from the context.
+    is_work = False
     # What a fork of its run does with the record; every record without a home has its own rule.
     fork = None  # type: ForkRule | None
     # True for what only the manager may change, in whole or in part: `needs_proof` says which changes.

@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 import sys
+import threading
 import time
 import types
 from collections.abc import Callable, Coroutine, Generator
@@ -231,3 +232,58 @@ asyncio.run(main())
     done = subprocess.run(words, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=60, check=False)
     assert done.stdout.split() == ["pending", "True", "False"], done.stderr
     assert done.stderr == ""
+
+
+def test_a_cancelled_use_of_a_grant_leaves_it_unused_or_hands_it_out(drive: Drive, log: Decklog) -> None:
+    outcomes: list[tuple[bool, int]] = []
+
+    async def attempt(alog: AsyncDecklog, delay: float) -> None:
+        asked = log.approvals.ask("run_1", "Deploy?", by="agent", about=f"plan {len(outcomes)}")
+        log.approvals.decide(asked.id, "granted", by="owner")  # type: ignore[arg-type]
+        got: list[Any] = []
+
+        async def use() -> None:
+            got.append(await alog.approvals.use("run_1", asked.subject_digest or ""))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(use)
+            await anyio.sleep(delay)
+            group.cancel_scope.cancel()
+        outcomes.append((bool(got), log.approvals.get(asked.id).uses or 0))
+
+    async def program(alog: AsyncDecklog) -> None:
+        for delay in (0.0, 0.0, 0.0001, 0.0003, 0.001, 0.002, 0.003, 0.005, 1.0):
+            await attempt(alog, delay)
+
+    drive(program)
+    assert {*outcomes} <= {(False, 0), (True, 1)}, outcomes
+    assert outcomes[-1] == (True, 1)
+
+
+def test_a_use_cancelled_before_its_commit_is_rolled_back(drive: Drive, log: Decklog, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = log.approvals.ask("run_1", "Deploy?", by="agent", about="plan")
+    log.approvals.decide(asked.id, "granted", by="owner")  # type: ignore[arg-type]
+    written, cancelled = threading.Event(), threading.Event()
+    use = log.approvals._used
+
+    def use_and_wait(found: Any) -> Any:
+        result = use(found)
+        written.set()
+        assert cancelled.wait(10)
+        return result
+
+    monkeypatch.setattr(log.approvals, "_used", use_and_wait)
+
+    async def program(alog: AsyncDecklog) -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(alog.approvals.use, "run_1", asked.subject_digest or "")
+            while not written.is_set():
+                await anyio.sleep(0.001)
+            group.cancel_scope.cancel()
+            # Set by the loop after the cancellation has reached the task.
+            threading.Timer(0.1, cancelled.set).start()
+
+    drive(program)
+    with Decklog.open(log.db.target) as again:
+        assert not again.approvals.get(asked.id).uses
+        assert again.approvals.use("run_1", asked.subject_digest or "") is not None

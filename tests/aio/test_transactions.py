@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from decklog import AsyncDecklog, Busy, Decklog, EntryKind
+from decklog import AsyncDecklog, Busy, Decklog, EntryKind, Invalid
 from tests.aio.conftest import MOST_THREADS, Drive, our_threads
 
 
@@ -221,3 +221,19 @@ def test_fifty_finish_on_a_pool_of_eight(postgres_url: str) -> None:
             return sum([len(await alog.tasks.find(f"run_{number}")) for number in range(50)])
 
     assert asyncio.run(main()) == 50
+
+
+def test_nobody_waits_or_follows_inside_a_transaction(drive: Drive, log: Decklog) -> None:
+    async def program(alog: AsyncDecklog) -> None:
+        asked = await alog.approvals.ask("run_1", "Deploy?", by="agent", about="plan")
+        async with alog.transaction():
+            with pytest.raises(Invalid, match="can't wait inside a transaction"):
+                await alog.tasks.claim("run_1", worker="w", wait_seconds=1)
+            with pytest.raises(Invalid, match="can't wait inside a transaction"):
+                await alog.approvals.wait(asked.id, 1)
+            with pytest.raises(Invalid, match="inside a transaction"):
+                await anext(alog.journal.tail("run_1"))
+            with pytest.raises(Invalid, match="inside a transaction"):
+                await alog.journal.now()
+
+    drive(program)

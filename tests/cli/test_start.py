@@ -23,7 +23,8 @@ _collections _contextvars _datetime _functools _json _operator _sha2 _sha256 _we
 dataclasses datetime enum errno fcntl gc itertools json json.decoder json.encoder json.scanner keyword math types
 """
 _OURS = """
-decklog decklog.app decklog.cli decklog.cli.call decklog.cli.derived decklog.cli.exits decklog.cli.late_import decklog.kept_code
+decklog decklog.app decklog.blocks decklog.cli decklog.cli.call decklog.cli.derived decklog.cli.exits decklog.cli.late_import
+decklog.kept_code
 decklog.place decklog.place.locate decklog.dataclass decklog.digests decklog.prepared decklog.db.checksums
 decklog.cli.parameters decklog.cli.shape decklog.cli.show decklog.cli.styles decklog.cli.table decklog.cli.terminal decklog.clock
 decklog.db decklog.db.base decklog.db.deadlines decklog.db.packing decklog.db.callers decklog.forks

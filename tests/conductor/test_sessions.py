@@ -16,9 +16,9 @@ from decklog.conductor.agents import stream
 from decklog.conductor.agents.description import Description, describe, known_names
 from decklog.conductor.agents.session import Outcome, Session, Terms
 from decklog.conductor.commands import Command, Running
+from decklog.processes.identity import Identity
 from decklog.tools.sandbox.sandbox import Sandbox
 from decklog.tools.shell import process_tree
-from decklog.tools.shell.process_identity import Identity
 from tests.conductor.scripts import COMMAND, script
 from tests.waiting import wait_until
 

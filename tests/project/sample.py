@@ -74,6 +74,18 @@ def overspend(log: decklog.Decklog, run: decklog.Run) -> str:
     return "nobody stopped it"
 
 
+def words_and_types(log: decklog.Decklog, run: decklog.Run) -> None:
+    """Use words for enumerations, typed new tasks, and the typed fields of a claim."""
+    new: list[decklog.NewTask] = [{"title": "one", "priority": 60}]
+    log.tasks.add_many(run.id, new)
+    log.tasks.add_many(run.id, [{"title": "two", "tags": ["late"]}])
+    log.tasks.find(run.id, state="pending")
+    log.journal.append(run.id, "why", kind="reasoning", phase="approach")
+    while claim := log.tasks.claim(run.id, worker="w"):
+        fence: int = claim.fence
+        log.tasks.release(claim.id, fence=fence, not_before=run.started_at + timedelta(days=365))
+
+
 def main(target: str) -> None:
     with decklog.open(target) as log:
         run = plan(log, "Teach the parser to read trailing commas")
@@ -83,6 +95,7 @@ def main(target: str) -> None:
         progress: decklog.StateVersion = log.states.get(run.id, "progress")
         entries: decklog.Page[decklog.Entry] = log.journal.find(run.id, kind=decklog.EntryKind.REASONING)
         code = overspend(log, run)
+        words_and_types(log, run)
         run = log.runs.finish(run.id, summary=f"{done} steps")
         assert run.status is decklog.RunStatus.COMPLETED
         assert run.ended_at is not None

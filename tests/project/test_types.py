@@ -5,13 +5,17 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from enum import Enum
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from decklog import NewTask
+from decklog.cli.parameters import parameters_of
 from tests.db.processes import ROOT, environment
 from tests.project.documents import PYTHON, blocks_of, pages
+from tests.registry import operations
 
 SAMPLE = ROOT / "tests/project/sample.py"
 ASYNC_SAMPLE = ROOT / "tests/project/async_sample.py"
@@ -115,3 +119,39 @@ def test_the_program_imports_nothing_of_ours_but_the_package() -> None:
     imported = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
     sources = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     assert [name for name in imported + sources if name.startswith("decklog")] == ["decklog"]
+
+
+def _aliases() -> dict[str, set[str]]:
+    """Collect the words that a type checker accepts for each enumeration of the stores."""
+    found: dict[str, set[str]] = {}
+    for path in (ROOT / "src/decklog/stores").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Assign(
+                    targets=[ast.Name(id=name)],
+                    value=ast.BinOp(
+                        left=ast.Name(id=enumeration), right=ast.Subscript(value=ast.Name(id="Literal"), slice=words)
+                    ),
+                ) if name == f"{enumeration}Like":
+                    found[enumeration] = (
+                        set(ast.literal_eval(words)) if isinstance(words, ast.Tuple) else {ast.literal_eval(words)}
+                    )
+    return found
+
+
+def test_the_words_of_every_enumeration_that_a_verb_takes_pass_a_type_checker() -> None:
+    taken = {parameter.type for _, operation in operations() for parameter in parameters_of(operation)}
+    kinds = {
+        kind.__name__: {str(word.value) for word in kind} for kind in taken if isinstance(kind, type) and issubclass(kind, Enum)
+    }
+    assert _aliases() == kinds
+
+
+def test_a_new_task_has_the_arguments_of_add() -> None:
+    arguments = {
+        parameter.name
+        for store, operation in operations()
+        if (store, operation.name) == ("tasks", "add")
+        for parameter in parameters_of(operation)
+    }
+    assert {*NewTask.__annotations__} == arguments - {"run_id"}

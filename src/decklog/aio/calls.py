@@ -39,6 +39,7 @@ class Job:
         self._deciding = Lock()
         self._has_begun = False
         self._is_withdrawn = False
+        self._is_decided = False
 
     def run(self) -> "Any":
         with self._deciding:
@@ -51,6 +52,19 @@ class Job:
         """Make sure that it never runs; False when it has begun."""
         with self._deciding:
             self._is_withdrawn = not self._has_begun
+            return self._is_withdrawn
+
+    def decide(self) -> None:
+        """Roll the transaction back if the caller is gone; from here on the outcome is the caller's. Called last in it."""
+        with self._deciding:
+            if self._is_withdrawn:
+                raise _Withdrawn
+            self._is_decided = True
+
+    def take_back(self) -> bool:
+        """Make sure that it is rolled back; False when its outcome is decided."""
+        with self._deciding:
+            self._is_withdrawn = not self._is_decided
             return self._is_withdrawn
 
 
@@ -70,6 +84,34 @@ async def outcome(job: Job, route: "Route", *, undo: "Callable[[Any], Awaitable[
         if undo is not None:
             await undo(_result(future) if done.is_set else None)
         raise
+    return future.result()
+
+
+async def handed(act: "Callable[[], Any]", write: "Callable[[Callable[[], Any]], Any]", route: "Route") -> "Any":
+    """Return the outcome of a write; when the caller is cancelled first, roll the write back.
+
+    A cancellation that comes too late for that is raised at the caller's next await, so that the outcome is never lost.
+    """
+
+    def whole() -> "Any":
+        result = act()
+        job.decide()
+        return result
+
+    job = Job(lambda: write(whole))
+    future, done = _sent(job, route)
+    try:
+        await done.wait()
+    except BaseException as problem:
+        if not loops.is_cancellation(problem):
+            raise
+        if job.withdraw():
+            raise
+        is_taken_back = job.take_back()
+        await done.insist()
+        if is_taken_back or future.exception() is not None:
+            raise
+        loops.cancel_later(problem)
     return future.result()
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any, Self
 
-    from decklog import Claim, Task
+    from decklog import Claim, Task, TaskState
     from decklog.aio.stores import AsyncStore
 
 
@@ -24,6 +24,14 @@ class AsyncClaim:
     fails it when the block raises, and gives it back unharmed when the block is cancelled. What the block already ended stays
     so. What is written in the block is about the task, and refused (`LeaseLost`) once the lease is lost.
     """
+
+    # What workers use most of the task, with its types; `__getattr__` has the rest.
+    id: str
+    run_id: str
+    group_id: str | None
+    title: str
+    state: "TaskState"
+    fence: int
 
     def __init__(self, tasks: "AsyncStore", claim: "Claim") -> None:
         self._tasks = tasks

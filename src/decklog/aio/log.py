@@ -1,10 +1,11 @@
 """A log for tasks: every verb awaitable, derived from the operations like every other surface."""
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from decklog.aio import loops
 from decklog.aio.calls import Calls, Job, alone, insisted, outcome
+from decklog.aio.once import AsyncOnce
 from decklog.aio.stores import AsyncStore
 from decklog.aio.transaction import AsyncTransaction, present
 from decklog.app import STORES, Decklog
@@ -12,9 +13,9 @@ from decklog.errors import Busy
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Generator
+    from collections.abc import Awaitable, Callable, Generator
     from contextlib import AbstractAsyncContextManager
-    from typing import Self
+    from typing import Self, overload
 
     from decklog.aio.typed import Stores
 else:
@@ -34,6 +35,8 @@ else:
 
 
 L = TypeVar("L", bound="AsyncDecklog")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class AsyncDecklog(Stores):
@@ -59,6 +62,23 @@ class AsyncDecklog(Stores):
         """
         self._calls.check_open()
         return AsyncTransaction(self.log, self._calls.turns)
+
+    if TYPE_CHECKING:
+
+        @overload
+        def once(self, key: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]: ...
+        @overload
+        def once(self, key: str | None = None, *, run_id: str | None = None) -> AsyncOnce: ...
+
+    def once(self, key: Any = None, *, run_id: str | None = None) -> Any:
+        """Run a block (`async with log.once("deploy") as effect:`) or an asynchronous function (`@log.once`) once.
+
+        As `Decklog.once` does: its first result is returned again.
+        """
+        effects: Any = self.effects
+        if callable(key):
+            return AsyncOnce(effects, self.log.once(run_id=run_id))(key)
+        return AsyncOnce(effects, self.log.once(key, run_id=run_id))
 
     @property
     def is_in_transaction(self) -> bool:

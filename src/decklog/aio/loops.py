@@ -61,6 +61,19 @@ def cancellation() -> BaseException:
     return asyncio.CancelledError()
 
 
+def cancel_later(problem: BaseException) -> None:
+    """Raise a cancellation that was caught again where this task waits next."""
+    if _trio() is not None:
+        return  # trio does so
+    import asyncio
+
+    task = asyncio.current_task()
+    assert task is not None
+    # Counted once, and with its message: `asyncio.timeout` and anyio know their own cancellations by them.
+    task.uncancel()
+    task.cancel(*problem.args)
+
+
 _tasks: "set[Any]" = set()
 
 

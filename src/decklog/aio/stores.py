@@ -5,12 +5,12 @@ from functools import partial, wraps
 
 from decklog import Claim
 from decklog.aio import loops
-from decklog.aio.calls import Job, insisted, outcome
+from decklog.aio.calls import Job, handed, insisted, outcome
 from decklog.aio.claim import AsyncClaim
 from decklog.aio.transaction import present
 from decklog.app import store_class
 from decklog.errors import Invalid
-from decklog.operations import Step, operations_of
+from decklog.operations import Step, check_may_wait, operations_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,6 +54,9 @@ class AsyncStore:
         async def verb(*args: "Any", **kwargs: "Any") -> "Any":
             store = self._store
             act = partial(operation.function, store, *args, **kwargs)
+            if operation.hands_out:
+                route = self._calls.route(operation.through, present(self._calls.log))
+                return await handed(act, self._calls.log.db.write, route)
             return self._given(await self._done(operation.through, act, self._unclaimed))
 
         return verb
@@ -90,6 +93,7 @@ class AsyncStore:
 
     async def _taken(self, step: Step, changes: "Changes") -> "Any":
         if step.how == "wait":
+            check_may_wait(self._calls.log.db)
             return await changes.wait(step)
         assert step.job is not None
         act = step.job if step.how == "none" else partial(getattr(self._calls.log.db, step.how), step.job)

@@ -10,47 +10,55 @@ from decklog.stores.content.artifacts import Artifact
 from decklog.stores.content.checkpoints import Checkpoint, TaskSnapshot
 from decklog.stores.content.graphs import GraphCheckpoint, GraphItem
 from decklog.stores.content.outputs import SkillOutput
-from decklog.stores.content.states import InvestigationStatus, State, StateVersion
-from decklog.stores.desk.approval import Approval, ApprovalState, Verdict
+from decklog.stores.content.states import InvestigationStatusLike, State, StateVersion
+from decklog.stores.desk.approval import Approval, ApprovalStateLike, VerdictLike
 from decklog.stores.desk.approval_answers import Answers
-from decklog.stores.desk.feedback import Feedback, FeedbackSeverity, FeedbackState, FixClass
-from decklog.stores.desk.inbox import Message, MessageChannel, MessageSeverity, MessageState
-from decklog.stores.desk.notices import Notice, NoticeChannel, NoticeEvent, NoticeState, NotifyRule
+from decklog.stores.desk.feedback import Feedback, FeedbackSeverityLike, FeedbackStateLike, FixClassLike
+from decklog.stores.desk.inbox import Message, MessageChannelLike, MessageSeverityLike, MessageStateLike
+from decklog.stores.desk.notices import Notice, NoticeChannelLike, NoticeEventLike, NoticeStateLike, NotifyRule
 from decklog.stores.desk.self_edits import SelfEdit
 from decklog.stores.desk.trust.proofs import Proof
-from decklog.stores.desk.trust.records import ChangeKind, SignedChange, TrustChange, TrustContract, TrustProposal
-from decklog.stores.effects.effects import Effect, EffectOutcome, EffectState
-from decklog.stores.effects.processes import Process, ProcessState
-from decklog.stores.flow.ci import CiConclusion, CiRun
+from decklog.stores.desk.trust.records import ChangeKindLike, SignedChangeLike, TrustChange, TrustContract, TrustProposal
+from decklog.stores.effects.effects import Effect, EffectOutcomeLike, EffectStateLike
+from decklog.stores.effects.processes import Process, ProcessStateLike
+from decklog.stores.flow.ci import CiConclusionLike, CiRun
 from decklog.stores.flow.context_package import (
-    ConsumingAgent,
-    ContextAgent,
+    ConsumingAgentLike,
+    ContextAgentLike,
     ContextConsumer,
     ContextConsumption,
     ContextPackage,
-    PackagePriority,
-    PackageType,
+    PackagePriorityLike,
+    PackageTypeLike,
 )
-from decklog.stores.flow.gates import Gate, GateState
-from decklog.stores.flow.mends import Mend, MendState, MendWait
+from decklog.stores.flow.gates import Gate, GateStateLike
+from decklog.stores.flow.mends import Mend, MendStateLike, MendWaitLike
 from decklog.stores.flow.records import ModelAssignment, PromptMarker, WorkflowRule, WorkflowTransition, WorkflowVersion
-from decklog.stores.flow.reviews import Review, ReviewPass, ReviewVerdict
-from decklog.stores.flow.router import TestingMode
-from decklog.stores.flow.verdicts import CheckOutcome, CheckVerdict
-from decklog.stores.flow.workflow import WorkflowDrawing
-from decklog.stores.journal.entry import Confidence, Entry, EntryKind, ReasoningPhase
+from decklog.stores.flow.reviews import Review, ReviewPass, ReviewVerdictLike
+from decklog.stores.flow.router import TestingModeLike
+from decklog.stores.flow.verdicts import CheckOutcomeLike, CheckVerdict
+from decklog.stores.flow.workflow import WorkflowDrawingLike
+from decklog.stores.journal.entry import ConfidenceLike, Entry, EntryKindLike, ReasoningPhaseLike
 from decklog.stores.journal.journal import R
 from decklog.stores.journal.verify import Verification
 from decklog.stores.journal.writer import Written
-from decklog.stores.memory.learnings import Learning, LearningState
+from decklog.stores.memory.learnings import Learning, LearningStateLike
 from decklog.stores.memory.lesson import Hits, Lesson, Sighting, Topic
-from decklog.stores.memory.patterns import ErrorPattern, PatternOutcome
-from decklog.stores.memory.proposals.proposal import Proposal, ProposalKind, ProposalState
-from decklog.stores.memory.settling import Contradiction, ContradictionState
-from decklog.stores.memory.strategies import Strategy, StrategyTopic
-from decklog.stores.money.ledger import SpendBy
+from decklog.stores.memory.patterns import ErrorPattern, PatternOutcomeLike
+from decklog.stores.memory.proposals.proposal import Proposal, ProposalKindLike, ProposalStateLike
+from decklog.stores.memory.settling import Contradiction, ContradictionStateLike
+from decklog.stores.memory.strategies import Strategy, StrategyTopicLike
+from decklog.stores.money.ledger import SpendByLike
 from decklog.stores.money.prices import Price
-from decklog.stores.money.records import Budget, BudgetAction, BudgetPeriod, BudgetScope, Charge, Reservation, ReservationState
+from decklog.stores.money.records import (
+    Budget,
+    BudgetActionLike,
+    BudgetPeriodLike,
+    BudgetScopeLike,
+    Charge,
+    Reservation,
+    ReservationStateLike,
+)
 from decklog.stores.overview.board import BoardColumn
 from decklog.stores.overview.budgets import BudgetStanding
 from decklog.stores.overview.comparison import Comparison
@@ -60,17 +68,17 @@ from decklog.stores.overview.picture import RunPicture
 from decklog.stores.overview.recent import Recent
 from decklog.stores.overview.run_facts import RunOverview
 from decklog.stores.overview.search import SearchResult
-from decklog.stores.overview.spending import SpendKey
-from decklog.stores.overview.status import Status
+from decklog.stores.overview.spending import SpendKeyLike
+from decklog.stores.overview.status import StatusLike
 from decklog.stores.overview.summary import Summary
 from decklog.stores.overview.waiting import WaitingItem
-from decklog.stores.runs.run import Agent, Run, RunMode, RunStatus
+from decklog.stores.runs.run import Agent, Run, RunModeLike, RunStatusLike
 from decklog.stores.runs.snapshot import RunSnapshot
-from decklog.stores.work.criteria import Criterion, CriterionStatus
-from decklog.stores.work.groups import Group, GroupStatus, GroupTier, MergeStatus, ReviewStatus
-from decklog.stores.work.plans import PhaseStatus, Plan, PlanPhase
-from decklog.stores.work.schedules import CatchUp, Schedule
-from decklog.stores.work.task import Attempt, LinkKind, Task, TaskComment, TaskState
+from decklog.stores.work.criteria import Criterion, CriterionStatusLike
+from decklog.stores.work.groups import Group, GroupStatusLike, GroupTierLike, MergeStatusLike, ReviewStatusLike
+from decklog.stores.work.plans import PhaseStatusLike, Plan, PlanPhase
+from decklog.stores.work.schedules import CatchUpLike, Schedule
+from decklog.stores.work.task import Attempt, LinkKindLike, NewTasks, Task, TaskComment, TaskStateLike
 from decklog.stores.work.templates import Template
 
 class AsyncJournal:
@@ -79,7 +87,7 @@ class AsyncJournal:
         stream: str,
         body: str | None = ...,
         *,
-        kind: EntryKind = ...,
+        kind: EntryKindLike = ...,
         subtype: str | None = ...,
         agent: str | None = ...,
         agent_id: str | None = ...,
@@ -87,8 +95,8 @@ class AsyncJournal:
         task_id: str | None = ...,
         iteration: int | None = ...,
         payload: object = ...,
-        phase: ReasoningPhase | None = ...,
-        confidence: Confidence | None = ...,
+        phase: ReasoningPhaseLike | None = ...,
+        confidence: ConfidenceLike | None = ...,
         refs: list[str] | None = ...,
         key: str | None = ...,
         at: datetime | None = ...,
@@ -102,13 +110,13 @@ class AsyncJournal:
         self,
         stream: str | None = ...,
         *,
-        kind: EntryKind | None = ...,
+        kind: EntryKindLike | None = ...,
         subtype: str | None = ...,
         agent: str | None = ...,
         agent_id: str | None = ...,
         group_id: str | None = ...,
         task_id: str | None = ...,
-        phase: ReasoningPhase | None = ...,
+        phase: ReasoningPhaseLike | None = ...,
         since: datetime | None = ...,
         until: datetime | None = ...,
         text: str | None = ...,
@@ -149,8 +157,8 @@ class AsyncRuns:
         *,
         run_id: str | None = ...,
         key: str | None = ...,
-        status: RunStatus = ...,
-        mode: RunMode | None = ...,
+        status: RunStatusLike = ...,
+        mode: RunModeLike | None = ...,
         repo: str | None = ...,
         branch: str | None = ...,
         worktree: str | None = ...,
@@ -164,7 +172,7 @@ class AsyncRuns:
     async def find(
         self,
         *,
-        status: RunStatus | None = ...,
+        status: RunStatusLike | None = ...,
         parent_run_id: str | None = ...,
         since: datetime | None = ...,
         until: datetime | None = ...,
@@ -177,7 +185,7 @@ class AsyncRuns:
         self,
         run_id: str,
         *,
-        status: RunStatus | None = ...,
+        status: RunStatusLike | None = ...,
         goal: str | None = ...,
         summary: str | None = ...,
         repo: str | None = ...,
@@ -192,7 +200,7 @@ class AsyncRuns:
         self,
         run_id: str,
         *,
-        status: RunStatus = ...,
+        status: RunStatusLike = ...,
         summary: str | None = ...,
         force: bool = ...,
         reason: str | None = ...,
@@ -252,14 +260,14 @@ class AsyncGroups:
         group_id: str,
         *,
         name: str | None = ...,
-        status: GroupStatus | None = ...,
+        status: GroupStatusLike | None = ...,
         assigned_to: str | None = ...,
         revision_count: int | None = ...,
-        last_review_status: ReviewStatus | None = ...,
+        last_review_status: ReviewStatusLike | None = ...,
         feature_branch: str | None = ...,
-        merge_status: MergeStatus | None = ...,
+        merge_status: MergeStatusLike | None = ...,
         complexity: int | None = ...,
-        initial_tier: GroupTier | None = ...,
+        initial_tier: GroupTierLike | None = ...,
         context_references: list[str] | None = ...,
         specializations: list[str] | None = ...,
         item_count: int | None = ...,
@@ -280,13 +288,13 @@ class AsyncGroups:
         group_id: str,
         *,
         name: str | None = ...,
-        status: GroupStatus | None = ...,
+        status: GroupStatusLike | None = ...,
         assigned_to: str | None = ...,
         revision_count: int | None = ...,
-        last_review_status: ReviewStatus | None = ...,
+        last_review_status: ReviewStatusLike | None = ...,
         feature_branch: str | None = ...,
         complexity: int | None = ...,
-        initial_tier: GroupTier | None = ...,
+        initial_tier: GroupTierLike | None = ...,
         context_references: list[str] | None = ...,
         specializations: list[str] | None = ...,
         item_count: int | None = ...,
@@ -307,9 +315,9 @@ class AsyncGroups:
         self,
         run_id: str | None = ...,
         *,
-        status: GroupStatus | None = ...,
+        status: GroupStatusLike | None = ...,
         assigned_to: str | None = ...,
-        merge_status: MergeStatus | None = ...,
+        merge_status: MergeStatusLike | None = ...,
         limit: int = ...,
         after: str | None = ...,
     ) -> Page[Group]:
@@ -318,14 +326,14 @@ class AsyncGroups:
         self,
         run_id: str,
         group_id: str,
-        verdict: ReviewStatus,
+        verdict: ReviewStatusLike,
         *,
         blocking_issues: int = ...,
         no_progress_count: int | None = ...,
         iteration: int | None = ...,
     ) -> Group:
         """Record a review's verdict and its blocking issues, and move on to the next review iteration."""
-    async def record_merge(self, run_id: str, group_id: str, merge_status: MergeStatus) -> Group:
+    async def record_merge(self, run_id: str, group_id: str, merge_status: MergeStatusLike) -> Group:
         """Record how far a group's merge is, and move the group's status along with it."""
     async def count_revision(self, run_id: str, group_id: str) -> Group:
         """Count one more revision of a group."""
@@ -362,7 +370,7 @@ class AsyncTasks:
         key: str | None = ...,
     ) -> Task:
         """Add a task to a run. With an id or key that is known already, that task comes back as it is."""
-    async def add_many(self, run_id: str, tasks: list[dict[str, object]]) -> list[Task]:
+    async def add_many(self, run_id: str, tasks: NewTasks) -> list[Task]:
         """Add several tasks at once, each given as the arguments of `add`; one may depend on another that comes later."""
     async def edit(
         self,
@@ -398,7 +406,7 @@ class AsyncTasks:
         self,
         run_id: str | None = ...,
         *,
-        state: TaskState | None = ...,
+        state: TaskStateLike | None = ...,
         group_id: str | None = ...,
         role: str | None = ...,
         tag: str | None = ...,
@@ -434,11 +442,11 @@ class AsyncTasks:
         """Put new tasks in place of the pending ones, all in one transaction; running ones are left alone unless asked."""
     async def attempts(self, task_id: str) -> list[Attempt]:
         """List the attempts at a task, oldest first, as the journal tells them."""
-    async def depend(self, task_id: str, depends_on: str, *, kind: LinkKind = ...) -> Task:
+    async def depend(self, task_id: str, depends_on: str, *, kind: LinkKindLike = ...) -> Task:
         """Link a task with another of its run: make it wait for it (`blocks`), or a part of it (`parent`), or just say so."""
     async def undepend(self, task_id: str, depends_on: str, *, reason: str | None = ...) -> Task:
         """Take the link between two tasks off, of whichever kind; one that waited for nothing else becomes ready."""
-    async def dependencies(self, task_id: str, *, kind: LinkKind = ...) -> list[str]:
+    async def dependencies(self, task_id: str, *, kind: LinkKindLike = ...) -> list[str]:
         """List the tasks that a task waits for, or is linked with in another way."""
     async def subtasks(self, task_id: str) -> dict[str, Any]:
         """Tell how far the parts of a task are, and their parts: a state, a progress, and each of them."""
@@ -529,7 +537,7 @@ class AsyncSchedules:
         task: dict[str, object] | None = ...,
         template: str | None = ...,
         values: dict[str, object] | None = ...,
-        catch_up: CatchUp = ...,
+        catch_up: CatchUpLike = ...,
         catch_up_limit: int = ...,
         late_seconds: int = ...,
     ) -> Schedule:
@@ -551,7 +559,7 @@ class AsyncSchedules:
         task: dict[str, object] | None = ...,
         template: str | None = ...,
         values: dict[str, object] | None = ...,
-        catch_up: CatchUp | None = ...,
+        catch_up: CatchUpLike | None = ...,
         catch_up_limit: int | None = ...,
         late_seconds: int | None = ...,
     ) -> Schedule:
@@ -591,11 +599,11 @@ class AsyncPlans:
         clear: list[str] | None = ...,
     ) -> Plan:
         """Change what is given of a plan and keep the rest and its phases; `clear` names fields to empty."""
-    async def mark(self, run_id: str, phase: str, status: PhaseStatus, *, progress_percent: int | None = ...) -> PlanPhase:
+    async def mark(self, run_id: str, phase: str, status: PhaseStatusLike, *, progress_percent: int | None = ...) -> PlanPhase:
         """Mark a phase, named by its number or its name, as pending, in_progress, completed or blocked."""
     async def get(self, run_id: str) -> Plan:
         """Get the plan of a run."""
-    async def phases(self, run_id: str, *, status: PhaseStatus | None = ...) -> list[PlanPhase]:
+    async def phases(self, run_id: str, *, status: PhaseStatusLike | None = ...) -> list[PlanPhase]:
         """List the phases of a run's plan by their numbers."""
     async def phase(self, run_id: str, phase: str) -> PlanPhase:
         """Get one phase of a run's plan by its number or its name."""
@@ -608,7 +616,7 @@ class AsyncCriteria:
         run_id: str,
         criterion: str,
         *,
-        status: CriterionStatus | None = ...,
+        status: CriterionStatusLike | None = ...,
         actual: str | None = ...,
         evidence: str | None = ...,
         required: bool | None = ...,
@@ -636,7 +644,7 @@ class AsyncCriteria:
         self,
         run_id: str | None = ...,
         *,
-        status: CriterionStatus | None = ...,
+        status: CriterionStatusLike | None = ...,
         required: bool | None = ...,
         is_stale: bool | None = ...,
         limit: int = ...,
@@ -661,7 +669,7 @@ class AsyncApprovals:
         task_id: str | None = ...,
         expires_at: datetime | None = ...,
         expires_in_minutes: float | None = ...,
-        default_verdict: Verdict | None = ...,
+        default_verdict: VerdictLike | None = ...,
         payload: object = ...,
         key: str | None = ...,
         approval_id: str | None = ...,
@@ -676,7 +684,7 @@ class AsyncApprovals:
         rationale: str | None = ...,
         payload: object = ...,
         by: str | None = ...,
-        counts_as: Verdict | None = ...,
+        counts_as: VerdictLike | None = ...,
         task_id: str | None = ...,
         key: str | None = ...,
         approval_id: str | None = ...,
@@ -686,7 +694,7 @@ class AsyncApprovals:
     async def decide(
         self,
         approval_id: str,
-        verdict: Verdict,
+        verdict: VerdictLike,
         *,
         by: str,
         rationale: str | None = ...,
@@ -711,7 +719,7 @@ class AsyncApprovals:
         self,
         run_id: str | None = ...,
         *,
-        state: ApprovalState | None = ...,
+        state: ApprovalStateLike | None = ...,
         asked_of: str | None = ...,
         source: str | None = ...,
         task_id: str | None = ...,
@@ -762,7 +770,7 @@ class AsyncStates:
     ) -> list[dict[str, object]]:
         """List what differs between two versions of a state, by JSON pointer: added, removed or changed."""
     async def record_investigation(
-        self, run_id: str, group_id: str, iteration: int, status: InvestigationStatus, state: object, event: dict[str, object]
+        self, run_id: str, group_id: str, iteration: int, status: InvestigationStatusLike, state: object, event: dict[str, object]
     ) -> dict[str, object]:
         """Record one iteration of an investigation: its event and the group's investigation state, both or neither."""
     async def checkpoint(
@@ -907,13 +915,13 @@ class AsyncPrices:
 class AsyncBudgets:
     async def set(
         self,
-        scope: BudgetScope,
+        scope: BudgetScopeLike,
         *,
         scope_id: str | None = ...,
-        period: BudgetPeriod = ...,
+        period: BudgetPeriodLike = ...,
         limit_microdollars: int | None = ...,
         limit_tokens: int | None = ...,
-        action: BudgetAction = ...,
+        action: BudgetActionLike = ...,
         warn_percent: int = ...,
     ) -> Budget:
         """Set what a run, group, task, agent or `all` may spend in a period of UTC (weeks start on Monday), in money or tokens."""
@@ -921,9 +929,9 @@ class AsyncBudgets:
         """Remove a budget: nothing is held against it any more."""
     async def get(self, budget_id: str) -> Budget:
         """Get a budget."""
-    async def find(self, *, scope: BudgetScope | None = ..., scope_id: str | None = ...) -> list[Budget]:
+    async def find(self, *, scope: BudgetScopeLike | None = ..., scope_id: str | None = ...) -> list[Budget]:
         """List the budgets, those of everything first."""
-    async def burn(self, *, scope: BudgetScope | None = ..., scope_id: str | None = ...) -> list[dict[str, object]]:
+    async def burn(self, *, scope: BudgetScopeLike | None = ..., scope_id: str | None = ...) -> list[dict[str, object]]:
         """Show how far each budget has burned in its present period, with what was spent on each of the last 14 days."""
     async def check(self) -> dict[str, object]:
         """Compare every budget's running sums with its charges, and name the days that differ."""
@@ -957,7 +965,7 @@ class AsyncReservations:
         self,
         run_id: str | None = ...,
         *,
-        state: ReservationState | None = ...,
+        state: ReservationStateLike | None = ...,
         group_id: str | None = ...,
         task_id: str | None = ...,
         agent: str | None = ...,
@@ -1015,7 +1023,7 @@ class AsyncLedger:
         self,
         run_id: str | None = ...,
         *,
-        by: SpendBy = ...,
+        by: SpendByLike = ...,
         group_id: str | None = ...,
         task_id: str | None = ...,
         agent: str | None = ...,
@@ -1081,7 +1089,7 @@ class AsyncMemory:
     async def propose(self, run_id: str | None = ...) -> list[Proposal]:
         """Look through what happened since the last time, in a run or in all, for lessons; give those that are new or surer."""
     async def proposals(
-        self, *, state: ProposalState = ..., kind: ProposalKind | None = ..., limit: int = ..., after: str | None = ...
+        self, *, state: ProposalStateLike = ..., kind: ProposalKindLike | None = ..., limit: int = ..., after: str | None = ...
     ) -> Page[Proposal]:
         """List lessons that are proposed, each with the entries that show it; the surest first."""
     async def accept(
@@ -1152,7 +1160,7 @@ class AsyncMemory:
     ) -> list[Lesson]:
         """Say what changed: lessons that hold for it are marked as outdated, until they are learned again."""
     async def contradictions(
-        self, lesson_id: str | None = ..., *, state: ContradictionState = ..., limit: int = ..., after: str | None = ...
+        self, lesson_id: str | None = ..., *, state: ContradictionStateLike = ..., limit: int = ..., after: str | None = ...
     ) -> Page[Contradiction]:
         """List contradictions between lessons, the newest first: those to settle, or those that were."""
     async def settle(self, contradiction_id: str, keep: str, *, by: str | None = ..., reason: str | None = ...) -> Contradiction:
@@ -1173,7 +1181,7 @@ class AsyncPatterns:
         classic: bool = ...,
     ) -> ErrorPattern:
         """Record an error and what solved it; seen again, it is counted, and a longer solution replaces a shorter one."""
-    async def judge(self, pattern_hash: str, project: str, outcome: PatternOutcome) -> ErrorPattern:
+    async def judge(self, pattern_hash: str, project: str, outcome: PatternOutcomeLike) -> ErrorPattern:
         """Say whether a solution worked: success adds 0.1 to its confidence (1.0 at most), failure takes 0.2 (0.1 at least)."""
     async def get(self, pattern_hash: str, project: str) -> ErrorPattern:
         """Get one pattern of a project."""
@@ -1203,7 +1211,7 @@ class AsyncStrategies:
     async def record(
         self,
         project: str,
-        topic: StrategyTopic,
+        topic: StrategyTopicLike,
         insight: str,
         *,
         lang: str | None = ...,
@@ -1219,7 +1227,7 @@ class AsyncStrategies:
         *,
         lang: str | None = ...,
         framework: str | None = ...,
-        topic: StrategyTopic | None = ...,
+        topic: StrategyTopicLike | None = ...,
         limit: int = ...,
     ) -> list[Strategy]:
         """List a project's strategies, the most helpful first; those of no language or framework suit every one."""
@@ -1233,7 +1241,7 @@ class AsyncStrategies:
         self,
         strategy_id: str,
         project: str,
-        topic: StrategyTopic,
+        topic: StrategyTopicLike,
         insight: str,
         *,
         created_at: datetime,
@@ -1266,7 +1274,7 @@ class AsyncLearnings:
         self,
         run_id: str | None = ...,
         *,
-        state: LearningState | None = ...,
+        state: LearningStateLike | None = ...,
         task_id: str | None = ...,
         since: datetime | None = ...,
         until: datetime | None = ...,
@@ -1284,14 +1292,14 @@ class AsyncContext:
     async def save(
         self,
         run_id: str,
-        package_type: PackageType,
+        package_type: PackageTypeLike,
         file_path: str,
-        producer: ContextAgent,
+        producer: ContextAgentLike,
         summary: str,
         *,
         consumers: list[str] | None = ...,
         group_id: str | None = ...,
-        priority: PackagePriority = ...,
+        priority: PackagePriorityLike = ...,
         size_bytes: int | None = ...,
         supersedes: str | None = ...,
         number: int | None = ...,
@@ -1305,27 +1313,27 @@ class AsyncContext:
         run_id: str,
         *,
         group_id: str | None = ...,
-        package_type: PackageType | None = ...,
-        producer: ContextAgent | None = ...,
+        package_type: PackageTypeLike | None = ...,
+        producer: ContextAgentLike | None = ...,
         include_superseded: bool = ...,
         limit: int = ...,
         after: str | None = ...,
     ) -> Page[ContextPackage]:
         """List a run's packages, newest first; superseded ones only when asked for."""
     async def offer(
-        self, run_id: str, agent: ContextAgent, *, group_id: str | None = ..., limit: int = ..., include_consumed: bool = ...
+        self, run_id: str, agent: ContextAgentLike, *, group_id: str | None = ..., limit: int = ..., include_consumed: bool = ...
     ) -> list[ContextPackage]:
         """Offer an agent the packages left for it and not read yet: of its group and of the whole run, most urgent first."""
     async def rank(
-        self, run_id: str, agent: ContextAgent, *, group_id: str | None = ..., limit: int = ...
+        self, run_id: str, agent: ContextAgentLike, *, group_id: str | None = ..., limit: int = ...
     ) -> list[dict[str, Any]]:
         """Rank all of a run's packages for an agent, read or not, with each one's score."""
     async def consumers(self, package_id: str) -> list[ContextConsumer]:
         """List the agents a package is for, and when each read it."""
-    async def consume(self, package_id: str, agent: ContextAgent, *, iteration: int = ...) -> ContextConsumer:
+    async def consume(self, package_id: str, agent: ContextAgentLike, *, iteration: int = ...) -> ContextConsumer:
         """Mark a package as read by one of its consumers; one who read it already is told so."""
     async def record_consumption(
-        self, run_id: str, group_id: str, agent: ConsumingAgent, iteration: int, package_id: str
+        self, run_id: str, group_id: str, agent: ConsumingAgentLike, iteration: int, package_id: str
     ) -> ContextConsumption:
         """Record that an agent used a package in one iteration of a group's work; recording it again changes nothing."""
     async def consumptions(
@@ -1333,7 +1341,7 @@ class AsyncContext:
         run_id: str,
         *,
         group_id: str | None = ...,
-        agent: ConsumingAgent | None = ...,
+        agent: ConsumingAgentLike | None = ...,
         iteration: int | None = ...,
         limit: int = ...,
         after: str | None = ...,
@@ -1346,8 +1354,8 @@ class AsyncInbox:
         from_handle: str,
         body: str,
         *,
-        severity: MessageSeverity = ...,
-        channel: MessageChannel = ...,
+        severity: MessageSeverityLike = ...,
+        channel: MessageChannelLike = ...,
         agent: str | None = ...,
         run_id: str | None = ...,
         task_id: str | None = ...,
@@ -1368,8 +1376,8 @@ class AsyncInbox:
         self,
         run_id: str | None = ...,
         *,
-        state: MessageState | None = ...,
-        severity: MessageSeverity | None = ...,
+        state: MessageStateLike | None = ...,
+        severity: MessageSeverityLike | None = ...,
         from_handle: str | None = ...,
         limit: int = ...,
         after: str | None = ...,
@@ -1380,7 +1388,7 @@ class AsyncInbox:
     async def answer(self, message_id: str, answer: str, *, by: str | None = ...) -> Message:
         """Answer a message that is pending or seen; the same answer again changes nothing."""
     async def escalate(
-        self, message_id: str, *, fix_class: FixClass | None = ..., context_url: str | None = ..., by: str | None = ...
+        self, message_id: str, *, fix_class: FixClassLike | None = ..., context_url: str | None = ..., by: str | None = ...
     ) -> Feedback:
         """Make a message feedback, in its sender's words; asking again gives the same feedback back."""
     async def close(self, message_id: str) -> Message:
@@ -1392,7 +1400,7 @@ class AsyncFeedbackStore:
         from_handle: str,
         body: str,
         *,
-        severity: FeedbackSeverity = ...,
+        severity: FeedbackSeverityLike = ...,
         channel: str = ...,
         context_url: str | None = ...,
         feedback_id: str | None = ...,
@@ -1405,9 +1413,9 @@ class AsyncFeedbackStore:
     async def find(
         self,
         *,
-        state: FeedbackState | None = ...,
-        fix_class: FixClass | None = ...,
-        severity: FeedbackSeverity | None = ...,
+        state: FeedbackStateLike | None = ...,
+        fix_class: FixClassLike | None = ...,
+        severity: FeedbackSeverityLike | None = ...,
         oldest_first: bool = ...,
         limit: int = ...,
         after: str | None = ...,
@@ -1416,11 +1424,11 @@ class AsyncFeedbackStore:
     async def triage(
         self,
         feedback_id: str,
-        fix_class: FixClass,
+        fix_class: FixClassLike,
         *,
         root_cause: str | None = ...,
         success_criterion: str | None = ...,
-        severity: FeedbackSeverity | None = ...,
+        severity: FeedbackSeverityLike | None = ...,
         by: str | None = ...,
         note: str | None = ...,
     ) -> Feedback:
@@ -1455,7 +1463,7 @@ class AsyncTrust:
         """Show the manager, the tier and what it permits; without a manager, the question to ask."""
     async def standing(self) -> dict[str, Any]:
         """Say who the manager is, how the manager proves a decision, and at which tier agents are; `show` says more."""
-    async def history(self, *, kind: ChangeKind | None = ..., limit: int = ..., after: str | None = ...) -> Page[TrustChange]:
+    async def history(self, *, kind: ChangeKindLike | None = ..., limit: int = ..., after: str | None = ...) -> Page[TrustChange]:
         """List every change of trust, oldest first."""
     async def explain(self, tier: int) -> dict[str, Any]:
         """Say what a tier permits, what it adds, and what it does not permit yet."""
@@ -1477,7 +1485,7 @@ class AsyncTrust:
         """Bind the log to its manager, once; from then on only the manager's signature hands it over."""
     async def propose(
         self,
-        change: SignedChange,
+        change: SignedChangeLike,
         reason: str,
         *,
         to_tier: int | None = ...,
@@ -1508,7 +1516,7 @@ class AsyncSelfEdits:
     async def record(
         self,
         pr: str,
-        fix_class: FixClass,
+        fix_class: FixClassLike,
         files: list[str],
         before_sha: str,
         after_sha: str,
@@ -1528,7 +1536,7 @@ class AsyncSelfEdits:
     async def find(
         self,
         *,
-        fix_class: FixClass | None = ...,
+        fix_class: FixClassLike | None = ...,
         feedback_id: str | None = ...,
         pr: str | None = ...,
         oldest_first: bool = ...,
@@ -1557,7 +1565,7 @@ class AsyncWorkflow:
         *,
         run_id: str | None = ...,
         group_id: str | None = ...,
-        testing_mode: TestingMode = ...,
+        testing_mode: TestingModeLike = ...,
         groups: object = ...,
         blocked_agent: str | None = ...,
         iteration: int | None = ...,
@@ -1568,7 +1576,7 @@ class AsyncWorkflow:
         """Tell which words are missing from an agent's prompt; each has to be there whole."""
     async def ready(self) -> dict[str, Any]:
         """Tell whether there is a workflow to route by, where it comes from and what it holds."""
-    async def draw(self, *, format: WorkflowDrawing = ..., notes: dict[str, str] | None = ...) -> str:
+    async def draw(self, *, format: WorkflowDrawingLike = ..., notes: dict[str, str] | None = ...) -> str:
         """Draw the workflow as Mermaid text or as an SVG picture, with `notes` of a few signs beneath its agents."""
 
 class AsyncCi:
@@ -1581,7 +1589,7 @@ class AsyncCi:
         started_at: datetime | None = ...,
         completed_at: datetime | None = ...,
         duration_seconds: int | None = ...,
-        conclusion: CiConclusion | None = ...,
+        conclusion: CiConclusionLike | None = ...,
     ) -> CiRun:
         """Record a CI run, or complete one that is known; what is known already may be said again, not changed."""
     async def get(self, workflow_name: str, branch: str, ci_run_id: int) -> CiRun:
@@ -1591,7 +1599,7 @@ class AsyncCi:
         *,
         workflow_name: str | None = ...,
         branch: str | None = ...,
-        conclusion: CiConclusion | None = ...,
+        conclusion: CiConclusionLike | None = ...,
         since: datetime | None = ...,
         until: datetime | None = ...,
         limit: int = ...,
@@ -1614,7 +1622,7 @@ class AsyncVerdicts:
         *,
         tree: str | None = ...,
         name: str | None = ...,
-        outcome: CheckOutcome | None = ...,
+        outcome: CheckOutcomeLike | None = ...,
         task_id: str | None = ...,
         limit: int = ...,
         after: str | None = ...,
@@ -1638,7 +1646,7 @@ class AsyncReviews:
         *,
         tree: str | None = ...,
         patch: str | None = ...,
-        verdict: ReviewVerdict | None = ...,
+        verdict: ReviewVerdictLike | None = ...,
         task_id: str | None = ...,
         feedback_id: str | None = ...,
         limit: int = ...,
@@ -1653,8 +1661,8 @@ class AsyncMends:
         self,
         *,
         feedback_id: str | None = ...,
-        state: MendState | None = ...,
-        waits_for: MendWait | None = ...,
+        state: MendStateLike | None = ...,
+        waits_for: MendWaitLike | None = ...,
         repo: str | None = ...,
         open_only: bool = ...,
         oldest_first: bool = ...,
@@ -1682,7 +1690,7 @@ class AsyncGates:
         """Open a gate for everybody; one that is open stays as it is."""
     async def get(self, name: str) -> Gate:
         """Get a gate."""
-    async def find(self, *, state: GateState | None = ..., limit: int = ..., after: str | None = ...) -> Page[Gate]:
+    async def find(self, *, state: GateStateLike | None = ..., limit: int = ..., after: str | None = ...) -> Page[Gate]:
         """List gates by their names."""
 
 class AsyncEffects:
@@ -1710,7 +1718,7 @@ class AsyncEffects:
     async def confirm(self, effect_id: str, *, attempts: int, result: object = ..., by: str = ...) -> Effect:
         """Write down that a check found the effect done; `attempts` is how many the checker saw."""
     async def reconcile(
-        self, effect_id: str, happened: EffectOutcome, *, by: str, result: object = ..., reason: str | None = ...
+        self, effect_id: str, happened: EffectOutcomeLike, *, by: str, result: object = ..., reason: str | None = ...
     ) -> Effect:
         """Say whether an effect of unknown outcome happened: `yes` settles it, `no` lets the next call act."""
     async def get(self, effect_id: str) -> Effect:
@@ -1721,7 +1729,7 @@ class AsyncEffects:
         self,
         run_id: str | None = ...,
         *,
-        state: EffectState | None = ...,
+        state: EffectStateLike | None = ...,
         tool: str | None = ...,
         step: str | None = ...,
         task_id: str | None = ...,
@@ -1749,7 +1757,7 @@ class AsyncProcesses:
     async def ended(
         self,
         process_id: str,
-        state: ProcessState,
+        state: ProcessStateLike,
         *,
         exit_code: int | None = ...,
         signal: str | None = ...,
@@ -1762,7 +1770,7 @@ class AsyncProcesses:
         self,
         run_id: str | None = ...,
         *,
-        state: ProcessState | None = ...,
+        state: ProcessStateLike | None = ...,
         task_id: str | None = ...,
         limit: int = ...,
         after: str | None = ...,
@@ -1771,7 +1779,7 @@ class AsyncProcesses:
 
 class AsyncNotices:
     async def add_rule(
-        self, event: NoticeEvent, channel: NoticeChannel, *, target: list[str] | None = ..., secret_env: str | None = ...
+        self, event: NoticeEventLike, channel: NoticeChannelLike, *, target: list[str] | None = ..., secret_env: str | None = ...
     ) -> NotifyRule:
         """Tell somebody whenever something needs a person, a budget warns or stops, work fails, or a run is done."""
     async def remove_rule(self, rule_id: str) -> NotifyRule:
@@ -1785,7 +1793,7 @@ class AsyncNotices:
     async def get(self, notice_id: str) -> Notice:
         """Get a notice."""
     async def find(
-        self, *, state: NoticeState | None = ..., rule_id: str | None = ..., limit: int = ..., after: str | None = ...
+        self, *, state: NoticeStateLike | None = ..., rule_id: str | None = ..., limit: int = ..., after: str | None = ...
     ) -> Page[Notice]:
         """List notices, newest first."""
     async def unknown_to(self, rule_id: str, keys: list[str]) -> list[str]:
@@ -1795,7 +1803,7 @@ class AsyncNotices:
     async def take(self, sender: str) -> Notice | None:
         """Take the next notice that is due, to send it; none is null. What somebody took long ago is of unknown outcome."""
     async def settle(
-        self, notice_id: str, *, attempts: int, state: NoticeState, error: str | None = ..., may_retry: bool = ...
+        self, notice_id: str, *, attempts: int, state: NoticeStateLike, error: str | None = ..., may_retry: bool = ...
     ) -> Notice:
         """Say what came of sending a notice: sent, failed, or unknown; what failed is due again later, five times in all."""
     async def retry(self, notice_id: str) -> Notice:
@@ -1807,7 +1815,7 @@ class AsyncOverview:
     async def runs(
         self,
         *,
-        status: Status | None = ...,
+        status: StatusLike | None = ...,
         repo: str | None = ...,
         branch: str | None = ...,
         text: str | None = ...,
@@ -1833,7 +1841,7 @@ class AsyncOverview:
         at: str | None = ...,
         since: str | None = ...,
         before: int | None = ...,
-        kind: EntryKind | None = ...,
+        kind: EntryKindLike | None = ...,
         buckets: int = ...,
         lanes: int = ...,
         entries: int = ...,
@@ -1849,7 +1857,13 @@ class AsyncOverview:
     async def compare(self, before: str, after: str) -> Comparison:
         """Show two moments side by side, each given as RUN, RUN:ENTRY or RUN@TIME: how each stands, and which records differ."""
     async def money(
-        self, *, days: int = ..., since: datetime | None = ..., until: datetime | None = ..., by: SpendKey = ..., limit: int = ...
+        self,
+        *,
+        days: int = ...,
+        since: datetime | None = ...,
+        until: datetime | None = ...,
+        by: SpendKeyLike = ...,
+        limit: int = ...,
     ) -> MoneyPicture:
         """Show where the money goes: each day of UTC by model, the dearest models, agents or runs, and the budgets."""
     async def board(self, run_id: str, *, per_column: int = ...) -> list[BoardColumn]:
@@ -1868,7 +1882,7 @@ class AsyncOverview:
     ) -> SearchResult:
         """Find runs, tasks, lessons, questions, files and whatever was said by words, newest first; `word*` is a beginning."""
     async def days(
-        self, *, since: datetime | None = ..., until: datetime | None = ..., by: SpendKey = ...
+        self, *, since: datetime | None = ..., until: datetime | None = ..., by: SpendKeyLike = ...
     ) -> list[dict[str, object]]:
         """Add up what was spent on each day of UTC, by model, agent or run if asked; without a beginning, the last 30 days."""
     async def stations(self) -> list[dict[str, object]]:
@@ -1888,7 +1902,7 @@ class AsyncOverview:
     async def families(
         self,
         *,
-        status: Status | None = ...,
+        status: StatusLike | None = ...,
         repo: str | None = ...,
         branch: str | None = ...,
         text: str | None = ...,

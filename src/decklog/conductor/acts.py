@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from decklog.conductor import kill_points
 from decklog.errors import Conflict, StillPending
+from decklog.processes.identity import Identity
 from decklog.tools.calls.tool import Finding
-from decklog.tools.shell.process_identity import Identity
 
 if TYPE_CHECKING:
     from decklog.app import Decklog

@@ -14,11 +14,11 @@ from typing import Any
 
 from decklog.conductor.private_home import HomeFiles, PrivateHome, prepare
 from decklog.dataclass import dataclass
+from decklog.processes.identity import Identity
 from decklog.tools.sandbox import sandbox
 from decklog.tools.sandbox.sandbox import Kind, Sandbox, Site
 from decklog.tools.shell import launch
 from decklog.tools.shell.environment import environment
-from decklog.tools.shell.process_identity import Identity
 from decklog.tools.shell.shell import read_note
 
 # Half of this is kept of the beginning, all of it in order: charges are read from it, also after a crash.

@@ -332,7 +332,7 @@ class Conductor:
 
     def _is_over(self) -> bool:
         """Say whether nothing is left that this run could do by itself: only done, blocked, or waiting for a person."""
-        is_running = bool(self._log.tasks.find(self._site.run_id, state="running", limit=1))  # type: ignore[arg-type]
+        is_running = bool(self._log.tasks.find(self._site.run_id, state="running", limit=1))
         if is_running and time.monotonic() < self._looked_at + WAIT_SECONDS:
             return False
         self._looked_at = time.monotonic()

@@ -40,7 +40,7 @@ def fork(
         _refuse_useless(log, made, run_id)
         replace(site, run_id=made.id).stages.ask_about_blocked()
         if limit is not None:
-            log.budgets.set("run", scope_id=made.id, limit_microdollars=limit)  # type: ignore[arg-type]
+            log.budgets.set("run", scope_id=made.id, limit_microdollars=limit)
         # Inside of the transaction: a fork that is on record has its commits.
         site.repository.set_refs(_refs(log, made, site))
         tips_of(site.repository, made.id, site.remote).publish(home_of(made.id), lambda: "a fork needs the remote")

@@ -50,7 +50,7 @@ class Recovery:
         self._drop_left_over()
 
     def _of_the_dead(self) -> list["Task"]:
-        running = self._log.tasks.find(self._site.run_id, state="running", limit=_PAGE)  # type: ignore[arg-type]
+        running = self._log.tasks.find(self._site.run_id, state="running", limit=_PAGE)
         return [task for task in running if self._site.host.is_dead(task.worker)]
 
     def _with_agent(self, task: "Task") -> int | None:

@@ -239,7 +239,7 @@ class Stages:
             taken = self._log.tasks.claim(task.run_id, worker="conductor", task_id=task_id, lease_seconds=60.0)
             if taken is not None:
                 taken.finish(f"landed as {commit[:12]} in run {self._run_id}")
-                for whole in self._log.tasks.dependencies(task_id, kind="parent"):  # type: ignore[arg-type]
+                for whole in self._log.tasks.dependencies(task_id, kind="parent"):
                     parts = self._log.tasks.subtasks(whole)
                     if parts["done"] == parts["count"]:
                         self._finish_source(whole, commit)
@@ -344,7 +344,7 @@ class Stages:
 
     def _stuck_of(self, task: "Task") -> "list[Task]":
         """List the tasks of the same piece that nobody goes on with."""
-        found = self._log.tasks.find(self._run_id, tag=piece_tag(task), state="blocked", limit=_PAGE)  # type: ignore[arg-type]
+        found = self._log.tasks.find(self._run_id, tag=piece_tag(task), state="blocked", limit=_PAGE)
         return [one for one in found if one.id != task.id]
 
     def names(self, *, is_open: bool = False) -> set[str]:
@@ -396,8 +396,8 @@ class Stages:
 
     def resume_answered(self) -> int:
         """Make tasks ready again whose question a person has answered."""
-        waiting = self._log.tasks.find(self._run_id, state="waiting", limit=_PAGE)  # type: ignore[arg-type]
-        blocked = self._log.tasks.find(self._run_id, state="blocked", limit=_PAGE)  # type: ignore[arg-type]
+        waiting = self._log.tasks.find(self._run_id, state="waiting", limit=_PAGE)
+        blocked = self._log.tasks.find(self._run_id, state="blocked", limit=_PAGE)
         if not waiting and not blocked:
             return 0
         questions, answered = self._questions(), 0

@@ -72,7 +72,7 @@ def begin(log: "Decklog", wanted: Wanted, *, cwd: Path, state: Path, commit: str
     run = log.runs.start(
         plan.checked_goal(wanted.goal),
         key=f"{key}:{len(earlier) + 1}",
-        status="planning",  # type: ignore[arg-type]
+        status="planning",
         repo=str(repository.folder),
         metadata={
             "conductor": {
@@ -107,19 +107,19 @@ def _prepared(site: Site, wanted: Wanted, first: str, say: Callable[[str], None]
         refuse_red_base(base_findings(site, first), first)
         _refuse_green(site, first)
     except Conflict as problem:
-        site.log.runs.finish(site.run_id, status="failed", summary=problem.message)  # type: ignore[arg-type]
+        site.log.runs.finish(site.run_id, status="failed", summary=problem.message)
         raise
     site.tips.begin(first)
     with site.log.transaction():
         if site.configuration.run_microdollars is not None:
             limit = site.configuration.run_microdollars
-            site.log.budgets.set("run", scope_id=site.run_id, limit_microdollars=limit)  # type: ignore[arg-type]
+            site.log.budgets.set("run", scope_id=site.run_id, limit_microdollars=limit)
         if wanted.plan is not None:
             site.stages.plan(wanted.plan)
         else:
             is_asked = site.configuration.is_plan_asked if wanted.is_plan_asked is None else wanted.is_plan_asked
             site.stages.plan_by_agent(wanted.goal, is_asked=is_asked)
-        site.log.runs.update(site.run_id, status="active")  # type: ignore[arg-type]
+        site.log.runs.update(site.run_id, status="active")
     return site
 
 
@@ -143,7 +143,7 @@ def resume(log: "Decklog", run_id: str, *, cwd: Path, state: Path, remote: str |
     """Find a run again that was started in this clone, or join another's, and let one go on that was stopped."""
     site = found(log, run_id, cwd=cwd, state=state, remote=remote)
     if log.runs.get(run_id).status.value == "paused":
-        log.runs.update(run_id, status="active")  # type: ignore[arg-type]
+        log.runs.update(run_id, status="active")
     return site
 
 

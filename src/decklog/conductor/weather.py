@@ -30,7 +30,7 @@ class Weather:
 
     def closed(self) -> "dict[str, Gate]":
         """Give the gates that are closed now, by their names."""
-        found = self._gates.find(state="closed", limit=200)  # type: ignore[arg-type]
+        found = self._gates.find(state="closed", limit=200)
         return {gate.name: gate for gate in found}
 
     # Who can be started
@@ -87,7 +87,7 @@ class Weather:
         self._site.log.inbox.post(
             "conductor",
             f"Agent {agent.name} {what} ({gate.name}). No attempt is used. {ways}",
-            severity="question" if gate.reason == "login" else "info",  # type: ignore[arg-type]
+            severity="question" if gate.reason == "login" else "info",
             run_id=self._site.run_id,
             key=f"gate:{gate.name}:{gate.reason}:{gate.closed_at}",
         )

@@ -244,7 +244,7 @@ class Attempt:
             log.journal.append(
                 self._site.run_id,
                 f"{self._agent.name} says {wish.status}, which asks for {wish.next_agent}; the facts say: {facts}",
-                kind="event",  # type: ignore[arg-type]
+                kind="event",
                 subtype="conductor.wish",
                 agent=self._agent.name,
                 task_id=task.id,

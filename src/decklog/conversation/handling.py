@@ -108,7 +108,7 @@ class Handler:
         return f"Skill {path} is in run {run_id} for its agents to read, entry {entry.id}."
 
     def _only_run(self) -> str:
-        active = self._log.runs.find(status="active", limit=2)  # type: ignore[arg-type]
+        active = self._log.runs.find(status="active", limit=2)
         if len(active) != 1:
             raise Invalid("which run is this for?", hint="Add --run RUN", field="run_id")
         return active[0].id
@@ -150,7 +150,7 @@ class Handler:
         manager = self._log.trust.show()["manager"]
         granted = self._log.approvals.decide(
             str(approval_id),
-            "granted",  # type: ignore[arg-type]
+            "granted",
             by=manager,
             rationale=rationale,
             **how_long,

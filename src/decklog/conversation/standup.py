@@ -89,7 +89,7 @@ def prose_of(log: "Decklog", voices: Voices, standup: Standup, *, at: datetime) 
         return None, f"no model is configured for {SITE}"
     run_id = log.runs.start(f"Standup of {standup.day}", key=f"standup:{to_text(at)}").id
     answer = voices.ask(log, SITE, FORM, [("facts", standup.markdown)], run_id=run_id)
-    log.runs.finish(run_id, status="completed", summary=answer.why or "written")  # type: ignore[arg-type]
+    log.runs.finish(run_id, status="completed", summary=answer.why or "written")
     return (None, answer.why) if answer.data is None else (str(answer.data["markdown"]), "")
 
 

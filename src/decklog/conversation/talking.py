@@ -81,7 +81,7 @@ class Conversation:
         run_id = message.run_id or self._own_run(message)
         answer = self._voices.ask(self._log, SITE, FORM, [("message", message.body)], run_id=run_id, task_id=message.task_id)
         if message.run_id is None:
-            self._log.runs.finish(run_id, status="completed", summary=answer.why or "understood")  # type: ignore[arg-type]
+            self._log.runs.finish(run_id, status="completed", summary=answer.why or "understood")
         if answer.data is None:
             return Understood(intent=Intent.FREE_FORM, by=answer.model or "nobody", why=answer.why)
         return from_answer(answer.data, answer.model or "a model")

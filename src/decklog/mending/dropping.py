@@ -25,5 +25,5 @@ def drop(ground: "Ground", reason: str, *, by: str = "mend", **changes: Any) -> 
         given_up(ground, f"dropped: {reason}")
         telling.ended(ground, f"given up: {reason}")
         dropped = log.mends.move(mend, MendState.DROPPED, reason=reason, **changes)
-        log.runs.finish(mend.run_id, status="cancelled", summary=f"dropped: {reason}"[:500])  # type: ignore[arg-type]
+        log.runs.finish(mend.run_id, status="cancelled", summary=f"dropped: {reason}"[:500])
     return dropped

@@ -186,13 +186,13 @@ def _pause(log: "Decklog", run_id: str, reason: str) -> Iterator[str]:
         log.states.save_snapshot(run_id, task.id.replace("/", "_"), kept)
         yield task.id
     if log.runs.get(run_id).status.value != "paused":
-        log.runs.update(run_id, status="paused")  # type: ignore[arg-type]
+        log.runs.update(run_id, status="paused")
 
 
 def _begin(mending: "Mending", run_id: str, evidence: str, told: list[str]) -> str:
     body = f"Run {run_id} failed by what the agent is made of: {evidence}\n" + "\n".join(told)
     key = f"run:{run_id}:{signature(evidence)}"
-    filed = mending.log.feedback.file("mend", body[: 4 * _LONGEST], channel="run", severity="high", key=key)  # type: ignore[arg-type]
+    filed = mending.log.feedback.file("mend", body[: 4 * _LONGEST], channel="run", severity="high", key=key)
     return mending.begin(filed.id, for_run_id=run_id).id
 
 

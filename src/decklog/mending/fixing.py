@@ -66,7 +66,7 @@ def given_up(ground: "Ground", reason: str) -> None:
     """End the run of an agent whose work is no longer wanted; one that is over stays as it is."""
     run_id = ground.mend.fix_run_id
     if run_id is not None and ground.log.runs.get(run_id).ended_at is None:
-        ground.log.runs.finish(run_id, status="cancelled", summary=reason[:500])  # type: ignore[arg-type]
+        ground.log.runs.finish(run_id, status="cancelled", summary=reason[:500])
 
 
 def _by_agent(ground: "Ground") -> "Mend":
@@ -85,7 +85,7 @@ def _by_agent(ground: "Ground") -> "Mend":
             return log.mends.move(mend, MendState.FIXED, head=head)
     told = "; ".join(piece.told() for piece in stands.pieces)
     waits = {"needs you": MendWait.APPROVAL, "open": MendWait.WEATHER}.get(stands.outcome, MendWait.FIX)
-    asked = [one.id for one in log.approvals.find(site.run_id, state="open")]  # type: ignore[arg-type]
+    asked = [one.id for one in log.approvals.find(site.run_id, state="open")]
     triage = {**mend.triage, "approval": asked[0]} if asked else mend.triage
     return log.mends.move(mend, waits_for=waits, reason=f"run {site.run_id} is {stands.outcome}: {told}"[:1000], triage=triage)
 

@@ -26,7 +26,7 @@ def learn(ground: "Ground") -> "Mend":
         if ground.feedback.state is FeedbackState.VERIFIED:
             log.feedback.close(mend.feedback_id, by="mend", note=f"mend {mend.id}")
         if mend.for_run_id is not None and log.runs.get(mend.for_run_id).status.value == "paused":
-            log.runs.update(mend.for_run_id, status="active")  # type: ignore[arg-type]
+            log.runs.update(mend.for_run_id, status="active")
         log.runs.finish(mend.run_id, summary=f"mended as {str(mend.merged)[:12]}")
         return log.mends.move(mend, MendState.CLOSED)
 

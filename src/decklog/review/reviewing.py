@@ -129,7 +129,7 @@ def review(
         found = gate_of(log, change, settings, folder, run_id=run_id, **given).review()  # type: ignore[arg-type]
     finally:
         _clear(folder)
-    log.runs.finish(run_id, status="completed", summary=f"{found.verdict} on tree {found.tree[:12]}")  # type: ignore[arg-type]
+    log.runs.finish(run_id, status="completed", summary=f"{found.verdict} on tree {found.tree[:12]}")
     return found
 
 

@@ -6,7 +6,7 @@ from decklog.db.where import Where, page_size
 from decklog.errors import Conflict, Damaged, DecklogError, Invalid, NotFound
 from decklog.forks import once
 from decklog.records import Page, Record, default_of
-from decklog.stores.journal.attribution import proving
+from decklog.stores.journal.attribution import attributed, proving
 from decklog.values import from_json, to_json
 
 TYPE_CHECKING = False
@@ -121,7 +121,16 @@ class Store:
     # Writing
 
     def _add(self, record_class: "type[R]", *, note: str | None = None, new_stream: bool = False, **fields: "Any") -> "R":
-        """Insert a record and its entry; fields that are not given take the record's defaults."""
+        """Insert a record and its entry; fields that are not given take the record's defaults.
+
+        A record of work that names no task takes the one that the context is about.
+        """
+        return self._insert(record_class, attributed(record_class, fields), note=note, new_stream=new_stream)
+
+    def _insert(
+        self, record_class: "type[R]", fields: "dict[str, Any]", *, note: str | None = None, new_stream: bool = False
+    ) -> "R":
+        """Insert a record and its entry exactly as given."""
         bound, redacted = bound_whole(self._db.values, record_class, fields)
         if redacted:
             _check_identity(record_class, fields, bound)

@@ -64,9 +64,12 @@ class Intake(Store):
 
     seek = Store._seek
     select = Store._select
-    add = Store._add
     change_all = Store._change_all
     remove = Store._remove
+
+    def add(self, record_class: "type[R]", *, note: str | None = None, new_stream: bool = False, **fields: "Any") -> "R":
+        """Insert a record as another program wrote it: it says itself which task it is about."""
+        return self._insert(record_class, fields, note=note, new_stream=new_stream)
 
     def add_all(
         self, record_class: "type[Record]", records: "list[dict[str, Any] | BoundRecord]", *, note: str | None = None

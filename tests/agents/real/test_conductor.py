@@ -15,7 +15,7 @@ import pytest
 
 from decklog import Decklog
 from decklog.conductor.site import Site
-from decklog.tools.shell.process_identity import Identity
+from decklog.processes.identity import Identity
 from tests.agents.fake_model import FakeModel, Step, Use
 from tests.agents.real.editors import CLAUDE_ADAPTER, CODEX_ADAPTER, NODE
 from tests.agents.real.programs import CLAUDE, CODEX, GEMINI, OPENCODE, needs

@@ -3,6 +3,7 @@
 import copy
 import threading
 from contextlib import nullcontext, suppress
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -322,3 +323,134 @@ def test_a_task_whose_end_was_refused_is_kept_on(log: Decklog, run_id: str) -> N
 def only_one_keeps(task_id: str) -> None:
     while [thread.name for thread in threading.enumerate()].count(f"lease of {task_id}") != 1:
         threading.Event().wait(0.01)
+
+
+MADE = {
+    "approvals.ask": lambda log: log.approvals.ask("run_1", "May I?", by="w", about="x"),
+    "effects.intend": lambda log: log.effects.intend("run_1", "step", "tool", key="k", actor="a"),
+    "artifacts.add": lambda log: log.artifacts.add("run_1", "file", "p", content="x"),
+    "processes.started": lambda log: log.processes.started(
+        "run_1", "p", command={}, cwd="/", root="/", folder="/", sandbox="none", keeper="k", pid=1
+    ),
+    "memory.remember": lambda log: log.memory.remember("task_outcomes", "It went well", run_id="run_1"),
+}
+
+
+@pytest.mark.parametrize("verb", MADE)
+def test_a_record_made_in_a_claim_block_names_its_task(log: Decklog, run_id: str, verb: str) -> None:
+    log.tasks.add(run_id, "work", task_id="work")
+    with claimed(log, run_id):
+        assert MADE[verb](log).task_id == "work"
+
+
+def test_a_record_made_in_a_claim_block_keeps_the_task_it_names(log: Decklog, run_id: str) -> None:
+    log.tasks.add(run_id, "work", task_id="work")
+    with claimed(log, run_id):
+        assert log.artifacts.add(run_id, "file", "p", content="x", task_id="another").task_id == "another"
+
+
+def test_a_record_of_another_run_does_not_name_the_task_of_the_block(log: Decklog, run_id: str) -> None:
+    log.runs.start("elsewhere", run_id="run_2")
+    log.tasks.add(run_id, "work", task_id="work")
+    with claimed(log, run_id):
+        assert log.artifacts.add("run_2", "file", "p", content="x").task_id is None
+
+
+def test_a_message_sent_in_a_claim_block_is_not_addressed_to_its_task(log: Decklog, run_id: str) -> None:
+    log.tasks.add(run_id, "work", task_id="work")
+    with claimed(log, run_id):
+        assert log.inbox.post("w", "hello", run_id=run_id).task_id is None
+
+
+ENDS = {
+    "finish": lambda log, claim: log.tasks.finish(claim.id, fence=claim.fence),
+    "fail": lambda log, claim: log.tasks.fail(claim.id, fence=claim.fence),
+    "block": lambda log, claim: log.tasks.block(claim.id, fence=claim.fence, blocker="no key"),
+    "release": lambda log, claim: log.tasks.release(claim.id, fence=claim.fence),
+    "park": lambda log, claim: log.tasks.park(claim.id, fence=claim.fence, reason="CI"),
+    "finish_and_claim": lambda log, claim: log.tasks.finish_and_claim(claim.id, fence=claim.fence),
+}
+
+
+@pytest.mark.parametrize("verb", ENDS)
+def test_a_task_ended_by_its_id_in_its_block_is_ended(log: Decklog, run_id: str, verb: str) -> None:
+    log.tasks.add(run_id, "work", task_id="work")
+    with claimed(log, run_id) as claim:
+        ENDS[verb](log, claim)
+        assert claim.is_over
+        log.journal.append(run_id, "and then")
+    state = log.tasks.get("work").state
+    assert state == {"fail": "pending", "block": "blocked", "release": "pending", "park": "waiting"}.get(verb, "done")
+
+
+def test_a_task_whose_end_by_id_was_undone_is_still_held(log: Decklog, run_id: str) -> None:
+    log.tasks.add(run_id, "work", task_id="work")
+    with claimed(log, run_id) as claim:
+        with suppress(Undone), log.transaction():
+            log.tasks.finish(claim.id, fence=claim.fence)
+            raise Undone
+        assert not claim.is_over
+        log.journal.append(run_id, "still mine")
+    assert log.tasks.get("work").state == "done"
+
+
+def test_a_task_with_a_new_fence_in_its_block_is_still_held(log: Decklog, run_id: str) -> None:
+    log.tasks.add(run_id, "work", task_id="work")
+    with claimed(log, run_id) as claim:
+        log.tasks.refence(claim.id, fence=claim.fence)
+        log.journal.append(run_id, "still mine")
+    assert log.tasks.get("work").state == "done"
+
+
+def test_a_claim_finished_from_outside_its_block_is_not_lost(target: str) -> None:
+    with Decklog.open(target) as log:
+        log.runs.start("goal", run_id="run_1")
+        log.tasks.add("run_1", "work", task_id="work")
+        with claimed(log, "run_1", lease_seconds=0.3) as claim:
+            other = threading.Thread(target=lambda: log.tasks.finish("work", fence=claim.fence))
+            other.start()
+            other.join()
+            # Long enough for the lease to be extended in vain.
+            threading.Event().wait(0.3)
+            assert claim.lost is None
+        assert log.tasks.get("work").state == "done"
+
+
+def test_blocks_that_end_in_the_order_they_began_leave_no_attribution(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    log.tasks.add(run_id, "one", task_id="one")
+    log.tasks.add(run_id, "two", task_id="two")
+    first, second = claimed(log, run_id, task_id="one"), claimed(log, run_id, task_id="two")
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert log.journal.append(run_id, "in the second").task_id == "two"
+    second.__exit__(None, None, None)
+    assert log.journal.append(run_id, "afterwards").task_id is None
+    clock.advance(seconds=3600)
+    assert log.artifacts.add(run_id, "file", "p", content="x").task_id is None
+
+
+def test_a_failed_attempt_keeps_the_time_its_owner_set(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    log.tasks.add(run_id, "work", task_id="work")
+    later = clock.now() + timedelta(hours=2)
+    claim = claimed(log, run_id)
+    log.tasks.edit("work", not_before=later, reason="not at night")
+    claim.fail("no luck")
+    assert log.tasks.get("work").not_before == later
+    clock.advance(seconds=7201)
+    claim = claimed(log, run_id)
+    later = clock.now() + timedelta(hours=2)
+    log.tasks.edit("work", not_before=later, reason="not at night")
+    claim.fail("no luck", retry_after_seconds=60)
+    assert log.tasks.get("work").not_before == later
+
+
+def test_whoever_lost_its_task_settles_the_effect_it_has_made(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    log.tasks.add(run_id, "work")
+    with pytest.raises(LeaseLost), claimed(log, run_id):
+        made = log.effects.intend(run_id, "deploy", "deployer", key="k", actor="a")
+        left = log.effects.intend(run_id, "mail", "mailer", key="l", actor="a")
+        lose(log, clock, run_id)
+        assert log.effects.settle(made.id, actor="a", result="deployed").state == "done"
+        assert log.effects.doubt(left.id, actor="a").state == "unknown"
+        log.effects.intend(run_id, "more", "tool", key="m", actor="a")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from decklog.processes.identity import stat_of
 from decklog.tools.shell.fork_server import LONGEST_MARK
 from decklog.tools.shell.launch import ForkServer, Order, Supervised, launch
-from decklog.tools.shell.process_identity import stat_of
 from decklog.tools.shell.process_tree import carriers
 from tests.waiting import wait_until
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 import decklog
-from decklog.tools.shell import plain_json
+from decklog.processes import plain_json
 
 SOURCE = str(Path(decklog.__file__).parents[1])
 PLAIN = some.none() | some.booleans() | some.integers() | some.floats(allow_nan=False, allow_infinity=False) | some.text()

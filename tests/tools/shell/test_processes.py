@@ -13,9 +13,9 @@ import pytest
 
 from decklog import Decklog, Invalid, NotFound
 from decklog.errors import Refused
+from decklog.processes.identity import Identity
 from decklog.tools import Toolbox
 from decklog.tools.shell.launch import end_process_tree
-from decklog.tools.shell.process_identity import Identity
 from decklog.tools.shell.process_tree import carriers
 from tests.tools.shell.test_shell import STUBBORN, is_running
 from tests.waiting import wait_until

@@ -11,9 +11,9 @@ import pytest
 
 from decklog import Conflict, Decklog, Invalid
 from decklog.errors import Refused, StillPending, TimedOut, TooLarge, Unavailable
+from decklog.processes.identity import Identity
 from decklog.stores.effects.effects import Effect
 from decklog.tools import Finding, Tool, Toolbox
-from decklog.tools.shell.process_identity import Identity
 from decklog.tools.toolbox.once import key_of
 
 GONE = json.dumps({**json.loads(Identity.own().as_text()), "pid": 1, "ticks": 1})
@@ -164,7 +164,7 @@ def test_what_is_being_made_by_another_is_waited_for(log: Decklog, box: Toolbox)
     parent = Identity.of(os.getppid())
     assert parent is not None
     left_behind(log, box, "run", arguments, actor=parent.as_text())
-    with pytest.raises(StillPending, match="is being made"):
+    with pytest.raises(StillPending, match="is being done"):
         box.call("run", arguments, step="s1")
 
 
@@ -270,3 +270,28 @@ def test_an_effect_whose_result_is_too_large_to_keep_is_still_known(
         box.print_everything(20_000_000, step="s1")
     assert calls == [20_000_000]
     assert log.effects.find(run_id)[0].state == "failed"
+
+
+def test_two_tasks_with_the_same_step_each_make_it(
+    log: Decklog, run_id: str, make_box: Callable[..., Toolbox], place: Path
+) -> None:
+    box = make_box()
+    log.tasks.add_many(run_id, [{"title": "one"}, {"title": "two"}])
+    for _ in range(2):
+        claim = log.tasks.claim(run_id, worker="w")
+        assert claim is not None
+        with claim:
+            box.run("echo x >> log.txt", step="s1")
+            box.run("echo x >> log.txt", step="s1")
+    assert (place / "log.txt").read_text() == "x\nx\n"
+    assert len({one.task_id for one in log.effects.find(run_id)}) == 2
+
+
+def test_toolboxes_of_two_tasks_each_make_a_step(
+    log: Decklog, run_id: str, make_box: Callable[..., Toolbox], place: Path
+) -> None:
+    for task in ("one", "two"):
+        log.tasks.add(run_id, task, task_id=task)
+    for task in ("one", "two", "one"):
+        make_box(task=task).run("echo x >> log.txt", step="s1")
+    assert (place / "log.txt").read_text() == "x\nx\n"

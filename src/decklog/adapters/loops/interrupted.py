@@ -4,9 +4,9 @@ from datetime import timedelta
 
 from decklog.agents.events import Outcome
 from decklog.errors import Conflict, Invalid
+from decklog.processes.identity import Identity
 from decklog.stores.journal.entry import EntryKind
 from decklog.stores.runs.run import RunStatus
-from decklog.tools.shell.process_identity import Identity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

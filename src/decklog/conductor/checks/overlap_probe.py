@@ -137,7 +137,7 @@ class OverlapProbe:
                 body = f"{' and '.join(overlap.pieces)} do not merge as they are: {', '.join(overlap.paths)}"
                 payload = {"pieces": list(overlap.pieces), "paths": list(overlap.paths), "commits": [one.tip, other.tip]}
                 key = hashlib.sha256(to_json([overlap.pieces, overlap.paths]).encode()).hexdigest()
-                entry = log.journal.append(run_id, body, kind="event", subtype=SUBTYPE, payload=payload, key=key)  # type: ignore[arg-type]
+                entry = log.journal.append(run_id, body, kind="event", subtype=SUBTYPE, payload=payload, key=key)
                 if not entry.already:
                     told.setdefault(one, []).append(overlap.told_to(one.piece))
                     told.setdefault(other, []).append(overlap.told_to(other.piece))

@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
-from decklog.tools.shell.process_identity import Identity
+from decklog.processes.identity import Identity
 
 MACHINE_ID = Path("/etc/machine-id")
 

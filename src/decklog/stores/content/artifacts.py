@@ -75,6 +75,7 @@ class Artifact(Record):
     """A file at a path; `digest` and `size` are those of its bytes as they are kept."""
 
     table = "artifacts"
+    is_work = True
     fork = ForkRule("What was made is still there.", fields={"task_id": Refer("tasks")})
     keeps = ("digest",)
 

@@ -20,7 +20,7 @@ from decklog.values import to_json
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from typing import Any
+    from typing import Any, Literal
 
 
 _GONE = object()
@@ -71,6 +71,24 @@ class InvestigationStatus(StrEnum):
     ESCALATED = "escalated"
     BLOCKED = "blocked"
     COMPLETED = "completed"
+
+
+if TYPE_CHECKING:
+    InvestigationStatusLike = (
+        InvestigationStatus
+        | Literal[
+            "under_investigation",
+            "root_cause_found",
+            "hypothesis_eliminated",
+            "fix_proposed",
+            "fix_verified",
+            "escalated",
+            "blocked",
+            "completed",
+        ]
+    )
+else:
+    InvestigationStatusLike = InvestigationStatus
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,7 +275,7 @@ class States(Checkpoints, Graphs):
         run_id: str,
         group_id: str,
         iteration: int,
-        status: InvestigationStatus,
+        status: InvestigationStatusLike,
         state: object,
         event: dict[str, object],
     ) -> dict[str, object]:

@@ -16,7 +16,7 @@ from decklog.values import to_json
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
+    from typing import Any, Literal
 
     from decklog.fork_rules import Fork
 
@@ -29,9 +29,21 @@ class ApprovalState(StrEnum):
     WITHDRAWN = "withdrawn"
 
 
+if TYPE_CHECKING:
+    ApprovalStateLike = ApprovalState | Literal["open", "granted", "denied", "expired", "withdrawn"]
+else:
+    ApprovalStateLike = ApprovalState
+
+
 class Verdict(StrEnum):
     GRANTED = "granted"
     DENIED = "denied"
+
+
+if TYPE_CHECKING:
+    VerdictLike = Verdict | Literal["granted", "denied"]
+else:
+    VerdictLike = Verdict
 
 
 UNANSWERED = "nobody answered in time"
@@ -49,6 +61,7 @@ class Approval(Record):
     """A question and its answer; `subject_digest` names the exact thing, `number` its place among the run's approvals."""
 
     table = "approvals"
+    is_work = True
     fork = ForkRule(
         "A decision was made for its own run: in a fork it is history. What the fork still needs, it asks for itself.",
         fields={"task_id": Refer("tasks"), "proof": Reset()},

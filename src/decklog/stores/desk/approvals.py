@@ -7,7 +7,7 @@ from decklog.clock import to_text
 from decklog.db.packing import unpacked
 from decklog.db.where import Where, enum_of, page_size, placed
 from decklog.errors import Conflict, Denied, Invalid, StillPending
-from decklog.operations import reading, reads, waiting, waits_to_read, writes
+from decklog.operations import check_may_wait, reading, reads, waiting, waits_to_read, writes
 from decklog.records import Page
 from decklog.stores.base import Store
 from decklog.stores.causes import cause_of
@@ -17,7 +17,9 @@ from decklog.stores.desk.approval import (
     UNANSWERED,
     Approval,
     ApprovalState,
+    ApprovalStateLike,
     Verdict,
+    VerdictLike,
     check_decider,
     check_digest,
     check_reason,
@@ -81,7 +83,7 @@ class Approvals(Store):
         task_id: str | None = None,
         expires_at: datetime | None = None,
         expires_in_minutes: float | None = None,
-        default_verdict: Verdict | None = None,
+        default_verdict: VerdictLike | None = None,
         payload: object = None,
         key: str | None = None,
         approval_id: str | None = None,
@@ -149,7 +151,7 @@ class Approvals(Store):
         rationale: str | None = None,
         payload: object = None,
         by: str | None = None,
-        counts_as: Verdict | None = None,
+        counts_as: VerdictLike | None = None,
         task_id: str | None = None,
         key: str | None = None,
         approval_id: str | None = None,
@@ -183,7 +185,7 @@ class Approvals(Store):
     def decide(
         self,
         approval_id: str,
-        verdict: Verdict,
+        verdict: VerdictLike,
         *,
         by: str,
         rationale: str | None = None,
@@ -298,6 +300,8 @@ class Approvals(Store):
         """Wait until an approval is answered, withdrawn or expired; raise `StillPending` when the time is over first."""
         if not timeout_seconds >= 0:
             raise Invalid(f"timeout_seconds is {timeout_seconds}; it is 0 or more", field="timeout_seconds")
+        if timeout_seconds > 0:
+            check_may_wait(self._db)
         end = time.monotonic() + timeout_seconds
         while (approval := (yield reading(lambda: self.get(approval_id)))).state is ApprovalState.OPEN:
             left = end - time.monotonic()
@@ -354,7 +358,7 @@ class Approvals(Store):
         self,
         run_id: str | None = None,
         *,
-        state: ApprovalState | None = None,
+        state: ApprovalStateLike | None = None,
         asked_of: str | None = None,
         source: str | None = None,
         task_id: str | None = None,
@@ -414,7 +418,7 @@ class Approvals(Store):
         """
         return self._granted_for(run_id, digest, or_by_default=or_by_default)
 
-    @writes
+    @writes(hands_out=True)
     def use(self, run_id: str, digest: str) -> Approval | None:
         """Use the approval of exactly this digest, once; none is null, and so is one that is used up or over.
 

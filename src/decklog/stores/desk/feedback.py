@@ -15,7 +15,7 @@ from decklog.stores.base import Store
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, Protocol
+    from typing import Any, Literal, Protocol
 
     from decklog.stores.base import Parts
 
@@ -32,6 +32,12 @@ class FeedbackSeverity(StrEnum):
     CRITICAL = "critical"
 
 
+if TYPE_CHECKING:
+    FeedbackSeverityLike = FeedbackSeverity | Literal["low", "med", "high", "critical"]
+else:
+    FeedbackSeverityLike = FeedbackSeverity
+
+
 class FixClass(StrEnum):
     PROMPT = "prompt"
     DOC = "doc"
@@ -43,6 +49,12 @@ class FixClass(StrEnum):
     OUT_OF_SCOPE = "out-of-scope"
 
 
+if TYPE_CHECKING:
+    FixClassLike = FixClass | Literal["prompt", "doc", "test", "tool", "policy", "architectural", "state-machine", "out-of-scope"]
+else:
+    FixClassLike = FixClass
+
+
 class FeedbackState(StrEnum):
     PENDING = "pending"
     TRIAGED = "triaged"
@@ -51,6 +63,12 @@ class FeedbackState(StrEnum):
     VERIFIED = "verified"
     REJECTED = "rejected"
     CLOSED = "closed"
+
+
+if TYPE_CHECKING:
+    FeedbackStateLike = FeedbackState | Literal["pending", "triaged", "in-fix", "fix-pr-open", "verified", "rejected", "closed"]
+else:
+    FeedbackStateLike = FeedbackState
 
 
 # Where feedback may go from each state: triage, fix, pull request, verdict, end. What is out of scope is rejected without a fix.
@@ -109,7 +127,7 @@ class FeedbackStore(Store):
         from_handle: str,
         body: str,
         *,
-        severity: FeedbackSeverity = FeedbackSeverity.MED,
+        severity: FeedbackSeverityLike = FeedbackSeverity.MED,
         channel: str = "cli",
         context_url: str | None = None,
         feedback_id: str | None = None,
@@ -153,9 +171,9 @@ class FeedbackStore(Store):
     def find(
         self,
         *,
-        state: FeedbackState | None = None,
-        fix_class: FixClass | None = None,
-        severity: FeedbackSeverity | None = None,
+        state: FeedbackStateLike | None = None,
+        fix_class: FixClassLike | None = None,
+        severity: FeedbackSeverityLike | None = None,
         oldest_first: bool = False,
         limit: int = 20,
         after: str | None = None,
@@ -173,11 +191,11 @@ class FeedbackStore(Store):
     def triage(
         self,
         feedback_id: str,
-        fix_class: FixClass,
+        fix_class: FixClassLike,
         *,
         root_cause: str | None = None,
         success_criterion: str | None = None,
-        severity: FeedbackSeverity | None = None,
+        severity: FeedbackSeverityLike | None = None,
         by: str | None = None,
         note: str | None = None,
     ) -> Feedback:

@@ -9,12 +9,12 @@ from decklog.errors import Conflict, Invalid, NotFound
 from decklog.operations import reads, writes
 from decklog.records import Page, Record
 from decklog.stores.base import Store
-from decklog.stores.desk.feedback import Feedback, FeedbackSeverity, FixClass
+from decklog.stores.desk.feedback import Feedback, FeedbackSeverity, FixClass, FixClassLike
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, Protocol
+    from typing import Any, Literal, Protocol
 
     from decklog.stores.base import Parts
 
@@ -37,10 +37,22 @@ class MessageChannel(StrEnum):
     DAILY_STANDUP_REPLY = "daily-standup-reply"
 
 
+if TYPE_CHECKING:
+    MessageChannelLike = MessageChannel | Literal["cli", "tui", "gh-comment", "email", "daily-standup-reply"]
+else:
+    MessageChannelLike = MessageChannel
+
+
 class MessageSeverity(StrEnum):
     INFO = "info"
     QUESTION = "question"
     CRITICAL = "critical"
+
+
+if TYPE_CHECKING:
+    MessageSeverityLike = MessageSeverity | Literal["info", "question", "critical"]
+else:
+    MessageSeverityLike = MessageSeverity
 
 
 class MessageState(StrEnum):
@@ -49,6 +61,12 @@ class MessageState(StrEnum):
     ANSWERED = "answered"
     ESCALATED = "escalated"
     CLOSED = "closed"
+
+
+if TYPE_CHECKING:
+    MessageStateLike = MessageState | Literal["pending", "seen", "answered", "escalated", "closed"]
+else:
+    MessageStateLike = MessageState
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,8 +134,8 @@ class Inbox(Store):
         from_handle: str,
         body: str,
         *,
-        severity: MessageSeverity = MessageSeverity.INFO,
-        channel: MessageChannel = MessageChannel.CLI,
+        severity: MessageSeverityLike = MessageSeverity.INFO,
+        channel: MessageChannelLike = MessageChannel.CLI,
         agent: str | None = None,
         run_id: str | None = None,
         task_id: str | None = None,
@@ -205,8 +223,8 @@ class Inbox(Store):
         self,
         run_id: str | None = None,
         *,
-        state: MessageState | None = None,
-        severity: MessageSeverity | None = None,
+        state: MessageStateLike | None = None,
+        severity: MessageSeverityLike | None = None,
         from_handle: str | None = None,
         limit: int = 20,
         after: str | None = None,
@@ -269,7 +287,7 @@ class Inbox(Store):
         self,
         message_id: str,
         *,
-        fix_class: FixClass | None = None,
+        fix_class: FixClassLike | None = None,
         context_url: str | None = None,
         by: str | None = None,
     ) -> Feedback:

@@ -11,6 +11,10 @@ from decklog.operations import reads, writes
 from decklog.records import Page, Record
 from decklog.stores.base import Store
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
+
 
 class NoticeEvent(StrEnum):
     """What a rule tells of."""
@@ -21,10 +25,22 @@ class NoticeEvent(StrEnum):
     DONE = "done"
 
 
+if TYPE_CHECKING:
+    NoticeEventLike = NoticeEvent | Literal["needs_you", "budget", "failure", "done"]
+else:
+    NoticeEventLike = NoticeEvent
+
+
 class NoticeChannel(StrEnum):
     COMMAND = "command"
     WEBHOOK = "webhook"
     DESKTOP = "desktop"
+
+
+if TYPE_CHECKING:
+    NoticeChannelLike = NoticeChannel | Literal["command", "webhook", "desktop"]
+else:
+    NoticeChannelLike = NoticeChannel
 
 
 class NoticeState(StrEnum):
@@ -33,6 +49,12 @@ class NoticeState(StrEnum):
     SENT = "sent"
     FAILED = "failed"
     UNKNOWN = "unknown"
+
+
+if TYPE_CHECKING:
+    NoticeStateLike = NoticeState | Literal["due", "sending", "sent", "failed", "unknown"]
+else:
+    NoticeStateLike = NoticeState
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,8 +113,8 @@ class Notices(Store):
     @writes(manager_only=True)
     def add_rule(
         self,
-        event: NoticeEvent,
-        channel: NoticeChannel,
+        event: NoticeEventLike,
+        channel: NoticeChannelLike,
         *,
         target: list[str] | None = None,
         secret_env: str | None = None,
@@ -153,7 +175,7 @@ class Notices(Store):
     def find(
         self,
         *,
-        state: NoticeState | None = None,
+        state: NoticeStateLike | None = None,
         rule_id: str | None = None,
         limit: int = 20,
         after: str | None = None,
@@ -242,7 +264,7 @@ class Notices(Store):
 
     @writes
     def settle(
-        self, notice_id: str, *, attempts: int, state: NoticeState, error: str | None = None, may_retry: bool = True
+        self, notice_id: str, *, attempts: int, state: NoticeStateLike, error: str | None = None, may_retry: bool = True
     ) -> Notice:
         """Say what came of sending a notice: sent, failed, or unknown; what failed is due again later, five times in all.
 

@@ -9,7 +9,7 @@ from decklog.errors import Invalid
 from decklog.operations import reads, writes
 from decklog.records import Page, Record
 from decklog.stores.base import Store
-from decklog.stores.desk.feedback import FixClass
+from decklog.stores.desk.feedback import FixClass, FixClassLike
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class SelfEdits(Store):
     def record(
         self,
         pr: str,
-        fix_class: FixClass,
+        fix_class: FixClassLike,
         files: list[str],
         before_sha: str,
         after_sha: str,
@@ -117,7 +117,7 @@ class SelfEdits(Store):
     def find(
         self,
         *,
-        fix_class: FixClass | None = None,
+        fix_class: FixClassLike | None = None,
         feedback_id: str | None = None,
         pr: str | None = None,
         oldest_first: bool = False,

@@ -17,7 +17,7 @@ from decklog.values import from_json
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any, Self
+    from typing import Any, Literal, Self
 
 
 class EffectState(StrEnum):
@@ -27,6 +27,11 @@ class EffectState(StrEnum):
     UNKNOWN = "unknown"
     CLEARED = "cleared"
 
+
+if TYPE_CHECKING:
+    EffectStateLike = EffectState | Literal["intended", "done", "failed", "unknown", "cleared"]
+else:
+    EffectStateLike = EffectState
 
 _FORKED = "it was being done for the run that this one was forked from"
 
@@ -42,11 +47,18 @@ class EffectOutcome(StrEnum):
     NO = "no"
 
 
+if TYPE_CHECKING:
+    EffectOutcomeLike = EffectOutcome | Literal["yes", "no"]
+else:
+    EffectOutcomeLike = EffectOutcome
+
+
 @dataclass(frozen=True, kw_only=True)
 class Effect(Record):
     """One act of a tool. `facts` are what a check compares the world with; `actor` is the process that acts."""
 
     table = "effects"
+    is_work = True
     fork = ForkRule(
         "What was done is not done again. Of what was being done, nobody in the fork knows whether it happened.",
         fields={
@@ -107,7 +119,7 @@ class Effects(Store):
 
     records = (Effect,)
 
-    @writes
+    @writes(hands_out=True)
     def intend(
         self,
         run_id: str,
@@ -142,6 +154,14 @@ class Effects(Store):
             ),
         )
 
+    def check_can_act(self) -> None:
+        """Refuse to act inside a transaction: its record could be rolled back, and the act could not."""
+        if self._db.is_in_transaction:
+            raise Invalid(
+                "nothing can be done once inside a transaction: its record could still be rolled back",
+                hint="Do it before or after the block of log.transaction().",
+            )
+
     def _known(self, run_id: str, key: str) -> Effect | None:
         found = self._select(Effect, "select * from effects where run_id = :run_id and key = :key", run_id=run_id, key=key)
         return self._filled(found[0]) if found else None
@@ -151,7 +171,7 @@ class Effects(Store):
         """Get the effect that a run knows under a key; none is null."""
         return self._known(run_id, key)
 
-    @writes
+    @writes(hands_out=True)
     def take_up(self, effect_id: str, *, actor: str, attempts: int, facts: dict[str, object] | None = None) -> Effect:
         """Try an effect again that is known not to have happened.
 
@@ -174,7 +194,8 @@ class Effects(Store):
             now=self._now(),
         )
 
-    @writes
+    # Late too: the effect has happened, whoever has the task by now.
+    @writes(late=True)
     def settle(self, effect_id: str, *, actor: str, result: object = None, error: dict[str, object] | None = None) -> Effect:
         """Write down what an effect's own actor made of it: a result, or the error it ended in."""
         inline, digest = self._kept(result)
@@ -214,7 +235,8 @@ class Effects(Store):
     def _listed(self, where: Where, *, limit: int, after: str | None, descending: bool = False) -> Page[Effect]:
         return self._page(Effect, where, order=("intended_at", "id"), limit=limit, after=after, descending=descending)
 
-    @writes
+    # Late too: the effect has happened, whoever has the task by now.
+    @writes(late=True)
     def doubt(self, effect_id: str, *, actor: str, note: str | None = None) -> Effect:
         """Write down that an effect's actor is gone, or can't tell, and that nobody knows whether it happened."""
         return self._change(
@@ -254,7 +276,7 @@ class Effects(Store):
 
     @writes(manager_only=True)
     def reconcile(
-        self, effect_id: str, happened: EffectOutcome, *, by: str, result: object = None, reason: str | None = None
+        self, effect_id: str, happened: EffectOutcomeLike, *, by: str, result: object = None, reason: str | None = None
     ) -> Effect:
         """Say whether an effect of unknown outcome happened: `yes` settles it, `no` lets the next call act.
 
@@ -302,7 +324,7 @@ class Effects(Store):
         self,
         run_id: str | None = None,
         *,
-        state: EffectState | None = None,
+        state: EffectStateLike | None = None,
         tool: str | None = None,
         step: str | None = None,
         task_id: str | None = None,

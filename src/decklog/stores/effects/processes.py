@@ -12,6 +12,10 @@ from decklog.operations import reads, writes
 from decklog.records import Page, Record
 from decklog.stores.base import Store
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
+
 
 class ProcessState(StrEnum):
     RUNNING = "running"
@@ -21,11 +25,18 @@ class ProcessState(StrEnum):
     LOST = "lost"
 
 
+if TYPE_CHECKING:
+    ProcessStateLike = ProcessState | Literal["running", "exited", "stopped", "timed_out", "lost"]
+else:
+    ProcessStateLike = ProcessState
+
+
 @dataclass(frozen=True, kw_only=True)
 class Process(Record):
     """A background process. `keeper` identifies the process that looks after it, beyond what a reused pid could fake."""
 
     table = "processes"
+    is_work = True
     fork = left_out("A process runs once.")
 
     id: str
@@ -90,11 +101,12 @@ class Processes(Store):
             ),
         )
 
-    @writes
+    # Late too: the process has ended, whoever has the task by now.
+    @writes(late=True)
     def ended(
         self,
         process_id: str,
-        state: ProcessState,
+        state: ProcessStateLike,
         *,
         exit_code: int | None = None,
         signal: str | None = None,
@@ -131,7 +143,7 @@ class Processes(Store):
         self,
         run_id: str | None = None,
         *,
-        state: ProcessState | None = None,
+        state: ProcessStateLike | None = None,
         task_id: str | None = None,
         limit: int = 20,
         after: str | None = None,

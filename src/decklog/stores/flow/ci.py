@@ -12,7 +12,7 @@ from decklog.stores.base import Store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Literal
 
 
 class CiConclusion(StrEnum):
@@ -20,6 +20,12 @@ class CiConclusion(StrEnum):
     FAILURE = "failure"
     CANCELLED = "cancelled"
     TIMED_OUT = "timed_out"
+
+
+if TYPE_CHECKING:
+    CiConclusionLike = CiConclusion | Literal["success", "failure", "cancelled", "timed_out"]
+else:
+    CiConclusionLike = CiConclusion
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +61,7 @@ class Ci(Store):
         started_at: datetime | None = None,
         completed_at: datetime | None = None,
         duration_seconds: int | None = None,
-        conclusion: CiConclusion | None = None,
+        conclusion: CiConclusionLike | None = None,
     ) -> CiRun:
         """Record a CI run, or complete one that is known; what is known already may be said again, not changed.
 
@@ -143,7 +149,7 @@ class Ci(Store):
         *,
         workflow_name: str | None = None,
         branch: str | None = None,
-        conclusion: CiConclusion | None = None,
+        conclusion: CiConclusionLike | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
         limit: int = 20,

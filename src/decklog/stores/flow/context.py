@@ -7,13 +7,17 @@ from decklog.records import Page
 from decklog.stores.base import Store
 from decklog.stores.flow.context_package import (
     ConsumingAgent,
+    ConsumingAgentLike,
     ContextAgent,
+    ContextAgentLike,
     ContextConsumer,
     ContextConsumption,
     ContextPackage,
     ContextScope,
     PackagePriority,
+    PackagePriorityLike,
     PackageType,
+    PackageTypeLike,
     group_of,
     next_number,
     path_of,
@@ -51,14 +55,14 @@ class Context(Store):
     def save(
         self,
         run_id: str,
-        package_type: PackageType,
+        package_type: PackageTypeLike,
         file_path: str,
-        producer: ContextAgent,
+        producer: ContextAgentLike,
         summary: str,
         *,
         consumers: list[str] | None = None,
         group_id: str | None = None,
-        priority: PackagePriority = PackagePriority.MEDIUM,
+        priority: PackagePriorityLike = PackagePriority.MEDIUM,
         size_bytes: int | None = None,
         supersedes: str | None = None,
         number: int | None = None,
@@ -166,8 +170,8 @@ class Context(Store):
         run_id: str,
         *,
         group_id: str | None = None,
-        package_type: PackageType | None = None,
-        producer: ContextAgent | None = None,
+        package_type: PackageTypeLike | None = None,
+        producer: ContextAgentLike | None = None,
         include_superseded: bool = False,
         limit: int = 20,
         after: str | None = None,
@@ -189,7 +193,7 @@ class Context(Store):
     def offer(
         self,
         run_id: str,
-        agent: ContextAgent,
+        agent: ContextAgentLike,
         *,
         group_id: str | None = None,
         limit: int = 3,
@@ -215,7 +219,9 @@ class Context(Store):
         )
 
     @reads
-    def rank(self, run_id: str, agent: ContextAgent, *, group_id: str | None = None, limit: int = 5) -> "list[dict[str, Any]]":
+    def rank(
+        self, run_id: str, agent: ContextAgentLike, *, group_id: str | None = None, limit: int = 5
+    ) -> "list[dict[str, Any]]":
         """Rank all of a run's packages for an agent, read or not, with each one's score.
 
         Worth most is a high priority, then the agent's own group, then being meant for the agent, then being new.
@@ -242,7 +248,7 @@ class Context(Store):
         return self._select(ContextConsumer, sql, package_id=package_id)
 
     @writes
-    def consume(self, package_id: str, agent: ContextAgent, *, iteration: int = 1) -> ContextConsumer:
+    def consume(self, package_id: str, agent: ContextAgentLike, *, iteration: int = 1) -> ContextConsumer:
         """Mark a package as read by one of its consumers; one who read it already is told so."""
         package, agent = self._package(package_id), _agent(agent, "agent")
         changed = self._change_all(
@@ -268,7 +274,7 @@ class Context(Store):
 
     @writes
     def record_consumption(
-        self, run_id: str, group_id: str, agent: ConsumingAgent, iteration: int, package_id: str
+        self, run_id: str, group_id: str, agent: ConsumingAgentLike, iteration: int, package_id: str
     ) -> ContextConsumption:
         """Record that an agent used a package in one iteration of a group's work; recording it again changes nothing."""
         agent = enum_of(ConsumingAgent, agent, "agent")
@@ -307,7 +313,7 @@ class Context(Store):
         run_id: str,
         *,
         group_id: str | None = None,
-        agent: ConsumingAgent | None = None,
+        agent: ConsumingAgentLike | None = None,
         iteration: int | None = None,
         limit: int = 50,
         after: str | None = None,

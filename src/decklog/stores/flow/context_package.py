@@ -12,7 +12,7 @@ from decklog.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Literal
 
     from decklog.db.base import Database
 
@@ -28,11 +28,23 @@ class PackageType(StrEnum):
     INVESTIGATION = "investigation"
 
 
+if TYPE_CHECKING:
+    PackageTypeLike = PackageType | Literal["research", "failures", "decisions", "handoff", "investigation"]
+else:
+    PackageTypeLike = PackageType
+
+
 class PackagePriority(StrEnum):
     LOW = "low"
     MEDIUM = "medium"
     HIGH = "high"
     CRITICAL = "critical"
+
+
+if TYPE_CHECKING:
+    PackagePriorityLike = PackagePriority | Literal["low", "medium", "high", "critical"]
+else:
+    PackagePriorityLike = PackagePriority
 
 
 class ContextScope(StrEnum):
@@ -53,6 +65,24 @@ class ContextAgent(StrEnum):
     ORCHESTRATOR = "orchestrator"
 
 
+if TYPE_CHECKING:
+    ContextAgentLike = (
+        ContextAgent
+        | Literal[
+            "project_manager",
+            "developer",
+            "senior_software_engineer",
+            "qa_expert",
+            "tech_lead",
+            "investigator",
+            "requirements_engineer",
+            "orchestrator",
+        ]
+    )
+else:
+    ContextAgentLike = ContextAgent
+
+
 class ConsumingAgent(StrEnum):
     """Whose reading is recorded iteration by iteration."""
 
@@ -61,6 +91,14 @@ class ConsumingAgent(StrEnum):
     TECH_LEAD = "tech_lead"
     SENIOR_SOFTWARE_ENGINEER = "senior_software_engineer"
     INVESTIGATOR = "investigator"
+
+
+if TYPE_CHECKING:
+    ConsumingAgentLike = (
+        ConsumingAgent | Literal["developer", "qa_expert", "tech_lead", "senior_software_engineer", "investigator"]
+    )
+else:
+    ConsumingAgentLike = ConsumingAgent
 
 
 WEIGHTS = {PackagePriority.CRITICAL: 4, PackagePriority.HIGH: 3, PackagePriority.MEDIUM: 2, PackagePriority.LOW: 1}

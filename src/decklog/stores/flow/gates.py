@@ -10,6 +10,11 @@ from decklog.records import Page, Record
 from decklog.stores.base import Store
 from decklog.stores.checks import check_span, filled, moment
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
+
+
 # Each time in a row that a try comes to nothing the next is twice as far away, up to so many times.
 MOST_DOUBLINGS = 5
 
@@ -17,6 +22,12 @@ MOST_DOUBLINGS = 5
 class GateState(StrEnum):
     OPEN = "open"
     CLOSED = "closed"
+
+
+if TYPE_CHECKING:
+    GateStateLike = GateState | Literal["open", "closed"]
+else:
+    GateStateLike = GateState
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +96,7 @@ class Gates(Store):
         }
         return self._set(name, GateState.CLOSED, f"closed: {reason}", changes)
 
-    @writes
+    @writes(hands_out=True)
     def enter(self, name: str, *, hold_seconds: float = 60.0) -> Gate | None:
         """Go through a gate; null while it is closed. One whose time has come lets one through to try.
 
@@ -141,7 +152,7 @@ class Gates(Store):
         return self._fetch(Gate, name)
 
     @reads
-    def find(self, *, state: GateState | None = None, limit: int = 20, after: str | None = None) -> Page[Gate]:
+    def find(self, *, state: GateStateLike | None = None, limit: int = 20, after: str | None = None) -> Page[Gate]:
         """List gates by their names."""
         where = Where(Gate)
         where.equal(state=state and enum_of(GateState, state, "state"))

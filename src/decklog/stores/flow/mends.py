@@ -3,7 +3,7 @@
 from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
@@ -12,6 +12,10 @@ from decklog.fork_rules import left_out
 from decklog.operations import reads, within_lease
 from decklog.records import Page, Record
 from decklog.stores.base import Store
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
 
 
 class MendState(StrEnum):
@@ -35,6 +39,28 @@ class MendState(StrEnum):
         return self in (MendState.CLOSED, MendState.DROPPED)
 
 
+if TYPE_CHECKING:
+    MendStateLike = (
+        MendState
+        | Literal[
+            "filed",
+            "triaged",
+            "located",
+            "planned",
+            "fixing",
+            "fixed",
+            "proven",
+            "cleared",
+            "published",
+            "verified",
+            "closed",
+            "dropped",
+        ]
+    )
+else:
+    MendStateLike = MendState
+
+
 class MendWait(StrEnum):
     """What a mend waits for before it can go on."""
 
@@ -45,6 +71,12 @@ class MendWait(StrEnum):
     MERGE = "merge"
     WEATHER = "weather"
     PERSON = "person"
+
+
+if TYPE_CHECKING:
+    MendWaitLike = MendWait | Literal["model", "approval", "fix", "gate", "merge", "weather", "person"]
+else:
+    MendWaitLike = MendWait
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,8 +200,8 @@ class Mends(Store):
         self,
         *,
         feedback_id: str | None = None,
-        state: MendState | None = None,
-        waits_for: MendWait | None = None,
+        state: MendStateLike | None = None,
+        waits_for: MendWaitLike | None = None,
         repo: str | None = None,
         open_only: bool = False,
         oldest_first: bool = False,

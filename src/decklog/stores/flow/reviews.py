@@ -4,7 +4,7 @@ import hashlib
 from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
@@ -41,6 +41,12 @@ class ReviewVerdict(StrEnum):
         return self in (ReviewVerdict.BLOCK, ReviewVerdict.UNPROVEN)
 
 
+if TYPE_CHECKING:
+    ReviewVerdictLike = ReviewVerdict | Literal["pass", "request-changes", "block", "unproven"]
+else:
+    ReviewVerdictLike = ReviewVerdict
+
+
 @dataclass(frozen=True, kw_only=True)
 class Review(Record):
     """What the gate said of one change. `patch` is git's stable id of what it changes, `settings` the digest of the rules.
@@ -49,6 +55,7 @@ class Review(Record):
     """
 
     table = "reviews"
+    is_work = True
     fork = ForkRule(
         "A review is about a patch, wherever it is met.", fields={"task_id": Refer("tasks")}, same_ids=("feedback_id",)
     )
@@ -80,6 +87,7 @@ class ReviewPass(Record):
     """What one pass came to. `counts_for` names the change, the rules, and what it answers."""
 
     table = "review_passes"
+    is_work = True
     fork = ForkRule("A stage of a review counts for its patch, wherever it is met.", fields={"task_id": Refer("tasks")})
 
     id: str
@@ -209,7 +217,7 @@ class Reviews(Store):
         *,
         tree: str | None = None,
         patch: str | None = None,
-        verdict: ReviewVerdict | None = None,
+        verdict: ReviewVerdictLike | None = None,
         task_id: str | None = None,
         feedback_id: str | None = None,
         limit: int = 20,

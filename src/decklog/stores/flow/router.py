@@ -11,7 +11,7 @@ from decklog.stores.flow.records import RETURN_TO_BLOCKED, Definition, RouteActi
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
+    from typing import Any, Literal
 
 _BATCH = 4
 _PLAIN, _MANAGER, _TESTER, _REVIEWER = "developer", "project_manager", "qa_expert", "tech_lead"
@@ -25,6 +25,12 @@ class TestingMode(StrEnum):
     FULL = "full"
     MINIMAL = "minimal"
     DISABLED = "disabled"
+
+
+if TYPE_CHECKING:
+    TestingModeLike = TestingMode | Literal["full", "minimal", "disabled"]
+else:
+    TestingModeLike = TestingMode
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,7 @@
 from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
@@ -12,6 +12,10 @@ from decklog.fork_rules import ForkRule, Refer
 from decklog.operations import reads, within_lease
 from decklog.records import Page, Record
 from decklog.stores.base import Store
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
 
 
 class CheckOutcome(StrEnum):
@@ -24,11 +28,18 @@ class CheckOutcome(StrEnum):
     NOT_RUN = "not-run"
 
 
+if TYPE_CHECKING:
+    CheckOutcomeLike = CheckOutcome | Literal["pass", "fail", "error", "flaky", "not-run"]
+else:
+    CheckOutcomeLike = CheckOutcome
+
+
 @dataclass(frozen=True, kw_only=True)
 class CheckVerdict(Record):
     """What one check said of one tree: it counts for this tree, this definition and this environment alone."""
 
     table = "verdicts"
+    is_work = True
     fork = ForkRule(
         "A verdict is about a tree, wherever it is met.", fields={"task_id": Refer("tasks"), "artifact_id": Refer("artifacts")}
     )
@@ -127,7 +138,7 @@ class Verdicts(Store):
         *,
         tree: str | None = None,
         name: str | None = None,
-        outcome: CheckOutcome | None = None,
+        outcome: CheckOutcomeLike | None = None,
         task_id: str | None = None,
         limit: int = 20,
         after: str | None = None,

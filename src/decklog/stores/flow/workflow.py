@@ -18,12 +18,12 @@ from decklog.stores.flow.records import (
     WorkflowTransition,
     WorkflowVersion,
 )
-from decklog.stores.flow.router import Decision, GroupFacts, Question, TestingMode, decide
+from decklog.stores.flow.router import Decision, GroupFacts, Question, TestingMode, TestingModeLike, decide
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import Any, Protocol
+    from typing import Any, Literal, Protocol
 
     from decklog.stores.base import Parts
 
@@ -43,6 +43,12 @@ if TYPE_CHECKING:
 class WorkflowDrawing(StrEnum):
     MERMAID = "mermaid"
     SVG = "svg"
+
+
+if TYPE_CHECKING:
+    WorkflowDrawingLike = WorkflowDrawing | Literal["mermaid", "svg"]
+else:
+    WorkflowDrawingLike = WorkflowDrawing
 
 
 class Workflow(Store):
@@ -171,7 +177,7 @@ class Workflow(Store):
         *,
         run_id: str | None = None,
         group_id: str | None = None,
-        testing_mode: TestingMode = TestingMode.FULL,
+        testing_mode: TestingModeLike = TestingMode.FULL,
         groups: object = None,
         blocked_agent: str | None = None,
         iteration: int | None = None,
@@ -240,7 +246,7 @@ class Workflow(Store):
         }
 
     @reads
-    def draw(self, *, format: WorkflowDrawing = WorkflowDrawing.MERMAID, notes: dict[str, str] | None = None) -> str:
+    def draw(self, *, format: WorkflowDrawingLike = WorkflowDrawing.MERMAID, notes: dict[str, str] | None = None) -> str:
         """Draw the workflow as Mermaid text or as an SVG picture, with `notes` of a few signs beneath its agents."""
         from decklog.stores.flow import drawing
 

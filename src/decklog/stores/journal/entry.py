@@ -8,7 +8,7 @@ from decklog.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Literal
 
 
 # Subtypes of what an import notes down about its rows: its own bookkeeping, which the older system never said.
@@ -26,6 +26,12 @@ class EntryKind(StrEnum):
     CHANGE = "change"
 
 
+if TYPE_CHECKING:
+    EntryKindLike = EntryKind | Literal["interaction", "reasoning", "event", "tool", "change"]
+else:
+    EntryKindLike = EntryKind
+
+
 class ReasoningPhase(StrEnum):
     UNDERSTANDING = "understanding"
     APPROACH = "approach"
@@ -36,10 +42,24 @@ class ReasoningPhase(StrEnum):
     COMPLETION = "completion"
 
 
+if TYPE_CHECKING:
+    ReasoningPhaseLike = (
+        ReasoningPhase | Literal["understanding", "approach", "decisions", "risks", "blockers", "pivot", "completion"]
+    )
+else:
+    ReasoningPhaseLike = ReasoningPhase
+
+
 class Confidence(StrEnum):
     HIGH = "high"
     MEDIUM = "medium"
     LOW = "low"
+
+
+if TYPE_CHECKING:
+    ConfidenceLike = Confidence | Literal["high", "medium", "low"]
+else:
+    ConfidenceLike = Confidence
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,9 +6,16 @@ from functools import partial
 from decklog.db.where import Where, cursor_of, enum_of, moment_of, page_size
 from decklog.errors import Invalid, NotFound
 from decklog.forks import once
-from decklog.operations import follows, prepares_to_write, reads, reads_in_steps, within_lease, writes
+from decklog.operations import check_committed, follows, prepares_to_write, reads, reads_in_steps, within_lease, writes
 from decklog.records import Page, Record
-from decklog.stores.journal.entry import Confidence, Entry, EntryKind, ReasoningPhase
+from decklog.stores.journal.entry import (
+    ConfidenceLike,
+    Entry,
+    EntryKind,
+    EntryKindLike,
+    ReasoningPhase,
+    ReasoningPhaseLike,
+)
 from decklog.stores.journal.rows import SELECT, STREAM_SIZE, heads, load, load_all, newest_position, number_of
 from decklog.stores.journal.time_index import Times
 
@@ -65,7 +72,7 @@ class Journal:
         stream: str,
         body: str | None = None,
         *,
-        kind: EntryKind = EntryKind.INTERACTION,
+        kind: EntryKindLike = EntryKind.INTERACTION,
         subtype: str | None = None,
         agent: str | None = None,
         agent_id: str | None = None,
@@ -73,8 +80,8 @@ class Journal:
         task_id: str | None = None,
         iteration: int | None = None,
         payload: object = None,
-        phase: ReasoningPhase | None = None,
-        confidence: Confidence | None = None,
+        phase: ReasoningPhaseLike | None = None,
+        confidence: ConfidenceLike | None = None,
         refs: list[str] | None = None,
         key: str | None = None,
         at: datetime | None = None,
@@ -123,13 +130,13 @@ class Journal:
         self,
         stream: str | None = None,
         *,
-        kind: EntryKind | None = None,
+        kind: EntryKindLike | None = None,
         subtype: str | None = None,
         agent: str | None = None,
         agent_id: str | None = None,
         group_id: str | None = None,
         task_id: str | None = None,
-        phase: ReasoningPhase | None = None,
+        phase: ReasoningPhaseLike | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
         text: str | None = None,
@@ -269,6 +276,7 @@ class Journal:
         """
         from decklog.stores.journal.moved import cursor_at_heads
 
+        check_committed(self._db, "journal.now")
         return cursor_at_heads(self._db, going_on=going_on)
 
     @reads
@@ -280,6 +288,7 @@ class Journal:
         """
         from decklog.stores.journal.moved import moved
 
+        check_committed(self._db, "journal.since")
         return moved(self._db, cursor, going_on=going_on)
 
     @reads

@@ -6,7 +6,7 @@ Numbers within a stream are given out under that stream's lock and have no gap, 
 import time
 
 from decklog.errors import NotFound
-from decklog.operations import reading, waiting
+from decklog.operations import check_committed, reading, waiting
 from decklog.stores.journal.rows import SELECT, STREAM_SIZE, load_all, number_of
 
 TYPE_CHECKING = False
@@ -37,6 +37,7 @@ class Tail:
             self._places[stream] = after or 0
         deadline = _Deadline(timeout_seconds)
         while True:
+            check_committed(self._db, "journal.tail")
             found: list[Entry] = yield reading(lambda: self._next(stream))
             # Only here: a reader who was cancelled while it looked looks again from where it was.
             self._places |= {entry.stream: entry.seq for entry in found}

@@ -15,7 +15,7 @@ from decklog.stores.base import Store
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from typing import Any
+    from typing import Any, Literal
 
 
 DOCUMENT = "GAIA.md"
@@ -158,6 +158,12 @@ class LearningState(StrEnum):
     DISMISSED = "dismissed"
 
 
+if TYPE_CHECKING:
+    LearningStateLike = LearningState | Literal["open", "promoted", "dismissed"]
+else:
+    LearningStateLike = LearningState
+
+
 @dataclass(frozen=True, kw_only=True)
 class Learning(Record):
     """`candidate` is where it should go: a document, `skill:NAME`, or `dismissed`."""
@@ -278,7 +284,7 @@ class Learnings(Store):
         self,
         run_id: str | None = None,
         *,
-        state: LearningState | None = None,
+        state: LearningStateLike | None = None,
         task_id: str | None = None,
         since: datetime | None = None,
         until: datetime | None = None,

@@ -33,6 +33,7 @@ class Lesson(Record):
     """Something that was learned, and is told again where it helps."""
 
     table = "lessons"
+    is_work = True
     home = "@memory"
 
     id: str
@@ -93,6 +94,7 @@ class Sighting(Record):
     """One time a lesson was learned: from what, in which run and task, and the entries that show it."""
 
     table = "sightings"
+    is_work = True
     home = "@memory"
 
     id: str

@@ -14,7 +14,7 @@ from decklog.stores.memory.error_signatures import classic_message, message_patt
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Literal
 
 DEFAULT_TTL_DAYS = 90
 INJECTABLE = 0.3
@@ -25,6 +25,12 @@ _LESS_SURE = "case when confidence < 0.3 then 0.1 else confidence - 0.2 end"
 class PatternOutcome(StrEnum):
     SUCCESS = "success"
     FAILURE = "failure"
+
+
+if TYPE_CHECKING:
+    PatternOutcomeLike = PatternOutcome | Literal["success", "failure"]
+else:
+    PatternOutcomeLike = PatternOutcome
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +131,7 @@ class Patterns(Store):
         return self._db.values.text(name, text)[0]
 
     @writes
-    def judge(self, pattern_hash: str, project: str, outcome: PatternOutcome) -> ErrorPattern:
+    def judge(self, pattern_hash: str, project: str, outcome: PatternOutcomeLike) -> ErrorPattern:
         """Say whether a solution worked: success adds 0.1 to its confidence (1.0 at most), failure takes 0.2 (0.1 at least)."""
         worked = enum_of(PatternOutcome, outcome, "outcome") is PatternOutcome.SUCCESS
         # Tenths add up crookedly in binary; rounded to four places they are what a person would have written.

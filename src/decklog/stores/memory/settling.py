@@ -15,6 +15,8 @@ from decklog.stores.memory.lesson import HOLDS, Lesson
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Literal
+
     from decklog.db.text.lessons import Saying
 
 BOTH = "both"
@@ -24,6 +26,12 @@ class ContradictionState(StrEnum):
     OPEN = "open"
     SETTLED = "settled"
     BOTH_HOLD = "both_hold"
+
+
+if TYPE_CHECKING:
+    ContradictionStateLike = ContradictionState | Literal["open", "settled", "both_hold"]
+else:
+    ContradictionStateLike = ContradictionState
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,7 +150,7 @@ class LessonSettler(Store):
         self,
         lesson_id: str | None = None,
         *,
-        state: ContradictionState = ContradictionState.OPEN,
+        state: ContradictionStateLike = ContradictionState.OPEN,
         limit: int = 20,
         after: str | None = None,
     ) -> Page[Contradiction]:

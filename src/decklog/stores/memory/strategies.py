@@ -15,7 +15,7 @@ from decklog.stores.journal.entry import Entry, EntryKind, ReasoningPhase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Literal
 
 LONGEST_INSIGHT = 500
 MOST_CREDIT = 100
@@ -27,6 +27,12 @@ class StrategyTopic(StrEnum):
     ARCHITECTURE = "architecture"
     METHODOLOGY = "methodology"
     GENERAL = "general"
+
+
+if TYPE_CHECKING:
+    StrategyTopicLike = StrategyTopic | Literal["implementation", "architecture", "methodology", "general"]
+else:
+    StrategyTopicLike = StrategyTopic
 
 
 TOPIC_OF_PHASE = {
@@ -64,7 +70,7 @@ class Strategies(Store):
     def record(
         self,
         project: str,
-        topic: StrategyTopic,
+        topic: StrategyTopicLike,
         insight: str,
         *,
         lang: str | None = None,
@@ -126,7 +132,7 @@ class Strategies(Store):
         *,
         lang: str | None = None,
         framework: str | None = None,
-        topic: StrategyTopic | None = None,
+        topic: StrategyTopicLike | None = None,
         limit: int = 5,
     ) -> list[Strategy]:
         """List a project's strategies, the most helpful first; those of no language or framework suit every one."""
@@ -196,7 +202,7 @@ class Strategies(Store):
         self,
         strategy_id: str,
         project: str,
-        topic: StrategyTopic,
+        topic: StrategyTopicLike,
         insight: str,
         *,
         created_at: datetime,

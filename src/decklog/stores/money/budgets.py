@@ -8,7 +8,16 @@ from decklog.operations import reads, writes
 from decklog.stores.base import Store
 from decklog.stores.journal.rows import newest_time
 from decklog.stores.money.meter import GATES, Meter, Standing
-from decklog.stores.money.records import Budget, BudgetAction, BudgetPeriod, BudgetScope, BudgetUnit
+from decklog.stores.money.records import (
+    Budget,
+    BudgetAction,
+    BudgetActionLike,
+    BudgetPeriod,
+    BudgetPeriodLike,
+    BudgetScope,
+    BudgetScopeLike,
+    BudgetUnit,
+)
 from decklog.values import to_json
 
 TYPE_CHECKING = False
@@ -41,13 +50,13 @@ class Budgets(Store):
     @writes(manager_only=True)
     def set(
         self,
-        scope: BudgetScope,
+        scope: BudgetScopeLike,
         *,
         scope_id: str | None = None,
-        period: BudgetPeriod = BudgetPeriod.FOREVER,
+        period: BudgetPeriodLike = BudgetPeriod.FOREVER,
         limit_microdollars: int | None = None,
         limit_tokens: int | None = None,
-        action: BudgetAction = BudgetAction.STOP,
+        action: BudgetActionLike = BudgetAction.STOP,
         warn_percent: int = 80,
     ) -> Budget:
         """Set what a run, group, task, agent or `all` may spend in a period of UTC (weeks start on Monday), in money or tokens.
@@ -144,7 +153,7 @@ class Budgets(Store):
         return self._fetch(Budget, budget_id)
 
     @reads
-    def find(self, *, scope: BudgetScope | None = None, scope_id: str | None = None) -> list[Budget]:
+    def find(self, *, scope: BudgetScopeLike | None = None, scope_id: str | None = None) -> list[Budget]:
         """List the budgets, those of everything first."""
         where = Where(Budget)
         where.equal(scope=scope and enum_of(BudgetScope, scope, "scope"), scope_id=scope_id)
@@ -153,7 +162,7 @@ class Budgets(Store):
         return sorted(found, key=lambda budget: order.index(budget.scope))
 
     @reads
-    def burn(self, *, scope: BudgetScope | None = None, scope_id: str | None = None) -> list[dict[str, object]]:
+    def burn(self, *, scope: BudgetScopeLike | None = None, scope_id: str | None = None) -> list[dict[str, object]]:
         """Show how far each budget has burned in its present period, with what was spent on each of the last 14 days."""
         meter, now = Meter(self._db, self._clock), self._now()
         shown = []

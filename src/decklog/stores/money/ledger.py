@@ -16,7 +16,7 @@ from decklog.stores.money.records import TOKENS, Charge, Reservation, check, com
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Literal
 
 _SAME = ("model", *TOKENS)
 
@@ -30,6 +30,12 @@ class SpendBy(StrEnum):
     GROUP = "group"
     CALL_SITE = "call_site"
     RUN = "run"
+
+
+if TYPE_CHECKING:
+    SpendByLike = SpendBy | Literal["day", "model", "agent", "agent_id", "task", "group", "call_site", "run"]
+else:
+    SpendByLike = SpendBy
 
 
 _GROUPED = {
@@ -260,7 +266,7 @@ class Ledger(Store):
         self,
         run_id: str | None = None,
         *,
-        by: SpendBy = SpendBy.MODEL,
+        by: SpendByLike = SpendBy.MODEL,
         group_id: str | None = None,
         task_id: str | None = None,
         agent: str | None = None,

@@ -16,7 +16,7 @@ from decklog.records import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
+    from typing import Any, Literal
 
     from decklog.db.base import Database
 
@@ -29,11 +29,23 @@ class BudgetScope(StrEnum):
     AGENT = "agent"
 
 
+if TYPE_CHECKING:
+    BudgetScopeLike = BudgetScope | Literal["all", "run", "group", "task", "agent"]
+else:
+    BudgetScopeLike = BudgetScope
+
+
 class BudgetPeriod(StrEnum):
     DAY = "day"
     WEEK = "week"
     MONTH = "month"
     FOREVER = "forever"
+
+
+if TYPE_CHECKING:
+    BudgetPeriodLike = BudgetPeriod | Literal["day", "week", "month", "forever"]
+else:
+    BudgetPeriodLike = BudgetPeriod
 
 
 class BudgetUnit(StrEnum):
@@ -46,10 +58,22 @@ class BudgetAction(StrEnum):
     STOP = "stop"
 
 
+if TYPE_CHECKING:
+    BudgetActionLike = BudgetAction | Literal["warn", "stop"]
+else:
+    BudgetActionLike = BudgetAction
+
+
 class ReservationState(StrEnum):
     OPEN = "open"
     SETTLED = "settled"
     RELEASED = "released"
+
+
+if TYPE_CHECKING:
+    ReservationStateLike = ReservationState | Literal["open", "settled", "released"]
+else:
+    ReservationStateLike = ReservationState
 
 
 # The column of a charge or a reservation that says whether it is in a budget's scope.

@@ -19,6 +19,7 @@ from decklog.stores.money.records import (
     BudgetUnit,
     Reservation,
     ReservationState,
+    ReservationStateLike,
     aware,
     complete_by_task,
     place_of,
@@ -34,7 +35,7 @@ class Reservations(Store):
 
     records = (Reservation,)
 
-    @writes
+    @writes(hands_out=True)
     def reserve(
         self,
         expires_at: datetime,
@@ -166,7 +167,7 @@ class Reservations(Store):
         self,
         run_id: str | None = None,
         *,
-        state: ReservationState | None = None,
+        state: ReservationStateLike | None = None,
         group_id: str | None = None,
         task_id: str | None = None,
         agent: str | None = None,

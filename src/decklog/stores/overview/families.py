@@ -7,7 +7,7 @@ from decklog.operations import reads_in_steps
 from decklog.records import Page
 from decklog.stores.overview import recent
 from decklog.stores.overview.looking import Looking
-from decklog.stores.overview.status import Status
+from decklog.stores.overview.status import Status, StatusLike
 from decklog.stores.overview.wanted import Wanted
 
 TYPE_CHECKING = False
@@ -23,7 +23,7 @@ class Families(Looking):
     def families(
         self,
         *,
-        status: Status | None = None,
+        status: StatusLike | None = None,
         repo: str | None = None,
         branch: str | None = None,
         text: str | None = None,

@@ -7,7 +7,7 @@ from decklog.db.where import cursor_of, enum_of, page_size, placed
 from decklog.errors import Busy, Denied, Invalid, LeaseLost
 from decklog.operations import reads, reads_in_steps
 from decklog.records import Page
-from decklog.stores.journal.entry import EntryKind
+from decklog.stores.journal.entry import EntryKind, EntryKindLike
 from decklog.stores.journal.rows import STREAM_SIZE, number_of
 from decklog.stores.of_run import no_run
 from decklog.stores.overview import recent, spending, tallies, waiting
@@ -16,8 +16,8 @@ from decklog.stores.overview.families import Families
 from decklog.stores.overview.looking import Base
 from decklog.stores.overview.recent import Recent
 from decklog.stores.overview.run_facts import RunOverview, TooFarBehind, check_marks, look
-from decklog.stores.overview.spending import SpendKey
-from decklog.stores.overview.status import TASK_FACTS, Status, TaskFacts, of_task
+from decklog.stores.overview.spending import SpendKey, SpendKeyLike
+from decklog.stores.overview.status import TASK_FACTS, Status, StatusLike, TaskFacts, of_task
 from decklog.stores.overview.waiting import WaitingItem
 from decklog.stores.overview.wanted import MOST_GOING_ON, NEWEST_GOING_ON, STATES, RunsTable, Wanted, place_in, place_of
 from decklog.values import to_json
@@ -97,7 +97,7 @@ class Overview(Families):
     def runs(
         self,
         *,
-        status: Status | None = None,
+        status: StatusLike | None = None,
         repo: str | None = None,
         branch: str | None = None,
         text: str | None = None,
@@ -176,7 +176,7 @@ class Overview(Families):
         at: str | None = None,
         since: str | None = None,
         before: int | None = None,
-        kind: EntryKind | None = None,
+        kind: EntryKindLike | None = None,
         buckets: int = 300,
         lanes: int = 200,
         entries: int = 50,
@@ -234,7 +234,7 @@ class Overview(Families):
         days: int = 30,
         since: datetime | None = None,
         until: datetime | None = None,
-        by: SpendKey = SpendKey.MODEL,
+        by: SpendKeyLike = SpendKey.MODEL,
         limit: int = 20,
     ) -> "MoneyPicture":
         """Show where the money goes: each day of UTC by model, the dearest models, agents or runs, and the budgets.
@@ -297,7 +297,7 @@ class Overview(Families):
 
     @reads_in_steps
     def days(
-        self, *, since: datetime | None = None, until: datetime | None = None, by: SpendKey = SpendKey.NONE
+        self, *, since: datetime | None = None, until: datetime | None = None, by: SpendKeyLike = SpendKey.NONE
     ) -> list[dict[str, object]]:
         """Add up what was spent on each day of UTC, by model, agent or run if asked; without a beginning, the last 30 days.
 

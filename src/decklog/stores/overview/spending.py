@@ -14,7 +14,7 @@ from decklog.stores.overview.tallies import between, hash_at, in_parts
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from typing import Any
+    from typing import Any, Literal
 
     from decklog.db.base import Database, Row
     from decklog.stores.overview.tallies import Span
@@ -68,6 +68,12 @@ class SpendKey(StrEnum):
     @property
     def column(self) -> str | None:
         return {"none": None, "run": "run_id"}.get(self.value, self.value)
+
+
+if TYPE_CHECKING:
+    SpendKeyLike = SpendKey | Literal["none", "model", "agent", "run"]
+else:
+    SpendKeyLike = SpendKey
 
 
 def _adding(table: str, key: "Sequence[str]") -> str:

@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
-    from typing import Any
+    from typing import Any, Literal
 
 
 class Status(StrEnum):
@@ -28,6 +28,12 @@ class Status(StrEnum):
     def shape(self) -> str:
         """A sign for the word, so that nothing is told by colour alone."""
         return _SHAPES[self]
+
+
+if TYPE_CHECKING:
+    StatusLike = Status | Literal["needs you", "quiet", "running", "idle", "held", "done", "failed", "cancelled"]
+else:
+    StatusLike = Status
 
 
 _SHAPES = {

@@ -9,6 +9,10 @@ from decklog.errors import Invalid
 from decklog.fork_rules import FORK_RUN, FORK_TIME, Computed, ForkRule, Refer, Replace, Reset
 from decklog.records import Record
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
+
 
 class RunStatus(StrEnum):
     PLANNING = "planning"
@@ -19,9 +23,21 @@ class RunStatus(StrEnum):
     CANCELLED = "cancelled"
 
 
+if TYPE_CHECKING:
+    RunStatusLike = RunStatus | Literal["planning", "active", "paused", "completed", "failed", "cancelled"]
+else:
+    RunStatusLike = RunStatus
+
+
 class RunMode(StrEnum):
     SIMPLE = "simple"
     PARALLEL = "parallel"
+
+
+if TYPE_CHECKING:
+    RunModeLike = RunMode | Literal["simple", "parallel"]
+else:
+    RunModeLike = RunMode
 
 
 ENDED = (RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.CANCELLED)

@@ -8,7 +8,7 @@ from decklog.errors import Busy, Conflict, Denied, Invalid, ReadOnly
 from decklog.operations import reads, reads_in_steps, writes
 from decklog.records import Page
 from decklog.stores.base import Store
-from decklog.stores.runs.run import ENDED, Agent, Run, RunMode, RunStatus, check_run_id
+from decklog.stores.runs.run import ENDED, Agent, Run, RunMode, RunModeLike, RunStatus, RunStatusLike, check_run_id
 from decklog.wrapping import suppress
 
 TYPE_CHECKING = False
@@ -50,8 +50,8 @@ class Runs(Store):
         *,
         run_id: str | None = None,
         key: str | None = None,
-        status: RunStatus = RunStatus.ACTIVE,
-        mode: RunMode | None = None,
+        status: RunStatusLike = RunStatus.ACTIVE,
+        mode: RunModeLike | None = None,
         repo: str | None = None,
         branch: str | None = None,
         worktree: str | None = None,
@@ -111,7 +111,7 @@ class Runs(Store):
     def find(
         self,
         *,
-        status: RunStatus | None = None,
+        status: RunStatusLike | None = None,
         parent_run_id: str | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
@@ -130,7 +130,7 @@ class Runs(Store):
         self,
         run_id: str,
         *,
-        status: RunStatus | None = None,
+        status: RunStatusLike | None = None,
         goal: str | None = None,
         summary: str | None = None,
         repo: str | None = None,
@@ -178,7 +178,7 @@ class Runs(Store):
         self,
         run_id: str,
         *,
-        status: RunStatus = RunStatus.COMPLETED,
+        status: RunStatusLike = RunStatus.COMPLETED,
         summary: str | None = None,
         force: bool = False,
         reason: str | None = None,

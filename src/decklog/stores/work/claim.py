@@ -3,8 +3,7 @@
 import time
 
 from decklog.errors import DecklogError, LeaseLost, OutcomeUnknown
-from decklog.operations import lease
-from decklog.stores.journal.attribution import acting, holding
+from decklog.stores.journal import attribution
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol, Self
 
     from decklog.db.base import Database
-    from decklog.stores.work.task import Task
+    from decklog.stores.work.task import Task, TaskState
 
     class Ending(Protocol):
         """What a claim needs of the tasks: to keep one, and to end it in one of these ways."""
@@ -45,6 +44,14 @@ class Claim:
     when the block raises. What the block already ended (`finish`, `fail`, `block`, `release`, `park`) stays so. What is
     written in the block is about the task, and refused (`LeaseLost`) once the lease is lost.
     """
+
+    # What workers use most of the task, with its types; `__getattr__` has the rest.
+    id: str
+    run_id: str
+    group_id: str | None
+    title: str
+    state: "TaskState"
+    fence: int
 
     def __init__(self, leases: "Ending", task: "Task", lease_seconds: float) -> None:
         self._leases = leases
@@ -86,10 +93,12 @@ class Claim:
             data["lessons"] = [lesson.as_dict() if hasattr(lesson, "as_dict") else lesson for lesson in self.lessons]
         return data
 
-    def extend(self, **stage: "Any") -> "Task":
-        """Keep the lease alive for another term."""
+    def extend(self, *, stage: str | None = None, state_name: str | None = None) -> "Task":
+        """Keep the lease alive for another term; may also say at which stage the work is."""
         self.check_valid()
-        task = self._leases.extend(self.task.id, fence=self.task.fence, lease_seconds=self._lease_seconds, **stage)
+        task = self._leases.extend(
+            self.task.id, fence=self.task.fence, lease_seconds=self._lease_seconds, stage=stage, state_name=state_name
+        )
         self.become(task, is_over=self.is_over)
         return task
 
@@ -124,7 +133,7 @@ class Claim:
         The lease may outlive the trouble; once its time is over, nobody knows whose the task is.
         """
         if isinstance(problem, LeaseLost):
-            return problem
+            return None if _is_finished(problem) else problem
         return None if _may_pass(problem) and not is_late else _not_kept(self.task, problem)
 
     def _end(self, verb: "Any", **arguments: "Any") -> "Task":
@@ -167,19 +176,22 @@ class Claim:
 
     def take_up(self) -> None:
         """Write about the task from here on, in this context, and only while it is held."""
-        check = self._leases.lease_check(self.task.id, self.task.fence)
-        self._before = lease.get(), acting.get()
-        self._held_before = holding.get()
-        holding.set((self.task.id, self.task.fence))
-        lease.set(lambda db: self._check_held(db, check))
-        acting.set({**(acting.get() or {}), "task_id": self.task.id, "group_id": self.task.group_id})
+        who = {"task_id": self.task.id, "group_id": self.task.group_id}
+        self._layer = attribution.Layer(who, check=self._check_held, claim=self, holds=(self.task.id, self.task.fence))
+        attribution.enter(self._layer)
 
     def lay_down(self) -> None:
-        """Write as before the task was taken up."""
-        holding.set(self._held_before)
-        held, who = self._before
-        lease.set(held)
-        acting.set(who)
+        """Write about the task no longer; blocks of other claims in this context go on."""
+        attribution.leave(self._layer)
+
+    def follow(self, task: "Task", fence: int) -> None:
+        """Be what the task is now if a verb changed it with this claim's fence: what ended it has ended the claim."""
+        if (task.id, fence) != (self.task.id, self.task.fence) or self.is_over:
+            return
+        is_over = task.state != "running"
+        if is_over:
+            self._rest()
+        self.become(task, is_over=is_over)
 
     def __enter__(self) -> "Self":
         self.check_valid()
@@ -201,10 +213,10 @@ class Claim:
         else:
             self.fail(f"{kind.__name__}: {problem}", blocker=kind.__name__)
 
-    def _check_held(self, db: "Database", check: "Callable[[Database], None]") -> None:
+    def _check_held(self, db: "Database") -> None:
         self.check_valid()
         if not self.is_over:
-            check(db)
+            self._leases.lease_check(self.task.id, self.task.fence)(db)
 
     def _rest(self) -> None:
         if self._keeper is not None:
@@ -266,6 +278,11 @@ class _Keeper:
 def _may_pass(problem: Exception) -> bool:
     """Say whether the next try may go well: to extend twice does no harm, so that an unknown outcome is no obstacle."""
     return isinstance(problem, OutcomeUnknown) or (isinstance(problem, DecklogError) and problem.retryable)
+
+
+def _is_finished(problem: LeaseLost) -> bool:
+    """Check whether the task was finished with this claim's own fence: the worker ended it elsewhere, as by a command."""
+    return problem.details.get("state") == "done" and problem.details.get("fence") == problem.details.get("yours")
 
 
 def _not_kept(task: "Task", problem: Exception) -> LeaseLost:

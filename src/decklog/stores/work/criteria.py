@@ -17,7 +17,7 @@ from decklog.stores.of_run import RunBound, check_goes_on, cleared, given_of, mi
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from typing import Any, Self
+    from typing import Any, Literal, Self
 
 
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
@@ -31,6 +31,12 @@ class CriterionStatus(StrEnum):
     MET = "met"
     BLOCKED = "blocked"
     FAILED = "failed"
+
+
+if TYPE_CHECKING:
+    CriterionStatusLike = CriterionStatus | Literal["pending", "met", "blocked", "failed"]
+else:
+    CriterionStatusLike = CriterionStatus
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,7 +201,7 @@ class Criteria(RunBound):
         run_id: str,
         criterion: str,
         *,
-        status: CriterionStatus | None = None,
+        status: CriterionStatusLike | None = None,
         actual: str | None = None,
         evidence: str | None = None,
         required: bool | None = None,
@@ -274,7 +280,7 @@ class Criteria(RunBound):
         self,
         run_id: str | None = None,
         *,
-        status: CriterionStatus | None = None,
+        status: CriterionStatusLike | None = None,
         required: bool | None = None,
         is_stale: bool | None = None,
         limit: int = 20,

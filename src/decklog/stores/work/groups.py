@@ -18,7 +18,7 @@ from decklog.stores.of_run import RunBound, cleared, given_of, missing, next_num
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, Literal
 
 
 LONGEST_ID = 64
@@ -88,9 +88,21 @@ class GroupStatus(StrEnum):
     MERGING = "merging"
 
 
+if TYPE_CHECKING:
+    GroupStatusLike = GroupStatus | Literal["pending", "in_progress", "completed", "failed", "approved_pending_merge", "merging"]
+else:
+    GroupStatusLike = GroupStatus
+
+
 class ReviewStatus(StrEnum):
     APPROVED = "APPROVED"
     CHANGES_REQUESTED = "CHANGES_REQUESTED"
+
+
+if TYPE_CHECKING:
+    ReviewStatusLike = ReviewStatus | Literal["APPROVED", "CHANGES_REQUESTED"]
+else:
+    ReviewStatusLike = ReviewStatus
 
 
 class MergeStatus(StrEnum):
@@ -101,9 +113,21 @@ class MergeStatus(StrEnum):
     TEST_FAILURE = "test_failure"
 
 
+if TYPE_CHECKING:
+    MergeStatusLike = MergeStatus | Literal["pending", "in_progress", "merged", "conflict", "test_failure"]
+else:
+    MergeStatusLike = MergeStatus
+
+
 class GroupTier(StrEnum):
     DEVELOPER = "Developer"
     SENIOR = "Senior Software Engineer"
+
+
+if TYPE_CHECKING:
+    GroupTierLike = GroupTier | Literal["Developer", "Senior Software Engineer"]
+else:
+    GroupTierLike = GroupTier
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,14 +259,14 @@ class Groups(RunBound):
         group_id: str,
         *,
         name: str | None = None,
-        status: GroupStatus | None = None,
+        status: GroupStatusLike | None = None,
         assigned_to: str | None = None,
         revision_count: int | None = None,
-        last_review_status: ReviewStatus | None = None,
+        last_review_status: ReviewStatusLike | None = None,
         feature_branch: str | None = None,
-        merge_status: MergeStatus | None = None,
+        merge_status: MergeStatusLike | None = None,
         complexity: int | None = None,
-        initial_tier: GroupTier | None = None,
+        initial_tier: GroupTierLike | None = None,
         context_references: list[str] | None = None,
         specializations: list[str] | None = None,
         item_count: int | None = None,
@@ -285,13 +309,13 @@ class Groups(RunBound):
         group_id: str,
         *,
         name: str | None = None,
-        status: GroupStatus | None = None,
+        status: GroupStatusLike | None = None,
         assigned_to: str | None = None,
         revision_count: int | None = None,
-        last_review_status: ReviewStatus | None = None,
+        last_review_status: ReviewStatusLike | None = None,
         feature_branch: str | None = None,
         complexity: int | None = None,
-        initial_tier: GroupTier | None = None,
+        initial_tier: GroupTierLike | None = None,
         context_references: list[str] | None = None,
         specializations: list[str] | None = None,
         item_count: int | None = None,
@@ -346,9 +370,9 @@ class Groups(RunBound):
         self,
         run_id: str | None = None,
         *,
-        status: GroupStatus | None = None,
+        status: GroupStatusLike | None = None,
         assigned_to: str | None = None,
-        merge_status: MergeStatus | None = None,
+        merge_status: MergeStatusLike | None = None,
         limit: int = 20,
         after: str | None = None,
     ) -> Page[Group]:
@@ -367,7 +391,7 @@ class Groups(RunBound):
         self,
         run_id: str,
         group_id: str,
-        verdict: ReviewStatus,
+        verdict: ReviewStatusLike,
         *,
         blocking_issues: int = 0,
         no_progress_count: int | None = None,
@@ -399,7 +423,7 @@ class Groups(RunBound):
         return self.set_fields(group, changes, note=f"review {group.review_iteration}: {verdict}")
 
     @writes
-    def record_merge(self, run_id: str, group_id: str, merge_status: MergeStatus) -> Group:
+    def record_merge(self, run_id: str, group_id: str, merge_status: MergeStatusLike) -> Group:
         """Record how far a group's merge is, and move the group's status along with it.
 
         Lawful are pending, in_progress, then merged, conflict or test_failure; after the last two it may be tried again.

@@ -6,9 +6,10 @@ A lease has a number that only grows. Whoever comes with an older number has los
 from datetime import datetime, timedelta
 
 from decklog.errors import BudgetExceeded, Conflict, Invalid, LeaseLost
-from decklog.operations import calling, reading, waiting, waits_to_write, writes, writing
+from decklog.operations import calling, check_may_wait, reading, waiting, waits_to_write, writes, writing
 from decklog.stores.base import Store
 from decklog.stores.checks import check_span, moment
+from decklog.stores.journal.attribution import claims
 from decklog.stores.of_run import check_run
 from decklog.stores.work.claim import Claim
 from decklog.stores.work.claimable import (
@@ -114,6 +115,8 @@ class Leases(Store):
         if not worker.strip():
             raise Invalid("a worker needs a name", field="worker")
         check_span(lease_seconds, "lease_seconds")
+        if wait_seconds > 0:
+            check_may_wait(self._db)
         wanted = {"group_id": group_id, "role": role, "tag": tag}
         if task_id is not None:
             from decklog.stores.work.unclaimed import refuse_claim, run_of
@@ -406,7 +409,8 @@ class Leases(Store):
     ) -> Task:
         """End an attempt as failed: the task goes back, or is blocked once its attempts are used.
 
-        `blocker` names what stood in the way; `blocker_repeats` then counts how often in a row it was the same.
+        `blocker` names what stood in the way; `blocker_repeats` then counts how often in a row it was the same. With
+        `retry_after_seconds`, nobody gets the task before then; a later `not_before` of the task stays as it is.
         """
         if retry_after_seconds != 0:
             check_span(retry_after_seconds, "retry_after_seconds")
@@ -414,6 +418,10 @@ class Leases(Store):
         used_up = task.failures + 1 >= task.max_attempts
         repeats = 0 if blocker is None else task.blocker_repeats + 1 if blocker == task.blocker else 1
         reason = f"all {task.max_attempts} attempts are used" if used_up else None
+        later = {}
+        if retry_after_seconds > 0:
+            retry_at = self._now() + timedelta(seconds=retry_after_seconds)
+            later["not_before"] = retry_at if task.not_before is None else max(retry_at, task.not_before)
         changes = ending(
             AttemptOutcome.FAILED,
             TaskState.BLOCKED if used_up else TaskState.PENDING,
@@ -423,7 +431,7 @@ class Leases(Store):
             blocker_repeats=repeats,
             failures=task.failures + 1,
             reason=reason or summary,
-            not_before=self._now() + timedelta(seconds=retry_after_seconds) if retry_after_seconds > 0 else None,
+            **later,
         )
         return self._held(task_id, fence, changes, note=f"failed: {summary or blocker or ''}")
 
@@ -481,6 +489,8 @@ class Leases(Store):
             present = self._seek(Task, task_id)
             raise self._refusal(Task, task_id) if present is None else lost(present, fence)
         task = changed[0]
+        for claim in claims():
+            claim.follow(task, fence)
         if task.as_held("reservation_id") is not None and task.state != TaskState.RUNNING:
             self._settle(task)
         return task

@@ -7,7 +7,7 @@ from decklog.records import Page
 from decklog.stores.checks import filled
 from decklog.stores.journal.attribution import acting
 from decklog.stores.work.leases import Leases
-from decklog.stores.work.task import Dependency, LinkKind, Task, TaskComment, TaskState
+from decklog.stores.work.task import Dependency, LinkKind, LinkKindLike, Task, TaskComment, TaskState
 from decklog.values import to_json
 
 TYPE_CHECKING = False
@@ -80,7 +80,7 @@ class Links(Leases):
         return count
 
     @writes
-    def depend(self, task_id: str, depends_on: str, *, kind: LinkKind = LinkKind.BLOCKS) -> Task:
+    def depend(self, task_id: str, depends_on: str, *, kind: LinkKindLike = LinkKind.BLOCKS) -> Task:
         """Link a task with another of its run: make it wait for it (`blocks`), or a part of it (`parent`), or just say so.
 
         Only a pending task can be made to wait. A task has one parent, which can't be done before its parts. What could then
@@ -228,7 +228,7 @@ class Links(Leases):
                 yield kind
 
     @reads
-    def dependencies(self, task_id: str, *, kind: LinkKind = LinkKind.BLOCKS) -> list[str]:
+    def dependencies(self, task_id: str, *, kind: LinkKindLike = LinkKind.BLOCKS) -> list[str]:
         """List the tasks that a task waits for, or is linked with in another way."""
         _, rows = self._db.rows(
             "select depends_on from dependencies where task_id = :task_id and kind = :kind order by depends_on",

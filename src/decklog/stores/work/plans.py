@@ -16,7 +16,7 @@ from decklog.stores.of_run import RunBound, cleared, given_of, missing
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, Literal
 
 
 class PhaseStatus(StrEnum):
@@ -24,6 +24,12 @@ class PhaseStatus(StrEnum):
     IN_PROGRESS = "in_progress"
     COMPLETED = "completed"
     BLOCKED = "blocked"
+
+
+if TYPE_CHECKING:
+    PhaseStatusLike = PhaseStatus | Literal["pending", "in_progress", "completed", "blocked"]
+else:
+    PhaseStatusLike = PhaseStatus
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -247,7 +253,7 @@ class Plans(RunBound):
         return self.set_fields(self._plan(run_id), fields)
 
     @writes
-    def mark(self, run_id: str, phase: str, status: PhaseStatus, *, progress_percent: int | None = None) -> PlanPhase:
+    def mark(self, run_id: str, phase: str, status: PhaseStatusLike, *, progress_percent: int | None = None) -> PlanPhase:
         """Mark a phase, named by its number or its name, as pending, in_progress, completed or blocked.
 
         Times are stamped as the status changes. Without a percentage, a completed phase is at 100 and one that is
@@ -266,7 +272,7 @@ class Plans(RunBound):
         return self._plan(run_id)
 
     @reads
-    def phases(self, run_id: str, *, status: PhaseStatus | None = None) -> list[PlanPhase]:
+    def phases(self, run_id: str, *, status: PhaseStatusLike | None = None) -> list[PlanPhase]:
         """List the phases of a run's plan by their numbers."""
         if status is not None:
             status = enum_of(PhaseStatus, status, "status")

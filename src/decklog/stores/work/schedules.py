@@ -26,7 +26,7 @@ from decklog.stores.work.templates import fill_in
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Any, Protocol
+    from typing import Any, Literal, Protocol
 
     from decklog.stores.base import Parts
 
@@ -48,6 +48,12 @@ class CatchUp(StrEnum):
     NONE = "none"
     ONE = "one"
     ALL = "all"
+
+
+if TYPE_CHECKING:
+    CatchUpLike = CatchUp | Literal["none", "one", "all"]
+else:
+    CatchUpLike = CatchUp
 
 
 _DAY_SECONDS = 86_400
@@ -128,7 +134,7 @@ class Schedules(Store):
         task: dict[str, object] | None = None,
         template: str | None = None,
         values: dict[str, object] | None = None,
-        catch_up: CatchUp = CatchUp.ONE,
+        catch_up: CatchUpLike = CatchUp.ONE,
         catch_up_limit: int = 10,
         late_seconds: int = 3600,
     ) -> Schedule:
@@ -225,7 +231,7 @@ class Schedules(Store):
         task: dict[str, object] | None = None,
         template: str | None = None,
         values: dict[str, object] | None = None,
-        catch_up: CatchUp | None = None,
+        catch_up: CatchUpLike | None = None,
         catch_up_limit: int | None = None,
         late_seconds: int | None = None,
     ) -> Schedule:

@@ -14,8 +14,14 @@ from decklog.values import from_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from typing import Any
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import Any, Literal
+
+    from decklog.stores.work.new_task import NewTask
+
+    NewTasks = Sequence[NewTask | Mapping[str, object]]
+else:
+    NewTasks = list[dict[str, object]]
 
 
 class TaskState(StrEnum):
@@ -28,6 +34,12 @@ class TaskState(StrEnum):
     ABANDONED = "abandoned"
 
 
+if TYPE_CHECKING:
+    TaskStateLike = TaskState | Literal["pending", "running", "waiting", "blocked", "paused", "done", "abandoned"]
+else:
+    TaskStateLike = TaskState
+
+
 class LinkKind(StrEnum):
     """How a task is linked with another: only what it is blocked by holds it back."""
 
@@ -35,6 +47,12 @@ class LinkKind(StrEnum):
     PARENT = "parent"
     RELATED = "related"
     DISCOVERED_FROM = "discovered-from"
+
+
+if TYPE_CHECKING:
+    LinkKindLike = LinkKind | Literal["blocks", "parent", "related", "discovered-from"]
+else:
+    LinkKindLike = LinkKind
 
 
 class AttemptOutcome(StrEnum):
@@ -309,7 +327,7 @@ _CHECKS: "dict[str, Callable[[str, Any], Any]]" = {
 
 def listed(tasks: object) -> "list[dict[str, Any]]":
     """Check a list of tasks, each given as the arguments of `add` without the run."""
-    if not isinstance(tasks, list):
+    if not isinstance(tasks, (list, tuple)):
         raise Invalid(f"tasks is a list of objects, each with a title; got {type(tasks).__name__}", field="tasks")
     for number, task in enumerate(tasks, 1):
         mapping(f"task {number}", task)
@@ -317,7 +335,7 @@ def listed(tasks: object) -> "list[dict[str, Any]]":
         texts(f"depends_on of task {number}", task.get("depends_on") or [])
         if "run_id" in task:
             raise Invalid(f"task {number} names a run; all tasks are of the run that is given once", field="run_id")
-    return tasks
+    return list(tasks)
 
 
 def in_order(tasks: "list[dict[str, Any]]") -> "list[dict[str, Any]]":

@@ -18,9 +18,11 @@ from decklog.stores.work.task import (
     AttemptOutcome,
     Dependency,
     LinkKind,
+    NewTasks,
     Task,
     TaskComment,
     TaskState,
+    TaskStateLike,
     attempts_from,
     checked,
     in_order,
@@ -168,7 +170,7 @@ class Tasks(Links):
         return found[0] if found else None
 
     @writes
-    def add_many(self, run_id: str, tasks: list[dict[str, object]]) -> list[Task]:
+    def add_many(self, run_id: str, tasks: NewTasks) -> list[Task]:
         """Add several tasks at once, each given as the arguments of `add`; one may depend on another that comes later."""
         whole = in_order(listed(tasks))
         added = [self.add(run_id, **{name: value for name, value in task.items() if name != "parent_id"}) for task in whole]
@@ -280,7 +282,7 @@ class Tasks(Links):
         self,
         run_id: str | None = None,
         *,
-        state: TaskState | None = None,
+        state: TaskStateLike | None = None,
         group_id: str | None = None,
         role: str | None = None,
         tag: str | None = None,

@@ -43,4 +43,4 @@ class Call:
 
     def say(self, subtype: str, payload: dict[str, Any]) -> None:
         """Put on record what happens in the middle of the call."""
-        self.log.journal.append(self.run_id, kind="tool", subtype=subtype, payload={"call": self.mark, **payload})  # type: ignore[arg-type]
+        self.log.journal.append(self.run_id, kind="tool", subtype=subtype, payload={"call": self.mark, **payload})

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from decklog.dataclass import dataclass
 from decklog.errors import Conflict, Invalid, NotFound
+from decklog.processes.identity import Identity
 from decklog.stores.effects.processes import Process, ProcessState
 from decklog.tools.calls.call import Call
 from decklog.tools.calls.results import to_data
 from decklog.tools.calls.tool import Finding
 from decklog.tools.shell import launch, process_tree
 from decklog.tools.shell.output import read_output
-from decklog.tools.shell.process_identity import Identity
 from decklog.tools.shell.shell import order_for, place_of, read_note, server_for
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ From where it is held in on nothing may be imported any more: Python's own modul
 
 import os
 
+from decklog.processes import plain_json
 from decklog.tools.sandbox import landlock, mounts
-from decklog.tools.shell import plain_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

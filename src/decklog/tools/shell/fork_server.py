@@ -11,7 +11,8 @@ import select
 import struct
 import sys
 
-from decklog.tools.shell import plain_json, process_tree
+from decklog.processes import plain_json
+from decklog.tools.shell import process_tree
 from decklog.tools.shell.supervisor import HANDLES, supervise
 
 TYPE_CHECKING = False

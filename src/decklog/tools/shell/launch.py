@@ -18,12 +18,12 @@ from typing import Any
 
 from decklog.dataclass import dataclass
 from decklog.errors import Denied, Invalid, NotFound, Unavailable
+from decklog.processes.identity import Identity
 from decklog.tools.sandbox.landlock import Ground
 from decklog.tools.sandbox.rules import Rules, rules_of
 from decklog.tools.shell import process_tree
 from decklog.tools.shell.fork_server import HEAD, LONGEST_MARK, ROOM
 from decklog.tools.shell.output import Output, read_output
-from decklog.tools.shell.process_identity import Identity
 from decklog.tools.shell.spool import DEFAULT_CAP
 from decklog.tools.shell.supervisor import ADOPTED
 

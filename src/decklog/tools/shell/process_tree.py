@@ -2,7 +2,7 @@
 
 import os
 
-from decklog.tools.shell.process_identity import Identity, Stat, stat_of
+from decklog.processes.identity import Identity, Stat, stat_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,9 +12,10 @@ import sys
 import time
 
 from decklog.disk import sync
-from decklog.tools.shell import plain_json, process_tree
+from decklog.processes import plain_json
+from decklog.processes.identity import Identity
+from decklog.tools.shell import process_tree
 from decklog.tools.shell.becoming import become
-from decklog.tools.shell.process_identity import Identity
 from decklog.tools.shell.spool import STREAMS, Spool
 
 TYPE_CHECKING = False

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from decklog.app import STORES
 from decklog.errors import DecklogError, Invalid, NotFound, Unavailable
+from decklog.stores.journal.attribution import task_of
 from decklog.tools.calls.call import Call
 from decklog.tools.calls.commands import Commands
 from decklog.tools.calls.guard import Approvals, Gate, Guard, Trust
@@ -165,7 +166,7 @@ class Toolbox:
         return Call(
             log=self.log,
             run_id=self.run_id,
-            task_id=self.task_id,
+            task_id=self.task_id or task_of(self.run_id),
             root=self.root,
             guard=self._guard,
             commands=self._commands,

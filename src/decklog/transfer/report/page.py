@@ -50,7 +50,7 @@ class RunPage:
         self._criteria = everything(lambda after: log.criteria.find(run.id, limit=200, after=after))
         self._approvals = everything(lambda after: log.approvals.find(run.id, oldest_first=True, limit=200, after=after))
         self._spent: dict[str, Any] = log.ledger.summary(run.id)
-        self._budgets: list[dict[str, Any]] = log.budgets.burn(scope="run", scope_id=run.id)  # type: ignore[arg-type]
+        self._budgets: list[dict[str, Any]] = log.budgets.burn(scope="run", scope_id=run.id)
 
     def parts(self) -> "Iterator[str]":
         head = next(head for head in self._log.journal.heads() if head["stream"] == self._run.id)
@@ -122,7 +122,7 @@ class RunPage:
         yield "<h2>Money</h2>\n"
         for budget in self._budgets:
             yield share(float(budget["percent"]), _budget(budget))
-        by_task: dict[str, Any] = self._log.ledger.summary(self._run.id, by="task")  # type: ignore[arg-type]
+        by_task: dict[str, Any] = self._log.ledger.summary(self._run.id, by="task")
         titles = {task.id: task.title for task in self._tasks}
         for name, rows in (("model", self._spent["rows"]), ("task", by_task["rows"])):
             shown = (_spent(row, titles.get(row["key"], row["key"] or "(none)")) for row in rows)

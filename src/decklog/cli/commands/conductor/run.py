@@ -165,7 +165,7 @@ def _is_plan_taken(call: Call, site: "Site", conductor: "Conductor") -> bool:
     """Show a plan that waits for a person; where one can answer, ask, and say whether there is an answer."""
     from decklog.cli.proving import proving
 
-    waiting = site.log.approvals.find(site.run_id, state="open", limit=200)  # type: ignore[arg-type]
+    waiting = site.log.approvals.find(site.run_id, state="open", limit=200)
     asked = next((one for one in waiting if one.source == "conductor.plan"), None)
     if asked is None or call.json or conductor.is_interrupted:
         return False
@@ -315,7 +315,7 @@ def _show(call: Call, stands: "Standing") -> None:
 def stop(call: Call, run_id: str | None) -> int:
     """Have nothing more of a run claimed: agents finish what they do. `decklog run --plan` goes on with it."""
     with call.open() as log:
-        stopped = log.runs.update(_meant(log, run_id), status="paused")  # type: ignore[arg-type]
+        stopped = log.runs.update(_meant(log, run_id), status="paused")
         show(stopped, as_json=call.json)
     return 0
 

@@ -155,7 +155,7 @@ def _standing(call: Call, log: "Decklog") -> int:
     """Say how every open mend stands, and what feedback nobody has begun with."""
     found = list(log.mends.find(open_only=True, limit=200))
     begun = {one.feedback_id for one in found}
-    pending = [one for one in log.feedback.find(state="pending", limit=200) if one.id not in begun]  # type: ignore[arg-type]
+    pending = [one for one in log.feedback.find(state="pending", limit=200) if one.id not in begun]
     if call.json:
         told = [_as_dict(log, one) for one in found]
         return show([*told, *({"feedback_id": one.id, "state": "pending"} for one in pending)], as_json=True)

@@ -7,6 +7,10 @@ from enum import StrEnum
 from decklog.dataclass import dataclass
 from decklog.records import Record
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
+
 
 class SignedChange(StrEnum):
     """The changes that need the manager's signature."""
@@ -18,6 +22,12 @@ class SignedChange(StrEnum):
     REVIEWERS = "reviewers"
 
 
+if TYPE_CHECKING:
+    SignedChangeLike = SignedChange | Literal["promote", "hand-over", "auto-merge", "dev-mode", "reviewers"]
+else:
+    SignedChangeLike = SignedChange
+
+
 class ChangeKind(StrEnum):
     BIND = "bind"
     PROMOTE = "promote"
@@ -26,6 +36,12 @@ class ChangeKind(StrEnum):
     AUTO_MERGE = "auto-merge"
     DEV_MODE = "dev-mode"
     REVIEWERS = "reviewers"
+
+
+if TYPE_CHECKING:
+    ChangeKindLike = ChangeKind | Literal["bind", "promote", "demote", "hand-over", "auto-merge", "dev-mode", "reviewers"]
+else:
+    ChangeKindLike = ChangeKind
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,15 @@ from decklog.records import Page
 from decklog.stores.base import Store
 from decklog.stores.desk.trust import signatures, statements, tiers
 from decklog.stores.desk.trust.proofs import signer_for
-from decklog.stores.desk.trust.records import ChangeKind, SignedChange, TrustChange, TrustContract, TrustProposal
+from decklog.stores.desk.trust.records import (
+    ChangeKind,
+    ChangeKindLike,
+    SignedChange,
+    SignedChangeLike,
+    TrustChange,
+    TrustContract,
+    TrustProposal,
+)
 from decklog.stores.desk.trust.replay import Contracts
 from decklog.stores.journal.entry import EntryKind
 from decklog.values import from_json, to_json
@@ -78,7 +86,7 @@ class Trust(Store):
         return _standing(*self._contracts.look())
 
     @reads
-    def history(self, *, kind: ChangeKind | None = None, limit: int = 20, after: str | None = None) -> Page[TrustChange]:
+    def history(self, *, kind: ChangeKindLike | None = None, limit: int = 20, after: str | None = None) -> Page[TrustChange]:
         """List every change of trust, oldest first."""
         where = Where(TrustChange)
         where.equal(kind=kind and enum_of(ChangeKind, kind, "kind"))
@@ -209,7 +217,7 @@ class Trust(Store):
     @writes_in_steps
     def propose(
         self,
-        change: SignedChange,
+        change: SignedChangeLike,
         reason: str,
         *,
         to_tier: int | None = None,

@@ -10,7 +10,7 @@ from decklog.records import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+    from typing import Any, Literal
 
 
 class ProposalKind(StrEnum):
@@ -24,6 +24,12 @@ class ProposalKind(StrEnum):
     CORRECTION = "correction"
 
 
+if TYPE_CHECKING:
+    ProposalKindLike = ProposalKind | Literal["check", "attempt", "blocker", "fix", "review", "correction"]
+else:
+    ProposalKindLike = ProposalKind
+
+
 class ProposalState(StrEnum):
     """What became of it: `gathering` has too little proof to be shown, and `known` says what a lesson says already."""
 
@@ -32,6 +38,12 @@ class ProposalState(StrEnum):
     KNOWN = "known"
     ACCEPTED = "accepted"
     DISMISSED = "dismissed"
+
+
+if TYPE_CHECKING:
+    ProposalStateLike = ProposalState | Literal["gathering", "open", "known", "accepted", "dismissed"]
+else:
+    ProposalStateLike = ProposalState
 
 
 class ShownBy(StrEnum):

@@ -20,7 +20,9 @@ from decklog.stores.memory.proposals.proposal import (
     Observation,
     Proposal,
     ProposalKind,
+    ProposalKindLike,
     ProposalState,
+    ProposalStateLike,
     because,
     confidence_of,
     is_computed,
@@ -74,8 +76,8 @@ class LessonProposals(LessonUpkeep):
     def proposals(
         self,
         *,
-        state: ProposalState = ProposalState.OPEN,
-        kind: ProposalKind | None = None,
+        state: ProposalStateLike = ProposalState.OPEN,
+        kind: ProposalKindLike | None = None,
         limit: int = 20,
         after: str | None = None,
     ) -> Page[Proposal]:

@@ -5,7 +5,7 @@ The supervisor of a command imports this, so it stays with what costs nothing to
 
 import os
 
-from decklog.tools.shell import plain_json
+from decklog.processes import plain_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

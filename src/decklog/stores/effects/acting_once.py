@@ -1,0 +1,163 @@
+"""The protocol of an act that happens at most once: record the intent, act, settle.
+
+After a crash the record shows that nobody knows whether the act happened. Both the toolbox and `log.once` follow it.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Generator
+from typing import Any, NamedTuple
+
+from decklog import errors
+from decklog.digests import sha256
+from decklog.errors import Conflict, DecklogError, StillPending, TimedOut, Unavailable
+from decklog.processes.identity import Identity
+from decklog.stores.effects.effects import Effect, Effects, EffectState
+from decklog.values import to_json
+
+# A verb of the effects store, with its arguments: whoever drives the protocol calls or awaits it.
+Verb = tuple[str, tuple[Any, ...], dict[str, Any]]
+# Whether an act happened (None: nobody can say), its result, and who looked.
+Found = tuple[bool | None, Any, str]
+
+# The acts, by run and key, that threads and tasks of this process are doing at this moment.
+_under_way: set[tuple[str, str]] = set()
+_lock = threading.Lock()
+# A forked child does none of what its parent is doing.
+os.register_at_fork(after_in_child=_under_way.clear)
+
+
+class Act(NamedTuple):
+    """One act, identified by its run and key."""
+
+    run_id: str
+    step: str
+    tool: str
+    key: str
+    actor: str
+    arguments: dict[str, Any]
+    task_id: str | None
+
+
+def key_of(step: str, tool: str, arguments: Any, task_id: str | None = None) -> str:
+    """Build the key of an act from its step, its tool, its exact arguments and the task it is part of, if any."""
+    named = {"step": step, "tool": tool, "arguments": arguments}
+    if task_id is not None:
+        named["task"] = task_id
+    return sha256(to_json(named).encode()).hexdigest()
+
+
+def own_actor() -> str:
+    """Identify this process as the actor of an effect."""
+    return Identity.own().as_text()
+
+
+def enter(act: Act) -> None:
+    """Keep other threads and tasks of this process off the same act until `leave`."""
+    with _lock:
+        if (act.run_id, act.key) in _under_way:
+            raise StillPending(f"{act.step!r} ({act.tool}) is being done by another thread or task", hint="Wait for it.")
+        _under_way.add((act.run_id, act.key))
+
+
+def leave(act: Act) -> None:
+    """Let others of this process do the act."""
+    with _lock:
+        _under_way.discard((act.run_id, act.key))
+
+
+def drive(effects: Effects, verbs: Generator[Verb, Any, Effect]) -> Effect:
+    """Call the verbs of a protocol one by one; return the effect it leads to."""
+    found: Any = None
+    while True:
+        try:
+            name, args, kwargs = verbs.send(found)
+        except StopIteration as over:
+            effect: Effect = over.value
+            return effect
+        found = getattr(effects, name)(*args, **kwargs)
+
+
+def begin(
+    act: Act,
+    *,
+    prepare: Callable[[], None] = lambda: None,
+    facts: Callable[[], dict[str, Any]] = dict,
+    look: Callable[[Effect], Found] = lambda _: (None, None, ""),
+) -> Generator[Verb, Any, Effect]:
+    """Yield the verbs that lead to an effect which is settled, or which the caller must act on.
+
+    `prepare` may refuse before anything is written. `look` finds out whether an act of unknown outcome happened.
+    """
+    known: Effect | None = yield "known", (act.run_id, act.key), {}
+    effect: Effect
+    if known is None:
+        prepare()
+        given = {"key": act.key, "actor": act.actor, "arguments": act.arguments, "facts": facts(), "task_id": act.task_id}
+        effect = yield "intend", (act.run_id, act.step, act.tool), given
+        if not effect.already:
+            return effect
+    else:
+        effect = known
+    if effect.state == EffectState.INTENDED:
+        _check_abandoned(effect, act.actor)
+        effect = yield "doubt", (effect.id,), {"actor": effect.actor, "note": "its actor ended before it was settled"}
+    if effect.is_settled:
+        return effect
+    happened, result, by = (False, None, "") if effect.state == EffectState.CLEARED else look(effect)
+    if happened is None:
+        raise _unknown(effect)
+    if happened:
+        effect = yield "confirm", (effect.id,), {"attempts": effect.attempts, "result": result, "by": by}
+        return effect
+    prepare()
+    effect = yield "take_up", (effect.id,), {"actor": act.actor, "attempts": effect.attempts, "facts": facts()}
+    return effect
+
+
+def _check_abandoned(effect: Effect, actor: str) -> None:
+    """Refuse while the actor of an intended effect lives, or can't be seen from here."""
+    assert effect.actor is not None
+    # This process is not acting, or `enter` would have refused.
+    is_alive = False if effect.actor == actor else Identity.from_text(effect.actor).is_alive()
+    if is_alive is False:
+        return
+    where = "is being done by another process" if is_alive else "was begun where this process can't look"
+    raise StillPending(
+        f"{effect.step!r} ({effect.tool}) {where}",
+        hint=f"Wait for it. If its actor is gone for good: decklog effects reconcile {effect.id} yes|no --by NAME",
+        effect_id=effect.id,
+    )
+
+
+def _unknown(effect: Effect) -> Conflict:
+    return Conflict(
+        f"Nobody knows whether {effect.tool} of step {effect.step!r} happened: {effect.note or 'it was never settled'}",
+        hint=f"Look at what it was to do, then: decklog effects reconcile {effect.id} yes|no --by NAME",
+        effect_id=effect.id,
+        state="unknown",
+    )
+
+
+def ending_in(effect: Effect, actor: str, problem: BaseException) -> Verb:
+    """Choose the verb that records an act which raised: a final error is its outcome, all else leaves it unknown."""
+    if isinstance(problem, DecklogError):
+        if _is_final(problem):
+            return "settle", (effect.id,), {"actor": actor, "error": problem.as_dict()}
+        return "doubt", (effect.id,), {"actor": actor, "note": problem.message}
+    return "doubt", (effect.id,), {"actor": actor, "note": f"interrupted by {type(problem).__name__}"}
+
+
+def _is_final(problem: DecklogError) -> bool:
+    """Check whether an error says how the act ended, rather than that nobody knows."""
+    return isinstance(problem, TimedOut) or not (problem.retryable or isinstance(problem, Unavailable))
+
+
+def error_of(effect: Effect, hint: str) -> DecklogError:
+    """Build the error again that an effect ended in."""
+    assert effect.error is not None
+    stored = dict(effect.error)
+    kinds = [one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, DecklogError)]
+    kind = next((one for one in kinds if one.code == stored.get("code")), DecklogError)
+    details = stored.get("details")
+    return kind(str(stored.get("message")), hint=hint, **(details if isinstance(details, dict) else {}))

@@ -1,0 +1,70 @@
+"""Reading and waiting inside a transaction: no place in the journal is handed out that may be rolled back."""
+
+from contextlib import suppress
+
+import pytest
+
+from decklog import Decklog, EntryKind, Invalid
+
+
+class Undone(Exception):
+    pass
+
+
+def test_a_tail_inside_a_transaction_is_refused(log: Decklog, run_id: str) -> None:
+    with log.transaction():
+        log.journal.append(run_id, "not committed")
+        with pytest.raises(Invalid, match="inside a transaction"):
+            next(log.journal.tail(run_id, follow=False))
+
+
+def test_a_tail_misses_nothing_after_a_rollback(log: Decklog, run_id: str) -> None:
+    reader = log.journal.tail(run_id, follow=True, timeout_seconds=0.0)
+    seen = [next(reader).seq]
+    with suppress(Undone), log.transaction():
+        log.journal.append(run_id, "never written")
+        with pytest.raises(Invalid):
+            next(reader)
+        raise Undone
+    log.journal.append(run_id, "the real one")
+    seen_later = [entry.body for entry in log.journal.tail(run_id, after=seen[-1], follow=False)]
+    assert seen_later == ["the real one"]
+
+
+@pytest.mark.parametrize("going_on", [False, True])
+def test_a_cursor_is_not_given_inside_a_transaction(log: Decklog, run_id: str, going_on: bool) -> None:
+    before = log.journal.now(going_on=going_on)
+    with suppress(Undone), log.transaction():
+        log.journal.append(run_id, "never written")
+        with pytest.raises(Invalid, match=r"journal\.now"):
+            log.journal.now(going_on=going_on)
+        with pytest.raises(Invalid, match=r"journal\.since"):
+            log.journal.since(before, going_on=going_on)
+        raise Undone
+    log.journal.append(run_id, "the real one")
+    assert [moved["stream"] for moved in log.journal.since(before, going_on=going_on)["moved"]] == [run_id]
+
+
+def test_entries_of_a_transaction_are_found_inside_it(log: Decklog, run_id: str) -> None:
+    with log.transaction():
+        log.journal.append(run_id, "not committed")
+        assert [entry.body for entry in log.journal.find(run_id, kind=EntryKind.INTERACTION)] == ["not committed"]
+
+
+def test_nobody_waits_for_an_answer_inside_a_transaction(log: Decklog, run_id: str) -> None:
+    asked = log.approvals.ask(run_id, "Deploy?", by="agent", about="plan")
+    answered = log.approvals.ask(run_id, "Merge?", by="agent", about="branch")
+    log.approvals.withdraw(answered.id)
+    with log.transaction():
+        for approval in (asked, answered):
+            with pytest.raises(Invalid, match="can't wait inside a transaction"):
+                log.approvals.wait(approval.id, 1)
+        assert log.approvals.wait(answered.id, 0).state == "withdrawn"
+
+
+def test_nobody_waits_for_a_task_inside_a_transaction(log: Decklog, run_id: str) -> None:
+    log.tasks.add(run_id, "work")
+    with log.transaction():
+        with pytest.raises(Invalid, match="can't wait inside a transaction"):
+            log.tasks.claim(run_id, worker="w", wait_seconds=1)
+        assert log.tasks.claim(run_id, worker="w") is not None
