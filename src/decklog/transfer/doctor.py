@@ -4,6 +4,7 @@ import os
 from datetime import timedelta
 
 from decklog.clock import to_text
+from decklog.db.sqlite.errors import is_full
 from decklog.db.sqlite.holders import holders_of
 
 TYPE_CHECKING = False
@@ -21,7 +22,7 @@ _LARGE_WAL = 256 * 1024 * 1024
 
 def check_up(log: "Decklog", facts: "dict[str, Any]", *, deep: bool = False) -> "list[Finding]":
     """List what is wrong, each with the command that mends it. `deep` also walks every chain."""
-    findings = [*_permissions(facts), *_wal(log, facts), *_unread(log), *_pages(log)]
+    findings = [*_room(facts), *_permissions(facts), *_wal(log, facts), *_unread(log), *_pages(log)]
     if findings and findings[-1]["about"] == "page":
         return findings  # what can't be read can't be asked either
     return [*findings, *_stuck_leases(log), *_budgets(log), *(_chains(log) if deep else [])]
@@ -51,6 +52,12 @@ def _permissions(facts: "dict[str, Any]") -> "list[Finding]":
     if os.stat(folder).st_mode & 0o002 and not os.stat(folder).st_mode & 0o1000:
         found.append(_finding("permissions", f"everyone may replace files in {folder}", f"chmod 700 {folder}"))
     return found
+
+
+def _room(facts: "dict[str, Any]") -> "list[Finding]":
+    if facts["engine"] != "sqlite" or facts["read_only"] or not is_full(facts["path"]):
+        return []
+    return [_finding("disk", f"the disk is full; {facts['path']} can be read and not written", "Free some space on that disk.")]
 
 
 def _wal(log: "Decklog", facts: "dict[str, Any]") -> "list[Finding]":

@@ -16,7 +16,7 @@ from decklog.db.sqlite.clock import BootClock
 from decklog.db.sqlite.connections import Connections
 from decklog.db.sqlite.transactions import Transactions
 from decklog.db.statements import Statements, by_place
-from decklog.errors import Damaged, DecklogError, Invalid
+from decklog.errors import Damaged, DecklogError, DiskFull, Invalid
 from decklog.values import Values
 from decklog.wrapping import suppress
 
@@ -285,7 +285,10 @@ class SqliteDatabase(Database):
         from decklog.db.sqlite import search
         from decklog.db.text import marks
 
-        return marks.catch_up(self, stream_no, search.INDEX, going_on=going_on)
+        try:
+            return marks.catch_up(self, stream_no, search.INDEX, going_on=going_on)
+        except DiskFull:
+            return False  # the search reads what is not indexed
 
     def search(self, select: str, words: str, **narrowing: "Any") -> "tuple[tuple[str, ...], list[Row]]":
         from decklog.db.sqlite.search import search
