@@ -81,7 +81,7 @@ def rebuild(call: Call) -> int:
 
 @click.command()
 @click.argument("part", required=False, type=click.Choice(["agents"]))
-@click.option("--deep", is_flag=True, help="also walk every hash chain, as verify does")
+@click.option("--deep", is_flag=True, help="also check every page of a large file, and walk every hash chain as verify does")
 @click.pass_obj
 def doctor(call: Call, part: str | None, deep: bool) -> int:
     """Look for trouble with the engine, the file, its pages, leases, budgets and locks, and say what mends it.
@@ -112,7 +112,8 @@ def _examine(call: Call, deep: bool) -> "tuple[dict[str, Any], list[dict[str, st
     try:
         with call.open(writing=False) as log:
             facts = {**log.db.facts(), "written_by": holders(log)}
-            return facts, [*_file_findings(facts), *check_up(log, facts, deep=deep)]
+            with Meter() as meter:
+                return facts, [*_file_findings(facts), *check_up(log, facts, deep=deep, progress=meter)]
     except Damaged as problem:
         mend = f"decklog recover {place.path}, or decklog restore BACKUP"
         finding = {
