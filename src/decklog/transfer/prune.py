@@ -152,7 +152,7 @@ class Prune:
 
     def _ranges(self, heads: "list[dict[str, Any]]") -> "Iterator[tuple[int, int]]":
         """Cut the streams into ranges of positions; small streams that follow each other are one range."""
-        numbers = dict(self._db.read(lambda: self._db.rows("select name, no from streams", {})[1]))
+        numbers: dict[str, int] = dict(self._db.read(lambda: self._db.rows("select name, no from streams", {})[1]))
         start: int | None = None
         count = 0
         for number, seq in sorted((numbers[head["stream"]], head["seq"]) for head in heads):

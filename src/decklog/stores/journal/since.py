@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from decklog.db.where import placed
+from decklog.stores.journal.anchors import Anchors
 from decklog.stores.journal.findings import resumable
 from decklog.stores.journal.projections import Projections
 from decklog.stores.journal.rows import STREAM_SIZE
@@ -19,6 +20,19 @@ if TYPE_CHECKING:
     Anchor = tuple[str, int, str]
 
 _AT_ONCE = 400
+
+
+def verify_since(verifier: Verifier, anchor: str) -> "Verification":
+    """Verify what was written after the anchors in a file, and move them there; without a file, verify everything."""
+    anchors = Anchors(anchor)
+    kept = list(anchors.kept())
+    if not kept:
+        return verifier.run(None, anchor)
+    since = SinceAnchor(verifier)
+    result = since.run(kept)
+    if result.ok:
+        anchors.keep(since.heads)
+    return result
 
 
 class SinceAnchor:

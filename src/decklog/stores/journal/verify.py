@@ -50,20 +50,6 @@ class Verifier:
         self.result = Verification()
         self.texts = Texts(self.db, self.result)
 
-    def run_since(self, anchor: str) -> Verification:
-        """Verify what was written after the anchors in a file, and move them there; without a file, verify everything."""
-        from decklog.stores.journal.since import SinceAnchor
-
-        anchors = Anchors(anchor)
-        kept = list(anchors.kept())
-        if not kept:
-            return self.run(None, anchor)
-        since = SinceAnchor(self)
-        result = since.run(kept)
-        if result.ok:
-            anchors.keep(since.heads)
-        return result
-
     def run(self, stream: str | None, anchor: str | None) -> Verification:
         anchors = Anchors(anchor) if anchor else None
         if stream is None:
