@@ -107,6 +107,57 @@ def hold_lock(target: str, busy_seconds: float = 30.0) -> None:
         say("done")
 
 
+def hold_lock_and_tell(target: str) -> None:
+    """Begin a transaction, say so, and go on in it after a moment; say which error comes of it."""
+    with Decklog.open(target) as log:
+        try:
+            with log.transaction():
+                log.journal.append("run_1", "by the holder")
+                say(os.getpid())
+                time.sleep(0.2)
+                log.journal.append("run_1", "by the holder")
+        except DecklogError as problem:
+            say([problem.code, problem.retryable])
+
+
+def write_when_told(target: str) -> None:
+    """Write by a verb and in a block, and once more after a line was read; say what comes of each."""
+    with Decklog.open(target) as log:
+
+        def write() -> None:
+            log.journal.append("run_1", "by a verb")
+
+        def write_in_a_block() -> None:
+            with log.transaction():
+                log.journal.append("run_1", "in a block")
+
+        for acts in ((write, write_in_a_block), (write, write_in_a_block)):
+            for act in acts:
+                try:
+                    act()
+                    say("written")
+                except DecklogError as problem:
+                    say(problem.code)
+            sys.stdin.readline()
+
+
+def freeze_in_a_verb(target: str) -> None:
+    """Stop this process in the middle of a write; say how often the write was tried."""
+    tries: list[int] = []
+    with Decklog.open(target) as log:
+        say(os.getpid())
+
+        def job() -> None:
+            tries.append(1)
+            log.journal.append("run_1", f"try {len(tries)}")
+            if len(tries) == 1:
+                os.kill(os.getpid(), signal.SIGSTOP)
+            log.runs.count_cycle("run_1")
+
+        log.db.write(job)
+        say(len(tries))
+
+
 def write_and_close(_number: int, target: str, stream: str, body: str) -> int:
     with Decklog.open(target) as log:
         return log.journal.append(stream, body).seq

@@ -109,13 +109,37 @@ def test_what_goes_to_the_server_with_the_commit_is_known_to_be_lost_with_its_co
     assert log.journal.append("run_1", "after").seq == 2
 
 
+END_AT_COMMIT = """
+create function end_session() returns trigger language plpgsql as $$
+begin
+  perform pg_terminate_backend(pg_backend_pid());
+  return null;
+end
+$$;
+create constraint trigger end_session after insert on entries deferrable initially deferred
+  for each row execute function end_session();
+"""
+
+
 def test_a_connection_lost_at_the_commit_leaves_the_outcome_unknown(log: Decklog, postgres_url: str) -> None:
-    with pytest.raises(OutcomeUnknown) as unknown, log.transaction():
-        log.journal.append("run_1", "who knows")
-        log.runs.get("run_1")
-        end_connections(postgres_url)
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(END_AT_COMMIT)
+        with pytest.raises(OutcomeUnknown) as unknown, log.transaction():
+            log.journal.append("run_1", "who knows")
+            log.runs.get("run_1")
+        connection.execute("drop trigger end_session on entries")
     assert not unknown.value.retryable
     assert "key" in str(unknown.value.hint)
+    assert log.journal.append("run_1", "after").seq == 2
+
+
+def test_a_connection_lost_before_the_commit_is_sent_leaves_no_doubt(log: Decklog, postgres_url: str) -> None:
+    with pytest.raises(Unreachable) as lost, log.transaction():
+        log.journal.append("run_1", "gone")
+        log.runs.get("run_1")
+        end_connections(postgres_url)
+        time.sleep(0.1)
+    assert lost.value.retryable
     assert log.journal.append("run_1", "after").seq == 2
 
 
@@ -186,19 +210,87 @@ def test_a_silent_server_is_given_up(postgres_url: str) -> None:
         assert time.monotonic() - before < 20
 
 
-def test_a_client_frozen_in_a_transaction_does_not_keep_its_run_for_ever(postgres_url: str) -> None:
+def test_a_client_frozen_in_a_transaction_holds_its_run_up_for_less_than_two_seconds(postgres_url: str) -> None:
     with Decklog.open(postgres_url) as log:
         log.runs.start("x", run_id="run_1")
-    holder = start("hold_lock", postgres_url, 0.5)
+    holder = start("hold_lock", postgres_url)
     pid = hear(holder)
     try:
         os.kill(pid, signal.SIGSTOP)
-        with Decklog.open(postgres_url, busy_seconds=20) as log:
+        with Decklog.open(postgres_url) as log:
+            before = time.monotonic()
             assert log.journal.append("run_1", "free").seq >= 2
+            assert time.monotonic() - before < 2
     finally:
         os.kill(pid, signal.SIGCONT)
         holder.kill()
         holder.communicate()
+
+
+def test_a_client_that_was_frozen_in_a_transaction_gets_an_error_to_try_again_by(postgres_url: str) -> None:
+    with Decklog.open(postgres_url) as log:
+        log.runs.start("x", run_id="run_1")
+        holder = start("hold_lock_and_tell", postgres_url)
+        pid = hear(holder)
+        os.kill(pid, signal.SIGSTOP)
+        log.journal.append("run_1", "free")
+        os.kill(pid, signal.SIGCONT)
+        assert hear(holder) == ["busy", True]
+        holder.communicate()
+        assert [entry.body for entry in log.journal.find("run_1") if entry.kind == "interaction"] == ["free"]
+
+
+def test_a_verb_that_was_frozen_in_the_middle_is_done_again(postgres_url: str) -> None:
+    with Decklog.open(postgres_url) as log:
+        log.runs.start("x", run_id="run_1")
+        writer = start("freeze_in_a_verb", postgres_url)
+        pid = hear(writer)
+        while state_of(pid) != "T":
+            time.sleep(0.01)
+        before = time.monotonic()
+        log.journal.append("run_1", "free")
+        assert time.monotonic() - before < 1
+        os.kill(pid, signal.SIGCONT)
+        assert hear(writer) == 2  # tries
+        writer.communicate()
+        bodies = [entry.body for entry in log.journal.find("run_1") if entry.kind == "interaction"]
+        assert bodies == ["try 2", "free"]
+
+
+def state_of(pid: int) -> str:
+    with open(f"/proc/{pid}/stat") as file:
+        return file.read().rpartition(")")[2].split()[0]
+
+
+def test_a_block_of_slow_code_keeps_its_transaction(log: Decklog) -> None:
+    with log.transaction():
+        log.journal.append("run_1", "before")
+        time.sleep(2)
+        log.journal.append("run_1", "after")
+    assert [entry.body for entry in log.journal.find("run_1") if entry.kind == "interaction"] == ["after", "before"]
+
+
+def test_a_process_has_no_thread_that_keeps_transactions_alive_when_none_is_open(log: Decklog) -> None:
+    log.journal.append("run_1", "x")
+    deadline = time.monotonic() + 10
+    while any(thread.name == "decklog keep-alive" for thread in threading.enumerate()):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_sessions_from_when_the_database_took_no_writes_write_once_it_does(postgres_url: str) -> None:
+    with Decklog.open(postgres_url) as log:
+        log.runs.start("x", run_id="run_1")
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        setting = f"alter database {connection.info.dbname} {{}} default_transaction_read_only {{}}".format
+        connection.execute(setting("set", "= on").encode())
+        writer = start("write_when_told", postgres_url)
+        try:
+            assert [hear(writer) for _ in range(2)] == ["read_only", "read_only"]
+        finally:
+            connection.execute(setting("reset", "").encode())
+    out, _ = writer.communicate("\n", timeout=30)
+    assert out.split() == ['"written"', '"written"']
 
 
 def test_a_worker_whose_clock_is_an_hour_ahead_takes_no_live_lease(log: Decklog, postgres_url: str) -> None:

@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog, ManualClock
-from decklog.errors import Invalid
+from decklog.errors import Denied, Invalid
+from decklog.stores.journal.entry import EntryKind
 from decklog.stores.journal.replication import Replication
 from decklog.transfer.move.move import Move
 from decklog.transfer.prune import Prune, age_of
@@ -133,3 +134,39 @@ def test_a_long_text_is_kept_with_the_first_entry_of_its_key(log: Decklog) -> No
     again = log.journal.append("run_1", "another long story " * 6000, key="once")
     assert (first.already, again.already, again.body) == (False, True, first.body)
     assert log.db.read(lambda: log.db.one("select count(*) from blobs", {})) == (1,)
+
+
+def test_pruning_makes_the_file_smaller_and_leaves_entries_guarded(tmp_path: Path) -> None:
+    path = tmp_path / "decklog.db"
+    with Decklog.open(path) as log:
+        log.runs.start("x", run_id="run_1")
+        outputs = [{"stream": "run_1", "body": "ran", "kind": "tool", "payload": {"out": f"{n} " * 400}} for n in range(1000)]
+        log.journal.append_many(outputs)
+        log.journal.search("ran")
+        log.db.checkpoint()
+        before = path.stat().st_size
+        result = Prune(log, timedelta(0), kind="tool").run(apply=True)
+        assert result.freed_bytes > before / 2
+        assert path.stat().st_size == before - result.freed_bytes
+        assert log.journal.verify().ok
+        for sql in ("delete from entries where seq = 5", "update entries set agent = 'x' where seq = 5"):
+            with pytest.raises(Denied, match="never"):
+                log.db.write(lambda sql=sql: log.db.count(sql, {}))  # type: ignore[misc]
+
+
+def test_others_write_while_a_log_is_pruned(tmp_path: Path) -> None:
+    path = tmp_path / "decklog.db"
+    with Decklog.open(path) as log, Decklog.open(path) as other:
+        log.runs.start("x", run_id="run_1")
+        outputs = [{"stream": "run_1", "body": "ran", "kind": "tool", "payload": {"out": f"{n} " * 400}} for n in range(3000)]
+        log.journal.append_many(outputs)
+        seen: list[str] = []
+
+        def write(what: str, _done: int, _whole: int) -> None:
+            seen.append(what)
+            other.journal.append("run_1", "meanwhile")
+
+        Prune(log, timedelta(0), kind="tool", progress=write).run(apply=True)
+        assert set(seen) == {"counting entries", "pruning entries", "giving pages back"}
+        assert len(log.journal.find("run_1", kind=EntryKind.INTERACTION, limit=500)) == len(seen)
+        assert log.journal.verify().ok

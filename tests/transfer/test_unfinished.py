@@ -13,6 +13,7 @@ from decklog import Decklog
 from decklog.errors import DiskFull
 from decklog.transfer.backup import back_up
 from decklog.transfer.recover.recovery import recover
+from decklog.transfer.restore import restore
 from decklog.transfer.unfinished import sweep
 
 HOURS_AGO = time.time() - 3 * 3600
@@ -119,3 +120,26 @@ def test_a_backup_or_a_recovery_without_room_says_that_the_disk_is_full(tmp_path
         assert os.listdir(small) == []
     finally:
         subprocess.run(["umount", str(small)], check=True)
+
+
+KILLED_RESTORE = """
+import os, signal, sys
+from decklog.transfer.restore import restore
+def stop(what, done, whole):
+    if what == "verifying the backup":
+        os.kill(os.getpid(), signal.SIGKILL)
+restore(sys.argv[1], sys.argv[2], progress=stop)
+"""
+
+
+def test_the_next_restore_removes_what_a_killed_one_left_just_now(tmp_path: Path) -> None:
+    path, copy = tmp_path / "log" / "decklog.db", tmp_path / "copy.db"
+    with Decklog.open(path) as log:
+        log.runs.start("x", run_id="run_1")
+        back_up(log, str(copy))
+    for _ in range(3):
+        done = subprocess.run([sys.executable, "-c", KILLED_RESTORE, str(copy), str(path)], check=False)
+        assert done.returncode == -signal.SIGKILL
+        assert len([name for name in os.listdir(path.parent) if ".restoring" in name]) == 2  # the file and its owner's mark
+    restore(str(copy), str(path))
+    assert not [name for name in os.listdir(path.parent) if ".restoring" in name]

@@ -25,7 +25,8 @@ class Meter:
     def _draw(self, what: str, done: int, whole: int, rate: float) -> None:
         count = f"{done:,} of {whole:,} ({100 * done // whole} %)" if whole else (f"{done:,}" if done else "…")
         speed = f"  {rate:,.0f}/s" if rate >= 1 else ""
-        sys.stderr.write(f"\r\x1b[K{what}: {count}{speed}")
+        left = f"  {_duration((whole - done) / rate)} left" if whole and rate > 0 else ""
+        sys.stderr.write(f"\r\x1b[K{what}: {count}{speed}{left}")
         sys.stderr.flush()
         self._drawn = True
 
@@ -36,3 +37,9 @@ class Meter:
         if self._drawn:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"

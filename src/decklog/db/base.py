@@ -33,6 +33,8 @@ class Database(ABC):
     # Numbers, chains and inserts an entry that is written down but for its number, in a database to which going to and fro would
     # cost more. Gives its position and hash; neither when its key is known, and an empty row when there is no such stream.
     append_entry: "Callable[[Mapping[str, Any], str, str], Row] | None" = None
+    # Whether dropping the words of single entries from the text index takes far longer than indexing them.
+    forgets_words_slowly: bool = False
     # Whether transactions lock row by row, and may wait for each other; else one writer has everything.
     locks_rows: bool
     # True where long values are compressed on their way to the database, and not by it.
@@ -286,9 +288,14 @@ class Database(ABC):
     def check_schema(self) -> "Iterator[dict[str, Any]]":
         """Name tables, indexes, triggers and views that are not as the migrations made them, each as the fields of a problem."""
 
-    def check_pages(self, most: int) -> "list[str]":  # noqa: ARG002 - a server checks its own pages
-        """Look for pages that can't be read, and name so many of them at most."""
-        return []
+    def check_pages(
+        self,
+        most: int,  # noqa: ARG002 - a server checks its own pages
+        seconds: float | None,  # noqa: ARG002
+        progress: "Callable[[str, int, int], None]",  # noqa: ARG002
+    ) -> "tuple[list[str], list[str]]":
+        """Look for pages that can't be read; return at most `most` of them, and the tables that were not checked in time."""
+        return [], []
 
     def check_wal(self, *, crashes: bool = False) -> "list[str]":  # noqa: ARG002 - a server checks its own
         """Name what a file's write-ahead log holds and nobody reads; with `crashes`, also what a killed process leaves."""
@@ -299,6 +306,29 @@ class Database(ABC):
 
     def compact(self) -> None:  # noqa: B027 - a server does so by itself
         """Give the space of what was dropped back to the system, and leave no trace of it in the file."""
+
+    def free_pages(self) -> int:
+        """Count the pages of a file that are free and can be given back to the system."""
+        return 0
+
+    def give_back(self, pages: int) -> None:  # noqa: B027 - a server keeps its own files
+        """Give free pages back to the system, inside of a transaction."""
+
+    def checkpoint(self) -> None:  # noqa: B027 - a server does so by itself
+        """Copy the write-ahead log back into the file, as far as nobody has to wait for it."""
+
+    def file_bytes(self) -> int:
+        """Return the size of the file; 0 for a server."""
+        return 0
+
+    def size_of(self, column: str) -> str:
+        """Return an expression for the number of bytes of a text."""
+        return f"octet_length({column})"
+
+    def drop_texts(self, given: "list[dict[str, Any]]") -> None:
+        """Replace the texts of entries by their digests; each is given as `pos`, `body` and `payload`."""
+        sql = "update entries set body = null, payload = null, body_digest = :body, payload_digest = :payload where pos = :pos"
+        self.many(sql, given)
 
     def forget_text(self, positions: "list[int]") -> None:  # noqa: B027 - an engine may keep no words of its own
         """Drop the words of entries from the text index, after their texts were dropped."""

@@ -9,7 +9,7 @@ from decklog.db.sqlite.backup import publish
 from decklog.errors import Conflict
 from decklog.transfer.move.move import Move, is_same
 from decklog.transfer.progress import Progress, silent
-from decklog.transfer.unfinished import sweep
+from decklog.transfer.unfinished import sweep, working_on
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,12 +49,13 @@ def back_up(log: "Decklog", path: str | None = None, *, overwrite: bool = False,
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     sweep(os.path.dirname(path))
     partial = f"{path}.{os.getpid()}.partial"
-    try:
-        log.db.back_up(partial, lambda done, whole: progress("backing up pages", done, whole))
-        streams, entries = _extent(log, partial, progress)
-        publish(partial, path, overwrite=overwrite)
-    finally:
-        _remove(partial)
+    with working_on(partial):
+        try:
+            log.db.back_up(partial, lambda done, whole: progress("backing up pages", done, whole))
+            streams, entries = _extent(log, partial, progress)
+            publish(partial, path, overwrite=overwrite)
+        finally:
+            _remove(partial)
     return BackedUp(path=path, bytes=os.path.getsize(path), streams=streams, entries=entries)
 
 

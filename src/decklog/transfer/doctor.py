@@ -4,7 +4,9 @@ import os
 from datetime import timedelta
 
 from decklog.clock import to_text
+from decklog.db.sqlite.errors import is_full
 from decklog.db.sqlite.holders import holders_of
+from decklog.transfer.progress import Progress, silent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,15 +18,19 @@ if TYPE_CHECKING:
 
 _LONG_AGO = timedelta(hours=1)
 _MOST_PAGES = 10
+_PAGE_SECONDS = 2.5
 _LARGE_WAL = 256 * 1024 * 1024
 
 
-def check_up(log: "Decklog", facts: "dict[str, Any]", *, deep: bool = False) -> "list[Finding]":
-    """List what is wrong, each with the command that mends it. `deep` also walks every chain."""
-    findings = [*_permissions(facts), *_wal(log, facts), *_unread(log), *_pages(log)]
+def check_up(log: "Decklog", facts: "dict[str, Any]", *, deep: bool = False, progress: Progress = silent) -> "list[Finding]":
+    """List what is wrong, each with the command that mends it. `deep` also checks every page and walks every chain.
+
+    Without it, checking pages ends after some seconds; `facts` get `unchecked_tables`.
+    """
+    findings = [*_room(facts), *_permissions(facts), *_wal(log, facts), *_unread(log), *_pages(log, facts, deep, progress)]
     if findings and findings[-1]["about"] == "page":
         return findings  # what can't be read can't be asked either
-    return [*findings, *_stuck_leases(log), *_budgets(log), *(_chains(log) if deep else [])]
+    return [*findings, *_stuck_leases(log), *_budgets(log), *(_chains(log, progress) if deep else [])]
 
 
 def holders(log: "Decklog") -> "list[dict[str, object]]":
@@ -53,6 +59,12 @@ def _permissions(facts: "dict[str, Any]") -> "list[Finding]":
     return found
 
 
+def _room(facts: "dict[str, Any]") -> "list[Finding]":
+    if facts["engine"] != "sqlite" or facts["read_only"] or not is_full(facts["path"]):
+        return []
+    return [_finding("disk", f"the disk is full; {facts['path']} can be read and not written", "Free some space on that disk.")]
+
+
 def _wal(log: "Decklog", facts: "dict[str, Any]") -> "list[Finding]":
     if facts["engine"] != "sqlite" or int(facts["wal_bytes"]) <= _LARGE_WAL:
         return []
@@ -70,11 +82,11 @@ def _unread(log: "Decklog") -> "list[Finding]":
     return [_finding("wal", what, mend) for what in log.db.check_wal(crashes=True)]
 
 
-def _pages(log: "Decklog") -> "list[Finding]":
+def _pages(log: "Decklog", facts: "dict[str, Any]", deep: bool, progress: Progress) -> "list[Finding]":
     from decklog.errors import Damaged
 
     try:
-        wrong = log.db.check_pages(_MOST_PAGES)
+        wrong, facts["unchecked_tables"] = log.db.check_pages(_MOST_PAGES, None if deep else _PAGE_SECONDS, progress)
     except Damaged as problem:
         wrong = [problem.message]
     mend = f"decklog recover {log.db.target} (after a copy of the file), or decklog restore BACKUP"
@@ -118,11 +130,13 @@ def _budgets(log: "Decklog") -> "list[Finding]":
     ]
 
 
-def _chains(log: "Decklog") -> "list[Finding]":
+def _chains(log: "Decklog", progress: Progress) -> "list[Finding]":
+    from decklog.transfer.verified import verify
+
     found = []
     is_file = log.db.engine == "sqlite"
     mend = "decklog restore BACKUP; decklog recover FILE keeps what is whole" if is_file else "Restore the server's own backup."
-    for problem in log.journal.verify().problems:
+    for problem in verify(log, progress=progress).problems:
         place = f"{problem.stream}:{problem.seq} " if problem.stream else ""
         found.append(_finding("chain", f"{place}{problem.what}", mend))
     return found

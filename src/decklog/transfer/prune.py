@@ -2,6 +2,7 @@
 
 from dataclasses import asdict, field
 from datetime import timedelta
+from itertools import pairwise
 
 from decklog.clock import to_text
 from decklog.dataclass import dataclass
@@ -10,6 +11,7 @@ from decklog.errors import Invalid, NotFound
 from decklog.stores.journal import chain
 from decklog.stores.journal.entry import EntryKind
 from decklog.stores.journal.rows import STREAM_SIZE, number_of
+from decklog.transfer.pace import Pace
 from decklog.transfer.progress import Progress, silent
 from decklog.transfer.reading import NAMED
 
@@ -21,7 +23,12 @@ if TYPE_CHECKING:
     from decklog.app import Decklog
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_BATCH = 500
+_FEWEST, _MOST = 100, 4_000
+# Positions that are counted in one read.
+_COUNTED = 50_000
+_PAGES, _MOST_PAGES = 32, 2_048
+# To drop the words of one entry from the index costs as much as to index this many entries anew.
+_ENTRIES_PER_WORDS_DROPPED = 40
 # What explains a gap in the texts must outlive them.
 _EXPLAINS = "coalesce(subtype, '') not in ('pruned', 'recovered')"
 
@@ -36,7 +43,10 @@ def age_of(text: str) -> timedelta:
 
 @dataclass(kw_only=True)
 class Pruned:
-    """What goes, or went when `applied`. `bytes` counts entries' own texts, `blob_bytes` those kept beside them."""
+    """What goes, or went when `applied`. `bytes` counts entries' own texts, `blob_bytes` those kept in the table of blobs.
+
+    `freed_bytes` is by how much a SQLite file became smaller.
+    """
 
     before: str
     applied: bool
@@ -44,6 +54,7 @@ class Pruned:
     bytes: int = 0
     blobs: int = 0
     blob_bytes: int = 0
+    freed_bytes: int = 0
     streams: dict[str, int] = field(default_factory=dict)
 
     def as_dict(self) -> "dict[str, Any]":
@@ -88,60 +99,105 @@ class Prune:
         """Say what would go; with `apply`, drop it. Each stream gets an entry that says so before its first text goes."""
         heads = self._log.journal.heads()
         result = Pruned(before=self._bound["before"], applied=apply)
-        for rows in self._found():
-            result.entries += len(rows)
-            for _, stream, body, payload in rows:
-                result.bytes += sum(len(text.encode()) for text in (body, payload) if text is not None)
-                result.streams[stream] = result.streams.get(stream, 0) + 1
+        self._count(heads, result)
         unneeded = self._unneeded_blobs()
         result.blobs, result.blob_bytes = len(unneeded), sum(unneeded.values())
         if apply:
-            self._drop_texts(result)
-            self._drop_blobs(unneeded, heads, result)
+            self._drop_all(result, unneeded, heads)
         return result
+
+    def _drop_all(self, result: Pruned, unneeded: dict[str, int], heads: "list[dict[str, Any]]") -> None:
+        size = self._db.file_bytes()
+        entries = sum(head["seq"] for head in heads)
+        indexes_anew = self._db.forgets_words_slowly and result.entries * _ENTRIES_PER_WORDS_DROPPED > entries
+        if indexes_anew:
+            self._db.forget_all_text()  # it is made anew when somebody searches
+        self._drop_texts(result)
+        self._drop_blobs(unneeded, heads, result)
+        self._shrink()
+        result.freed_bytes = max(0, size - self._db.file_bytes())
+
+    def _shrink(self) -> None:
+        """Give free pages back to the system, a few at a time."""
+        whole = left = self._db.free_pages()
+        pace = Pace(_PAGES, most=_MOST_PAGES)
+        while left:
+            pace.timed(lambda: self._db.write(lambda: self._db.give_back(pace.size)))
+            before, left = left, self._db.free_pages()
+            if left >= before:
+                break  # others need pages as fast
+            self._progress("giving pages back", whole - left, whole)
+        self._db.checkpoint()
 
     # Texts in entries
 
-    def _found(self) -> "Iterator[list[tuple[Any, ...]]]":
-        place, end = self._span
+    def _count(self, heads: "list[dict[str, Any]]", result: Pruned) -> None:
+        """Count the entries that go, and their bytes, stream by stream."""
+        size_of = self._db.size_of
         sql = f"""
-            select pos, stream, body, payload
+            select stream, count(*), sum(coalesce({size_of("body")}, 0) + coalesce({size_of("payload")}, 0))
+              from entries
+             where pos > :place and pos <= :end and {self._matches}
+               and (body is not null or payload is not null)
+             group by stream
+        """
+        done, whole = 0, sum(head["seq"] for head in heads)
+        for place, end in self._ranges(heads):
+            bound = {**self._bound, "place": place, "end": end}
+            for stream, count, size in self._db.read(lambda bound=bound: self._db.rows(sql, bound)[1]):  # type: ignore[misc]
+                result.entries, result.bytes = result.entries + count, result.bytes + int(size)
+                result.streams[stream] = result.streams.get(stream, 0) + count
+            done += end - place
+            self._progress("counting entries", min(done, whole), whole)
+
+    def _ranges(self, heads: "list[dict[str, Any]]") -> "Iterator[tuple[int, int]]":
+        """Cut the streams into ranges of positions; small streams that follow each other are one range."""
+        numbers: dict[str, int] = dict(self._db.read(lambda: self._db.rows("select name, no from streams", {})[1]))
+        start: int | None = None
+        count = 0
+        for number, seq in sorted((numbers[head["stream"]], head["seq"]) for head in heads):
+            first, last = number * STREAM_SIZE, number * STREAM_SIZE + seq
+            if not (self._span[0] <= first < self._span[1]):
+                continue
+            start = first if start is None else start
+            count += seq
+            if count >= _COUNTED:
+                middle = range(max(start, first) + _COUNTED, last, _COUNTED)
+                places = [start, *middle, last]
+                yield from pairwise(places)
+                start, count = None, 0
+            end = last
+        if start is not None:
+            yield start, end
+
+    def _drop_texts(self, result: Pruned) -> None:
+        place, end = self._span
+        done, pace = 0, Pace(_FEWEST, most=_MOST)
+        sql = f"""
+            select pos, stream, body, payload, body_digest, payload_digest
               from entries
              where pos > :place and pos < :end and {self._matches}
                and (body is not null or payload is not null)
              order by pos
-             limit {_BATCH}
+             limit :most
         """
         while True:
-            bound = {**self._bound, "place": place, "end": end}
-            _, rows = self._db.read(lambda bound=bound: self._db.rows(sql, bound))  # type: ignore[misc]
+            bound = {**self._bound, "place": place, "end": end, "most": pace.size}
+            rows = self._db.read(lambda bound=bound: self._db.rows(sql, bound)[1])  # type: ignore[misc]
             if not rows:
                 return
-            yield rows
-            place = rows[-1][0]
-
-    def _drop_texts(self, result: Pruned) -> None:
-        done = 0
-        for rows in self._found():
             streams = {row[1] for row in rows} - self._told
-            self._db.write(lambda rows=rows, streams=streams: self._drop(rows, streams, result))  # type: ignore[misc]
+            given = _with_digests(rows)
+            pace.timed(lambda given=given, streams=streams: self._db.write(lambda: self._drop(given, streams, result)))  # type: ignore[misc]
             self._told |= streams
-            done += len(rows)
-            self._progress("pruning entries", done, result.entries)
+            place, done = rows[-1][0], done + len(rows)
+            self._progress("pruning entries", done, max(done, result.entries))
 
-    def _drop(self, rows: "list[tuple[Any, ...]]", untold: set[str], result: Pruned) -> None:
+    def _drop(self, given: "list[dict[str, Any]]", untold: set[str], result: Pruned) -> None:
         for stream in sorted(untold):
             self._tell(stream, result.streams.get(stream, 0))
-        self._db.many(
-            """
-            update entries
-               set body = null, payload = null,
-                   body_digest = coalesce(body_digest, :body), payload_digest = coalesce(payload_digest, :payload)
-             where pos = :pos
-            """,
-            [{"pos": pos, "body": chain.digest(body), "payload": chain.digest(payload)} for pos, _, body, payload in rows],
-        )
-        self._db.forget_text([row[0] for row in rows])
+        self._db.drop_texts(given)
+        self._db.forget_text([one["pos"] for one in given])
 
     def _tell(self, stream: str, count: int) -> None:
         what = f"the texts of {count} entries" if count else "kept texts"
@@ -157,6 +213,8 @@ class Prune:
 
     def _unneeded_blobs(self) -> dict[str, int]:
         """Find blobs that only matching entries name, with their sizes; remember whose they are."""
+        if self._db.read(lambda: self._db.one("select 1 from blobs limit 1", {})) is None:
+            return {}
         candidates = self._named(f"pos > :start and pos < :end and {self._matches}")
         if not candidates:
             return {}
@@ -202,3 +260,11 @@ class Prune:
         left = {digest: size for digest, size in unneeded.items() if digest not in named}
         self._db.many("delete from blobs where digest = :digest", [{"digest": digest} for digest in left])
         return left
+
+
+def _with_digests(rows: "list[tuple[Any, ...]]") -> "list[dict[str, Any]]":
+    """Compute the digests that stay, before the transaction begins."""
+    return [
+        {"pos": pos, "body": body_digest or chain.digest(body), "payload": payload_digest or chain.digest(payload)}
+        for pos, _, body, payload, body_digest, payload_digest in rows
+    ]

@@ -15,7 +15,7 @@ from decklog.disk import sync
 from decklog.errors import Busy, Damaged, Invalid, NotADatabase, NotFound
 from decklog.transfer.move.move import is_same
 from decklog.transfer.progress import Progress, silent
-from decklog.transfer.unfinished import sweep
+from decklog.transfer.unfinished import sweep, working_on
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,16 +48,21 @@ def restore(backup: str, path: str, *, clock: Clock | None = None, progress: Pro
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     sweep(os.path.dirname(path))
     partial = f"{path}.{os.getpid()}.restoring"
-    try:
+    with working_on(partial):
         try:
-            copy_file(backup, partial, lambda done, whole: progress("copying pages", done, whole))
-        except NotADatabase:
-            raise NotADatabase(f"{backup} is not a SQLite database; nothing was changed", path=backup) from None
-        streams, entries = _prove(partial, backup, progress)
-        kept = _replace(path, partial, to_text((clock or Clock()).now()))
-    finally:
-        _remove(partial)
+            _copy(backup, partial, progress)
+            streams, entries = _prove(partial, backup, progress)
+            kept = _replace(path, partial, to_text((clock or Clock()).now()))
+        finally:
+            _remove(partial)
     return Restored(path=path, streams=streams, entries=entries, kept=kept)
+
+
+def _copy(backup: str, partial: str, progress: Progress) -> None:
+    try:
+        copy_file(backup, partial, lambda done, whole: progress("copying pages", done, whole))
+    except NotADatabase:
+        raise NotADatabase(f"{backup} is not a SQLite database; nothing was changed", path=backup) from None
 
 
 def _prove(partial: str, backup: str, progress: Progress) -> tuple[int, int]:

@@ -5,13 +5,11 @@ is compared anew: a record may have been changed since. Where anything is not as
 read, which names all that is wrong.
 """
 
-from itertools import pairwise
-
 from decklog.db.where import placed
 from decklog.stores.journal.findings import Verification, resumable
 from decklog.stores.journal.rows import STREAM_SIZE
 from decklog.stores.journal.verify import CHANGED, CUT_OFF
-from decklog.stores.journal.walk import ends, joined_up, sound, streams_of
+from decklog.stores.journal.walk import ends, joined_pieces, joined_up, sound, streams_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,11 +17,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.app import Decklog
+    from decklog.stores.journal.walk import Piece
 
     # Of a stream: up to which entry it was walked, the hash of that, when its first was written, whether it goes back in time.
     Head = tuple[int, str, str, bool]
-    # The number of a stream, and the first and last position that are to be walked.
-    Piece = tuple[int, int, int]
 
 # So many entries are walked in one step: about a second's work.
 _STEP = 20_000
@@ -71,6 +68,11 @@ class Steps:
         marks, bound = placed(places)
         return dict(self._db.rows(f"select pos, hash from entries where pos in ({marks})", bound)[1])
 
+    def heads(self) -> "list[dict[str, Any]]":
+        """Return the newest entry of each stream that was walked, as an anchor file keeps it."""
+        names = {stream.number: stream.name for stream in self._db.read(lambda: list(streams_of(self._db)))}
+        return [{"stream": names[number], "seq": head[0], "hash": head[1]} for number, head in self._heads.items()]
+
     # The chains
 
     def _are_chains_sound(self, told: "Callable[[dict[str, Any]], object]") -> bool:
@@ -89,7 +91,7 @@ class Steps:
         lasts = ends(self._db)
         pieces = self._pieces(lasts)
         with resumable(self._db):
-            if not all(self._is_sound(part) for part in _joined_pieces(pieces, [number for number, _ in lasts])):
+            if not all(self._is_sound(part) for part in joined_pieces(pieces, [number for number, _ in lasts])):
                 return None
         whole = sum(last % STREAM_SIZE for _, last in lasts)
         return [number for number, _, _ in pieces], sum(head[0] for head in self._heads.values()), whole
@@ -140,17 +142,3 @@ class Steps:
         firsts = {number: head[2] for number, head in self._heads.items()}
         backwards = [number for number, head in self._heads.items() if head[3]]
         return joined_up(self._db, [(found[1], firsts, backwards)], result)
-
-
-def _joined_pieces(pieces: "list[Piece]", numbers: "list[int]") -> "Iterator[list[Piece]]":
-    """Give pieces together that can be walked as one: whole beginnings of streams, each the next one behind the one before."""
-    following = dict(pairwise(numbers))
-    part: list[Piece] = []
-    for piece in pieces:
-        number, start, _ = piece
-        if part and not (following.get(part[-1][0]) == number and start == number * STREAM_SIZE + 1):
-            yield part
-            part = []
-        part.append(piece)
-    if part:
-        yield part

@@ -2,8 +2,9 @@
 
 import click
 
-from decklog.cli.call import Call
+from decklog.cli.call import Call, Usage
 from decklog.cli.findings import Trouble, print_findings
+from decklog.cli.progress import Meter
 from decklog.cli.show import show
 from decklog.cli.terminal import say
 from decklog.errors import Damaged, Invalid
@@ -25,11 +26,25 @@ class NotWhole(Invalid):
 @click.command()
 @click.argument("stream", required=False)
 @click.option("--anchor", metavar="FILE", help="a file outside the log that keeps the heads, so that a cut-off tail shows")
+@click.option("--since-anchor", is_flag=True, help="only what was written after the anchor, or after the last run of verify")
+@click.option("--anew", is_flag=True, help="begin with the first entry, also after an interrupted run")
 @click.pass_obj
-def verify(call: Call, stream: str | None, anchor: str | None) -> int:
-    """Walk the hash chains and rebuild every record; name the first thing that is wrong (exit 1)."""
-    with call.open(writing=False) as log:
-        result = log.journal.verify(stream, anchor=anchor)
+def verify(call: Call, stream: str | None, anchor: str | None, since_anchor: bool, anew: bool) -> int:
+    """Walk the hash chains and rebuild every record; name the first thing that is wrong (exit 1).
+
+    An interrupted run of the last day is continued. With --since-anchor, older entries and indexes are not read.
+    """
+    from decklog.transfer.verified import verify as verify_all
+    from decklog.transfer.verified import verify_since_anchor
+
+    if stream is not None and since_anchor:
+        raise Usage("--since-anchor is for all streams; leave out the stream")
+    with call.open(writing=False) as log, Meter() as meter:
+        if stream is not None:
+            result = log.journal.verify(stream, anchor=anchor)
+        else:
+            check = verify_since_anchor if since_anchor else verify_all
+            result = check(log, anchor=anchor, anew=anew, progress=meter)
         is_derived = {problem.table for problem in result.problems} <= log.derived_tables()
     hint = REBUILD if result.problems and is_derived else None
     if call.json:
@@ -42,8 +57,9 @@ def verify(call: Call, stream: str | None, anchor: str | None) -> int:
     if hint:
         say(hint)
     parts = [counted(result.streams, "stream"), counted(result.entries, "entry", "entries"), counted(result.records, "record")]
-    parts += [counted(result.anchored, "anchor")] if anchor else []
-    click.echo(f"{'Whole' if result.ok else 'Not whole'}: {', '.join(parts)}")
+    parts += [counted(result.anchored, "anchor")] if anchor or since_anchor else []
+    since = " since the anchor" if result.since_anchor else ""
+    click.echo(f"{'Whole' if result.ok else 'Not whole'}{since}: {', '.join(parts)}")
     return 0 if result.ok else 1
 
 
@@ -65,7 +81,7 @@ def rebuild(call: Call) -> int:
 
 @click.command()
 @click.argument("part", required=False, type=click.Choice(["agents"]))
-@click.option("--deep", is_flag=True, help="also walk every hash chain, as verify does")
+@click.option("--deep", is_flag=True, help="also check every page of a large file, and walk every hash chain as verify does")
 @click.pass_obj
 def doctor(call: Call, part: str | None, deep: bool) -> int:
     """Look for trouble with the engine, the file, its pages, leases, budgets and locks, and say what mends it.
@@ -101,7 +117,8 @@ def _examine(call: Call, deep: bool) -> "tuple[dict[str, Any], list[dict[str, st
     try:
         with call.open(writing=False) as log:
             facts = {**log.db.facts(), "written_by": holders(log)}
-            return facts, [*_file_findings(facts), *check_up(log, facts, deep=deep)]
+            with Meter() as meter:
+                return facts, [*_file_findings(facts), *check_up(log, facts, deep=deep, progress=meter)]
     except Damaged as problem:
         mend = f"decklog recover {place.path}, or decklog restore BACKUP"
         finding = {

@@ -10,6 +10,7 @@ from psycopg_pool import ConnectionPool
 
 from decklog.db.postgres import errors
 from decklog.db.postgres.clock import ServerClock
+from decklog.db.postgres.keep_alive import KeepAlive
 from decklog.db.postgres.wire import Silent, Wire
 from decklog.db.undoing import Undoing
 from decklog.errors import Closed, ReadOnly
@@ -40,6 +41,9 @@ class PatientConnection(psycopg.Connection["Any"]):
         # Of the transaction that is open on it.
         self.undoing = Undoing()
         self._wire: Wire | None = None
+        self.made_at = self.used_at = time.monotonic()
+        # How long the server waits for the next statement of the write transaction that is open; 0 without one.
+        self.idle_seconds = 0.0
 
     @property
     def wire(self) -> Wire:
@@ -101,6 +105,9 @@ class Connections:
     def _reset(self) -> None:
         """Start with no connection at all, as a new process does."""
         self._opening = Lock()
+        self.keep_alive = KeepAlive(self.idle_seconds)
+        # Connections that are older are not used again.
+        self._renewed_at = 0.0
         self._pool: Pool | None = None
         # The connection by which the server was first reached, until the pool takes it.
         self._reached: list[PatientConnection] = []
@@ -117,6 +124,18 @@ class Connections:
                 pool.wait(self.busy_seconds)
                 self._pool = pool
             return self._pool
+
+    def taken(self) -> "tuple[Pool, PatientConnection]":
+        """Take a connection out of the pool; one that is out of date is replaced."""
+        pool = self.pool()
+        while (connection := pool.getconn()).made_at < self._renewed_at:
+            connection.close()
+            pool.putconn(connection)
+        return pool, connection
+
+    def renew(self) -> None:
+        """Replace all connections before they are used again: a session keeps the defaults that held when it began."""
+        self._renewed_at = time.monotonic()
 
     def _make_pool(self) -> "Pool":
         return ConnectionPool(
@@ -165,7 +184,7 @@ class Connections:
         settings = {
             # Our own words about a busy database need a lock wait that ends; 0 would wait for ever.
             "lock_timeout": int(self.busy_seconds * 1000),
-            # A client that was frozen in the middle of a transaction must not keep its run from all others.
+            # For reads, which block nobody. A transaction that writes has a shorter limit and is kept alive.
             "idle_in_transaction_session_timeout": int(self.idle_seconds * 1000),
             "client_min_messages": "warning",
             # Statements here give few rows: to compile one takes a server that can far longer than to run it.

@@ -19,7 +19,8 @@ from decklog.errors import (
 _BUSY = {"40001", "40P01", "55P03"}  # serialization failure, deadlock, lock timeout
 _TOO_MANY = {"53300", "53400"}  # connections, configuration limit
 # Ended by an administrator, crashed, starting or stopping, dropped, idle for too long (in a transaction or not).
-_LOST = {"57P01", "57P02", "57P03", "57P04", "57P05", "25P03", "25P04"}
+IDLE = "25P03"
+_LOST = {"57P01", "57P02", "57P03", "57P04", "57P05", IDLE, "25P04"}
 
 
 def is_lost(problem: psycopg.Error) -> bool:
@@ -39,6 +40,9 @@ def translate(problem: psycopg.Error) -> DecklogError:
     if state in _TOO_MANY:
         hint = "Try again; raise max_connections, or let fewer processes have the log open."
         return Busy(f"the server has no connection to spare: {text}", hint=hint)
+    if state == IDLE:
+        hint = "Nothing of it was kept. Begin it anew."
+        return Busy("the server ended this transaction: the process was frozen, or did nothing for too long", hint=hint)
     if is_lost(problem):
         # Why a connection was not made, the server tells in words alone.
         hint = "Try again; if it stays so, check the address, that the server runs, and its max_connections."

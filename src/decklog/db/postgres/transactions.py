@@ -13,8 +13,9 @@ from decklog.db.callers import Block, caller, own_context
 from decklog.db.deadlines import deadline
 from decklog.db.postgres import errors
 from decklog.db.postgres.connections import Connections
-from decklog.db.postgres.wire import Again, NotBegun
-from decklog.errors import Busy, DecklogError, OutcomeUnknown, SchemaTooNew, Unreachable
+from decklog.db.postgres.keep_alive import BLOCK_SECONDS, VERB_SECONDS
+from decklog.db.postgres.wire import Again, NotBegun, NotSent
+from decklog.errors import Busy, DecklogError, OutcomeUnknown, ReadOnly, SchemaTooNew, Unreachable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -118,17 +119,29 @@ class Transactions:
 
     @contextmanager
     def block(
-        self, begin: "tuple[bytes, ...]", *, patience_seconds: float | None = None, at_once: bool = False
+        self,
+        begin: "tuple[bytes, ...]",
+        *,
+        patience_seconds: float | None = None,
+        at_once: bool = False,
+        idle_seconds: float | None = None,
     ) -> "Iterator[Connection]":
         """Hold a connection and an open transaction; what is not committed inside is rolled back.
 
         It begins with its first statement, or at once: what is never retried must not begin on a connection that is lost.
+        The server ends it when this process is frozen for `idle_seconds`.
         """
+        if idle_seconds is not None:
+            begin = (*begin, b"set local idle_in_transaction_session_timeout = %d" % (idle_seconds * 1000))
         try:
-            with self._gate.passing(), self._begun(begin, patience_seconds, at_once) as connection:
+            with (
+                self._gate.passing(),
+                self._begun(begin, patience_seconds, at_once) as connection,
+                self._kept_alive(connection, idle_seconds),
+            ):
                 try:
                     yield connection
-                    _commit(connection, is_read=begin is not WRITE)
+                    _commit(connection, is_read=begin[0] not in WRITE)
                     connection.undoing.keep()
                 except OutcomeUnknown:
                     connection.undoing.keep()  # what nobody knows to be undone is not taken back
@@ -139,7 +152,25 @@ class Transactions:
                         connection.wire.ask(b"rollback")
                     connection.undoing.undo()
         except psycopg.Error as problem:
-            raise errors.translate(problem) from problem
+            error = errors.translate(problem)
+            if isinstance(error, ReadOnly):
+                self._connections.renew()
+            raise error from problem
+        except ReadOnly:
+            self._connections.renew()
+            raise
+
+    @contextmanager
+    def _kept_alive(self, connection: "Connection", idle_seconds: float | None) -> "Iterator[None]":
+        if idle_seconds is None:
+            yield
+            return
+        keep_alive = self._connections.keep_alive
+        keep_alive.add(connection, idle_seconds)
+        try:
+            yield
+        finally:
+            keep_alive.remove(connection)
 
     @contextmanager
     def _begun(self, begin: "tuple[bytes, ...]", patience_seconds: float | None, at_once: bool) -> "Iterator[Connection]":
@@ -165,8 +196,7 @@ class Transactions:
 
     def _taken(self) -> "tuple[Pool, Connection]":
         try:
-            pool = self._connections.pool()
-            return pool, pool.getconn()
+            return self._connections.taken()
         except PoolTimeout as problem:
             self._connections.reach()  # a server that can't be reached is no busy one
             raise Busy("all connections to the database are in use", hint="Try again.") from problem
@@ -176,7 +206,7 @@ class Transactions:
         wire.begin(begin[0])
         for setting in begin[1:]:
             wire.later(setting)
-        if begin is WRITE and self.version:
+        if begin[0] in WRITE and self.version:
             # Whoever has the log open when it is migrated must not write to tables it does not know.
             wire.check(b"select max(version) from schema_steps", lambda rows: self.check_version(rows[0][0]))
 
@@ -196,19 +226,29 @@ class Transactions:
         self._check_free()
         self._connections.check_writable()
         end = time.monotonic() + self._connections.busy_seconds
-        remaining = _TRIES
+        remaining, idle = _TRIES, VERB_SECONDS
+        may_renew = True
         while True:
             try:
                 patience = self._connections.patience_seconds
-                with self.block(WRITE, patience_seconds=patience) as connection, self._at_work(connection, {}):
+                with (
+                    self.block(WRITE, patience_seconds=patience, idle_seconds=idle) as connection,
+                    self._at_work(connection, {}),
+                ):
                     return job()
             except Again as problem:
                 if time.monotonic() >= end:
                     raise given_up(problem) from problem.__cause__
+            except ReadOnly:
+                # The session may be older than the server's present setting: once more on a new one.
+                if not may_renew:
+                    raise
+                may_renew = False
             except (Busy, Unreachable):
                 remaining -= 1
                 if not remaining or time.monotonic() >= end or not self._connections.was_reached:
                     raise
+                idle = min(2 * idle, BLOCK_SECONDS)
                 time.sleep(random.uniform(0, 0.02) * (_TRIES - remaining))
 
     def _check_free(self) -> None:
@@ -278,7 +318,7 @@ class Transactions:
         self._check_free()
         self._connections.check_writable()
         try:
-            with self.block(WRITE, patience_seconds=patience_seconds, at_once=True) as connection:
+            with self.block(WRITE, patience_seconds=patience_seconds, at_once=True, idle_seconds=BLOCK_SECONDS) as connection:
                 held = _Held(connection)
                 self._held[held.block.holder] = held
                 try:
@@ -357,7 +397,8 @@ def _commit(connection: "Connection", *, is_read: bool) -> None:
         wire.ask(b"commit")
     except psycopg.Error as problem:
         # What the server itself ended before it came to the commit is not committed.
-        if not errors.is_lost(problem) or (problem.sqlstate is not None and last is not None and not last.is_done):
+        was_ended = problem.sqlstate is not None and last is not None and not last.is_done
+        if not errors.is_lost(problem) or was_ended or isinstance(problem, NotSent):
             raise
         if not is_read:
             raise OutcomeUnknown(

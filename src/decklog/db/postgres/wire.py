@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 _OFTEN = 2
 _MOST_KEPT = 500
 _CANCEL_SECONDS = 2.0
+# After a longer pause inside of a transaction the server may have ended it.
+_QUIET_SECONDS = 0.1
 _NO_SUCH_STATEMENT = "26000"
+_IN_TRANSACTION = (pq.TransactionStatus.INTRANS, pq.TransactionStatus.INERROR)
 _GOOD = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK)
 
 
@@ -44,6 +47,14 @@ class Forgotten(Again):
 
 class NotBegun(Again):
     """The connection was lost while nobody used it."""
+
+
+class NotSent(psycopg.OperationalError):
+    """The connection was lost before a statement was sent."""
+
+    def __init__(self, cause: psycopg.Error, *, was_idle: bool) -> None:
+        super().__init__(str(cause))
+        self.sqlstate = errors.IDLE if was_idle else cause.sqlstate
 
 
 class Silent(psycopg.OperationalError):
@@ -96,6 +107,9 @@ class Wire:
         self._waiting: list[Statement] = []
         self._begin: Statement | None = None
         self._check: Statement | None = None
+        # Why the connection is gone, where a ping found out.
+        self._lost: NotSent | None = None
+        self._answered_at = time.monotonic()
         # How many savepoints the transaction is in.
         self.depth = 0
 
@@ -198,7 +212,6 @@ class Wire:
             self._check = None
         asked: list[Statement] = []
         results = self._answered(lambda: self._send_all(batch, asked), lambda: self._all_results(asked))
-        self._pgconn.exit_pipeline_mode()
         for statement in asked:
             if isinstance(statement, _Preparing) and not statement.is_done:
                 # What was sent before it has failed, and it was passed over.
@@ -281,11 +294,50 @@ class Wire:
         again.__cause__ = problem
         return again
 
+    def ping(self) -> None:
+        """Send an empty query if an open transaction waits for this client; called by another thread."""
+        lock = self._connection.lock
+        if not lock.acquire(blocking=False):
+            return
+        try:
+            self._check_alive()
+        except NotSent as problem:
+            self._lost = problem  # for the thread that uses the connection
+        finally:
+            lock.release()
+
+    def _check_alive(self) -> None:
+        """Exchange an empty query with the server in an open transaction. Raise NotSent if it has ended the transaction."""
+        idle_seconds = self._connection.idle_seconds
+        if not idle_seconds or self._connection.closed or self._pgconn.transaction_status not in _IN_TRANSACTION:
+            return
+        silent_seconds = time.monotonic() - self._answered_at
+        try:
+            self._exchange(lambda: self._pgconn.send_query(b""), self._last_result)
+        except psycopg.Error as problem:
+            # libpq does not pass on the code of an error that came while nothing was asked.
+            raise NotSent(problem, was_idle=silent_seconds >= idle_seconds) from problem
+
     def _answered(self, send: "Callable[[], None]", receive: "Callable[[], T]") -> "T":
         """Send, and wait for what comes back; a signal interrupts it, and then the statement is not waited for."""
+        # The lock is psycopg's own. It keeps pings and statements apart.
+        with self._connection.lock:
+            if self._lost is not None:
+                raise self._lost
+            self._connection.used_at = time.monotonic()
+            if self._connection.used_at - self._answered_at > _QUIET_SECONDS:
+                self._check_alive()  # so that it is known whether a commit was sent
+            try:
+                return self._exchange(send, receive)
+            finally:
+                self._connection.used_at = time.monotonic()
+
+    def _exchange(self, send: "Callable[[], None]", receive: "Callable[[], T]") -> "T":
         try:
             send()
-            return receive()
+            received = receive()
+            self._answered_at = time.monotonic()
+            return received
         except BaseException as problem:
             # Its answer may still come: this connection can't be used for anything else.
             if not self._connection.closed:
@@ -330,6 +382,7 @@ class Wire:
         last = get_result()
         if last is None or last.status != pq.ExecStatus.PIPELINE_SYNC:
             raise psycopg.OperationalError("the server gave no answer")
+        pgconn.exit_pipeline_mode()
         return results
 
     def _flush_out(self) -> None:

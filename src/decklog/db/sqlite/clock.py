@@ -5,6 +5,7 @@ import time
 from datetime import datetime, timedelta
 
 from decklog.clock import Clock, from_text, to_text, told_since_1970
+from decklog.wrapping import suppress
 
 
 class BootClock(Clock):
@@ -39,9 +40,11 @@ class BootClock(Clock):
         try:
             if (said := _said(self._path, boot)) is not None:
                 return said
-            # Appended at once or not at all; of two who do so at the same time, the first is right.
-            os.write(file, f"{boot} {to_text(started)}\n".encode())
+            # Of two processes that append at the same time, the first is right. The line may follow one that a full disk cut off.
+            os.write(file, f"\n{boot} {to_text(started)}\n".encode())
             return _said(self._path, boot) or started
+        except OSError:
+            return started  # a full disk: readers go on, and nobody can take a lease
         finally:
             os.close(file)
 
@@ -50,9 +53,13 @@ def _said(path: str, boot: str) -> datetime | None:
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             lines = [line.split() for line in file]
-        return next((from_text(line[1]) for line in lines if len(line) == 2 and line[0] == boot), None)
-    except (OSError, ValueError):
+    except OSError:
         return None
+    for line in lines:
+        if len(line) == 2 and line[0] == boot:
+            with suppress(ValueError):
+                return from_text(line[1])
+    return None
 
 
 def _since_start() -> timedelta:

@@ -1,6 +1,7 @@
 """The connections to one SQLite file: one that writes, one for each thread that reads, and the lock between processes."""
 
 import os
+import stat
 import time
 
 import apsw
@@ -9,7 +10,8 @@ from decklog.db import packing
 from decklog.db.sqlite import errors, file
 from decklog.db.sqlite.checkpoints import Checkpoints
 from decklog.db.sqlite.readers import Readers
-from decklog.errors import Closed, Conflict, FileReplaced, ReadOnly
+from decklog.errors import Closed, Conflict, DiskFull, FileReplaced, ReadOnly
+from decklog.wrapping import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,13 +48,30 @@ class Connections:
         # For statements without a result: to make a cursor takes as long as to run one that does little.
         self.cursor: apsw.Cursor | None = None
         self.readers = Readers(self._connect_reader)
+        # True once a reader was opened on a full disk; a process that has such a reader can't write.
+        self._reads_without_room = False
         self.open_lock: FairLock | None = None
 
-    def connect(self) -> apsw.Connection:
+    def connect(self, *, shared_memory: bool = True) -> apsw.Connection:
         """Open one more connection with our settings."""
-        flags = apsw.SQLITE_OPEN_READONLY if self.read_only else apsw.SQLITE_OPEN_READWRITE
+        read_only = self.read_only or not shared_memory
+        flags = apsw.SQLITE_OPEN_URI | (apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE)
+        address = self.address() if shared_memory else file.address_of(self.path) + "?readonly_shm=1"
         try:
-            connection = apsw.Connection(self.address(), flags=flags | apsw.SQLITE_OPEN_URI, statementcachesize=_STATEMENTS_KEPT)
+            connection = apsw.Connection(address, flags=flags, statementcachesize=_STATEMENTS_KEPT)
+        except apsw.Error as problem:
+            raise errors.translate(problem, self.path) from problem
+        try:
+            self._set_up(connection)
+            self._identify()
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _set_up(self, connection: apsw.Connection) -> None:
+        """Apply our settings; these statements are also the first that need the shared memory file."""
+        try:
             # Without this, SQLite plans a statement with an order anew for each value that is bound: four times the cost of
             # finding the task to claim.
             connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
@@ -65,20 +84,14 @@ class Connections:
             connection.execute("pragma cache_size = -16384")
         except apsw.Error as problem:
             raise errors.translate(problem, self.path) from problem
-        self._identify(connection)
-        return connection
 
-    def _identify(self, connection: apsw.Connection) -> None:
+    def _identify(self) -> None:
         """Remember which file was opened first; a connection to another one is of no use."""
-        try:
-            if self._identity is None:
-                status = os.stat(self.path)
-                self._identity = status.st_dev, status.st_ino
-            self.check_in_place()
-            self._check_own()
-        except BaseException:
-            connection.close()
-            raise
+        if self._identity is None:
+            status = os.stat(self.path)
+            self._identity = status.st_dev, status.st_ino
+        self.check_in_place()
+        self._check_own()
 
     def _check_own(self) -> None:
         if self._identity in _held_by_parent:
@@ -135,8 +148,9 @@ class Connections:
 
     def address(self) -> str:
         """Spell the file as SQLite wants it named."""
-        # Without a WAL there is nothing to coordinate, and a read-only folder can't hold the shared memory file.
-        still = self.read_only and not os.path.exists(self.path + "-wal")
+        # With an empty WAL there is nothing to coordinate, and a read-only folder can't hold the files that SQLite misses.
+        is_complete = os.path.exists(self.path + "-wal") and os.path.exists(self.path + "-shm")
+        still = self.read_only and not is_complete and not file.has_wal(self.path)
         return file.address_of(self.path, still=still and not os.access(os.path.dirname(self.path), os.W_OK))
 
     @property
@@ -150,12 +164,26 @@ class Connections:
 
     def _connect_reader(self) -> apsw.Connection:
         self.check_open()
-        return self.connect()
+        try:
+            return self.connect()
+        except DiskFull:
+            return self._connect_without_room()
+
+    def _connect_without_room(self) -> apsw.Connection:
+        """Open a reader on a full disk: SQLite keeps the WAL index in memory instead of in the shared memory file."""
+        # SQLite wants the file to exist. It must not be opened here: closing it would drop this process's locks on it.
+        with suppress(OSError):
+            os.mknod(self.path + "-shm", stat.S_IFREG | 0o600)
+        self._reads_without_room = True
+        return self.connect(shared_memory=False)
 
     def writing(self) -> apsw.Connection:
         """Give the one connection that writes."""
         if self.writer is None:
             self.check_open()
+            if self._reads_without_room:
+                self.readers.close_idle()
+                self._reads_without_room = False
             self.writer = self.readers.taken() or self.connect()
             self.cursor = self.writer.cursor()
             self.checkpoints = Checkpoints(self.writer, self.path, int(self.busy_seconds * 1000))

@@ -16,7 +16,7 @@ from decklog.db.sqlite.clock import BootClock
 from decklog.db.sqlite.connections import Connections
 from decklog.db.sqlite.transactions import Transactions
 from decklog.db.statements import Statements, by_place
-from decklog.errors import Damaged, DecklogError, Invalid
+from decklog.errors import Damaged, DecklogError, DiskFull, Invalid
 from decklog.values import Values
 from decklog.wrapping import suppress
 
@@ -35,11 +35,16 @@ if TYPE_CHECKING:
 _KEPT_AS_BYTES = {("entries", "hash"): "hash_bytes"}
 
 
+# All pages of a smaller file are checked at once, in about a second.
+_SMALL_FILE = 200_000_000
+
+
 class SqliteDatabase(Database):
     """A log in a SQLite file."""
 
     engine = "sqlite"
     finds_tags_by_search = True
+    forgets_words_slowly = True
     locks_rows = False
     packs_blobs = True
     most_transactions = 1
@@ -285,7 +290,10 @@ class SqliteDatabase(Database):
         from decklog.db.sqlite import search
         from decklog.db.text import marks
 
-        return marks.catch_up(self, stream_no, search.INDEX, going_on=going_on)
+        try:
+            return marks.catch_up(self, stream_no, search.INDEX, going_on=going_on)
+        except DiskFull:
+            return False  # the search reads what is not indexed
 
     def search(self, select: str, words: str, **narrowing: "Any") -> "tuple[tuple[str, ...], list[Row]]":
         from decklog.db.sqlite.search import search
@@ -330,6 +338,27 @@ class SqliteDatabase(Database):
 
         self.write(lambda: self.count("insert into entry_text (entry_text) values ('optimize')", {}))
         upkeep.vacuum(self.connections)
+
+    def drop_texts(self, given: "list[dict[str, Any]]") -> None:
+        from decklog.db.sqlite import upkeep
+
+        upkeep.drop_texts(self.connections, given)
+
+    def free_pages(self) -> int:
+        from decklog.db.sqlite import upkeep
+
+        return self.read(lambda: upkeep.free_pages(self))
+
+    def give_back(self, pages: int) -> None:
+        self.rows(f"pragma incremental_vacuum({pages})", {})
+
+    def checkpoint(self) -> None:
+        from decklog.db.sqlite import upkeep
+
+        upkeep.checkpoint(self.connections)
+
+    def file_bytes(self) -> int:
+        return os.path.getsize(self.target)
 
     def check_wal(self, *, crashes: bool = False) -> list[str]:
         from decklog.db.sqlite.damage import wal
@@ -376,9 +405,15 @@ class SqliteDatabase(Database):
                 self.rows(f"select rowid from {table} where {table} match 'any' limit 1", {})
         return self.rows(f"pragma integrity_check({most})", {})[1]
 
-    def check_pages(self, most: int) -> list[str]:
-        _, rows = self.read(lambda: self.rows(f"pragma quick_check({most})", {}))
-        return [row[0] for row in rows if row[0] != "ok"]
+    def check_pages(
+        self, most: int, seconds: float | None, progress: "Callable[[str, int, int], None]"
+    ) -> "tuple[list[str], list[str]]":
+        if seconds is None or os.path.getsize(self.target) <= _SMALL_FILE:
+            _, rows = self.read(lambda: self.rows(f"pragma quick_check({most})", {}))
+            return [row[0] for row in rows if row[0] != "ok"][:most], []
+        from decklog.db.sqlite import upkeep
+
+        return upkeep.check_tables(self, most, seconds, progress)
 
 
 def _decoded(kind: str, value: "Any") -> "Any":

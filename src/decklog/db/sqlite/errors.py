@@ -52,7 +52,7 @@ def translate(problem: apsw.Error, target: str) -> DecklogError:
                 hint="Name another file, or move this one away.",
                 path=target,
             )
-        case apsw.SQLITE_IOERR if extended in _WRITING and _is_full(target):
+        case apsw.SQLITE_IOERR if extended in _WRITING and is_full(target):
             return _full(target)
         case apsw.SQLITE_IOERR if extended in _WRITING:
             return Unavailable(
@@ -85,7 +85,7 @@ def _full(target: str) -> DiskFull:
     )
 
 
-def _is_full(target: str) -> bool:
+def is_full(target: str) -> bool:
     try:
         room = os.statvfs(os.path.dirname(target) or ".")
     except OSError:

@@ -100,6 +100,9 @@ def migrate(connections: "Connections", clock: "Clock") -> list[str]:
     connections.lock.acquire()
     try:
         found = check_version(connections, latest)
+        if not found:
+            # Only before anything is written. Free pages can then be given back a few at a time.
+            connection.execute("pragma auto_vacuum = incremental")
         # The mode is the file's own, and a tool that copies or edits files may have left another one.
         connection.execute("pragma journal_mode = wal")
         if found == latest:

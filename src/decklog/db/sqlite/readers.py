@@ -91,9 +91,17 @@ class Readers:
         with self._opening:
             self._close_all()
 
+    def close_idle(self) -> None:
+        """Close every reader except the one that this thread is reading with."""
+        with self._opening:
+            self._close_others()
+
     def freeze(self) -> None:
-        """Close every reader but the one that this thread is reading with, and let none be opened until `thaw`."""
+        """Close every reader except the one that this thread is reading with, and let none be opened until `thaw`."""
         self._opening.acquire()
+        self._close_others()
+
+    def _close_others(self) -> None:
         own: Reader | None = getattr(self._local, "reader", None)
         self._close_all(but=own if own is not None and own.reading else None)
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import time
 from functools import lru_cache
 
 import apsw
@@ -9,6 +10,7 @@ import apsw
 from decklog.db import schema
 from decklog.db.sqlite import errors, file
 from decklog.db.text import index_structure
+from decklog.errors import TimedOut
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +23,12 @@ if TYPE_CHECKING:
 
 # How often a migration sets something of a text index; an index that was made anew counts none.
 _MOST_SET = 1
+# The mode of a file whose free pages can be given back a few at a time.
+INCREMENTAL = 2
+_TABLES = """
+select name from sqlite_schema where type = 'table' and sql not like 'create virtual%'
+ order by name = 'entries', name like 'entry_text%', name
+"""
 # SQLite's own statistics, which `analyze` makes, change no answer.
 OBJECTS = "select type, tbl_name, name, sql from sqlite_schema where name not like 'sqlite_stat%'"
 
@@ -57,11 +65,78 @@ def _steps(connection: apsw.Connection) -> "list[dict[str, Any]]":
     return [{"version": version, "name": name, "applied_at": at} for version, name, at in rows]
 
 
+def drop_texts(connections: "Connections", given: "list[dict[str, Any]]") -> None:
+    """Replace the texts of entries by their digests, in the transaction that is open.
+
+    The rows are deleted and inserted again: SQLite joins pages that became nearly empty only when rows are deleted. The triggers
+    that keep entries from going are off for that long, on this connection alone.
+    """
+    connection = connections.writing()
+    try:
+        names = [name for _, name, *_ in connection.execute("pragma table_info(entries)")]
+        dropped = {"body": "null", "payload": "null", "body_digest": ":body", "payload_digest": ":payload"}
+        columns, values = ", ".join(names), ", ".join(dropped.get(name, name) for name in names)
+        connection.execute("create temp table if not exists pruned as select * from entries limit 0")
+        connection.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
+        try:
+            kept = f"insert into temp.pruned ({columns}) select {values} from entries where pos = :pos and kind <> 'change'"
+            connection.executemany(kept, given)
+            connection.execute("delete from entries where pos in (select pos from temp.pruned)")
+            connection.execute(f"insert into entries ({columns}) select {columns} from temp.pruned order by pos")
+        finally:
+            connection.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 1)
+        connection.execute("delete from temp.pruned")
+    except apsw.Error as problem:
+        raise errors.translate(problem, connections.path) from problem
+
+
+def check_tables(
+    database: "Database", most: int, seconds: float, progress: "Callable[[str, int, int], None]"
+) -> "tuple[list[str], list[str]]":
+    """Check the pages of one table after the other until the time is over; return problems, and the tables that were left."""
+    end = time.monotonic() + seconds
+    # The largest tables last.
+    names = [row[0] for row in database.read(lambda: database.rows(_TABLES, {}))[1]]
+    wrong: list[str] = []
+    left: list[str] = []
+    for done, name in enumerate(names):
+        progress("checking tables", done, len(names))
+        try:
+            with database.within(max(end - time.monotonic(), 0.01)):
+                _, rows = database.read(lambda name=name: database.rows(f"pragma quick_check({name})", {}))  # type: ignore[misc]
+            wrong += [row[0] for row in rows if row[0] != "ok"]
+        except TimedOut:
+            left.append(name)
+        if len(wrong) >= most:
+            break
+    return wrong[:most], left
+
+
+def free_pages(database: "Database") -> int:
+    """Count the free pages; 0 in a file that was made without the means to give them back."""
+    [(mode,)] = database.rows("pragma auto_vacuum", {})[1]
+    [(count,)] = database.rows("pragma freelist_count", {})[1]
+    return int(count) if mode == INCREMENTAL else 0
+
+
+def checkpoint(connections: "Connections") -> None:
+    """Copy the write-ahead log back, without waiting for readers; then the file can shrink."""
+    connection = connections.connect()
+    try:
+        connection.execute("pragma wal_checkpoint(passive)").fetchall()
+    except apsw.Error as problem:
+        raise errors.translate(problem, connections.path) from problem
+    finally:
+        connection.close()
+
+
 def vacuum(connections: "Connections") -> None:
     """Write the file anew without what was dropped."""
     connection = connections.connect()
     connections.lock.acquire()
     try:
+        # It takes effect with the vacuum, in a file that was made without it.
+        connection.execute("pragma auto_vacuum = incremental")
         connection.execute("vacuum")
         connection.execute("pragma wal_checkpoint(truncate)")
     except apsw.Error as problem:

@@ -41,13 +41,14 @@ class Problem:
 class Verification:
     """What was checked, and what was found wrong; `first` is the first bad thing.
 
-    `unchecked` says what this caller may not look at.
+    `unchecked` says what this caller may not look at. With `since_anchor`, only entries behind the anchors were read.
     """
 
     streams: int = 0
     entries: int = 0
     records: int = 0
     anchored: int = 0
+    since_anchor: bool = False
     problems: list[Problem] = field(default_factory=list)
     unchecked: list[str] = field(default_factory=list)
 
@@ -66,6 +67,7 @@ class Verification:
             "entries": self.entries,
             "records": self.records,
             "anchored": self.anchored,
+            "since_anchor": self.since_anchor,
             "problems": [vars(problem) for problem in self.problems],
             "unchecked": self.unchecked,
         }

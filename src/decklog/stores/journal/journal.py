@@ -375,13 +375,20 @@ class Journal:
         return classes[table]
 
     @reads_in_steps
-    def verify(self, stream: str | None = None, *, anchor: str | None = None) -> "Verification":
+    def verify(self, stream: str | None = None, *, anchor: str | None = None, since_anchor: bool = False) -> "Verification":
         """Walk the hash chains and rebuild every record from the journal; name the first thing that is wrong.
 
         Without a stream, what is derived is checked too: indexes, sums, words, the schema and the manager's signatures.
-        `anchor` is a file outside the log that keeps the streams' heads, so that a cut-off tail shows too.
+        `anchor` is a file outside the log that keeps the streams' heads, so that a cut-off tail shows too. With
+        `since_anchor`, only what was written after these heads is read, and the records that it describes.
         """
-        return self.verifier().run(stream, anchor)
+        if not since_anchor:
+            return self.verifier().run(stream, anchor)
+        if anchor is None or stream is not None:
+            raise Invalid("since_anchor needs an anchor file, and is for all streams", field="since_anchor")
+        from decklog.stores.journal.since import verify_since
+
+        return verify_since(self.verifier(), anchor)
 
     def verifier(self) -> "Verifier":
         """Give what verifies this log, with all its checks."""

@@ -58,9 +58,9 @@ class Projections:
             return {table: (bool(is_told), count) for table, is_told, count in rows}
         return {}
 
-    def check_stream(self, stream: str, number: int) -> None:
-        """Compare the records that one stream tells of."""
-        for table, images in self._images_of(number).items():
+    def check_stream(self, stream: str, number: int, *, start: int | None = None) -> None:
+        """Compare the records that one stream describes, or its entries from a position on."""
+        for table, images in self._images_of(number, start).items():
             if table in self._classes:
                 record_class = self._classes[table]
                 with self._result.checking(self._db, f"the table {table}", table=table):
@@ -68,7 +68,7 @@ class Projections:
             else:
                 self._result.bad(f"there is no table {table}", stream=stream, seq=images[0][2])
 
-    def _images_of(self, number: int) -> "dict[str, list[_Newest]]":
+    def _images_of(self, number: int, start: int | None) -> "dict[str, list[_Newest]]":
         """Give the newest image of every record of one stream, table by table."""
         sql = """
             select record_table, record_id, stream, seq, payload
@@ -79,7 +79,7 @@ class Projections:
              order by pos
         """
         newest: dict[str, dict[str, _Newest]] = {}
-        bounds = {"start": number * STREAM_SIZE, "end": (number + 1) * STREAM_SIZE}
+        bounds = {"start": number * STREAM_SIZE if start is None else start, "end": (number + 1) * STREAM_SIZE}
         for table, *image in self._db.each_as_is(sql, bounds):
             newest.setdefault(table, {})[image[0]] = tuple(image)
         return {table: list(images.values()) for table, images in newest.items()}

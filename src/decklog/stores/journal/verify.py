@@ -39,14 +39,16 @@ class Verifier:
     def __init__(
         self, db: "Database", record_classes: "dict[str, type[Record]]", audits: "dict[str, Audit] | None" = None
     ) -> None:
-        self._db = db
-        self._classes = record_classes
+        self.db = db
+        self.classes = record_classes
         self._audits = audits or {}
-        self._begin()
+        self._verified: list[dict[str, Any]] = []
+        self.begin()
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
+        """Start with an empty result."""
         self.result = Verification()
-        self.texts = Texts(self._db, self.result)
+        self.texts = Texts(self.db, self.result)
 
     def run(self, stream: str | None, anchor: str | None) -> Verification:
         anchors = Anchors(anchor) if anchor else None
@@ -55,7 +57,7 @@ class Verifier:
         else:
             self._read(lambda: self._check_stream(stream, anchors))
         if anchors is not None and self.result.ok:
-            anchors.keep(self._db.read(lambda: heads(self._db)))
+            anchors.keep(self._verified)
         return self.result
 
     def run_chains(self) -> Verification:
@@ -78,11 +80,11 @@ class Verifier:
 
         def check() -> None:
             # A read whose server went away is asked again, from its beginning.
-            self._begin()
-            with resumable(self._db):
+            self.begin()
+            with resumable(self.db):
                 job()
 
-        self._db.read(check)
+        self.db.read(check)
 
     def _read_all(self, checks: "list[Check]", anchors: "Anchors | None" = None) -> None:
         """Check one thing after the other, the chains first, in one consistent read of one process or of several.
@@ -101,9 +103,9 @@ class Verifier:
         parts += [partial(self._sound_range, *cut) for cut in cuts]
 
         def check(found: "list[Any]") -> None:
-            self._begin()
-            with resumable(self._db):
-                if not joined_up(self._db, found[count:], self.result):
+            self.begin()
+            with resumable(self.db):
+                if not joined_up(self.db, found[count:], self.result):
                     chains(self)
                 for one, its in plan:
                     came = [found[parts.index(part)] for part in its]
@@ -111,7 +113,7 @@ class Verifier:
                 if anchors is not None:
                     self._check_anchors(anchors)
 
-        self._db.read_shared(parts, check)
+        self.db.read_shared(parts, check)
 
     def _check_one_by_one(self, checks: "list[Check]", anchors: "Anchors | None") -> None:
         for check in checks:
@@ -123,51 +125,51 @@ class Verifier:
         """Cut the chains into ranges; one where that is not worth it, or can't be."""
 
         def cut() -> "list[tuple[int, int]]":
-            with resumable(self._db), passing_over(self._db):
-                return ranges(self._db, _RANGES)
+            with resumable(self.db), passing_over(self.db):
+                return ranges(self.db, _RANGES)
             return [ALL]
 
-        return self._db.read(cut)
+        return self.db.read(cut)
 
     def _parts_of(self, check: "Check") -> "list[Callable[[], Sound | None]]":
         """Give a check as parts that only tell whether all is well."""
-        if check is Verifier._check_text and (its := self._db.sound_text()):
+        if check is Verifier._check_text and (its := self.db.sound_text()):
             return [partial(self._sound_text, part) for part in its]
         return [partial(self.sound, check)]
 
     def sound(self, check: "Check") -> "Sound | None":
         """Look at one thing, in a read; None where anything is not as it should be."""
-        alone = Verifier(self._db, self._classes, self._audits)
-        with resumable(self._db):
+        alone = Verifier(self.db, self.classes, self._audits)
+        with resumable(self.db):
             check(alone)
         return (alone.result.records, alone.result.unchecked) if alone.result.ok else None
 
     def _sound_text(self, part: "Callable[[], bool]") -> "Sound | None":
         is_sound = False
-        with resumable(self._db), passing_over(self._db):
+        with resumable(self.db), passing_over(self.db):
             is_sound = part()
         return (0, []) if is_sound else None
 
     def _sound_range(self, start: int, last: int) -> "Range | None":
-        with resumable(self._db):
-            return sound(self._db, start, last)
+        with resumable(self.db):
+            return sound(self.db, start, last)
 
     def _check_chains(self) -> None:
-        if joined_up(self._db, [sound(self._db, *ALL)], self.result):
+        if joined_up(self.db, [sound(self.db, *ALL)], self.result):
             return
         streams, unreadable = self._streams()
-        Walk(self._db, self.result, self.texts).all(streams, unreadable)
+        Walk(self.db, self.result, self.texts).all(streams, unreadable)
 
     def _check_tables(self) -> None:
-        Projections(self._db, self._classes, self.result, self.texts).check_all()
-        with self.result.checking(self._db, "the table blobs", table="blobs"):
+        Projections(self.db, self.classes, self.result, self.texts).check_all()
+        with self.result.checking(self.db, "the table blobs", table="blobs"):
             self.texts.check_blobs()
 
     def _streams(self) -> "tuple[list[Stream], set[object]]":
         """List the streams in the order of their numbers, and the numbers of those whose names can't be read."""
         streams: list[Stream] = []
         unreadable: set[object] = set()
-        for stream in streams_of(self._db):
+        for stream in streams_of(self.db):
             if type(stream.name) is str and type(stream.number) is int:
                 streams.append(stream)
             else:
@@ -182,9 +184,9 @@ class Verifier:
         if stream is None:
             from decklog.db.near_ids import meant
 
-            raise NotFound(f"there is no stream {name!r}", hint=meant(self._db, "streams", name, column="name"), stream=name)
-        Walk(self._db, self.result, self.texts).one(stream)
-        Projections(self._db, self._classes, self.result, self.texts).check_stream(name, stream.number)
+            raise NotFound(f"there is no stream {name!r}", hint=meant(self.db, "streams", name, column="name"), stream=name)
+        Walk(self.db, self.result, self.texts).one(stream)
+        Projections(self.db, self.classes, self.result, self.texts).check_stream(name, stream.number)
         if anchors is not None:
             self._check_anchors(anchors)
 
@@ -202,44 +204,56 @@ class Verifier:
         }
 
     def _check_wal(self) -> None:
-        for what in self._db.check_wal():
+        for what in self.db.check_wal():
             self.result.bad(what)
 
     def _check_indexes(self) -> None:
-        with self.result.checking(self._db, "the indexes"):
+        with self.result.checking(self.db, "the indexes"):
             # Rows are looked up by their keys: an index that says another key than the row does would hide what became of it.
-            for problem in self._db.check_indexes(MOST_PROBLEMS):
+            for problem in self.db.check_indexes(MOST_PROBLEMS):
                 self.result.bad(**problem)
 
     def _check_text(self) -> None:
-        with self.result.checking(self._db, "the text index", table="entry_text"):
-            for problem in self._db.check_text():
+        with self.result.checking(self.db, "the text index", table="entry_text"):
+            for problem in self.db.check_text():
                 self.result.bad(**problem)
 
     def _check_derived(self, name: str) -> None:
-        with self.result.checking(self._db, name):
-            for problem in self._audits[name](self._classes):
+        with self.result.checking(self.db, name):
+            for problem in self._audits[name](self.classes):
                 self.result.bad(**problem)
 
     def _check_schema(self) -> None:
-        with self.result.checking(self._db, "the schema"):
+        with self.result.checking(self.db, "the schema"):
             try:
-                for problem in self._db.check_schema():
+                for problem in self.db.check_schema():
                     self.result.bad(**problem)
             except (Denied, ReadOnly) as refusal:
                 self.result.unchecked.append(f"the schema: {refusal.message}")
 
     # The anchors
 
+    def run_anchors(self, anchor: str) -> Verification:
+        """Compare the anchors in a file with the entries in their places."""
+        self._read(lambda: self._check_anchors(Anchors(anchor)))
+        return self.result
+
+    def check_file(self) -> None:
+        """Check what does not grow with the log: the schema and the write-ahead log."""
+        self._check_schema()
+        self._check_wal()
+
     def _check_anchors(self, anchors: "Anchors") -> None:
         for stream, seq, expected in anchors.kept():
             self.result.anchored += 1
-            number = number_of(self._db, stream) or 0
-            row = self._db.one("select hash from entries where pos = :pos", {"pos": number * STREAM_SIZE + seq})
+            number = number_of(self.db, stream) or 0
+            row = self.db.one("select hash from entries where pos = :pos", {"pos": number * STREAM_SIZE + seq})
             if row is None:
                 self._bad_entry(CUT_OFF, stream, seq)
             elif row[0] != expected:
                 self._bad_entry(CHANGED, stream, seq)
+        # In the same read: what is written later was not verified.
+        self._verified = heads(self.db)
 
     def _bad_entry(self, what: str, stream: str, seq: int) -> None:
         self.result.bad(what, stream=stream, seq=seq, table="entries", record_id=f"{stream}:{seq}")

@@ -6,6 +6,7 @@ where it is not, `Walk` names everything that is wrong.
 """
 
 from itertools import chain as joined
+from itertools import pairwise
 
 from decklog.stores.journal import chain
 from decklog.stores.journal.chain import AT, BODY_DIGEST, HASH, KIND, PAYLOAD_DIGEST, SEQ, STREAM, flaw, follow
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
     # What a sound range holds: how many entries, when the streams began that begin in it, and which go back in time in it.
     Range = tuple[int, dict[int, str], list[int]]
+
+    # The number of a stream, and the first and last position that are to be walked.
+    Piece = tuple[int, int, int]
 
     # The number, time, kind and column of an entry that has a text by its digest, and that.
     Named = tuple[int, str, str, str, object]
@@ -71,6 +75,20 @@ def ranges(db: "Database", count: int) -> "list[tuple[int, int]]":
             cuts.append(at + 1)
         room -= last - at
     return list(zip(cuts, (*(cut - 1 for cut in cuts[1:]), _LAST), strict=True))
+
+
+def joined_pieces(pieces: "list[Piece]", numbers: "list[int]") -> "Iterator[list[Piece]]":
+    """Group pieces that can be walked as one: whole beginnings of streams, each directly behind the one before."""
+    following = dict(pairwise(numbers))
+    part: list[Piece] = []
+    for piece in pieces:
+        number, start, _ = piece
+        if part and not (following.get(part[-1][0]) == number and start == number * STREAM_SIZE + 1):
+            yield part
+            part = []
+        part.append(piece)
+    if part:
+        yield part
 
 
 def ends(db: "Database") -> "list[tuple[int, int]]":

@@ -9,7 +9,7 @@ from decklog.db.sqlite.damage.tables import has_readable_schema, readable_rows
 from decklog.errors import DecklogError, NotFound
 from decklog.records import Record
 from decklog.stores.journal import chain
-from decklog.transfer.progress import Progress
+from decklog.transfer.progress import Progress, silent
 from decklog.transfer.recover.findings import Findings
 from decklog.transfer.recover.pages import Pages
 from decklog.transfer.recover.proof import follows, is_sound
@@ -86,7 +86,7 @@ class Salvage:
                 shutil.copyfile(self._raw + suffix, opened + suffix)
         try:
             with Decklog.open(opened) as log:
-                if log.db.check_wal(crashes=True) or log.db.check_pages(1) or not log.journal.verify().ok:
+                if log.db.check_wal(crashes=True) or any(log.db.check_pages(1, None, silent)) or not log.journal.verify().ok:
                     return False
                 return self._shows_all(log)
         except (DecklogError, *_UNREADABLE):
