@@ -13,6 +13,8 @@ from decklog.errors import Closed, Conflict, FileReplaced, ReadOnly
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from decklog.db.sqlite.fair_lock import FairLock
 
 _STATEMENTS_KEPT = 300
@@ -206,7 +208,7 @@ class Connections:
         self.reset()
 
 
-def _entry_words(body: bytes | None, payload: bytes | None) -> str:
+def _entry_words(*texts: "Any") -> str:
     from decklog.db.text.words import fts5_text
 
-    return fts5_text(body, payload)
+    return fts5_text(*texts)
