@@ -26,8 +26,6 @@ CREATE TABLE blobs (
   bytes  blob not null
 ) strict;
 
-CREATE VIRTUAL TABLE entry_text using fts5(words, tags, content = '', contentless_delete = 1);
-
 CREATE TABLE entry_text_marks (
   stream_no integer primary key,
   pos       integer not null
@@ -1472,6 +1470,10 @@ CREATE TABLE graph_items (
 ) strict;
 
 CREATE INDEX graph_items_by_expiry on graph_items (expires_at) where expires_at is not null;
+
+CREATE VIRTUAL TABLE entry_text using fts5(words, tags, content = '', contentless_delete = 1, tokenize = 'ascii');
+
+CREATE VIRTUAL TABLE entry_terms using fts5vocab(entry_text, 'instance');
 
 ----------------------------------------------------------------------------------------------------
 -- PostgreSQL
@@ -3322,3 +3324,9 @@ alter table tasks
         blocker_repeats
       )
     );
+
+-- 0034_words
+
+-- Words are split in Python, for both engines. Entries are indexed anew in steps.
+delete from entry_text;
+delete from entry_text_marks;
