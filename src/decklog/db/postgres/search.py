@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _MOST_FLAWS = 20
 _TOGETHER = 2_000
 # A common word is found among the newest entries in less time than the GIN index takes to list all that have it.
-_FEWEST_LOOKED_AT = 2_000
+_FEWEST_LOOKED_AT = 200
 # An entry's first characters; the words of the rest are not indexed.
 _TEXTS = "e.pos, left(e.body, 65536), left(e.payload, 65536)"
 
@@ -29,7 +29,7 @@ def index(database: "Database", mark: int, end: int) -> None:
 
 def search(database: "Database", select: str, asked: "Search") -> "list[Row]":
     """Find entries by the index; kind, agent and phase have indexes of their own, and are part of the condition."""
-    looked_at = max(_FEWEST_LOOKED_AT, 4 * asked.limit)
+    looked_at = max(_FEWEST_LOOKED_AT, 2 * asked.limit)
     rows = _found(database, select, asked, looked_at)
     return rows if len(rows) == asked.limit else _found(database, select, asked, None)
 
