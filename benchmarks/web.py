@@ -216,7 +216,7 @@ def kept(folder: Path, size: int) -> Path:
             left.unlink()
         log = sampled(str(unfinished), size).log
         # Somebody has searched it before: its words are in the index.
-        log.db.prepare_search(None)
+        log.journal.index()
         log.close()
         unfinished.rename(path)
     return path
@@ -269,7 +269,7 @@ def _move(source: Path, target: str) -> None:
 
     with Decklog.open(source, read_only=True) as log, Decklog.open(target, migrate=True) as server:
         Move(log, server).run(prove=False)
-        server.db.prepare_search(None)
+        server.journal.index()
     # As a server does by itself, soon after so much was written.
     with psycopg.connect(target, autocommit=True) as connection:
         connection.execute("vacuum analyze")

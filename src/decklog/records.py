@@ -464,8 +464,22 @@ class Shape:
 
 
 class Page(list["T"]):
-    """A list of records and the cursor after which the next page starts (None at the end)."""
+    """A list of records and the cursor after which the next page starts (None at the end).
 
-    def __init__(self, items: "Iterable[T]" = (), next: "str | None" = None) -> None:
+    `not_indexed` counts the entries that a search by words has not looked at, because they are not indexed yet.
+    """
+
+    def __init__(self, items: "Iterable[T]" = (), next: "str | None" = None, not_indexed: int = 0) -> None:
         super().__init__(items)
         self.next = next
+        self.not_indexed = not_indexed
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a surface shows besides the records."""
+        return unindexed_warnings(self.not_indexed)
+
+
+def unindexed_warnings(count: int) -> list[str]:
+    """Warn that a search by words has not looked at some entries."""
+    return [f"{count:,} entries are not indexed yet and were not searched; index them: decklog journal index"] if count else []

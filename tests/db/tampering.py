@@ -21,7 +21,7 @@ _numbers = itertools.count(1)
 # What no entry tells and nothing can be held against; `docs/security.md` says why.
 UNCOVERED = {("schema_steps", "applied_at")}
 # Full-text tables of SQLite show what their own tables hold.
-_SHOWN = {"entry_text", "lesson_text", "lesson_terms"}
+_SHOWN = {"entry_text", "entry_terms", "lesson_text", "lesson_terms"}
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ def test_every_table_is_a_record_of_a_store_or_derived(log: Decklog) -> None:
     from decklog.app import STORES, store_class
 
     derived = {table for name in STORES for table in getattr(store_class(name), "derived", ())}
-    journal = {"entries", "streams", "blobs", "schema_steps", "entry_text", "entry_text_marks", "listeners"}
+    journal = {"entries", "streams", "blobs", "schema_steps", "entry_terms", "entry_text", "entry_text_marks", "listeners"}
     sql = {
         "sqlite": "select name from sqlite_schema where type = 'table'",
         "postgres": "select table_name from information_schema.tables where table_schema = 'public'",

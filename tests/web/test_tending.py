@@ -321,7 +321,7 @@ def test_the_page_says_how_far_the_search_index_is_behind(log: Decklog, run_id: 
     log.db.prepare_search(None)
     assert "search index holds every entry of what goes on" in read(browser, "/system").text
     log.journal.append_many([{"stream": run_id, "body": "a word"} for _ in range(1200)])
-    assert "search index 1,200 entries behind: the next search takes them in" in read(browser, "/system").text
+    assert "search index 1,200 entries behind: they are indexed step by step" in read(browser, "/system").text
     assert browser.get("/system.json").data["data"]["not_indexed"] == 1200
     browser.get("/search?q=word")
     assert browser.get("/system.json").data["data"]["not_indexed"] == 0

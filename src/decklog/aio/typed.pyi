@@ -127,6 +127,8 @@ class AsyncJournal:
         """List entries, newest first; `after` is the cursor that the page before gave."""
     async def search(self, words: str, *, stream: str | None = ..., limit: int = ..., after: str | None = ...) -> Page[Entry]:
         """Find entries whose text has all the words, newest first; `word*` matches a beginning."""
+    async def index(self) -> dict[str, int]:
+        """Index all entries for search, in small steps that writers hardly notice."""
     def tail(
         self, stream: str | None = ..., *, after: int | None = ..., follow: bool = ..., timeout_seconds: float | None = ...
     ) -> AsyncIterator[Entry]:

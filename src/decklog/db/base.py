@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from decklog.clock import Clock
     from decklog.db.callers import Deputy
     from decklog.db.side_by_side import Part
+    from decklog.db.text.entries import Search
 
     T = TypeVar("T")
     Row = tuple[Any, ...]
@@ -210,38 +211,37 @@ class Database(ABC):
 
         return not not_indexed(self, stream_no)
 
-    @abstractmethod
-    def prepare_search(self, stream_no: int | None, *, going_on: bool = False) -> bool:
-        """Index everything committed so far, in one stream, in all, or in those that go on.
+    def prepare_search(self, stream_no: int | None, *, going_on: bool = False) -> int:
+        """Index at most 2,000 entries of one stream, of all, or of those going on; return how many are left."""
+        from decklog.db.text.marks import catch_up
 
-        False where nothing can be written at the moment.
-        """
+        return catch_up(self, stream_no, going_on=going_on)
+
+    def index_some(self, *, going_on: bool = False) -> int:
+        """Index a few entries of all streams, or of those going on, for the background; return how many are left."""
+        from decklog.db.text.marks import MOST_IN_BACKGROUND, catch_up
+
+        return catch_up(self, None, going_on=going_on, most=MOST_IN_BACKGROUND)
+
+    def index_soon(self, stream_no: int) -> None:
+        """Index entries of a stream, and of those that began shortly before it, in the background."""
+        from decklog.db.text.marks import index_near
+
+        self.submit(lambda: index_near(self, stream_no))
 
     def not_indexed(self) -> int:
-        """Count the entries that no search has met yet, in streams that go on and in new ones; inside of a read."""
-        from decklog.db.text.marks import not_indexed
+        """Count the entries that are not in the text index, in streams that go on and in new ones; inside of a read."""
+        from decklog.db.text.marks import entries_in, not_indexed
 
-        return sum(newest - mark for _, mark, newest in not_indexed(self, None, going_on=True))
+        return entries_in(not_indexed(self, None, going_on=True))
 
     @abstractmethod
-    def search(
-        self,
-        select: str,
-        words: str,
-        *,
-        tags: "Mapping[str, str]",
-        condition: str,
-        bound: "Mapping[str, Any]",
-        oldest_first: bool,
-        limit: int,
-        after: int | None,
-        stream_no: int | None,
-        is_indexed: bool,
-    ) -> "tuple[tuple[str, ...], list[Row]]":
-        """Find entries that have all the words and tags and meet a condition; `select` says which columns of them.
+    def index_entries(self, mark: int, end: int) -> None:
+        """Add the words of the entries after a mark up to a position to the text index. In a transaction."""
 
-        What is not indexed yet is looked through.
-        """
+    @abstractmethod
+    def search(self, select: str, asked: "Search") -> "list[Row]":
+        """Find entries by the text index; `select` names their columns."""
 
     @abstractmethod
     def migrate(self) -> "list[str]":
@@ -282,7 +282,7 @@ class Database(ABC):
 
     @abstractmethod
     def forget_all_text(self) -> None:
-        """Drop all words that entries are found by; who searches next indexes them anew."""
+        """Drop all words that entries are found by; they are indexed anew in steps."""
 
     @abstractmethod
     def check_schema(self) -> "Iterator[dict[str, Any]]":

@@ -23,7 +23,8 @@ CHECKSUMS = {
         "0019_graphs": "0fa50fb0831a380adf547dd8aa914b950cc4a030fb3ae9c7009f93868c7c1125",
         "0020_lesson_lengths": "4b60a9d6e5d2732db7845539dcdde002b701f30a0566ae98bd0ecf0da510c412",
         "0021_checks": "e8bad93e4f4f79be98ac887b412ea5ab383851554dabfab919337ee81cbaa57e",
-        "0032_one_open_fix": "d39480f582ecfdb8e608f90fa804c74eb2b561d24f14d249ecf6a7b9f1f4452a",
+        "0022_one_open_fix": "d39480f582ecfdb8e608f90fa804c74eb2b561d24f14d249ecf6a7b9f1f4452a",
+        "0023_words": "8e8577772a53305f66bad7401774c278dc35f12c4df1b3f6ee149924f25c5783",
     },
     "postgres": {
         "0001_first": "1f355fe4ab5a16cab9dbd0c4b635bcb78b281112b22476bb2764d28bf27a7550",
@@ -47,6 +48,7 @@ CHECKSUMS = {
         "0019_graphs": "c8ceedf8e4e07d6cb2d46571b014dad19dc52589ee9404701822f52586169dc9",
         "0020_lesson_lengths": "c2ecfb0333c620e2968f82d07ba9a7ed7e7a270f3aee46b18abb84f0e4940d7e",
         "0021_checks": "ab1a9d1bde556da2abb3a8307cedafe7d04dbefe7e5e46387f82d483a7e34ba4",
-        "0032_one_open_fix": "d39480f582ecfdb8e608f90fa804c74eb2b561d24f14d249ecf6a7b9f1f4452a",
+        "0022_one_open_fix": "d39480f582ecfdb8e608f90fa804c74eb2b561d24f14d249ecf6a7b9f1f4452a",
+        "0023_words": "b01e73a984598bf0474b6bc32251a247bf408c781f1861f732fa41fd8771babd",
     },
 }

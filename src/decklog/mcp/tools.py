@@ -79,7 +79,7 @@ def _search(me: Caller, words: str, limit: int, cursor: str | None) -> Answer:
         for entry in page
     ]
     lines = [f"{one['entry']}  {one['at']}  {one['by']}: {one['text']}" for one in found]
-    return Answer("\n".join(lines) or "Nothing found.", paged({"entries": found}, page))
+    return Answer("\n".join([*lines, *page.warnings]) or "Nothing found.", paged({"entries": found}, page))
 
 
 def review(me: Caller, change: str = "", only: str = "", feedback: str = "") -> Answer:

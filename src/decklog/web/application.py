@@ -1,9 +1,10 @@
 """The whole dashboard as one application: which address is which page, and what surrounds all of them."""
 
+import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 from urllib.parse import parse_qsl, quote
 
@@ -18,6 +19,7 @@ from starlette.routing import Route
 from decklog.errors import DecklogError, Denied, Invalid, NotFound
 from decklog.web import answers, changing, deciding, live, tending
 from decklog.web.elsewhere import Password
+from decklog.web.indexing import keep_indexed
 from decklog.web.login import LoginRequired
 from decklog.web.pages import compare, inbox, memory, more, now, review, run, runs, search, spend, system, tasks, trust, workflow
 from decklog.web.peer import peer_uid
@@ -86,15 +88,22 @@ def application(site: Site) -> App:
         routes.insert(0, Route("/inbox/{kind}/{id:path}/decide", decide, methods=["POST"]))
         routes.insert(0, Route("/tasks/{task_id:path}/change", change, methods=["POST"]))
     handlers: Any = {404: _not_found(site), 405: _not_found(site), TooLarge: _too_large, 500: _fault}
-    made = Starlette(routes=routes, lifespan=_lifespan, exception_handlers=handlers)
+    made = Starlette(routes=routes, lifespan=_lifespan(site), exception_handlers=handlers)
     return Safety(LoginRequired(made, site.sessions), site.names)
 
 
-@asynccontextmanager
-async def _lifespan(_: Any) -> AsyncIterator[None]:
-    # Readers block a thread each: more of them than this would only wait for each other.
-    to_thread.current_default_thread_limiter().total_tokens = READERS
-    yield
+def _lifespan(site: Site) -> Any:
+    @asynccontextmanager
+    async def lifespan(_: Any) -> AsyncIterator[None]:
+        # Readers block a thread each: more of them than this would only wait for each other.
+        to_thread.current_default_thread_limiter().total_tokens = READERS
+        indexing = asyncio.create_task(keep_indexed(site.log))
+        yield
+        indexing.cancel()
+        with suppress(asyncio.CancelledError):
+            await indexing
+
+    return lifespan
 
 
 def _asked(site: Site, request: Request, form: dict[str, str] | None = None) -> Asked:

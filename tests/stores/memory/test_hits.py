@@ -90,6 +90,26 @@ def test_nothing_fits_is_an_answer(log: Decklog) -> None:
         assert log.memory.recall(question) == []
 
 
+PASTED = """npm run-script sahare
+npm ERR! Linux 4.4.0-31-generic
+npm ERR! argv "/opt/node/bin/node" "/opt/node/bin/npm" "run" "dvelop"
+npm ERR! node v4.4.7
+npm ERR! npm v2.15.8
+npm ERR! missing script: sahare
+npm ERR! If you need help, you may report this error at:
+npm ERR!     <https://example.org/npm/issues>
+npm ERR! Please include the following file with any support request:
+npm ERR!     /home/somebody/code_view/client_web/npm-debug.log
+"""
+
+
+def test_a_long_pasted_error_finds_the_short_lesson_about_it(log: Decklog) -> None:
+    """No lesson has most of the words of a pasted error, so these must not count against it."""
+    teach(log, own_sets()[0])
+    lesson = log.memory.remember("failure_patterns", "`npm run-script` needs the name of a script in package.json")
+    assert lesson.id in [hit.id for hit in log.memory.peek(PASTED)]
+
+
 def test_whoever_asks_may_want_a_better_match(log: Decklog) -> None:
     log.memory.remember("failure_patterns", DEADLOCK)
     assert log.memory.peek("is there a deadlock in the parser of the build on friday")

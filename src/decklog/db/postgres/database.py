@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from decklog.clock import Clock
     from decklog.db.base import Row, T
     from decklog.db.postgres.wire import Result
+    from decklog.db.text.entries import Search
 
 # In the order of the function's own parameters.
 _APPEND = """
@@ -319,21 +320,20 @@ class PostgresDatabase(Database):
 
     # Search
 
-    def prepare_search(self, stream_no: int | None, *, going_on: bool = False) -> bool:
-        from decklog.db.postgres import search
-        from decklog.db.text import marks
-
-        return marks.catch_up(self, stream_no, search.INDEX, going_on=going_on)
-
     def forget_text(self, positions: "list[int]") -> None:
         from decklog.db.postgres import search
 
         search.forget(self, positions)
 
-    def search(self, select: str, words: str, **narrowing: "Any") -> "tuple[tuple[str, ...], list[Row]]":
+    def index_entries(self, mark: int, end: int) -> None:
         from decklog.db.postgres import search
 
-        return search.search(self, select, words, **narrowing)
+        search.index(self, mark, end)
+
+    def search(self, select: str, asked: "Search") -> "list[Row]":
+        from decklog.db.postgres import search
+
+        return search.search(self, select, asked)
 
     # Schema
 

@@ -1,73 +1,63 @@
 """Full-text search on PostgreSQL: the words of every entry in a table of their own, with a GIN index."""
 
+from itertools import islice
+
 from decklog.db.text.marks import SIZE
+from decklog.db.text.words import entry_words, tsvector
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
+    from collections.abc import Iterator
 
     from decklog.db.base import Database, Row
+    from decklog.db.text.entries import Search
     from decklog.db.text.entries_check import Flaw
 
-_WORDS = "to_tsvector('simple', left(coalesce(body, '') || ' ' || coalesce(payload, ''), 65536))"
 _MOST_FLAWS = 20
-INDEX = f"""
-insert into entry_text (entry_pos, words)
-select pos, {_WORDS}
-  from entries
- where pos > :mark
-   and pos <= :end
-"""
+_TOGETHER = 2_000
+# A common word is found among the newest entries in less time than the GIN index takes to list all that have it.
+_FEWEST_LOOKED_AT = 200
+# An entry's first characters; the words of the rest are not indexed.
+_TEXTS = "e.pos, left(e.body, 65536), left(e.payload, 65536)"
 
 
-def search(
-    database: "Database",
-    select: str,
-    words: str,
-    *,
-    tags: "Mapping[str, str]",  # noqa: ARG001 - PostgreSQL has an index for each
-    condition: str,
-    bound: "Mapping[str, Any]",
-    oldest_first: bool,
-    limit: int,
-    after: int | None,
-    stream_no: int | None,  # noqa: ARG001 - the condition says so too
-    is_indexed: bool,
-) -> "tuple[tuple[str, ...], list[Row]]":
-    """Find entries. Each word is a phrase of its parts; `word*` is a prefix."""
-    query, parts = _query(words)
-    # A stream's bounds are given to the words as well: the server does not carry them over from the entries.
-    inside = ["entry_pos >= :start and entry_pos < :end"] if "start" in bound else []
-    if after is not None:
-        inside.append("entry_pos > :after" if oldest_first else "entry_pos < :after")
-    found = f"pos in (select entry_pos from entry_text where {' and '.join([f'words @@ ({query})', *inside])})"
-    if not is_indexed:
-        # Whoever can't index what is new has to look through it.
-        after_mark = f"pos > coalesce((select m.pos from entry_text_marks m where m.stream_no = entries.pos / {SIZE}), 0)"
-        newer = [after_mark, f"{_WORDS} @@ ({query})", *(clause.replace("entry_pos", "pos") for clause in inside)]
-        found = f"({found} or ({' and '.join(newer)}))"
+def index(database: "Database", mark: int, end: int) -> None:
+    """Index the entries after a mark up to a position."""
+    _, rows = database.rows(f"select {_TEXTS} from entries e where e.pos > :mark and e.pos <= :end", {"mark": mark, "end": end})
+    database.insert("entry_text", ("entry_pos", "words"), [(pos, tsvector(entry_words(*texts))) for pos, *texts in rows])
+
+
+def search(database: "Database", select: str, asked: "Search") -> "list[Row]":
+    """Find entries by the index; kind, agent and phase have indexes of their own, and are part of the condition."""
+    looked_at = max(_FEWEST_LOOKED_AT, 2 * asked.limit)
+    rows = _found(database, select, asked, looked_at)
+    return rows if len(rows) == asked.limit else _found(database, select, asked, None)
+
+
+def _found(database: "Database", select: str, asked: "Search", looked_at: int | None) -> "list[Row]":
+    """Find entries among all, or among the first that this page may hold."""
+    bounds = asked.clauses("entry_pos")
+    table, matching = "entry_text", "words @@ cast(:query as tsquery)"
+    if looked_at is not None:
+        inside = f"where {' and '.join(bounds)}" if bounds else ""
+        table = f"(select entry_pos, words from entry_text {inside} order by entry_pos {asked.order} limit {looked_at}) looked_at"
+        bounds = []
     sql = f"""
         {select}
-         where {found}
-           {f"and {condition}" if condition else ""}
-         order by pos {"asc" if oldest_first else "desc"}
+         where pos in (select entry_pos from {table} where {" and ".join([matching, *bounds])})
+           {f"and {asked.condition}" if asked.condition else ""}
+         order by pos {asked.order}
          limit :limit
     """
-    return database.rows(sql, {**bound, **parts, "after": after, "limit": limit})
+    bound = {**asked.bound, "query": asked.query.tsquery(), "after": asked.after, "limit": asked.limit}
+    return database.rows(sql, bound)[1]
 
 
 def forget(database: "Database", positions: "list[int]") -> None:
     """Drop the words of entries that were indexed and have lost their texts."""
-    database.count(
-        f"""
-        update entry_text set words = {_WORDS}
-          from entries
-         where pos = entry_pos
-           and entry_pos = any(:positions)
-        """,
-        {"positions": positions},
-    )
+    _, rows = database.rows(f"select {_TEXTS} from entries e where e.pos = any(:positions)", {"positions": positions})
+    words = [{"pos": pos, "words": tsvector(entry_words(*texts))} for pos, *texts in rows]
+    database.many("update entry_text set words = cast(:words as tsvector) where entry_pos = :pos", words)
 
 
 def forget_all(database: "Database") -> None:
@@ -78,31 +68,47 @@ def forget_all(database: "Database") -> None:
 
 def flaws(database: "Database") -> "Iterator[Flaw]":
     """Find entries that were indexed, or should have been, and whose words are others there."""
+    found = sorted({*_without_entry(database), *_with_other_words(database)})
+    for pos in found[:_MOST_FLAWS]:
+        yield pos, "words"
+
+
+def _without_entry(database: "Database") -> "Iterator[int]":
+    """Yield positions in the index that have no entry, or lie behind their stream's mark."""
     _, rows = database.rows(
         f"""
-        select coalesce(e.pos, t.entry_pos)
-          from (select e.pos, {_WORDS} as words
-                  from entries e
-                  join entry_text_marks m on m.stream_no = e.pos / {SIZE} and e.pos <= m.pos) e
-          full join entry_text t on t.entry_pos = e.pos
-         where t.words is distinct from e.words
-         order by 1
+        select t.entry_pos
+          from entry_text t
+          left join entries e on e.pos = t.entry_pos
+          left join entry_text_marks m on m.stream_no = t.entry_pos / {SIZE}
+         where e.pos is null
+            or m.pos is null
+            or t.entry_pos > m.pos
+         order by t.entry_pos
          limit {_MOST_FLAWS}
         """,
         {},
     )
     for (pos,) in rows:
-        yield pos, "words"
+        yield pos
 
 
-def _query(words: str) -> "tuple[str, dict[str, Any]]":
-    terms, bound = [], {}
-    for number, word in enumerate(words.split()):
-        bare = word.rstrip("*")
-        if bare != word and bare.isalnum():
-            terms.append(f"to_tsquery('simple', :word{number})")
-            bound[f"word{number}"] = f"{bare}:*"
-        else:
-            terms.append(f"phraseto_tsquery('simple', :word{number})")
-            bound[f"word{number}"] = bare
-    return " && ".join(terms), bound
+def _with_other_words(database: "Database") -> "Iterator[int]":
+    """Yield positions of entries before their stream's mark that lack words in the index or have others."""
+    indexed = database.each(
+        f"""
+        select {_TEXTS}
+          from entries e
+          join entry_text_marks m on m.stream_no = e.pos / {SIZE} and e.pos <= m.pos
+        """,
+        {},
+    )
+    compared = """
+        select c.pos
+          from unnest(cast(:positions as bigint[]), cast(:words as text[])) c (pos, words)
+          left join entry_text t on t.entry_pos = c.pos
+         where t.words is distinct from cast(c.words as tsvector)
+    """
+    while some := list(islice(indexed, _TOGETHER)):
+        bound = {"positions": [row[0] for row in some], "words": [tsvector(entry_words(*row[1:])) for row in some]}
+        yield from (row[0] for row in database.rows(compared, bound)[1])

@@ -15,6 +15,8 @@ from decklog.wrapping import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from decklog.db.sqlite.fair_lock import FairLock
 
 _STATEMENTS_KEPT = 300
@@ -76,6 +78,7 @@ class Connections:
             # finding the task to claim.
             connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
             packing.teach(connection)
+            connection.create_scalar_function("entry_words", _entry_words, 2, deterministic=True)
             connection.set_busy_timeout(int(self.busy_seconds * 1000))
             if self.keeps_wal:
                 connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
@@ -231,3 +234,9 @@ class Connections:
                 _held_by_parent.add(self._identity)
         self.readers.leave_to_parent()
         self.reset()
+
+
+def _entry_words(*texts: "Any") -> str:
+    from decklog.db.text.words import fts5_text
+
+    return fts5_text(*texts)

@@ -16,7 +16,7 @@ from decklog.db.sqlite.clock import BootClock
 from decklog.db.sqlite.connections import Connections
 from decklog.db.sqlite.transactions import Transactions
 from decklog.db.statements import Statements, by_place
-from decklog.errors import Damaged, DecklogError, DiskFull, Invalid
+from decklog.errors import Damaged, DecklogError, Invalid
 from decklog.values import Values
 from decklog.wrapping import suppress
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from decklog.db.base import Row, T
     from decklog.db.side_by_side import Part
     from decklog.db.sqlite.watcher import Watcher
+    from decklog.db.text.entries import Search
 
 # Read as hexadecimal digits and kept as bytes, which are half as long; by table and name, the column that holds them.
 _KEPT_AS_BYTES = {("entries", "hash"): "hash_bytes"}
@@ -286,19 +287,15 @@ class SqliteDatabase(Database):
             indexed[stream_no] = version
         return is_prepared
 
-    def prepare_search(self, stream_no: int | None, *, going_on: bool = False) -> bool:
+    def index_entries(self, mark: int, end: int) -> None:
         from decklog.db.sqlite import search
-        from decklog.db.text import marks
 
-        try:
-            return marks.catch_up(self, stream_no, search.INDEX, going_on=going_on)
-        except DiskFull:
-            return False  # the search reads what is not indexed
+        search.index(self, mark, end)
 
-    def search(self, select: str, words: str, **narrowing: "Any") -> "tuple[tuple[str, ...], list[Row]]":
-        from decklog.db.sqlite.search import search
+    def search(self, select: str, asked: "Search") -> "list[Row]":
+        from decklog.db.sqlite import search
 
-        return search(self, select, words, **narrowing)
+        return search.search(self, select, asked)
 
     def forget_text(self, positions: "list[int]") -> None:
         from decklog.db.sqlite import search

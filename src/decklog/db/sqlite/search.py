@@ -1,27 +1,29 @@
 """Full-text search on SQLite: an FTS5 index of words and tags."""
 
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from decklog.db.text import entries_check
-from decklog.db.text.marks import SIZE, not_indexed
+from decklog.db.text.marks import SIZE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from typing import Any
+    from collections.abc import Callable, Iterator
 
     from decklog.db.base import Database, Row
+    from decklog.db.text.entries import Search
     from decklog.db.text.entries_check import Flaw
     from decklog.db.text.index_check import IndexCheck
 
-_WORDS = "substr(coalesce(body, '') || ' ' || coalesce(payload, ''), 1, 65536)"
+# As bytes: a damaged text must not stop a search.
+_WORDS = "entry_words(cast(body as blob), cast(payload as blob))"
 _TAGS = """
     'kind ' || kind || coalesce(' agent ' || agent, '') || coalesce(' agent_id ' || agent_id, '')
     || coalesce(' phase ' || phase, '')
 """
-
-INDEX = f"""
+# A prefix with more words than this is left to FTS5.
+_MOST_WORDS = 128
+_INDEX = f"""
 insert into entry_text (rowid, words, tags)
 select pos, {_WORDS}, {_TAGS}
   from entries
@@ -30,66 +32,47 @@ select pos, {_WORDS}, {_TAGS}
 """
 
 
-def search(
-    database: "Database",
-    select: str,
-    words: str,
-    *,
-    tags: "Mapping[str, str]",
-    condition: str,
-    bound: "Mapping[str, Any]",
-    oldest_first: bool,
-    limit: int,
-    after: int | None,
-    stream_no: int | None,
-    is_indexed: bool,
-) -> "tuple[tuple[str, ...], list[Row]]":
-    """Find entries. A common word together with a rare condition is looked up entry by entry."""
-    asked = select, condition, after is not None, oldest_first
-    parameters = {**bound, "match": match_for(words, tags), "after": after, "limit": limit}
-    names, rows = database.rows(_question("entry_text", *asked), parameters)
-    if is_indexed:
-        return names, rows
-    with _rest_indexed(database, stream_no):
-        more_names, more = database.rows(_question("unindexed_text", *asked), parameters)
-    # The position of an entry comes first.
-    return names or more_names, sorted([*rows, *more], key=lambda row: row[0], reverse=not oldest_first)[:limit]
+def index(database: "Database", mark: int, end: int) -> None:
+    """Index the entries after a mark up to a position."""
+    database.count(_INDEX, {"mark": mark, "end": end})
+
+
+def search(database: "Database", select: str, asked: "Search") -> "list[Row]":
+    """Find entries by the index. A common word together with a rare condition is looked up entry by entry."""
+    terms = [f"tags : {_quoted(f'{name} {value}')}" for name, value in asked.tags.items()]
+    terms += [f"words : {term}" for term in asked.query.fts5(partial(_expand, database))]
+    sql = _statement(select, asked.condition, tuple(asked.clauses("entry_text.rowid")), asked.order)
+    bound = {**asked.bound, "match": " AND ".join(terms), "after": asked.after, "limit": asked.limit}
+    return database.rows(sql, bound)[1]
+
+
+def _expand(database: "Database", prefix: str) -> list[str]:
+    """List the words that begin with a prefix, or none if there are too many.
+
+    FTS5 reads all entries that have any of them before it returns the first one; of an OR it reads no more than needed.
+    """
+    words: list[str] = []
+    start = prefix
+    while len(words) < _MOST_WORDS:
+        row = database.one("select term from entry_terms where term >= :start limit 1", {"start": start})
+        if row is None or not row[0].startswith(prefix):
+            return words
+        words.append(row[0])
+        start = f"{row[0]}\x01"
+    return []
 
 
 @lru_cache(64)
-def _question(index: str, select: str, condition: str, is_after: bool, oldest_first: bool) -> str:
-    """Write a search. Most are asked again and again, and a text that is known is found sooner among the statements too."""
-    clauses = [f"{index} match :match", *([condition] if condition else [])]
-    if is_after:
-        clauses.append(f"{index}.rowid > :after" if oldest_first else f"{index}.rowid < :after")
+def _statement(select: str, condition: str, bounds: tuple[str, ...], order: str) -> str:
+    """Write a search; the same text is found sooner among the prepared statements."""
+    clauses = ["entry_text match :match", *bounds, *([condition] if condition else [])]
     return f"""
         {select}
-          join {index} on {index}.rowid = entries.pos
+          join entry_text on entry_text.rowid = entries.pos
          where {" and ".join(clauses)}
-         order by {index}.rowid {"asc" if oldest_first else "desc"}
+         order by entry_text.rowid {order}
          limit :limit
     """
-
-
-@contextmanager
-def _rest_indexed(database: "Database", stream_no: int | None) -> "Iterator[None]":
-    """Index for ourselves what is not indexed yet, where nothing can be written to the log."""
-    database.rows("create virtual table temp.unindexed_text using fts5(words, tags, content = '')", {})
-    try:
-        for _, mark, newest in not_indexed(database, stream_no):
-            database.rows(INDEX.replace("entry_text", "temp.unindexed_text"), {"mark": mark, "end": newest})
-        yield
-    finally:
-        database.rows("drop table temp.unindexed_text", {})
-
-
-def match_for(words: str, tags: "Mapping[str, str]") -> str:
-    """Write words and tags as an FTS5 query: each is quoted, so none of its characters is an operator; `word*` is a prefix."""
-    terms = [f"tags : {_quoted(f'{name} {value}')}" for name, value in tags.items()]
-    for word in words.split():
-        prefix = " *" if word.endswith("*") and len(word) > 1 else ""
-        terms.append(f"words : {_quoted(word.rstrip('*'))}{prefix}")
-    return " AND ".join(terms)
 
 
 def _quoted(text: str) -> str:
@@ -125,20 +108,20 @@ def forget_all(database: "Database") -> None:
 
 def flaws(database: "Database") -> "Iterator[Flaw]":
     """Find entries that were indexed, or should have been, and whose words and tags are others there."""
-    with _checked(database) as index:
-        yield from index.flaws()
+    with _checked(database) as checked:
+        yield from checked.flaws()
 
 
 def sound_parts(database: "Database") -> "list[Callable[[], bool]]":
     """Look for the same in two parts that take about as long, and only say whether there is nothing."""
 
     def has_told_words() -> bool:
-        with _checked(database) as index:
-            return not any(entries_check.misplaced_marks(database)) and index.has_told_words()
+        with _checked(database) as checked:
+            return not any(entries_check.misplaced_marks(database)) and checked.has_told_words()
 
     def gives_rows_back() -> bool:
-        with _checked(database) as index:
-            return index.gives_rows_back()
+        with _checked(database) as checked:
+            return checked.gives_rows_back()
 
     return [has_told_words, gives_rows_back]
 
@@ -158,6 +141,6 @@ def _checked(database: "Database") -> "Iterator[IndexCheck]":
         {},
     )
     try:
-        yield IndexCheck(database, "entry_text", ("words", "tags"), "checked_entries")
+        yield IndexCheck(database, "entry_text", ("words", "tags"), "checked_entries", options=", tokenize = 'ascii'")
     finally:
         database.rows("drop view temp.checked_entries", {})

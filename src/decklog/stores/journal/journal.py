@@ -6,7 +6,16 @@ from functools import partial
 from decklog.db.where import Where, cursor_of, enum_of, moment_of, page_size
 from decklog.errors import Invalid, NotFound
 from decklog.forks import once
-from decklog.operations import check_committed, follows, prepares_to_write, reads, reads_in_steps, within_lease, writes
+from decklog.operations import (
+    check_committed,
+    follows,
+    prepares_to_write,
+    reads,
+    reads_in_steps,
+    within_lease,
+    writes,
+    writes_in_steps,
+)
 from decklog.records import Page, Record
 from decklog.stores.journal.entry import (
     ConfidenceLike,
@@ -26,6 +35,7 @@ if TYPE_CHECKING:
 
     from decklog.clock import Clock
     from decklog.db.base import Database, Row
+    from decklog.db.text.words import Query
     from decklog.operations import Step
     from decklog.stores.journal.verify import Audit, Verification, Verifier
 
@@ -160,15 +170,16 @@ class Journal:
         )
         if (agent or subtype) and kind != EntryKind.CHANGE:
             where.add("kind <> 'change'")  # tells the planner that the indexes on agent and subtype hold all there is
-        search = _Search(text, oldest_first, page_size(limit), cursor_of(after))
+        search = _Search(_query(text), oldest_first, page_size(limit), cursor_of(after))
+        if search.query is not None and not search.query.terms:
+            return Page()
         number = None
         if stream is not None and (number := self._db.read(lambda: number_of(self._db, stream))) is None:
             return Page()
         page = self._db.read(lambda: self._find(where, number, (since, until), search))
         if page is None:
             # The index is brought up to date outside of the read, which sees only one moment.
-            search.is_indexed = self._db.prepare_search(number)
-            search.text = search.text or ""
+            search.is_indexed = self._db.prepare_search(number) == 0
             page = self._db.read(lambda: self._find(where, number, (None, None), search))
             assert page is not None
         return page
@@ -187,25 +198,32 @@ class Journal:
         found = self._found(where, number, search)
         if found is None:
             return None
-        more = str(found[search.limit - 1][0]) if len(found) > search.limit else None
-        return Page(load_all(self._db, found[: search.limit]), next=more)
+        rows, not_indexed = found
+        more = str(rows[search.limit - 1][0]) if len(rows) > search.limit else None
+        return Page(load_all(self._db, rows[: search.limit]), next=more, not_indexed=not_indexed)
 
-    def _found(self, where: Where, number: int | None, search: "_Search") -> "list[Row] | None":
-        """Find by the cheapest way that holds all there is; None when that is the text index, and it was not prepared."""
+    def _found(self, where: Where, number: int | None, search: "_Search") -> "tuple[list[Row], int] | None":
+        """Find rows, and count the entries that were not looked at; None when some have to be indexed first."""
         tags = {name: where.bound[name] for name in _TAGS if name in where.bound}
-        if search.text is not None:
+        if search.query is not None:
             found = self._by_search(where, tags, number, search)
             # Asked after the search, and in the same read: a database that has just looked may know without another look.
             return found if search.is_indexed is not None or self._db.is_search_prepared(number) else None
         if not tags or not self._db.finds_tags_by_search or _INDEXED & where.bound.keys():
-            return self._in_order(where, search)
+            return self._in_order(where, search), 0
         recent = self._recent(where, number, search)
-        return recent if len(recent) > search.limit else None
+        if len(recent) > search.limit:
+            return recent, 0
+        search.is_indexed = self._db.is_search_prepared(number)
+        return self._by_search(where, tags, number, search)
 
-    def _by_search(self, where: Where, tags: "dict[str, str]", number: int | None, search: "_Search") -> "list[Row]":
-        _, rows = self._db.search(
-            SELECT,
-            search.text or "",
+    def _by_search(self, where: Where, tags: "dict[str, str]", number: int | None, search: "_Search") -> "tuple[list[Row], int]":
+        from decklog.db.text.entries import Search
+        from decklog.db.text.entries import search as search_entries
+        from decklog.db.text.words import Query
+
+        asked = Search(
+            search.query or Query(""),
             tags=tags if self._db.finds_tags_by_search else {},
             condition=where.condition,
             bound=where.bound,
@@ -213,9 +231,8 @@ class Journal:
             limit=search.limit + 1,
             after=search.after,
             stream_no=number,
-            is_indexed=search.is_indexed is not False,
         )
-        return rows
+        return search_entries(self._db, SELECT, asked, is_indexed=search.is_indexed is not False)
 
     def _recent(self, where: Where, number: int | None, search: "_Search") -> "list[Row]":
         """Look through the latest entries of a stream: what many entries share is usually found there."""
@@ -241,9 +258,17 @@ class Journal:
     @reads_in_steps
     def search(self, words: str, *, stream: str | None = None, limit: int = 20, after: str | None = None) -> Page[Entry]:
         """Find entries whose text has all the words, newest first; `word*` matches a beginning."""
-        if not words.strip():
-            raise Invalid("search needs at least one word")
         return self.find(stream, text=words, limit=limit, after=after)
+
+    @writes_in_steps
+    def index(self) -> "dict[str, int]":
+        """Index all entries for search, in small steps that writers hardly notice.
+
+        It is needed only after a great many entries were written at once and no `serve` is running.
+        """
+        from decklog.db.text.marks import index_everything
+
+        return {"indexed": sum(index_everything(self._db))}
 
     @follows
     def tail(
@@ -405,11 +430,22 @@ def _parts_of(entry_id: str) -> tuple[str, int]:
     return stream, int(number)
 
 
+def _query(text: str | None) -> "Query | None":
+    """Parse the words of a search."""
+    if text is None:
+        return None
+    from decklog.db.text.words import Query
+
+    if not text.strip():
+        raise Invalid("search needs at least one word", field="text")
+    return Query(text)
+
+
 class _Search:
     """How a list was asked for."""
 
-    def __init__(self, text: str | None, oldest_first: bool, limit: int, after: int | None) -> None:
-        self.text = text
+    def __init__(self, query: "Query | None", oldest_first: bool, limit: int, after: int | None) -> None:
+        self.query = query
         self.oldest_first = oldest_first
         self.limit = limit
         self.after = after

@@ -4,6 +4,7 @@ from _collections_abc import Sequence
 from itertools import groupby
 from operator import itemgetter
 
+from decklog.db.text.marks import ENTRIES_BETWEEN_STEPS, STREAMS_BETWEEN_STEPS
 from decklog.errors import Conflict, NotFound
 from decklog.forks import once
 from decklog.stores.journal import attribution, chain
@@ -149,6 +150,7 @@ class Writer:
         times = {row[chain.STREAM]: row[chain.AT] or now for row in reversed(batch)}
         # Before the keys are looked up: from here on nobody else adds one.
         heads = {stream: self.head(stream, at=times[stream]) for stream in sorted(times)}
+        starts = {stream: head[0] for stream, head in heads.items()}
         repeated, found = known or self._known(batch)
         rows: list[list[Any] | None] = [*batch]
         fresh = batch
@@ -159,10 +161,19 @@ class Writer:
         self._link_all(fresh, heads, now)
         self._db.memo.update((("head", stream), head) for stream, head in heads.items())
         self._db.insert("entries", COLUMNS, fresh)  # type: ignore[arg-type]
+        if len(fresh) < MANY:
+            self._index_some(starts, heads)
         for stream in dict.fromkeys([row[chain.STREAM] for row in fresh]):
             self._db.announce(stream)
         first = {place: rows[earlier][0] for place, earlier in repeated.items() if place not in found}  # type: ignore[index]
         return Written(rows, {**found, **first}, self._db)
+
+    def _index_some(self, starts: "dict[str, int]", heads: "dict[str, tuple[Any, ...]]") -> None:
+        """Have entries indexed in the background, of each stream that grew past a multiple of so many."""
+        for stream, start in starts.items():
+            end = heads[stream][0]
+            if start // ENTRIES_BETWEEN_STEPS != end // ENTRIES_BETWEEN_STEPS:
+                self._db.index_soon(end // STREAM_SIZE)
 
     def _link_all(self, rows: "list[list[Any]]", heads: "dict[str, tuple[Any, ...]]", now: str) -> None:
         """Give rows their numbers and hashes, each as the head of its stream."""
@@ -238,6 +249,8 @@ class Writer:
         if at < before[2]:
             self._order(stream)
         db.announce(stream)
+        if not position % ENTRIES_BETWEEN_STEPS:
+            db.index_soon(position // STREAM_SIZE)
         return True
 
     def _insert_there(self, columns: "list[Any]", new_stream: bool) -> bool:
@@ -256,6 +269,8 @@ class Writer:
             return False
         columns[0], columns[chain.SEQ], columns[chain.HASH] = position, position % STREAM_SIZE, hashed
         self._db.memo["head", stream] = (position, hashed, at)
+        if not position % ENTRIES_BETWEEN_STEPS:
+            self._db.index_soon(position // STREAM_SIZE)
         return True
 
     def _is_at_hand(self, stream: str) -> bool:
@@ -312,6 +327,8 @@ class Writer:
         )
         number = self._db.lock_stream(stream)
         assert number is not None
+        if not number % STREAMS_BETWEEN_STEPS:
+            self._db.index_soon(number)
         return number
 
     def _first(self, values: "Mapping[str, Any]") -> Entry:

@@ -127,7 +127,8 @@ class Memory(LessonProposals):
             cosines, above = neighbours.near(vector, **narrowing, also=scores)
         lessons = asked.in_scope(self._lessons([*scores, *(lesson_id for lesson_id in cosines if lesson_id not in scores)]))
         match = ranking.covered(lessons, scores, question, weights)
-        parts: dict[str, Mapping[str, float]] = {"text": match}
+        text = ranking.covered(lessons, scores, question, weights, terms=ranking.FLOOR_TERMS)
+        parts: dict[str, Mapping[str, float]] = {"text": text}
         together = None
         if neighbours is not None:
             parts["meaning"] = {lesson_id: max(cosine, 0.0) for lesson_id, cosine in cosines.items()}

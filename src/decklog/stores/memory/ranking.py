@@ -22,6 +22,8 @@ LITTLE = 0.6
 FLOOR = 0.05
 # Where the meaning is known too, so much of the words says enough by itself; of less, words and meaning must say enough together.
 CLEAR = 0.2
+# The floor compares with so many words of a question, the weightiest: no lesson has most of the words of a pasted error.
+FLOOR_TERMS = 8
 # A question that is a whole document is asked by its beginning.
 _MOST_TERMS = 200
 # In so much of it there are as many terms as are asked for, unless it says the same again and again.
@@ -55,13 +57,19 @@ class Question:
 
 
 def covered(
-    lessons: "Iterable[Lesson]", scores: "Mapping[str, float]", question: Question, weights: "Mapping[str, float]"
+    lessons: "Iterable[Lesson]",
+    scores: "Mapping[str, float]",
+    question: Question,
+    weights: "Mapping[str, float]",
+    *,
+    terms: int = _MOST_TERMS,
 ) -> dict[str, float]:
-    """Put scores in relation to the most that the question's words could reach, which is 1.
+    """Put scores in relation to the most that the question's weightiest words could reach, which is 1.
 
     So one weak word of many that are shared says little, and a question whose words nobody knows is covered by nothing.
     """
-    most = sum(weights[term] for term in question.terms) * (K1 + 1) + LITTLE * len(question.little_words)
+    heaviest = sorted((weights[term] for term in question.terms), reverse=True)[:terms]
+    most = sum(heaviest) * (K1 + 1) + LITTLE * min(len(question.little_words), terms)
     return {
         lesson.id: min((scores[lesson.id] + LITTLE * len(question.little_words & little_words_of(lesson.body))) / most, 1.0)
         for lesson in lessons

@@ -292,7 +292,8 @@ class Overview(Families):
         if run_id is not None and number is None:
             raise no_run(self._db, run_id, "List them: decklog overview runs")
         beginning = None if since is None else to_text(since)
-        asked = Asked(words, kind, agent, size, place, number, self._db.prepare_search(number, going_on=going_on), beginning)
+        is_indexed = self._db.prepare_search(number, going_on=going_on) == 0
+        asked = Asked(words, kind, agent, size, place, number, is_indexed, going_on, beginning)
         return self._db.read(lambda: searched(self._db, asked, STREAM_SIZE))
 
     @reads_in_steps

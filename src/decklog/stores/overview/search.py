@@ -6,7 +6,11 @@ from datetime import datetime
 
 from decklog.clock import from_text, to_text
 from decklog.dataclass import dataclass
+from decklog.db.text.entries import Search
+from decklog.db.text.entries import search as search_entries
+from decklog.db.text.words import Query
 from decklog.db.where import placed
+from decklog.records import unindexed_warnings
 from decklog.values import from_json
 
 TYPE_CHECKING = False
@@ -68,7 +72,8 @@ class SearchHit:
 class SearchResult:
     """A page of hits; `facets` count kinds, streams and agents of the newest hits, `is_capped` when there are more than those.
 
-    `looked_at` counts the entries that have the words, `found` what they tell of from here on, of the kind and agent asked for.
+    `looked_at` counts the entries that have the words, `found` what they tell of from here on, of the kind and agent asked for,
+    `not_indexed` the entries that were not searched, because they are not indexed yet.
     """
 
     hits: list[SearchHit]
@@ -77,6 +82,12 @@ class SearchResult:
     looked_at: int = 0
     found: int = 0
     is_capped: bool = False
+    not_indexed: int = 0
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a surface shows besides the hits."""
+        return unindexed_warnings(self.not_indexed)
 
     def as_dict(self) -> "dict[str, Any]":
         return {**vars(self), "hits": [hit.as_dict() for hit in self.hits]}
@@ -93,6 +104,7 @@ class Asked:
     after: int | None
     number: int | None
     is_indexed: bool
+    going_on: bool = False
     since: str | None = None
 
 
@@ -106,18 +118,16 @@ def searched(db: "Database", asked: "Asked", stream_size: int) -> SearchResult:
     if asked.since is not None:
         inside["since"] = asked.since
         conditions.append("entries.at >= :since")
-    _, rows = db.search(
-        _SELECT,
-        asked.words,
-        tags={},
+    search = Search(
+        Query(asked.words),
         condition=" and ".join(conditions),
         bound=inside,
-        oldest_first=False,
         limit=MOST_HITS + 1,
         after=asked.after,
         stream_no=asked.number,
-        is_indexed=asked.is_indexed,
+        going_on=asked.going_on,
     )
+    rows, not_indexed = search_entries(db, _SELECT, search, is_indexed=asked.is_indexed)
     hits = list(_newest_of_each(rows[:MOST_HITS]))
     wanted = [hit for hit in hits if asked.kind in (None, hit["is"]) and asked.agent in (None, hit["agent"])]
     shown, is_capped = wanted[: asked.limit], len(rows) > MOST_HITS
@@ -130,6 +140,7 @@ def searched(db: "Database", asked: "Asked", stream_size: int) -> SearchResult:
         looked_at=min(len(rows), MOST_HITS),
         found=len(wanted),
         is_capped=is_capped,
+        not_indexed=not_indexed,
     )
 
 
