@@ -11,7 +11,7 @@ from decklog.operations import reading, reads, waiting, waits_to_read, writes
 from decklog.records import Page
 from decklog.stores.base import Store
 from decklog.stores.causes import cause_of
-from decklog.stores.checks import is_same, name_of
+from decklog.stores.checks import is_same, moment, name_of
 from decklog.stores.desk.approval import (
     UNANSWERED,
     Approval,
@@ -162,7 +162,7 @@ class Approvals(Store):
         if not source.strip() or not verdict.strip():
             raise Invalid("a verdict needs a source and words", field="verdict" if source.strip() else "source")
         plain = Verdict.GRANTED if verdict.strip().casefold() in _YES else Verdict.DENIED
-        moment = at or self._now()
+        given_at = self._now() if at is None else moment("at", at)
         fields: dict[str, Any] = {
             "state": ApprovalState(enum_of(Verdict, counts_as or plain, "counts_as")),
             "source": source.strip(),
@@ -171,8 +171,8 @@ class Approvals(Store):
             "payload": payload_of(payload),
             "decided_by": by and name_of(by, "by"),
             "task_id": task_id,
-            "asked_at": moment,
-            "decided_at": moment,
+            "asked_at": given_at,
+            "decided_at": given_at,
             "key": key,
         }
         self._record_lapsed(run_id)

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from decklog.errors import BudgetExceeded, Conflict, Invalid, LeaseLost
 from decklog.operations import calling, reading, waiting, waits_to_write, writes, writing
 from decklog.stores.base import Store
-from decklog.stores.checks import check_span, moment
+from decklog.stores.checks import LONGEST_RESERVATION_SECONDS, check_span, moment
 from decklog.stores.of_run import check_run
 from decklog.stores.work.claim import Claim
 from decklog.stores.work.claimable import (
@@ -178,7 +178,7 @@ class Leases(Store):
         now = self._now()
         for run in [run_id] if run_id is not None else runs_with_work(self._db, worker, now):
             if (task := self._take(run, worker, narrowed(wanted), now, lease_seconds)) is not None:
-                until = now + timedelta(seconds=lease_seconds)
+                until = now + timedelta(seconds=min(lease_seconds, LONGEST_RESERVATION_SECONDS))
                 return self._reserve(task, amounts, until) if amounts and any(amounts.values()) else task
         if run_id is not None:
             # An empty answer would be taken for a run with nothing left to do.
@@ -312,7 +312,8 @@ class Leases(Store):
     def _keep_reservation(self, task: Task, lease_seconds: float) -> Task:
         """Hold a task's money for as long as its lease; what is over by now, as when the clock was set ahead, is held anew."""
         assert task.reservation_id is not None
-        reservations, until = self._reservations(), self._now() + timedelta(seconds=lease_seconds)
+        until = self._now() + timedelta(seconds=min(lease_seconds, LONGEST_RESERVATION_SECONDS))
+        reservations = self._reservations()
         try:
             reservations.extend(task.reservation_id, until)
             return task
