@@ -261,7 +261,7 @@ def test_claim_with_a_long_lease_reserves_for_a_week_at_most(log: Decklog, clock
     assert task is not None
     assert task.reservation_id is not None
     assert log.reservations.get(task.reservation_id).expires_at == clock.now() + timedelta(days=7)
-    log.tasks.heartbeat(task.id, fence=task.fence, lease_seconds=30 * 86400)
+    log.tasks.extend(task.id, fence=task.fence, lease_seconds=30 * 86400)
 
 
 def test_reservations_are_listed_by_what_they_are_for(log: Decklog, run_id: str) -> None:

@@ -178,7 +178,7 @@ class Leases(Store):
         now = self._now()
         for run in [run_id] if run_id is not None else runs_with_work(self._db, worker, now):
             if (task := self._take(run, worker, narrowed(wanted), now, lease_seconds)) is not None:
-                until = now + timedelta(seconds=min(lease_seconds, LONGEST_RESERVATION_SECONDS))
+                until = now + timedelta(seconds=lease_seconds)
                 return self._reserve(task, amounts, until) if amounts and any(amounts.values()) else task
         if run_id is not None:
             # An empty answer would be taken for a run with nothing left to do.
@@ -188,7 +188,7 @@ class Leases(Store):
     def _reserve(self, task: Task, amounts: "Mapping[str, int | None]", until: datetime) -> Task:
         """Hold money for a task; when a budget says no, what it was held for never happened."""
         reservation = self._reservations().reserve(
-            until,
+            min(until, self._longest()),
             amount_microdollars=amounts["microdollars"] or 0,
             tokens=amounts["tokens"] or 0,
             run_id=task.run_id,
@@ -198,6 +198,10 @@ class Leases(Store):
             holder=f"{task.id}#{task.fence}",
         )
         return self._held(task.id, task.fence, {"reservation_id": reservation.id}, note=f"reserved {reservation.id}")
+
+    def _longest(self) -> datetime:
+        """Return until when budget can be reserved now; a longer lease extends its reservation as it goes."""
+        return self._now() + timedelta(seconds=LONGEST_RESERVATION_SECONDS)
 
     def _times(self) -> dict[str, datetime]:
         """Tell the time, by the wall and by the clock of leases."""
@@ -312,10 +316,9 @@ class Leases(Store):
     def _keep_reservation(self, task: Task, lease_seconds: float) -> Task:
         """Hold a task's money for as long as its lease; what is over by now, as when the clock was set ahead, is held anew."""
         assert task.reservation_id is not None
-        until = self._now() + timedelta(seconds=min(lease_seconds, LONGEST_RESERVATION_SECONDS))
-        reservations = self._reservations()
+        reservations, until = self._reservations(), self._now() + timedelta(seconds=lease_seconds)
         try:
-            reservations.extend(task.reservation_id, until)
+            reservations.extend(task.reservation_id, min(until, self._longest()))
             return task
         except Conflict:
             before = reservations.get(task.reservation_id)

@@ -201,3 +201,62 @@ def test_decision_written_into_another_stream_is_reported(desk: Desk) -> None:
     with desk.log.transaction():
         write_entry(desk.log, Budget, image, "run_1")
     assert any("in a stream that is not its own" in what for what in problems(desk.log))
+
+
+def write_approval(desk: Desk, **fields: object) -> Approval:
+    """Add an approval past the verbs."""
+    given = {"id": "apr_forged", "run_id": "run_1", "number": 1, "asked_by": "dev", "question": "May I?", "asked_at": EARLY}
+    with desk.log.transaction():
+        return desk.log.approvals._add(Approval, **{**given, "subject_digest": "0" * 64, **fields})
+
+
+@pytest.mark.parametrize("good_for", [{}, {"max_uses": 5}, {"valid_until": datetime(2099, 1, 1, tzinfo=UTC)}])
+def test_unsigned_grant_with_a_digest_is_reported(desk: Desk, good_for: dict[str, object]) -> None:
+    desk.bind()
+    decision = {"state": "granted", "verdict": "granted", "decided_by": "ana", "decided_at": EARLY}
+    write_approval(desk, **decision, **good_for)
+    assert desk.log.approvals.granted_for("run_1", "0" * 64) is None
+    assert any("apr_forged was changed without a proof" in what for what in problems(desk.log))
+
+
+@pytest.mark.parametrize("column", ["question", "rationale", "asked_by", "payload", "source", "about_digest", "default_verdict"])
+def test_decided_question_that_is_reworded_is_reported(desk: Desk, column: str) -> None:
+    desk.bind()
+    asked = desk.log.approvals.ask("run_1", "May I tidy up?", by="dev", about="rm -r build", expires_in_minutes=5)
+    with desk.proving():
+        desk.log.approvals.decide(asked.id, "granted", by="ana", uses=2)
+    assert desk.log.approvals.use("run_1", asked.subject_digest or "") is not None
+    assert problems(desk.log) == []
+    new = {"payload": '{"other":1}', "about_digest": None, "default_verdict": "granted"}.get(column, "another")
+    sql = f"update approvals set {column} = :new where id = :id returning *"
+    with desk.log.transaction():
+        desk.log.approvals._change_all(Approval, sql, id=asked.id, new=new)
+    assert any(f"approvals {asked.id} was changed without a proof" in what for what in problems(desk.log))
+    assert desk.log.approvals.granted_for("run_1", asked.subject_digest or "") is None
+
+
+def test_uses_of_a_grant_that_are_taken_back_are_reported(desk: Desk) -> None:
+    desk.bind()
+    asked = desk.log.approvals.ask("run_1", "May I?", by="dev", about="rm -r build")
+    with desk.proving():
+        desk.log.approvals.decide(asked.id, "granted", by="ana")
+    assert desk.log.approvals.use("run_1", asked.subject_digest or "") is not None
+    with desk.log.transaction():
+        desk.log.approvals._change_all(Approval, "update approvals set uses = 0 where id = :id returning *", id=asked.id)
+    assert desk.log.approvals.use("run_1", asked.subject_digest or "") is None
+    assert problems(desk.log) != []
+
+
+def test_fork_of_a_run_with_decisions_of_every_kind_verifies(desk: Desk) -> None:
+    log = desk.log
+    desk.bind()
+    asked = [log.approvals.ask("run_1", f"May I {number}?", by="dev", about=f"act {number}") for number in range(4)]
+    ways = ({}, {"uses": 3}, {"minutes": 5})
+    with desk.proving():
+        for one, way in zip(asked, ways, strict=False):
+            log.approvals.decide(one.id, "granted", by="ana", **way)
+        log.approvals.decide(asked[3].id, "denied", by="ana")
+    desk.clock.advance(minutes=6)
+    fork = log.runs.fork("run_1")
+    assert problems(log) == []
+    assert [log.approvals.granted_for(fork.id, one.subject_digest or "") for one in asked] == [None] * 4
