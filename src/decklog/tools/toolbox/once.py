@@ -103,21 +103,25 @@ class Once:
     # What is known already
 
     def _resolve(self, effect: "Effect", prepare: Callable[[], None]) -> "Effect":
-        """Bring an effect that was met to where it is settled, or ours to make."""
+        """Bring an effect that was met to where it is settled, or ours to make.
+
+        A check decides before anything is called unknown: what is unknown is for a person alone where an owner is bound.
+        """
         if effect.state == "intended":
-            effect = self._doubted(effect)
+            self._check_abandoned(effect)
         if effect.is_settled:
             return effect
         finding, by = (Finding(False), "person") if effect.state == "cleared" else self._look(effect)
+        seen = {"attempts": effect.attempts, "abandoned_by": effect.actor}
         if finding.happened:
-            return self._effects.confirm(effect.id, attempts=effect.attempts, result=to_data(finding.result), by=by)
+            return self._effects.confirm(effect.id, result=to_data(finding.result), by=by, **seen)
         if finding.happened is None:
-            raise self._unknown(effect)
+            raise self._unknown(self._doubted(effect))
         prepare()
-        return self._effects.take_up(effect.id, actor=self._actor, attempts=effect.attempts, facts=self._facts())
+        return self._effects.take_up(effect.id, actor=self._actor, facts=self._facts(), **seen)
 
-    def _doubted(self, effect: "Effect") -> "Effect":
-        """Find out whether an effect's actor still lives, and write it down when it does not."""
+    def _check_abandoned(self, effect: "Effect") -> None:
+        """Raise `StillPending` unless the effect's actor has ended."""
         assert effect.actor is not None
         # Our own process is not making it, or we would not have come here.
         is_alive = False if effect.actor == self._actor else Identity.from_text(effect.actor).is_alive()
@@ -128,6 +132,11 @@ class Once:
                 hint=f"Wait for it. If its actor is gone for good: decklog effects reconcile {effect.id} yes|no --by NAME",
                 effect_id=effect.id,
             )
+
+    def _doubted(self, effect: "Effect") -> "Effect":
+        """Record that nobody knows what came of an effect."""
+        if effect.actor is None:
+            return effect
         return self._effects.doubt(effect.id, actor=effect.actor, note="its actor ended before it was settled")
 
     def _look(self, effect: "Effect") -> tuple[Finding, str]:
