@@ -317,7 +317,7 @@ class Approvals(Store):
     @reads
     def get(self, approval_id: str) -> Approval:
         """Get an approval as it counts now."""
-        return self._fetch(Approval, approval_id).seen_at(self._now())
+        return self._proofs().checked(self._fetch(Approval, approval_id)).seen_at(self._now())
 
     @reads
     def show(self, approval_id: str) -> "dict[str, Any]":
@@ -328,7 +328,7 @@ class Approvals(Store):
         """
         found = self._with_things([approval_id]) or [(self._fetch(Approval, approval_id), None)]
         approval, content = found[0]
-        known = approval.seen_at(self._now()).as_dict()
+        known = self._proofs().checked(approval).seen_at(self._now()).as_dict()
         cause = cause_of(approval.payload)
         return {**known, "needs_reason": approval.needs_reason, "cause": cause, "about": shown(approval, content)}
 
@@ -442,10 +442,7 @@ class Approvals(Store):
 
     def _counts(self, approval: Approval) -> bool:
         """Tell whether a grant still lets its thing pass, and is the manager's own where one is bound."""
-        if not approval.is_usable(self._now()):
-            return False
-        proofs = self._proofs()
-        return not proofs.is_needed or proofs.covers(Approval, approval.id)
+        return approval.is_usable(self._now()) and self._proofs().counts(Approval, approval.id)
 
     def _granted_for(self, run_id: str, digest: str, *, or_by_default: bool = False) -> Approval | None:
         asked = self._select(

@@ -69,6 +69,17 @@ def test_forged_binding_with_huge_heads_does_not_excuse_unsigned_budgets(desk: D
     assert any("tc_0" in what and "no step of the contract" in what for what in found)
 
 
+def test_forged_nonce_does_not_show_as_proven(desk: Desk) -> None:
+    desk.bind()
+    budget_id = set_budget_unsigned(desk, proof="00" * 16)
+    assert not desk.log.budgets.get(budget_id).is_proven
+    assert [budget.is_proven for budget in desk.log.budgets.find()] == [False]
+    decision = {"state": "granted", "verdict": "granted", "decided_by": "ana", "decided_at": EARLY, "proof": "00" * 16}
+    approval = write_approval(desk, **decision)
+    assert not desk.log.approvals.get(approval.id).is_proven
+    assert not desk.log.approvals.show(approval.id)["is_proven"]
+
+
 def test_forged_binding_is_found_by_verify_with_an_anchor(desk: Desk, tmp_path_factory: pytest.TempPathFactory) -> None:
     anchor = str(tmp_path_factory.mktemp("anchor") / "anchors")
     desk.bind()

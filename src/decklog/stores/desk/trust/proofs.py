@@ -4,13 +4,14 @@ import json
 import os
 from collections import Counter
 from contextvars import ContextVar
+from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
 
 from decklog.clock import to_text
 from decklog.dataclass import dataclass
 from decklog.db.where import Where
-from decklog.errors import Unproven
+from decklog.errors import Unavailable, Unproven
 from decklog.operations import reads
 from decklog.records import Page, Record
 from decklog.stores.base import Store
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from decklog.stores.base import Parts
 
     T = TypeVar("T")
+    P = TypeVar("P", bound=Any)
     Image = dict[str, Any]
 
 _PURPOSE = "decklog-proof-1"
@@ -131,6 +133,10 @@ class Proofs(Store):
         """Whether a manager is bound, so that only what is proven counts."""
         return self._contracts.present() is not None
 
+    def counts(self, record_class: type[Record], record_id: str) -> bool:
+        """Return whether a decision counts: the owner signed it, or no owner is bound. All that only the owner does asks here."""
+        return not self.is_needed or self.covers(record_class, record_id)
+
     def covers(self, record_class: type[Record], record_id: str) -> bool:
         """Tell whether the newest decision on a record carries a proof that holds."""
         sql = "select stream, seq, refs, payload from entries where record_table = :table and record_id = :id order by seq"
@@ -144,6 +150,16 @@ class Proofs(Store):
                 is_proven = check.objection(record_class, record_id, refs, payload) is None
             before = after
         return is_proven
+
+    def checked(self, record: "P") -> "P":
+        """Return a record as it is shown: without its `proof` where that does not hold, or can't be checked here."""
+        if record.proof is None:
+            return record
+        try:
+            holds = self.covers(type(record), record.id)
+        except Unavailable:
+            holds = False
+        return record if holds else replace(record, proof=None)
 
     def audit(self, record_classes: "dict[str, type[Record]]") -> "Iterator[dict[str, Any]]":
         """Name each thing that the manager did not do: steps of trust without a signature, changes without a proof."""
