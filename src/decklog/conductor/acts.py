@@ -65,10 +65,10 @@ class Acts:
         if effect.state == "intended" and self._is_being_done(effect):
             raise StillPending(f"{effect.step} is being done by another process", hint="Wait for it.", effect_id=effect.id)
         finding = look(effect)
-        seen = {"attempts": effect.attempts, "abandoned_by": effect.actor}
+        seen: dict[str, Any] = {"attempts": effect.attempts, "abandoned_by": effect.actor}
         if finding.happened:
-            return self._log.effects.confirm(effect.id, result=finding.result, by="conductor", **seen)  # type: ignore[arg-type]
-        return self._log.effects.take_up(effect.id, actor=self._actor, **seen)  # type: ignore[arg-type]
+            return self._log.effects.confirm(effect.id, result=finding.result, by="conductor", **seen)
+        return self._log.effects.take_up(effect.id, actor=self._actor, **seen)
 
     def _is_being_done(self, effect: "Effect") -> bool:
         # Only who holds the task's lease comes here, so what this process began and left is nobody's.

@@ -112,7 +112,7 @@ class Once:
         if effect.is_settled:
             return effect
         finding, by = (Finding(False), "person") if effect.state == "cleared" else self._look(effect)
-        seen = {"attempts": effect.attempts, "abandoned_by": effect.actor}
+        seen: dict[str, Any] = {"attempts": effect.attempts, "abandoned_by": effect.actor}
         if finding.happened:
             return self._effects.confirm(effect.id, result=to_data(finding.result), by=by, **seen)
         if finding.happened is None:

@@ -69,7 +69,8 @@ class Replay:
 
 def replay(db: "Database") -> Replay:
     """Replay the signatures from the binding on; stop at the first step that nobody could have made."""
-    steps = [Step(*row[:5], json.loads(row[5])) for row in db.rows(_ENTRIES, {})[1]]
+    rows = db.rows(_ENTRIES, {})[1]
+    steps = [Step(stream, seq, at, table, record_id, json.loads(image)) for stream, seq, at, table, record_id, image in rows]
     astray = [step for step in steps if step.stream != TrustContract.home]
     found = Replay(strays=[_stray(step, "in a stream that is not its own") for step in astray])
     steps = [step for step in steps if step.stream == TrustContract.home]
