@@ -1,7 +1,7 @@
 """Keys that hold a secret: it does not stay, and two that differ do not become one."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -11,7 +11,6 @@ from decklog.cli.parameters import parameters_of
 from tests.registry import operations
 
 SECRETS = ["ghp" + "_" + letter * 4 + "1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q" for letter in "AZ"]
-LATER = datetime.now(UTC) + timedelta(days=1)
 
 CALLS: dict[str, Callable[[Decklog, str, str], Any]] = {
     "journal.append": lambda log, run, key: log.journal.append(run, "said", key=key),
@@ -22,7 +21,7 @@ CALLS: dict[str, Callable[[Decklog, str, str], Any]] = {
     "approvals.record": lambda log, run, key: log.approvals.record(run, "chat", "granted", by="ana", key=key),
     "states.checkpoint": lambda log, run, key: log.states.checkpoint(run, payload={"at": 1}, key=key),
     "outputs.save": lambda log, run, key: log.outputs.save(run, "lint", {"found": 1}, key=key),
-    "reservations.reserve": lambda log, run, key: log.reservations.reserve(LATER, tokens=5, run_id=run, key=key),
+    "reservations.reserve": lambda log, run, key: log.reservations.reserve(tokens=5, run_id=run, key=key),
     "ledger.charge": lambda log, run, key: log.ledger.charge("m", output_tokens=5, cost_microdollars=1, run_id=run, key=key),
     "memory.adopt": lambda log, _, key: log.memory.adopt(
         f"lesson_{key[4]}",

@@ -10,6 +10,7 @@ from types import UnionType
 from decklog import forks
 from decklog.clock import from_text, to_text
 from decklog.dataclass import dataclass
+from decklog.errors import Damaged
 from decklog.values import from_json, to_json, to_json_in_order
 
 TYPE_CHECKING = False
@@ -215,8 +216,19 @@ class Record:
             if held not in own:
                 raise AttributeError(f"a {self.noun()} has no {name!r}")
             raw = own[held]
-            value = own[name] = None if raw is None else self._decoders()[name](raw)
+            value = own[name] = None if raw is None else self._decoded(name, raw)
             return value
+
+        def _decoded(self, name: str, raw: "Any") -> "Any":
+            try:
+                return self._decoders()[name](raw)
+            except (ValueError, TypeError):
+                raise Damaged(
+                    f"the {name} of a {self.noun()} can't be read: {str(raw)[:80]!r}",
+                    hint="The rest of the record can. See: decklog verify",
+                    table=self.table,
+                    column=name,
+                ) from None
 
     @classmethod
     def upcast(cls, image: "Mapping[str, Any]") -> "dict[str, Any]":
@@ -282,6 +294,11 @@ class Record:
             if name in own or value != unsaid or type(value) is not type(unsaid)
         ]
         return "{" + ",".join(parts) + "}"
+
+    @classmethod
+    def holds_time(cls, name: str) -> bool:
+        """Return whether a column holds a time."""
+        return cls._decoders().get(name) is from_text
 
     @classmethod
     def holds_json(cls, name: str) -> bool:

@@ -60,7 +60,7 @@ def run_operation(call: Call) -> int:
     arguments = read_words(parameters, words)
     from decklog.cli.show import show
 
-    with call.open(writing=operation.writes) as log, acting(log, call), _proving(log, call, operation):
+    with call.open(writing=operation.writes) as log, acting(log, call), _proving(log, call, store, operation, arguments):
         result = getattr(getattr(log, store), operation.name)(**arguments)
         reason = _reason(log, store, operation, arguments) if result is None else None
         warnings = list(getattr(result, "warnings", ()))
@@ -90,11 +90,15 @@ def _reason(log: "Decklog", store: str, operation: Operation, arguments: "dict[s
     return reason
 
 
-def _proving(log: "Decklog", call: Call, operation: Operation) -> "AbstractContextManager[None]":
+def _proving(
+    log: "Decklog", call: Call, store: str, operation: Operation, arguments: "dict[str, Any]"
+) -> "AbstractContextManager[None]":
     if not operation.manager_only:
         return nullcontext()
     from decklog.cli.proving import proving
+    from decklog.cli.signed import tell_signed
 
+    tell_signed(log, f"{store}.{operation.name}", arguments)
     return proving(log, call.key)
 
 

@@ -135,10 +135,22 @@ def _read_json(text: str) -> "Any":
 
     if text == "-":
         text = sys.stdin.read()
-    elif text.startswith("@") and os.path.exists(text[1:]):
-        with open(text[1:], encoding="utf-8") as file:
-            text = file.read()
+    elif text.startswith("@"):
+        text = read_file(text).decode()
     return json.loads(text)
+
+
+def read_file(word: str) -> bytes:
+    """Read the file that a word `@FILE` names; a file that is not there is never taken for a text."""
+    try:
+        with open(word[1:], "rb") as file:
+            return file.read()
+    except (OSError, ValueError) as problem:
+        why = problem.strerror if isinstance(problem, OSError) else "its name can't be one"
+        raise Usage(
+            f"the file {word[1:]!r} can't be read: {why}",
+            hint="@ is followed by the path of a file. To give a text that begins with @, write it to a file or to stdin (-).",
+        ) from None
 
 
 def _read_list(text: str) -> "Any":
@@ -165,17 +177,15 @@ def _read_bytes(text: str) -> bytes:
     """Read bytes from `@FILE`, from `-`, or from the word itself."""
     if text == "-":
         return sys.stdin.buffer.read()
-    if text.startswith("@") and os.path.exists(text[1:]):
-        with open(text[1:], "rb") as file:
-            return file.read()
-    return os.fsencode(text)
+    return read_file(text) if text.startswith("@") else os.fsencode(text)
 
 
 def _read_content(text: str) -> "Any":
     """Read the bytes of a file that is there, or of stdin for `-`; JSON as its value, and any other word as the text it is."""
-    path = text[1:] if text.startswith("@") else text
-    if text == "-" or (path and "\x00" not in path and os.path.isfile(path)):
-        return _read_bytes(text if text == "-" else "@" + path)
+    if text == "-" or text.startswith("@"):
+        return _read_bytes(text)
+    if text and "\x00" not in text and os.path.isfile(text):
+        return read_file(f"@{text}")
     try:
         return _read_json(text)
     except ValueError:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor import kill_points
-from decklog.errors import Conflict, StillPending
+from decklog.errors import Conflict, StillPending, Unproven
 from decklog.processes.identity import Identity
 from decklog.tools.calls.tool import Finding
 
@@ -55,25 +55,20 @@ class Acts:
             if effect.state == "unknown":
                 effect = self._log.effects.take_up(effect.id, actor=self._actor, attempts=effect.attempts)
             self._log.effects.settle(effect.id, actor=str(effect.actor), error=error)
-        except Conflict:
-            return  # another conductor was faster
+        except (Conflict, Unproven):
+            return  # another conductor was faster, or only the owner can tell what came of it
 
     def _resolved(self, effect: "Effect", look: Callable[["Effect"], Finding]) -> "Effect":
         """Bring a step that was begun to where it is settled, or ours to do."""
-        if effect.state == "intended":
-            effect = self._doubted(effect)
         if effect.is_settled:
             return effect
-        finding = look(effect)
-        if finding.happened:
-            return self._log.effects.confirm(effect.id, attempts=effect.attempts, result=finding.result, by="conductor")
-        return self._log.effects.take_up(effect.id, actor=self._actor, attempts=effect.attempts)
-
-    def _doubted(self, effect: "Effect") -> "Effect":
-        assert effect.actor is not None
-        if self._is_being_done(effect):
+        if effect.state == "intended" and self._is_being_done(effect):
             raise StillPending(f"{effect.step} is being done by another process", hint="Wait for it.", effect_id=effect.id)
-        return self._log.effects.doubt(effect.id, actor=effect.actor, note="its actor ended before it was settled")
+        finding = look(effect)
+        seen: dict[str, Any] = {"attempts": effect.attempts, "abandoned_by": effect.actor}
+        if finding.happened:
+            return self._log.effects.confirm(effect.id, result=finding.result, by="conductor", **seen)
+        return self._log.effects.take_up(effect.id, actor=self._actor, **seen)
 
     def _is_being_done(self, effect: "Effect") -> bool:
         # Only who holds the task's lease comes here, so what this process began and left is nobody's.

@@ -54,6 +54,8 @@ def _known(site: "Site", change: Change, settings: "ReviewSettings") -> Review |
     found = site.log.reviews.find(site.run_id, patch=change.patch, limit=1)
     if not found or found[0].settings != settings.digest or is_weather(found[0]):
         return None
+    if not found[0].verdict.holds and not site.log.reviews.lets_pass(found[0].id):
+        return None
     if found[0].tree == change.tree and found[0].base == change.base:
         return found[0]
     # Of another tree only a yes is taken over, and only for the same lines: git's id of a patch passes over white space.

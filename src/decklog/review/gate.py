@@ -139,7 +139,8 @@ class Gate:
     def _known(self) -> dict[int, PassResult]:
         """Find the results that a gate which was killed, or could not prove all, came to: what said something has said it."""
         found: dict[int, PassResult] = {}
-        earlier: list[Any] = self.last.passes if self.last is not None else []
+        is_known = self.last is not None and self.log.reviews.can_rely_on(self.last)
+        earlier: list[Any] = self.last.passes if self.last is not None and is_known else []
         for kept in self.log.reviews.passes(self.run_id, self._identity):
             told: Any = kept.result
             found.setdefault(kept.number, from_dict(told))

@@ -124,8 +124,13 @@ def why_change_held(log: "Decklog", change: Change) -> str | None:
     review = _review_of(log, change)
     if review is None or review.settings != settings_of(change).digest:
         return f"Tree {change.tree[:12]} was not reviewed: decklog review {change.base[:12]}..{change.head[:12]}"
-    if not review.verdict.holds or is_overridden(log, review):
+    if log.reviews.lets_pass(review.id):
         return None
+    if not review.verdict.holds:
+        return (
+            f"Review {review.id} says {review.verdict} of tree {review.tree[:12]}, and the owner did not sign that. "
+            f"The owner can let exactly this pass: decklog review ask {review.id}"
+        )
     found = f"{len(review.findings)} findings" if review.findings else "see its reasons"
     return (
         f"Review {review.id} says {review.verdict} of tree {review.tree[:12]} ({found}): decklog reviews show {review.id}. "
@@ -156,16 +161,21 @@ def is_overridden(log: "Decklog", review: "Review") -> bool:
 def ask_person(log: "Decklog", review: "Review", *, by: str) -> str:
     """Ask a person to let a change pass that the gate holds; give the id of the question.
 
-    An answer to feedback is held by all but a pass: the loop that mends publishes nothing else.
+    An answer to feedback is held by all but a pass: the loop that mends publishes nothing else. Where an owner is bound, a
+    pass that nobody signed is held too.
     """
-    if review.verdict is ReviewVerdict.PASS or not (review.verdict.holds or review.feedback_id):
+    is_pass = review.verdict is ReviewVerdict.PASS
+    is_held = review.verdict.holds or (review.feedback_id is not None and not is_pass) or not log.reviews.lets_pass(review.id)
+    if not is_held:
         raise Conflict(f"review {review.id} says {review.verdict}, which holds nothing", hint="Publish it.", id=review.id)
     goal = log.runs.get(review.run_id).goal
     what = f"{goal.removeprefix(GOAL)} (tree {review.tree[:12]})" if goal.startswith(GOAL) else f"tree {review.tree[:12]}"
-    question = (
-        f"Publish {what} although the gate says {review.verdict}? What it found: decklog reviews show {review.id}. "
-        "A yes needs a reason (--rationale)."
+    said = (
+        f" although the gate says {review.verdict}?"
+        if not is_pass
+        else "? The gate says pass, and the owner has not signed that."
     )
+    question = f"Publish {what}{said} What it found: decklog reviews show {review.id}. A yes needs a reason (--rationale)."
     cause = {"rule": "review", "reason": f"the gate says {review.verdict} of tree {review.tree[:12]}"}
     given: dict[str, Any] = {"about": review.about, "subject": "publish", "source": "review", "payload": cause}
     asked = log.approvals.ask(review.run_id, question, by=by, key=_key(review), **given)

@@ -100,8 +100,11 @@ def last_review(log: "Decklog", change: Change, settings: "ReviewSettings", feed
 
 
 def _is_settled(log: "Decklog", review: Review) -> bool:
-    """Say whether nothing would come of asking again: what was unproven may be proven now, unless a person let it pass."""
-    return review.verdict is not ReviewVerdict.UNPROVEN or log.reviews.is_overridden(review.id)
+    """Return whether asking again would change nothing.
+
+    What was unproven may be proven now. A verdict that lets the change pass counts only if it is certainly the gate's.
+    """
+    return review.verdict is ReviewVerdict.BLOCK or log.reviews.lets_pass(review.id)
 
 
 def review(

@@ -2,8 +2,9 @@
 
 from dataclasses import MISSING, fields
 
+from decklog.clock import from_text
 from decklog.db.where import Where, page_size
-from decklog.errors import Conflict, Damaged, DecklogError, Invalid, NotFound
+from decklog.errors import Conflict, Damaged, DecklogError, Invalid, NotFound, TooLarge
 from decklog.forks import once
 from decklog.records import Page, Record, default_of
 from decklog.stores.journal.attribution import attributed, proving
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
         @property
         def is_needed(self) -> bool: ...
         def covers(self, record_class: type[Record], record_id: str) -> bool: ...
+        def counts(self, record_class: type[Record], record_id: str) -> bool: ...
+        def checked(self, record: T) -> T: ...
 
     R = TypeVar("R", bound=Record)
 
@@ -186,6 +189,7 @@ class Store:
         Among the parameters is the run, or the record's `id`.
         """
         db = self._db
+        check_fields(record_class, parameters)
         redacted = db.values.bind_into(parameters, parameters)
         if db.locks_rows:
             self._lock_first(record_class, parameters)
@@ -415,8 +419,43 @@ def bound_whole(values: "Values", record_class: type[Record], given: "dict[str, 
         found = {field.name: default_of(field) for field in fields(record_class)}
         known = {name: value if value is MISSING else values.one(name, value)[0] for name, value in found.items()}
         _bound_defaults[record_class] = known
+    check_fields(record_class, given)
     bound = _filled(record_class, known, given)
     return bound, values.bind_into(bound, given)
+
+
+# Lists and pages show these whole, many at a time. A long text belongs in a body, an objective or an artifact.
+LONGEST = {"title": 2_000, "question": 10_000, "subject": 2_000, "name": 1_000, "agent": 500, "role": 500, "goal": 100_000}
+
+_checked: "dict[type[Record], tuple[list[tuple[str, int]], list[str]]]" = {}
+
+
+def check_fields(record_class: type[Record], given: "Mapping[str, Any]") -> None:
+    """Check the lengths of names, titles and questions, and that times are times, before a record is written."""
+    known = _checked.get(record_class)
+    if known is None:
+        names = record_class.columns()
+        # An update that compares old and new values binds the new ones as `new_NAME`.
+        limits = [(prefix + name, most) for name, most in LONGEST.items() if name in names for prefix in ("", "new_")]
+        times = [prefix + name for name in names if record_class.holds_time(name) for prefix in ("", "new_")]
+        known = _checked[record_class] = limits, times
+    limits, times = known
+    for name, most in limits:
+        value = given.get(name)
+        if type(value) is str and len(value) > most:
+            name = name.removeprefix("new_")
+            raise TooLarge(
+                f"the {name} of the {record_class.noun()} has {len(value):,} characters, and at most {most:,} are kept",
+                hint="Shorten it, and keep the whole text elsewhere, as in an artifact.",
+                field=name,
+            )
+    for name in times:
+        if type(value := given.get(name)) is str:
+            try:
+                from_text(value)
+            except ValueError:
+                field = name.removeprefix("new_")
+                raise Invalid(f"{field} is a time such as 2026-11-15T08:30:00Z; got {value[:80]!r}", field=field) from None
 
 
 def _filled(record_class: type[Record], known: "dict[str, Any]", given: "dict[str, Any]") -> "dict[str, Any]":

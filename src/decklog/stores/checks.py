@@ -27,6 +27,8 @@ def is_same(one: str | None, other: str | None) -> bool:
 
 LARGEST = 2**63 - 1
 LONGEST_SECONDS = 366 * 86400.0
+# A reservation blocks budget for everybody else, so it ends soon unless its holder extends it.
+LONGEST_RESERVATION_SECONDS = 7 * 86400.0
 
 
 def whole(name: str, value: object, *, low: int = 0, high: int = LARGEST) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from decklog import Conflict, Decklog, Denied, Invalid, ManualClock, NotFound
-from decklog.errors import DecklogError, StillPending
+from decklog.errors import Damaged, DecklogError, StillPending, TooLarge
 from decklog.stores.desk.approval import question_key
 from decklog.stores.desk.approvals import Approval, digest_of
 from tests.every import every
@@ -488,3 +488,33 @@ def test_a_message_that_asks_the_same_in_words_is_answered_with_it(log: Decklog,
     log.approvals.decide(asked[0].id, "granted", by="ana")
     assert log.inbox.get(words[0].id) == told[0]
     assert log.journal.verify().ok
+
+
+@pytest.mark.parametrize("at", ["[]", "", "yesterday", "2026-13-01T00:00:00Z"])
+def test_verdict_at_no_time_is_refused_and_find_still_works(log: Decklog, at: str) -> None:
+    run_id = log.runs.start("Build").id
+    with pytest.raises(Invalid, match="at is a"):
+        log.approvals.record(run_id, "gate", "passed", at=at)  # type: ignore[arg-type]
+    log.approvals.record(run_id, "gate", "passed")
+    assert [approval.asked_at for approval in log.approvals.find()]
+
+
+def test_time_that_can_not_be_read_does_not_hide_the_other_approvals(log: Decklog) -> None:
+    run_id = log.runs.start("Build").id
+    broken = log.approvals.record(run_id, "gate", "passed").id
+    whole = log.approvals.record(run_id, "gate", "passed").id
+    with log.transaction():
+        log.db.rows("update approvals set asked_at = '[]' where id = :id returning id", {"id": broken})
+    assert {one.id for one in log.approvals.find()} == {broken, whole}
+    assert {one.id for one in log.approvals.answers().latest} == {broken, whole}
+    assert [one.as_dict()["asked_at"] for one in log.approvals.find() if one.id == broken] == ["[]"]
+    with pytest.raises(Damaged, match="asked_at"):
+        _ = log.approvals.get(broken).asked_at
+
+
+@pytest.mark.parametrize("what", ["question", "subject"])
+def test_question_or_subject_that_is_too_long_is_refused(log: Decklog, what: str) -> None:
+    run_id = log.runs.start("Build").id
+    given = {"question": "May I?", "subject": "deploy", what: "x" * 10_001}
+    with pytest.raises(TooLarge, match=f"the {what} of the approval"):
+        log.approvals.ask(run_id, by="dev", about="x", **given)

@@ -1,6 +1,6 @@
 import pytest
 
-from decklog import Conflict, Decklog, Invalid, NotFound
+from decklog import Conflict, Decklog, Invalid, NotFound, Unproven
 from decklog.stores.effects.effects import Effect
 
 
@@ -125,3 +125,55 @@ def test_a_result_is_the_same_however_the_effect_is_read(log: Decklog, run_id: s
     assert log.journal.at(Effect, effect.id, seq).result == result
     assert log.runs.snapshot(run_id).records["effects"][0].as_dict()["result"] == result
     assert log.runs.records_at(run_id, "effects", seq)[0].result == result
+
+
+def _bound(log: Decklog, run_id: str) -> str:
+    """Bind an owner, and give an effect of unknown outcome."""
+    effect = log.effects.doubt(intended(log, run_id).id, actor="one")
+    log.trust.bind("ana", "cli", password="correct horse " + "battery staple")
+    return effect.id
+
+
+def test_unknown_effect_is_not_taken_up_or_confirmed_without_the_owners_signature(log: Decklog, run_id: str) -> None:
+    effect_id = _bound(log, run_id)
+    with pytest.raises(Unproven, match="only the owner decides"):
+        log.effects.take_up(effect_id, actor="two", attempts=1)
+    with pytest.raises(Unproven, match="only the owner decides"):
+        log.effects.confirm(effect_id, attempts=1, result="it was done")
+    with pytest.raises(Conflict):
+        log.effects.settle(effect_id, actor="one", result="it was done")
+    assert log.effects.get(effect_id).state == "unknown"
+    with log.proving(password="correct horse " + "battery staple"):
+        log.effects.reconcile(effect_id, "no", by="ana")  # type: ignore[arg-type]
+    log.effects.take_up(effect_id, actor="two", attempts=1)
+    assert log.effects.settle(effect_id, actor="two", result="done now").state == "done"
+    assert log.journal.verify().ok
+
+
+@pytest.mark.parametrize("state", ["done", "intended", "failed", "cleared"])
+def test_unknown_effect_that_is_changed_past_the_verbs_is_reported(log: Decklog, run_id: str, state: str) -> None:
+    effect_id = _bound(log, run_id)
+    with log.transaction():
+        log.effects._change(
+            Effect,
+            effect_id,
+            "update effects set state = :state, actor = :actor, error = :error, settled_at = :at where id = :id returning *",
+            state=state,
+            error={"code": "forged"} if state == "failed" else None,
+            actor="two" if state == "intended" else None,
+            at=log.clock.now() if state in ("done", "failed") else None,
+        )
+    assert any(f"effects {effect_id} was changed without" in problem.what for problem in log.journal.verify().problems)
+
+
+def test_check_decides_on_an_abandoned_effect_before_it_is_unknown(log: Decklog, run_id: str) -> None:
+    _bound(log, run_id)
+    done, again = intended(log, run_id, "k2"), intended(log, run_id, "k3")
+    with pytest.raises(Conflict):
+        log.effects.confirm(done.id, attempts=1, abandoned_by="another")
+    assert log.effects.confirm(done.id, attempts=1, result="found", abandoned_by="one").state == "done"
+    taken = log.effects.take_up(again.id, actor="two", attempts=1, abandoned_by="one")
+    assert (taken.state, taken.actor, taken.attempts) == ("intended", "two", 2)
+    with pytest.raises(Conflict):
+        log.effects.take_up(again.id, actor="three", attempts=1, abandoned_by="one")
+    assert log.journal.verify().ok

@@ -238,6 +238,32 @@ def test_a_reservation_must_end_in_the_future(log: Decklog, clock: ManualClock) 
         log.reservations.reserve(clock.now().replace(tzinfo=None))
 
 
+def test_nobody_reserves_a_budget_for_longer_than_a_week(log: Decklog, clock: ManualClock) -> None:
+    log.budgets.set("all", limit_microdollars=100)  # type: ignore[arg-type]
+    for until in (clock.now() + timedelta(days=7, seconds=1), clock.now().replace(year=9999)):
+        with pytest.raises(Invalid, match="within 7 days"):
+            log.reservations.reserve(until, amount_microdollars=100)
+    held = log.reservations.reserve(clock.now() + timedelta(days=7), amount_microdollars=100)
+    with pytest.raises(Invalid, match="within 7 days"):
+        log.reservations.extend(held.id, clock.now().replace(year=9999))
+    clock.advance(days=7)
+    assert log.reservations.reserve(amount_microdollars=100).id != held.id
+
+
+def test_reservation_without_a_time_ends_after_an_hour(log: Decklog, clock: ManualClock) -> None:
+    held = log.reservations.reserve(amount_microdollars=1)
+    assert held.expires_at == clock.now() + timedelta(hours=1)
+
+
+def test_claim_with_a_long_lease_reserves_for_a_week_at_most(log: Decklog, clock: ManualClock, run_id: str) -> None:
+    log.tasks.add(run_id, "Long")
+    task = log.tasks.claim(run_id, worker="w", lease_seconds=30 * 86400, reserve_microdollars=5)
+    assert task is not None
+    assert task.reservation_id is not None
+    assert log.reservations.get(task.reservation_id).expires_at == clock.now() + timedelta(days=7)
+    log.tasks.extend(task.id, fence=task.fence, lease_seconds=30 * 86400)
+
+
 def test_reservations_are_listed_by_what_they_are_for(log: Decklog, run_id: str) -> None:
     first = reserve(log, 1, run_id=run_id, task_id="t1", holder="t1 fence 3")
     log.reservations.settle(reserve(log, 2, run_id=run_id, task_id="t2").id)

@@ -8,6 +8,7 @@ import click
 from decklog.cli.call import Call, Usage
 from decklog.cli.derived import acting
 from decklog.cli.manager import for_the_manager
+from decklog.cli.parameters import read_file
 from decklog.cli.proving import asked, key_path, passphrase_of, proving
 from decklog.cli.show import show
 from decklog.cli.terminal import visible
@@ -117,10 +118,7 @@ def apply(call: Call, statement: str, signature: str | None, key: str | None) ->
 
 def _text(given: str) -> str:
     """Read what was given as @FILE."""
-    if not given.startswith("@") or not os.path.exists(given[1:]):
-        return given
-    with open(given[1:], encoding="utf-8") as file:
-        return file.read()
+    return read_file(given).decode() if given.startswith("@") else given
 
 
 def _statement(text: str) -> str:

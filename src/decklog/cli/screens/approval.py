@@ -22,14 +22,14 @@ _SAID = {
 MOST_LINES = 400
 
 
-def lines(approval: "Mapping[str, Any]", now: "datetime", width: int) -> list[Line]:
-    """Write the question, who asks and until when, the thing itself, how its digest compares, and what to type."""
+def lines(approval: "Mapping[str, Any]", now: "datetime", width: int, *, with_next: bool = True) -> list[Line]:
+    """Write the question, who asks and until when, the thing itself, how its digest compares, and what to type next."""
     question = approval["question"] or approval["verdict"] or ""
     head: list[Line] = [[Piece(part, STRONG)] for text in question.splitlines() or [""] for part in wrapped(text, width)]
     is_open = approval["state"] == "open"
     told = [[Piece(part, LOUD if is_open else PLAIN)] for part in wrapped(standing(approval, now), width)]
     told += [[Piece(part, DIM)] for part in wrapped(_held(approval["cause"]), width)]
-    return [*head, *told, *_about(approval, width), *_next(approval, is_open)]
+    return [*head, *told, *_about(approval, width), *(_next(approval, is_open) if with_next else [])]
 
 
 def standing(approval: "Mapping[str, Any]", now: "datetime") -> str:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from decklog.clock import from_text, to_text
 from decklog.dataclass import dataclass
 from decklog.errors import Conflict, Denied, Invalid
-from decklog.fork_rules import ForkRule, Refer, Reset
+from decklog.fork_rules import Computed, ForkRule, Refer, Reset
 from decklog.records import Record
 from decklog.stores.checks import is_same
 from decklog.stores.documents import hex_digest
@@ -49,11 +49,8 @@ else:
 UNANSWERED = "nobody answered in time"
 MOST_MINUTES = 10 * 365 * 24 * 60
 MOST_USES = 10**6
-# What a decision is made of: none of it changes without another one.
-_DECISION = (
-    *("run_id", "subject", "subject_digest", "state", "verdict", "decided_by", "decided_at"),
-    *("proof", "max_uses", "valid_until"),
-)
+# What may change of a decided approval without another decision: each use is counted.
+_COUNTED = frozenset({"uses"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +61,7 @@ class Approval(Record):
     is_work = True
     fork = ForkRule(
         "A decision was made for its own run: in a fork it is history. What the fork still needs, it asks for itself.",
-        fields={"task_id": Refer("tasks"), "proof": Reset()},
+        fields={"task_id": Refer("tasks"), "proof": Reset(), "uses": Computed("used up"), "max_uses": Computed("used up")},
         left_out="open questions, and grants that can still be used",
         is_left_out=lambda image, fork: _is_in_force(image, fork),
     )
@@ -119,12 +116,22 @@ class Approval(Record):
 
     @classmethod
     def needs_proof(cls, before: "Mapping[str, Any] | None", after: "Mapping[str, Any]") -> bool:
-        """A decision needs one, and so does whatever would widen it. A copy, which has none, counts as unproven."""
+        """A decision needs one, and so does every later change but a use. A fork's copy, which is used up, needs none."""
         if before is None:
-            return after.get("proof") is not None
-        is_decided = any(image.get("decided_by") and image.get("subject_digest") for image in (before, after))
-        is_other = any(before.get(name) != after.get(name) for name in _DECISION)
-        return is_decided and (is_other or (after.get("uses") or 0) < (before.get("uses") or 0))
+            return after.get("proof") is not None or (_is_decision(after) and cls.from_image(after).uses_left != 0)
+        if not _is_decision(before) and not _is_decision(after):
+            return False
+        old, new = cls.upcast(before), cls.upcast(after)
+        is_other = "removed" in after or any(old[name] != new[name] for name in old.keys() - _COUNTED)
+        return is_other or (new["uses"] or 0) < (old["uses"] or 0)
+
+    @classmethod
+    def forked(cls, image: "dict[str, Any]", _db: "Any") -> "dict[str, Any]":
+        """A decision was made for its own run: in a fork it is history, which proves nothing and lets nothing pass."""
+        if image["state"] != ApprovalState.GRANTED or image["subject_digest"] is None:
+            return {**image, "proof": None}
+        spent = max(image["uses"] or 0, image["max_uses"] or 1)
+        return {**image, "proof": None, "max_uses": spent, "uses": spent}
 
     @property
     def is_expired(self) -> bool:
@@ -163,6 +170,11 @@ def _is_in_force(image: "dict[str, Any]", fork: "Fork") -> bool:
     approval = Approval.from_image(image)
     is_grant = approval.subject_digest is not None and approval.is_usable(from_text(fork.now))
     return approval.state is ApprovalState.OPEN or is_grant
+
+
+def _is_decision(image: "Mapping[str, Any]") -> bool:
+    """Return whether an image is somebody's answer about one exact thing."""
+    return bool(image.get("decided_by") and image.get("subject_digest"))
 
 
 def question_key(approval_id: str) -> str:

@@ -68,10 +68,16 @@ def read(db: "Database", now: "datetime", most: int, digest: str | None, rule: s
     for part, *row in rows:
         found[part].append(Approval.from_row(names[1:], row).seen_at(now))
     for listed in found.values():
-        listed.sort(key=lambda one: (one.asked_at, one.run_id, one.number), reverse=True)
+        # By the text of the time: one that can't be read must not take all the others with it.
+        listed.sort(key=lambda one: (_asked_at(one), one.run_id, one.number), reverse=True)
     same = {one.id for one in found["same_thing"]}
     others = [one for one in found["same_rule"] if one.id not in same and cause_of(one.payload).get("rule") == rule]
     return Answers(latest=found["latest"], same_thing=found["same_thing"][:most], same_rule=others)
+
+
+def _asked_at(approval: Approval) -> str:
+    held = approval.as_held("asked_at")
+    return held if isinstance(held, str) else to_text(held)
 
 
 def _field(rule: str) -> str:

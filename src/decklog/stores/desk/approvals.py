@@ -11,7 +11,7 @@ from decklog.operations import check_may_wait, reading, reads, waiting, waits_to
 from decklog.records import Page
 from decklog.stores.base import Store
 from decklog.stores.causes import cause_of
-from decklog.stores.checks import is_same, name_of
+from decklog.stores.checks import is_same, moment, name_of
 from decklog.stores.desk.approval import (
     MOST_USES,
     UNANSWERED,
@@ -165,7 +165,7 @@ class Approvals(Store):
         if not source.strip() or not verdict.strip():
             raise Invalid("a verdict needs a source and words", field="verdict" if source.strip() else "source")
         plain = Verdict.GRANTED if verdict.strip().casefold() in _YES else Verdict.DENIED
-        moment = at or self._now()
+        given_at = self._now() if at is None else moment("at", at)
         fields: dict[str, Any] = {
             "state": ApprovalState(enum_of(Verdict, counts_as or plain, "counts_as")),
             "source": source.strip(),
@@ -174,8 +174,8 @@ class Approvals(Store):
             "payload": payload_of(payload),
             "decided_by": by and name_of(by, "by"),
             "task_id": task_id,
-            "asked_at": moment,
-            "decided_at": moment,
+            "asked_at": given_at,
+            "decided_at": given_at,
             "key": key,
         }
         self._record_lapsed(run_id)
@@ -322,7 +322,7 @@ class Approvals(Store):
     @reads
     def get(self, approval_id: str) -> Approval:
         """Get an approval as it counts now."""
-        return self._fetch(Approval, approval_id).seen_at(self._now())
+        return self._proofs().checked(self._fetch(Approval, approval_id)).seen_at(self._now())
 
     @reads
     def show(self, approval_id: str) -> "dict[str, Any]":
@@ -333,7 +333,7 @@ class Approvals(Store):
         """
         found = self._with_things([approval_id]) or [(self._fetch(Approval, approval_id), None)]
         approval, content = found[0]
-        known = approval.seen_at(self._now()).as_dict()
+        known = self._proofs().checked(approval).seen_at(self._now()).as_dict()
         cause = cause_of(approval.payload)
         return {**known, "needs_reason": approval.needs_reason, "cause": cause, "about": shown(approval, content)}
 
@@ -457,10 +457,7 @@ class Approvals(Store):
 
     def _counts(self, approval: Approval) -> bool:
         """Tell whether a grant still lets its thing pass, and is the manager's own where one is bound."""
-        if not approval.is_usable(self._now()):
-            return False
-        proofs = self._proofs()
-        return not proofs.is_needed or proofs.covers(Approval, approval.id)
+        return approval.is_usable(self._now()) and self._proofs().counts(Approval, approval.id)
 
     def _granted_for(self, run_id: str, digest: str, *, or_by_default: bool = False) -> Approval | None:
         asked = self._select(

@@ -162,9 +162,7 @@ class Notices(Store):
     @reads
     def counting_rules(self) -> list[NotifyRule]:
         """List the rules that count: where a manager is bound, those that the manager proved."""
-        proofs = self._proofs()
-        found = self.rules()
-        return [rule for rule in found if proofs.covers(NotifyRule, rule.id)] if proofs.is_needed else found
+        return [rule for rule in self.rules() if self._proofs().counts(NotifyRule, rule.id)]
 
     @reads
     def get(self, notice_id: str) -> Notice:

@@ -99,19 +99,22 @@ def begin(
             return effect
     else:
         effect = known
-    if effect.state == EffectState.INTENDED:
-        _check_abandoned(effect, act.actor)
-        effect = yield "doubt", (effect.id,), {"actor": effect.actor, "note": "its actor ended before it was settled"}
     if effect.is_settled:
         return effect
+    if effect.state == EffectState.INTENDED:
+        _check_abandoned(effect, act.actor)
+    # Look before the effect is called unknown: an unknown one is for the owner alone, where an owner is bound.
     happened, result, by = (False, None, "") if effect.state == EffectState.CLEARED else look(effect)
+    seen: dict[str, Any] = {"attempts": effect.attempts, "abandoned_by": effect.actor}
     if happened is None:
+        if effect.actor is not None:
+            effect = yield "doubt", (effect.id,), {"actor": effect.actor, "note": "its actor ended before it was settled"}
         raise _unknown(effect)
     if happened:
-        effect = yield "confirm", (effect.id,), {"attempts": effect.attempts, "result": result, "by": by}
+        effect = yield "confirm", (effect.id,), {"result": result, "by": by, **seen}
         return effect
     prepare()
-    effect = yield "take_up", (effect.id,), {"actor": act.actor, "attempts": effect.attempts, "facts": facts()}
+    effect = yield "take_up", (effect.id,), {"actor": act.actor, "facts": facts(), **seen}
     return effect
 
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
-from decklog.errors import Invalid
+from decklog.errors import Invalid, Unproven
 from decklog.fork_rules import Computed, ForkRule, Refer, Replace, Reset
 from decklog.operations import reads, writes
 from decklog.records import Page, Record
@@ -102,8 +102,11 @@ class Effect(Record):
 
     @classmethod
     def needs_proof(cls, before: "Mapping[str, Any] | None", after: "Mapping[str, Any]") -> bool:
-        """Saying that an effect did not happen lets it happen again; a fork's copy was said before."""
-        return before is not None and after.get("state") == "cleared" != before.get("state")
+        """Only the owner decides what came of an unknown effect, and that one did not happen. A fork's copy needs no proof."""
+        if before is None:
+            return False
+        was, now = before.get("state"), after.get("state")
+        return was != now and (was == EffectState.UNKNOWN or now == EffectState.CLEARED)
 
     @classmethod
     def fitted(cls, images: "list[dict[str, Any]]", _told: "Mapping[str, list[dict[str, Any]]]") -> "list[dict[str, Any]]":
@@ -172,27 +175,51 @@ class Effects(Store):
         return self._known(run_id, key)
 
     @writes(hands_out=True)
-    def take_up(self, effect_id: str, *, actor: str, attempts: int, facts: dict[str, object] | None = None) -> Effect:
+    def take_up(
+        self,
+        effect_id: str,
+        *,
+        actor: str,
+        attempts: int,
+        facts: dict[str, object] | None = None,
+        abandoned_by: str | None = None,
+    ) -> Effect:
         """Try an effect again that is known not to have happened.
 
-        `attempts` is how many the caller saw: when another has taken it up meanwhile, nothing changes.
+        `attempts` is how many the caller saw: when another has taken it up meanwhile, nothing changes. An effect that is still
+        intended is taken over from `abandoned_by`, its actor, after a check found that it did not happen. Where an owner is
+        bound, one of unknown outcome is not taken up: `reconcile` is for the owner.
         """
         return self._change(
             Effect,
             effect_id,
-            """
+            f"""
             update effects
                set state = 'intended', actor = :actor, attempts = attempts + 1, note = null,
                    facts = coalesce(:facts, facts), intended_at = :now
-             where id = :id and attempts = :attempts and (state = 'unknown' or state = 'cleared')
+             where id = :id and attempts = :attempts and ({self._checkable(effect_id)} or state = 'cleared')
             returning *
             """,
             note="taken up again",
             actor=actor,
             attempts=attempts,
             facts=facts,
+            abandoned_by=abandoned_by,
             now=self._now(),
         )
+
+    def _checkable(self, effect_id: str) -> str:
+        """Return the condition for effects that a check may decide; raise `Unproven` where only the owner can."""
+        if not self._proofs().is_needed:
+            return "(state = 'unknown' or (state = 'intended' and actor = :abandoned_by))"
+        if self._fetch(Effect, effect_id).state is EffectState.UNKNOWN:
+            raise Unproven(
+                f"nobody knows whether effect {effect_id} happened, and only the owner decides",
+                hint=f"Look at what it was to do, then: decklog effects reconcile {effect_id} yes|no --by NAME",
+                operation="effects.reconcile",
+                id=effect_id,
+            )
+        return "(state = 'intended' and actor = :abandoned_by)"
 
     # Late too: the effect has happened, whoever has the task by now.
     @writes(late=True)
@@ -253,16 +280,22 @@ class Effects(Store):
         )
 
     @writes
-    def confirm(self, effect_id: str, *, attempts: int, result: object = None, by: str = "check") -> Effect:
-        """Write down that a check found the effect done; `attempts` is how many the checker saw."""
+    def confirm(
+        self, effect_id: str, *, attempts: int, result: object = None, by: str = "check", abandoned_by: str | None = None
+    ) -> Effect:
+        """Write down that a check found the effect done; `attempts` is how many the checker saw.
+
+        An effect that is still intended is confirmed for `abandoned_by`, its actor, which has ended. Where an owner is bound,
+        one of unknown outcome is not confirmed: `reconcile` is for the owner.
+        """
         inline, digest = self._kept(result)
         changed = self._change(
             Effect,
             effect_id,
-            """
+            f"""
             update effects
-               set state = 'done', result = :result, result_digest = :digest, reconciled_by = :by, settled_at = :now
-             where id = :id and state = 'unknown' and attempts = :attempts
+               set state = 'done', actor = null, result = :result, result_digest = :digest, reconciled_by = :by, settled_at = :now
+             where id = :id and attempts = :attempts and {self._checkable(effect_id)}
             returning *
             """,
             note=f"found done by {by}",
@@ -270,6 +303,7 @@ class Effects(Store):
             result=inline,
             digest=digest,
             by=by,
+            abandoned_by=abandoned_by,
             now=self._now(),
         )
         return self._filled(changed)

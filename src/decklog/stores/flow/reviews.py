@@ -4,7 +4,7 @@ import hashlib
 from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
@@ -99,6 +99,14 @@ class ReviewPass(Record):
     task_id: str | None = None
 
 
+R = TypeVar("R", Review, ReviewPass)
+
+
+def _digest(record: Review | ReviewPass) -> str:
+    told = {name: value for name, value in record.as_dict().items() if name != "already"}
+    return hashlib.sha256(to_json(told).encode()).hexdigest()
+
+
 class Reviews(Store):
     """Keeps what the gate said of changes; `decklog review` has it say so."""
 
@@ -107,6 +115,8 @@ class Reviews(Store):
     def __init__(self, parts: "Parts", *, approvals: "Callable[[], Grants]") -> None:
         super().__init__(parts)
         self._approvals = approvals
+        # Digests of the reviews and passes that this process recorded, by their ids.
+        self._made: dict[str, str] = {}
 
     def record(
         self,
@@ -125,7 +135,11 @@ class Reviews(Store):
         task_id: str | None = None,
         feedback_id: str | None = None,
     ) -> Review:
-        """Record what the gate said. No surface offers this: a verdict comes from running the gate, and from nobody's word."""
+        """Record what the gate said. No surface offers this: a verdict comes from running the gate, and from nobody's word.
+
+        Anybody who can open the log can call it. Where an owner is bound, `lets_pass` relies on it only in the process that
+        recorded it, or with the owner's signed yes.
+        """
         bound = {"base": base, "head": head, "tree": tree, "patch": patch, "settings": settings}
         for name, value in bound.items():
             if not value.strip():
@@ -139,7 +153,7 @@ class Reviews(Store):
             note = f"{said} on {tree[:12]}"
             return self._add(Review, note=note, id=self._ids.new("review"), created_at=self._now(), **given)
 
-        return within_lease(self._db, add)
+        return self._remembered(within_lease(self._db, add))
 
     def keep_pass(self, run_id: str, counts_for: str, number: int, result: object, *, task_id: str | None = None) -> ReviewPass:
         """Keep what a pass came to, for a gate that goes on after a kill. As of a verdict, no surface offers it."""
@@ -157,17 +171,30 @@ class Reviews(Store):
                 created_at=self._now(),
             )
 
-        return within_lease(self._db, add)
+        return self._remembered(within_lease(self._db, add))
+
+    def _remembered(self, made: R) -> R:
+        self._made[made.id] = _digest(made)
+        return made
+
+    def can_rely_on(self, record: Review | ReviewPass) -> bool:
+        """Return whether a result is certainly the gate's: this process recorded it, or no owner is bound.
+
+        Results are not signed, so another process may have written anything.
+        """
+        is_own = self._made.get(record.id) == _digest(record)
+        return is_own or not self._db.read(lambda: self._proofs().is_needed)
 
     @reads
     def passes(self, run_id: str, counts_for: str) -> list[ReviewPass]:
-        """List what the passes of a review came to, newest first."""
-        return self._select(
+        """List what the passes of a review came to, newest first; with an owner bound, those that this process recorded."""
+        found = self._select(
             ReviewPass,
             "select * from review_passes where run_id = :run_id and counts_for = :counts_for order by created_at desc, id desc",
             run_id=run_id,
             counts_for=counts_for,
         )
+        return [one for one in found if self.can_rely_on(one)]
 
     @reads
     def latest(self, tree: str, patch: str) -> Review | None:
@@ -192,18 +219,26 @@ class Reviews(Store):
         return granted is not None and bool((granted.rationale or "").strip())
 
     @reads
+    def lets_pass(self, review_id: str) -> bool:
+        """Say whether a review lets its change be published: the gate did not hold it, or a person let exactly it pass.
+
+        Where an owner is bound, the gate's word counts in the process that recorded it. Elsewhere the owner's signed yes does.
+        """
+        review = self._fetch(Review, review_id)
+        return (not review.verdict.holds and self.can_rely_on(review)) or self.is_overridden(review_id)
+
+    @reads
     def holding(self, feedback_id: str) -> Review | None:
         """Get the review that keeps the answer to a piece of feedback from being published; none is null.
 
-        The newest counts, unless a person overrode it.
+        The newest counts, unless a person let it pass.
         """
         found = self._select(
             Review,
             "select * from reviews where feedback_id = :feedback_id order by created_at desc, id desc limit 1",
             feedback_id=feedback_id,
         )
-        is_held = bool(found) and found[0].verdict.holds and not self.is_overridden(found[0].id)
-        return found[0] if is_held else None
+        return found[0] if found and not self.lets_pass(found[0].id) else None
 
     @reads
     def get(self, review_id: str) -> Review:

@@ -150,7 +150,7 @@ class Budgets(Store):
     @reads
     def get(self, budget_id: str) -> Budget:
         """Get a budget."""
-        return self._fetch(Budget, budget_id)
+        return self._proofs().checked(self._fetch(Budget, budget_id))
 
     @reads
     def find(self, *, scope: BudgetScopeLike | None = None, scope_id: str | None = None) -> list[Budget]:
@@ -158,8 +158,8 @@ class Budgets(Store):
         where = Where(Budget)
         where.equal(scope=scope and enum_of(BudgetScope, scope, "scope"), scope_id=scope_id)
         found = self._select(Budget, f"select * from budgets {where.sql} order by id", **where.bound)
-        order = list(BudgetScope)
-        return sorted(found, key=lambda budget: order.index(budget.scope))
+        order, checked = list(BudgetScope), self._proofs().checked
+        return sorted(map(checked, found), key=lambda budget: order.index(budget.scope))
 
     @reads
     def burn(self, *, scope: BudgetScopeLike | None = None, scope_id: str | None = None) -> list[dict[str, object]]:

@@ -4,13 +4,15 @@ A worker reserves what a call may cost, makes the call, charges what it did cost
 last three: its reservation holds nothing after `expires_at`, and needs nobody to clear it away.
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from decklog.clock import to_text
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid
 from decklog.operations import reads, writes
 from decklog.records import Page
 from decklog.stores.base import Store
+from decklog.stores.checks import LONGEST_RESERVATION_SECONDS
 from decklog.stores.journal.attribution import acting
 from decklog.stores.money.meter import Meter
 from decklog.stores.money.records import (
@@ -30,6 +32,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+DEFAULT = timedelta(hours=1)
+LONGEST = timedelta(seconds=LONGEST_RESERVATION_SECONDS)
+
+
 class Reservations(Store):
     """Holds budget for calls under way, and gives back what they did not use."""
 
@@ -38,7 +44,7 @@ class Reservations(Store):
     @writes(hands_out=True)
     def reserve(
         self,
-        expires_at: datetime,
+        expires_at: datetime | None = None,
         *,
         amount_microdollars: int = 0,
         tokens: int = 0,
@@ -51,10 +57,12 @@ class Reservations(Store):
     ) -> Reservation:
         """Hold money and tokens for calls to come, in every budget they fall under, until a time.
 
-        It is refused (`BudgetExceeded`) when a budget that stops has too little left, or nothing at all. `holder` says who it is
-        for, in any words. With a key that is known in its run, the first reservation comes back.
+        Without a time it ends after an hour; the longest is seven days, and `extend` prolongs it. It is refused
+        (`BudgetExceeded`) when a budget that stops has too little left, or nothing at all. `holder` says who it is for, in any
+        words. With a key that is known in its run, the first reservation comes back.
         """
-        aware("expires_at", expires_at)
+        expires_at = self._now() + DEFAULT if expires_at is None else expires_at
+        self._check_end(expires_at)
         given: dict[str, Any] = {
             "microdollars": _amount("amount_microdollars", amount_microdollars),
             "tokens": _amount("tokens", tokens),
@@ -74,6 +82,16 @@ class Reservations(Store):
         meter.enter(run_id or "@ledger")
         known = self._known(run_id, key)
         return known.marked_already() if known is not None else self._hold(meter, given, expires_at)
+
+    def _check_end(self, expires_at: datetime) -> None:
+        """Refuse a reservation that would hold the budget for longer than anybody needs without extending it."""
+        aware("expires_at", expires_at)
+        if expires_at > self._now() + LONGEST:
+            raise Invalid(
+                f"a reservation ends within {LONGEST.days} days, not at {to_text(expires_at)}",
+                hint="Reserve for as long as the calls take, and extend it while they last: decklog reservations extend ID UNTIL",
+                field="expires_at",
+            )
 
     def _known(self, run_id: str | None, key: str | None) -> Reservation | None:
         if key is None:
@@ -108,7 +126,7 @@ class Reservations(Store):
     @writes
     def extend(self, reservation_id: str, expires_at: datetime) -> Reservation:
         """Hold an open reservation until a later time; one that has expired is gone and must be made anew."""
-        aware("expires_at", expires_at)
+        self._check_end(expires_at)
         meter = Meter(self._db, self._clock)
         reservation = self._enter(meter, reservation_id)
         budgets = meter.budgets(place_of(reservation.values()))

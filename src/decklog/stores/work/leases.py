@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from decklog.errors import BudgetExceeded, Conflict, Invalid, LeaseLost
 from decklog.operations import calling, check_may_wait, reading, waiting, waits_to_write, writes, writing
 from decklog.stores.base import Store
-from decklog.stores.checks import check_span, moment
+from decklog.stores.checks import LONGEST_RESERVATION_SECONDS, check_span, moment
 from decklog.stores.journal.attribution import claims
 from decklog.stores.of_run import check_run
 from decklog.stores.work.claim import Claim
@@ -191,7 +191,7 @@ class Leases(Store):
     def _reserve(self, task: Task, amounts: "Mapping[str, int | None]", until: datetime) -> Task:
         """Hold money for a task; when a budget says no, what it was held for never happened."""
         reservation = self._reservations().reserve(
-            until,
+            min(until, self._longest()),
             amount_microdollars=amounts["microdollars"] or 0,
             tokens=amounts["tokens"] or 0,
             run_id=task.run_id,
@@ -201,6 +201,10 @@ class Leases(Store):
             holder=f"{task.id}#{task.fence}",
         )
         return self._held(task.id, task.fence, {"reservation_id": reservation.id}, note=f"reserved {reservation.id}")
+
+    def _longest(self) -> datetime:
+        """Return until when budget can be reserved now; a longer lease extends its reservation as it goes."""
+        return self._now() + timedelta(seconds=LONGEST_RESERVATION_SECONDS)
 
     def _times(self) -> dict[str, datetime]:
         """Tell the time, by the wall and by the clock of leases."""
@@ -317,7 +321,7 @@ class Leases(Store):
         assert task.reservation_id is not None
         reservations, until = self._reservations(), self._now() + timedelta(seconds=lease_seconds)
         try:
-            reservations.extend(task.reservation_id, until)
+            reservations.extend(task.reservation_id, min(until, self._longest()))
             return task
         except Conflict:
             before = reservations.get(task.reservation_id)

@@ -15,7 +15,7 @@ from decklog.errors import Conflict, Denied, Invalid, NotFound
 from decklog.fork_rules import ForkRule, Refer, Reset
 from decklog.operations import reads, writes
 from decklog.records import Page, Record
-from decklog.stores.base import Store
+from decklog.stores.base import Store, check_fields
 from decklog.stores.checks import filled, mapping, name_of, whole
 from decklog.stores.of_run import check_run, given_of, lock_run
 from decklog.stores.work.claimable import GOES_ON
@@ -380,6 +380,7 @@ def _what(
         return {"task": None, "template": filled("template", template), "template_values": mapping("values", values or {})}
     whole_task = {**(mapping("task", task) if task is not None else {}), **({} if title is None else {"title": title})}
     filled("title", whole_task.get("title"))
+    check_fields(Task, whole_task)
     if unknown := sorted(whole_task.keys() - _TASK_FIELDS) or (["values"] if values else []):
         raise Invalid(f"the task of a schedule has no {', '.join(unknown)}", field="task")
     return {"task": whole_task, "template": None, "template_values": {}}

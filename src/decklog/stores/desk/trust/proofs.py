@@ -4,20 +4,22 @@ import json
 import os
 from collections import Counter
 from contextvars import ContextVar
+from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
 
 from decklog.clock import to_text
 from decklog.dataclass import dataclass
 from decklog.db.where import Where
-from decklog.errors import Unproven
+from decklog.errors import Unavailable, Unproven
 from decklog.operations import reads
 from decklog.records import Page, Record
 from decklog.stores.base import Store
-from decklog.stores.desk.trust.records import ChangeKind, TrustChange, TrustContract
+from decklog.stores.desk.trust.records import TrustContract
 from decklog.stores.desk.trust.replay import Contracts
 from decklog.stores.desk.trust.signatures import Prover, fingerprint, is_signed
 from decklog.stores.journal.attribution import Act, change_digest, proving
+from decklog.stores.journal.findings import object_of
 from decklog.values import to_json
 
 TYPE_CHECKING = False
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from decklog.stores.base import Parts
 
     T = TypeVar("T")
+    P = TypeVar("P", bound=Any)
     Image = dict[str, Any]
 
 _PURPOSE = "decklog-proof-1"
@@ -130,29 +133,46 @@ class Proofs(Store):
         """Whether a manager is bound, so that only what is proven counts."""
         return self._contracts.present() is not None
 
+    def counts(self, record_class: type[Record], record_id: str) -> bool:
+        """Return whether a decision counts: the owner signed it, or no owner is bound. All that only the owner does asks here."""
+        return not self.is_needed or self.covers(record_class, record_id)
+
     def covers(self, record_class: type[Record], record_id: str) -> bool:
         """Tell whether the newest decision on a record carries a proof that holds."""
         sql = "select stream, seq, refs, payload from entries where record_table = :table and record_id = :id order by seq"
         entries = self._db.rows(sql, {"table": record_class.table, "id": record_id})[1]
         check, before, is_proven = _Check(self), None, False
-        for _, _, refs, payload in entries:
+        for stream, _, refs, payload in entries:
             after = json.loads(payload)
+            if _is_astray(record_class, stream, after):
+                return False
             if record_class.needs_proof(before, after):
                 is_proven = check.objection(record_class, record_id, refs, payload) is None
             before = after
         return is_proven
+
+    def checked(self, record: "P") -> "P":
+        """Return a record as it is shown: without its `proof` where that does not hold, or can't be checked here."""
+        if record.proof is None:
+            return record
+        try:
+            holds = self.covers(type(record), record.id)
+        except Unavailable:
+            holds = False
+        return record if holds else replace(record, proof=None)
 
     def audit(self, record_classes: "dict[str, type[Record]]") -> "Iterator[dict[str, Any]]":
         """Name each thing that the manager did not do: steps of trust without a signature, changes without a proof."""
         told = self._contracts.replayed()
         if told.problem is not None:
             yield {"what": told.problem, "stream": TrustContract.home, "seq": told.seq, "table": TrustContract.table}
+        yield from told.strays
         if not told.images:
             return
-        heads, check = self._heads(), _Check(self)
+        check = _Check(self)
         for record_class in record_classes.values():
             if record_class.is_managed:
-                yield from self._unproven(record_class, heads, check)
+                yield from self._unproven(record_class, told.heads, check)
 
     def _unproven(self, record_class: type[Record], heads: "dict[str, int]", check: "_Check") -> "Iterator[dict[str, Any]]":
         sql = """
@@ -164,22 +184,15 @@ class Proofs(Store):
         last, before = None, None
         for record_id, stream, seq, refs, payload in self._db.each(sql, {"table": record_class.table}):
             after, before = json.loads(payload), before if record_id == last else None
-            if seq > heads.get(stream, 0) and record_class.needs_proof(before, after):
+            what = None
+            if _is_astray(record_class, stream, after):
+                what = "in a stream that is not its own"
+            elif seq > heads.get(stream, 0) and record_class.needs_proof(before, after):
                 what = check.objection(record_class, record_id, refs, payload)
-                if what is not None:
-                    where = {"stream": stream, "seq": seq, "table": record_class.table, "record_id": record_id}
-                    yield {"what": f"{record_class.table} {record_id} was changed {what}", **where}
+            if what is not None:
+                where = {"stream": stream, "seq": seq, "table": record_class.table, "record_id": record_id}
+                yield {"what": f"{record_class.table} {record_id} was changed {what}", **where}
             last, before = record_id, after
-
-    def _heads(self) -> "dict[str, int]":
-        """Say how far each stream had come when the manager was bound; what is older needs no proof."""
-        sql = "select payload from entries where record_table = :table order by record_table, record_id, seq"
-        for (payload,) in self._db.rows(sql, {"table": TrustChange.table})[1]:
-            image = json.loads(payload)
-            if image["kind"] == ChangeKind.BIND and image["revision"] == 1:
-                heads: dict[str, int] = json.loads(image["details"]).get("heads", {})
-                return heads
-        return {}
 
 
 class _Check:
@@ -206,21 +219,31 @@ class _Check:
     def _changes(self, nonce: str) -> list[str]:
         """List the changes that a proof tells of; none when it does not hold."""
         row = self._db.one(
-            "select seq, payload from entries where record_table = 'proofs' and record_id = :nonce order by seq limit 1",
-            {"nonce": nonce},
+            """
+            select seq, payload
+              from entries
+             where record_table = 'proofs' and record_id = :nonce and stream = :stream
+             order by seq
+             limit 1
+            """,
+            {"nonce": nonce, "stream": Proof.home},
         )
         if row is None:
             return []
         image = json.loads(row[1])
-        said = json.loads(image["statement"])
+        said = object_of(image["statement"]) or {}
         key = self._told.key_at(said.get("revision"), row[0])
-        holds = (
-            key is not None
-            and (said["purpose"], said["nonce"], said["operation"]) == (_PURPOSE, nonce, image["operation"])
-            and said["log"] == self._told.images[0][1]["id"]
-            and is_signed(image["statement"], image["signature"], key)
-        )
-        return list(said["changes"]) if holds else []
+        if key is None or not is_signed(image["statement"], image["signature"], key):
+            return []
+        # From here on it is what the owner signed, for this log or another.
+        meant = (_PURPOSE, nonce, image["operation"], self._told.images[0][1]["id"])
+        is_meant = tuple(map(said.get, ("purpose", "nonce", "operation", "log"))) == meant
+        return list(said["changes"]) if is_meant else []
+
+
+def _is_astray(record_class: type[Record], stream: str, image: "Image") -> bool:
+    """Return whether an entry about a record is in another stream than the record's own."""
+    return record_class.stream_of(record_class.upcast(image)) != stream
 
 
 def signer_for(contract: TrustContract, operation: str) -> "Callable[[str], str]":

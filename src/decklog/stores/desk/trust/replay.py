@@ -1,11 +1,19 @@
-"""Replaying trust: whether each step of the contract, from the binding on, is one that the manager signed or that needs none."""
+"""Replay of trust: whether each step of the contract, from the binding on, was signed by the owner or needs no signature.
+
+Invariants:
+
+1. Only entries in the stream @desk count, in the order of that stream.
+2. A step up needs a statement signed by the owner's key of the revision before, in the entry just before the step.
+3. Each revision of the contract is followed at once by the one `trust_changes` entry that describes it. No other is valid.
+4. The binding's heads are those in the `trust_changes` entry that follows the contract's own first entry.
+"""
 
 import json
 from dataclasses import field
 
 from decklog.dataclass import dataclass
 from decklog.errors import Damaged
-from decklog.stores.desk.trust.records import TrustContract
+from decklog.stores.desk.trust.records import ChangeKind, TrustChange, TrustContract, TrustProposal
 from decklog.stores.desk.trust.signatures import fingerprint, is_signed
 from decklog.values import to_json
 
@@ -17,29 +25,41 @@ if TYPE_CHECKING:
 
     Image = dict[str, Any]
 
-_ENTRIES = """
-    select seq, at, payload
-      from entries
-     where record_table = :table
-     order by record_table, record_id, seq
-"""
+_TOLD_OF = f"record_table in ('{TrustContract.table}', '{TrustChange.table}', '{TrustProposal.table}')"
+_ENTRIES = f"select stream, seq, at, record_table, record_id, payload from entries where {_TOLD_OF} order by seq"
 # What every change moves, and what one without a signature may lower besides.
 _MOVES = {"revision", "updated_at"}
 _LOWERED = {"tier", "is_dev_mode", "auto_merge"}
 _BEGINNING = {"revision": 1, "tier": 0, "is_dev_mode": 0, "auto_merge": "[]", "reviewers": "[]"}
 
 
+@dataclass(frozen=True)
+class Step:
+    """One entry about trust."""
+
+    stream: str
+    seq: int
+    at: str
+    table: str
+    record_id: str
+    image: "Image"
+
+
 @dataclass
 class Replay:
-    """The contract as its entries tell it: one image for each revision, and what is wrong with it, if anything is."""
+    """The contract as its entries describe it: one image for each revision, and the first invalid step, if there is one."""
 
     images: "list[tuple[int, Image]]" = field(default_factory=list)
     problem: str | None = None
     # The number of the entry that the problem is about.
     seq: int | None = None
+    # How far each stream had come when the owner was bound. Older changes need no signature.
+    heads: "dict[str, int]" = field(default_factory=dict)
+    # Entries about trust that no valid step accounts for. Nothing relies on them; `verify` reports them.
+    strays: "list[dict[str, Any]]" = field(default_factory=list)
 
     def key_at(self, revision: object, seq: int) -> str | None:
-        """Give the manager's key of a revision, if it was the present one when an entry was written."""
+        """Return the owner's key of a revision if that revision was in force at entry `seq` of @desk."""
         for place, (since, image) in enumerate(self.images):
             until = self.images[place + 1][0] if place + 1 < len(self.images) else seq + 1
             if image["revision"] == revision and since < seq < until:
@@ -49,37 +69,81 @@ class Replay:
 
 def replay(db: "Database") -> Replay:
     """Replay the signatures from the binding on; stop at the first step that nobody could have made."""
-    found = Replay()
-    signed: dict[int, list[tuple[dict[str, Any], str, str]]] | None = None
-    for seq, at, payload in db.rows(_ENTRIES, {"table": TrustContract.table})[1]:
-        image = json.loads(payload)
-        if found.images:
-            before = found.images[-1][1]
-            if not _is_lower(before, image) and signed is None:
-                signed = _signed(db)
-            found.problem = _objection(before, image, at, signed or {})
-        elif any(image.get(name) != value for name, value in _BEGINNING.items()):
-            found.problem = "does not begin at tier 0"
+    rows = db.rows(_ENTRIES, {})[1]
+    steps = [Step(stream, seq, at, table, record_id, json.loads(image)) for stream, seq, at, table, record_id, image in rows]
+    astray = [step for step in steps if step.stream != TrustContract.home]
+    found = Replay(strays=[_stray(step, "in a stream that is not its own") for step in astray])
+    steps = [step for step in steps if step.stream == TrustContract.home]
+    signed = {step.seq: step for step in steps if step.table == TrustProposal.table and step.image.get("signature")}
+    nonces: dict[int, str | None] = {}
+    for step in steps:
+        if step.table != TrustContract.table:
+            continue
+        found.problem, nonces[step.seq] = _objection(found, step, signed.get(step.seq - 1))
         if found.problem is not None:
-            found.problem, found.seq = f"trust_contract {image['id']} {found.problem}", seq
+            found.problem, found.seq = f"trust_contract {step.image.get('id')} {found.problem}", step.seq
             break
-        found.images.append((seq, image))
+        found.images.append((step.seq, step.image))
+    _replay_changes(found, [step for step in steps if step.table == TrustChange.table], nonces)
     return found
 
 
-def _objection(before: "Image", after: "Image", at: str, signed: "dict[int, list[tuple[Image, str, str]]]") -> str | None:
+def _objection(found: Replay, step: Step, proposal: Step | None) -> tuple[str | None, str | None]:
+    """Return what is wrong with a step of the contract, and the nonce of the statement that permits it."""
+    after = step.image
+    if not found.images:
+        is_first = all(after.get(name) == value for name, value in _BEGINNING.items())
+        return None if is_first else "does not begin at tier 0", None
+    before = found.images[-1][1]
     if after.get("revision") != before["revision"] + 1:
-        return f"goes from revision {before['revision']} to {after.get('revision')}"
+        return f"goes from revision {before['revision']} to {after.get('revision')}", None
     if _is_lower(before, after):
-        return None
+        return None, None
     changed = _changed(before, after)
-    for said, statement, signature in signed.get(before["revision"], ()):
-        terms = _columns(said)
-        fits = changed <= terms.keys() and all(after.get(name) == value for name, value in terms.items())
-        meant = said["log"] == before["id"] and said["key"] == fingerprint(before["public_key"]) and said["expires_at"] > at
-        if fits and meant and is_signed(statement, signature, before["public_key"]):
-            return None
-    return f"was changed in {', '.join(sorted(changed))} without a signature of {before['handle']}"
+    if proposal is not None:
+        statement, signature = proposal.image["statement"], proposal.image["signature"]
+        # Parse after checking the signature: what the owner signed is well formed, anything else may be any text.
+        is_own = is_signed(statement, signature, before["public_key"])
+        if is_own and _permits(json.loads(statement), before, after, changed, step.at):
+            return None, proposal.record_id
+    return f"was changed in {', '.join(sorted(changed))} without a signature of {before['handle']}", None
+
+
+def _permits(said: "dict[str, Any]", before: "Image", after: "Image", changed: set[str], at: str) -> bool:
+    """Return whether a statement was written for exactly this step, and had not expired."""
+    meant = (before["revision"], before["id"], fingerprint(before["public_key"]))
+    if "terms" not in said or (said["revision"], said["log"], said["key"]) != meant:
+        return False
+    terms = _columns(said)
+    fits = changed <= terms.keys() and all(after.get(name) == value for name, value in terms.items())
+    return fits and said["expires_at"] > at
+
+
+def _replay_changes(found: Replay, changes: "list[Step]", nonces: "dict[int, str | None]") -> None:
+    """Match each revision with the change that follows it, and take the heads from that of the binding."""
+    expected: dict[int, Image] = {}
+    tier = 0
+    for seq, image in found.images:
+        same = {"contract_id": image["id"], "revision": image["revision"], "handle": image["handle"]}
+        expected[seq + 1] = {**same, "from_tier": tier, "to_tier": image["tier"], "nonce": nonces[seq]}
+        tier = image["tier"]
+    first = found.images[0][0] + 1 if found.images else None
+    for change in changes:
+        wanted = expected.pop(change.seq, None)
+        is_bind = change.image.get("kind") == ChangeKind.BIND
+        if wanted is None or is_bind != (change.seq == first) or any(change.image.get(n) != v for n, v in wanted.items()):
+            found.strays.append(_stray(change, "which is no step of the contract"))
+        elif is_bind:
+            found.heads = json.loads(change.image["details"]).get("heads", {})
+    if found.problem is None:
+        for seq, image in expected.items():
+            what = f"revision {image['revision']} of trust_contract has no entry in trust_changes"
+            found.strays.append({"what": what, "stream": TrustContract.home, "seq": seq - 1, "table": TrustContract.table})
+
+
+def _stray(step: Step, what: str) -> "dict[str, Any]":
+    where = {"stream": step.stream, "seq": step.seq, "table": step.table, "record_id": step.record_id}
+    return {"what": f"{step.table} {step.record_id} was written in entry {step.stream}:{step.seq}, {what}", **where}
 
 
 def _changed(before: "Image", after: "Image") -> set[str]:
@@ -105,33 +169,19 @@ def _columns(said: "dict[str, Any]") -> "Image":
     return {**terms, "phrase": None} if "public_key" in terms else terms
 
 
-def _signed(db: "Database") -> "dict[int, list[tuple[Image, str, str]]]":
-    """List the statements that were signed, by the revision they were written for."""
-    from decklog.stores.desk.trust.records import TrustProposal
-
-    found: dict[int, list[tuple[Image, str, str]]] = {}
-    for _, _, payload in db.rows(_ENTRIES, {"table": TrustProposal.table})[1]:
-        image = json.loads(payload)
-        if image.get("signature"):
-            said = json.loads(image["statement"])
-            found.setdefault(said["revision"], []).append((said, image["statement"], image["signature"]))
-    return found
-
-
 class Contracts:
     """Reads the contract, and vouches that it is what its signatures make of it."""
 
     def __init__(self, db: "Database") -> None:
         self._db = db
-        # What was replayed last, with the number of its newest entry: most calls find nothing new.
+        # The last replay, with the number of entries that it read: most calls find nothing new.
         self._seen: tuple[int, Replay] | None = None
 
     def replayed(self) -> Replay:
         """Replay the contract's entries, unless nothing was added since the last time."""
-        sql = "select max(seq) from entries where record_table = :table"
-        newest = (self._db.one(sql, {"table": TrustContract.table}) or (None,))[0] or 0
-        if self._seen is None or self._seen[0] != newest:
-            self._seen = newest, replay(self._db)
+        count = (self._db.one(f"select count(*) from entries where {_TOLD_OF}", {}) or (0,))[0]
+        if self._seen is None or self._seen[0] != count:
+            self._seen = count, replay(self._db)
         return self._seen[1]
 
     def present(self, *, for_update: bool = False) -> TrustContract | None:

@@ -1,0 +1,42 @@
+"""Shows the owner what a command signs, before the password or the key is asked for."""
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from decklog.characters import revealed
+from decklog.cli.screens import approval as approval_screen
+from decklog.cli.screens.lines import written
+from decklog.cli.terminal import width
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from decklog.app import Decklog
+
+_LONGEST = 2_000
+
+
+def tell_signed(log: "Decklog", operation: str, arguments: "Mapping[str, Any]") -> None:
+    """Write what the owner is about to sign to the terminal; nothing where no owner is bound or nobody looks."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()) or not log.trust.standing()["is_bound"]:
+        return
+    for line in [*_thing(log, operation, arguments), _words(operation, arguments)]:
+        sys.stderr.write(f"{line}\n")
+
+
+def _words(operation: str, arguments: "Mapping[str, Any]") -> str:
+    given = (f"{name}={value}" for name, value in arguments.items() if value is not None)
+    return revealed(f"You sign: {operation} {' '.join(given)}"[:_LONGEST])
+
+
+def _thing(log: "Decklog", operation: str, arguments: "Mapping[str, Any]") -> list[str]:
+    """Describe the record that the decision is about."""
+    if operation == "approvals.decide":
+        shown = log.approvals.show(arguments["approval_id"])
+        found = approval_screen.lines(shown, log.clock.now(), width(100), with_next=False)
+        return [written(line, colour=False) for line in found]
+    if operation == "effects.reconcile":
+        effect = log.effects.get(arguments["effect_id"])
+        told = [f"{effect.tool} in step {effect.step}, {effect.state}", f"arguments {effect.arguments}", f"note {effect.note}"]
+        return [revealed(line[:_LONGEST]) for line in told]
+    return []
