@@ -1472,6 +1472,7 @@ CREATE TABLE graph_items (
 CREATE INDEX graph_items_by_expiry on graph_items (expires_at) where expires_at is not null;
 
 CREATE UNIQUE INDEX mends_open on mends (feedback_id, repo) where state <> 'closed' and state <> 'dropped';
+
 CREATE VIRTUAL TABLE entry_text using fts5(words, tags, content = '', contentless_delete = 1, tokenize = 'ascii');
 
 CREATE VIRTUAL TABLE entry_terms using fts5vocab(entry_text, 'instance');
@@ -3326,11 +3327,12 @@ alter table tasks
       )
     );
 
--- 0032_one_open_fix
+-- 0022_one_open_fix
 
 -- One piece of feedback has one open fix in a repository, also when two processes begin it at once in two runs.
 create unique index mends_open on mends (feedback_id, repo) where state <> 'closed' and state <> 'dropped';
--- 0034_words
+
+-- 0023_words
 
 -- Words are split in Python, for both engines. Entries are indexed anew in steps.
 delete from entry_text;

@@ -49,9 +49,10 @@ class Blocks:
         given["iteration"] = iteration
         who = {name: value for name, value in given.items() if value is not None}
         outer = attribution.acting.get() or {}
-        task = who.get("task_id", outer.get("task_id"))
-        check = None if fence is None else self._held(task, fence)
-        layer = attribution.Layer(who, check=check, holds=None if fence is None else (task, fence))
+        layer = attribution.Layer(who)
+        if fence is not None:
+            task = who.get("task_id", outer.get("task_id"))
+            layer = attribution.Layer(who, check=self._held(task, fence), holds=(str(task), fence))
         attribution.enter(layer)
         try:
             yield

@@ -10,7 +10,7 @@ import pytest
 from decklog import Decklog, ManualClock
 from decklog.cli.screens.lines import cells, fit, wrapped
 from decklog.figures import span
-from decklog.tools.shell.process_identity import Identity
+from decklog.processes.identity import Identity
 from tests.cli.conftest import Program
 from tests.cli.test_terminal import on_a_terminal
 

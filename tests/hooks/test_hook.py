@@ -21,7 +21,7 @@ from decklog import Decklog, EntryKind
 from decklog.agents.intake import take_in
 from decklog.agents.spool import Spool
 from decklog.hooks.hook import Hook
-from decklog.tools.shell.process_identity import Identity
+from decklog.processes.identity import Identity
 from tests.db.processes import environment
 from tests.programs import Done, call
 from tests.waiting import wait_until

@@ -149,7 +149,7 @@ class AsyncJournal:
         """Give a record as it was at an entry (a number, or STREAM:NUMBER) or at a time."""
     async def undo(self, table: str, record_id: str, *, reason: str, entry: int | None = ...) -> Record:
         """Take the last change of a record back, with an entry that says so; undone once more, the change is there again."""
-    async def verify(self, stream: str | None = ..., *, anchor: str | None = ...) -> Verification:
+    async def verify(self, stream: str | None = ..., *, anchor: str | None = ..., since_anchor: bool = ...) -> Verification:
         """Walk the hash chains and rebuild every record from the journal; name the first thing that is wrong."""
 
 class AsyncRuns:
@@ -402,7 +402,7 @@ class AsyncTasks:
         """Keep a task for one worker, whose claims alone then get it; without a worker, give it free again."""
     async def get(self, task_id: str) -> Task:
         """Get a task."""
-    async def view(self, task_id: str) -> dict[str, Any]:
+    async def details(self, task_id: str) -> dict[str, Any]:
         """Show a task with all that belongs to it: why it stands so, its links and parts, its attempts, the latest comments."""
     async def find(
         self,
@@ -943,7 +943,7 @@ class AsyncBudgets:
 class AsyncReservations:
     async def reserve(
         self,
-        expires_at: datetime,
+        expires_at: datetime | None = ...,
         *,
         amount_microdollars: int = ...,
         tokens: int = ...,
@@ -1633,11 +1633,13 @@ class AsyncVerdicts:
 
 class AsyncReviews:
     async def passes(self, run_id: str, counts_for: str) -> list[ReviewPass]:
-        """List what the passes of a review came to, newest first."""
+        """List what the passes of a review came to, newest first; with an owner bound, those that this process recorded."""
     async def latest(self, tree: str, patch: str) -> Review | None:
         """Get the newest review of exactly this tree and this patch, in whatever run; none is null."""
     async def is_overridden(self, review_id: str) -> bool:
         """Say whether a person let exactly this change pass with exactly this verdict on it, and said why."""
+    async def lets_pass(self, review_id: str) -> bool:
+        """Say whether a review lets its change be published: the gate did not hold it, or a person let exactly it pass."""
     async def holding(self, feedback_id: str) -> Review | None:
         """Get the review that keeps the answer to a piece of feedback from being published; none is null."""
     async def get(self, review_id: str) -> Review:
@@ -1711,13 +1713,17 @@ class AsyncEffects:
         """Write down that an effect is about to be made. With a key that the run knows, that effect comes back as it is."""
     async def known(self, run_id: str, key: str) -> Effect | None:
         """Get the effect that a run knows under a key; none is null."""
-    async def take_up(self, effect_id: str, *, actor: str, attempts: int, facts: dict[str, object] | None = ...) -> Effect:
+    async def take_up(
+        self, effect_id: str, *, actor: str, attempts: int, facts: dict[str, object] | None = ..., abandoned_by: str | None = ...
+    ) -> Effect:
         """Try an effect again that is known not to have happened."""
     async def settle(self, effect_id: str, *, actor: str, result: object = ..., error: dict[str, object] | None = ...) -> Effect:
         """Write down what an effect's own actor made of it: a result, or the error it ended in."""
     async def doubt(self, effect_id: str, *, actor: str, note: str | None = ...) -> Effect:
         """Write down that an effect's actor is gone, or can't tell, and that nobody knows whether it happened."""
-    async def confirm(self, effect_id: str, *, attempts: int, result: object = ..., by: str = ...) -> Effect:
+    async def confirm(
+        self, effect_id: str, *, attempts: int, result: object = ..., by: str = ..., abandoned_by: str | None = ...
+    ) -> Effect:
         """Write down that a check found the effect done; `attempts` is how many the checker saw."""
     async def reconcile(
         self, effect_id: str, happened: EffectOutcomeLike, *, by: str, result: object = ..., reason: str | None = ...

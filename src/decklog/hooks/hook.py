@@ -98,7 +98,7 @@ class Hook:
         number = self._environment.get("CLAUDE_PID", "")
         if self.event != "SessionStart" or not number.isdigit():
             return self._payload
-        from decklog.tools.shell.process_identity import Identity
+        from decklog.processes.identity import Identity
 
         process = Identity.of(int(number))
         return self._payload if process is None else json.dumps({**self.told, "process": process.as_text()}).encode()

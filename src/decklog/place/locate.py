@@ -151,8 +151,8 @@ def of_session(folder: str, environment: "Mapping[str, str]", named: str | None 
     # The log file is away, for example during a restore. A spool says that sessions are recorded here: keep their events.
     if not os.path.isdir(beside(place, SPOOL)):
         return None
-    folder = None if place.is_named else os.path.dirname(os.path.dirname(os.path.abspath(place.path)))
-    return Place(place.target, "its file is away", is_named=place.is_named, folder=folder)
+    holder = None if place.is_named else os.path.dirname(os.path.dirname(os.path.abspath(place.path)))
+    return Place(place.target, "its file is away", is_named=place.is_named, folder=holder)
 
 
 def _has_folder() -> bool:
