@@ -250,6 +250,6 @@ def test_nothing_that_the_repositorys_own_settings_name_is_run(home: Path, first
 
 
 def test_known_agents_are_told_to_leave_the_repositorys_settings_alone() -> None:
-    claude = describe("claude", {"extends": "claude-code"}).arguments({})
+    claude = describe("claude", {"extends": "claude-code"}).arguments({}, is_sandboxed=True)
     assert "--strict-mcp-config" in claude
     assert claude[claude.index("--setting-sources") + 1] == "user"

@@ -1,17 +1,23 @@
-"""What an agent is told: its piece, what it may touch, what was found wrong before. Built from the record alone."""
+"""The brief of an agent: the goal, its work item, what it may change, how it is checked, what was found wrong before."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from decklog.conductor.settings.check import Check
     from decklog.stores.work.task import Task
 
 LONGEST_OUTPUT = 4000
 
 
-def brief(task: "Task", *, commits: bool, meets: Sequence[str] = ()) -> str:
-    """Write the brief of a task; `meets` says with which other pieces it was found not to merge."""
+def brief(task: "Task", *, goal: str, checks: Sequence["Check"], report: str, commits: bool, meets: Sequence[str] = ()) -> str:
+    """Write the brief of a task.
+
+    `report` is where a check may write its report, as a shell takes it; `meets` names the pieces that it did not merge with.
+    """
     parts = [f"# {task.title}", task.objective, f"Round {task.inputs['round']}"]
+    parts.append(f"This is one work item of a run. The goal of the whole run, as background: {goal}")
     parts += listed("It is done when:", task.acceptance)
     parts += listed("Change only paths that match:", task.allowed_paths)
     if task.inputs.get("earlier"):
@@ -26,9 +32,37 @@ def brief(task: "Task", *, commits: bool, meets: Sequence[str] = ()) -> str:
         )
     if task.reason and task.failures:
         parts.append(f"The last attempt was not accepted: {task.reason}")
+    parts += _checked_by(checks, report)
     parts.append("Work in the current folder, which is a git repository of your own. Leave existing tests as they are.")
     parts.append("Commit your work on the branch that is checked out." if commits else "You need not commit.")
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _checked_by(checks: Sequence["Check"], report: str) -> list[str]:
+    """List the commands of the checks as a shell takes them, with how they are run."""
+    title = (
+        "Your change lands only if these checks pass. Run them in the current folder, as they are written here, before you end:"
+    )
+    return listed(title, [f"{check.name}: {check_line(check, report)}{_conditions(check)}" for check in checks])
+
+
+def check_line(check: "Check", report: str) -> str:
+    """Write the command of a check as a line for a shell; paths that changed are left for the reader to fill in."""
+    words = ["PATHS" if word == "{changed}" else _quoted(word, report) for word in check.command]
+    return " ".join([*(f"{name}={shlex.quote(value)}" for name, value in check.env.items()), *words])
+
+
+def _quoted(word: str, report: str) -> str:
+    """Quote a word for a shell, but not the report's path, which may name a variable."""
+    return report.join(shlex.quote(part) if part else "" for part in word.split("{report}")) or "''"
+
+
+def _conditions(check: "Check") -> str:
+    network = "with network" if check.network else "without network"
+    paths = "; PATHS are the files that you changed" if "{changed}" in check.command else ""
+    return (
+        f"\n  (it is run {network}, for at most {check.minutes:g} minutes{'' if check.gate else ', and does not decide'}{paths})"
+    )
 
 
 def listed(title: str, items: list[str]) -> list[str]:

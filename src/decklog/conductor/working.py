@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from decklog.conductor import commands, overlaps
 from decklog.conductor.agents.description import LONGEST_ARGUMENT, WEATHER, Description
-from decklog.conductor.agents.protocol import READABLE, driven
+from decklog.conductor.agents.protocol import READABLE, driven, policy_hook
 from decklog.conductor.agents.session import ASKED, Outcome, Session, Terms, answers_of
 from decklog.conductor.agents.status_words import Wish, wish_of
 from decklog.conductor.brief import brief
@@ -21,7 +21,7 @@ from decklog.conductor.site import Site
 from decklog.conductor.weather import Weather
 from decklog.errors import Invalid, Unavailable
 from decklog.tools.calls.tool import Finding
-from decklog.tools.sandbox.sandbox import Sandbox
+from decklog.tools.sandbox.sandbox import Kind, Sandbox
 
 if TYPE_CHECKING:
     from decklog.stores.work.claim import Claim
@@ -144,7 +144,21 @@ class Attempt:
         site, piece = self._site, str(self._task.inputs["piece"])
         found = overlaps.known(site.log, site.run_id)
         meets = overlaps.met_by(found, piece, site.stages.names(is_open=True)) if found else []
-        return brief(self._task, commits=self._agent.commits == "agent", meets=meets)
+        # The policy knows both as places for scratch files; within a sandbox only the first can be written to.
+        temporary = "/tmp" if self._sandbox_kind is Kind.NONE else '"$TMPDIR"'
+        return brief(
+            self._task,
+            goal=site.log.runs.get(site.run_id).goal,
+            checks=site.configuration.checks,
+            report=f"{temporary}/report.xml",
+            commits=self._agent.commits == "agent",
+            meets=meets,
+        )
+
+    @property
+    def _sandbox_kind(self) -> Kind:
+        """The kind of sandbox that works here, of what the settings ask for."""
+        return Sandbox(kind=self._site.configuration.sandbox).settled().kind
 
     def _command(self, text: str) -> Command:
         agent = self._agent
@@ -155,21 +169,22 @@ class Attempt:
             "prompt_file": told,
             "model": agent.model,
             "turns": agent.turns,
-            "budget_usd": None if money is None else f"{money / 1_000_000:.2f}",
+            "budget_usd": None if money is None else f"{money / 1_000_000:.6f}",
             "place": self._place.tree,
+            "policy_hook": policy_hook(agent),
         }
-        ground = (str(self._site.repository.objects), str(told), *agent.reads)
-        argv = agent.arguments(values)
+        ground = (str(self._site.repository.objects), str(told), *agent.reads, *READABLE)
+        argv = agent.arguments(values, is_sandboxed=self._sandbox_kind is not Kind.NONE)
         if agent.stream == "acp":
             answers = answers_of(self._place.folder / "agent")
-            argv, ground = driven(agent, argv, told, answers), (*ground, str(answers), *READABLE)
+            argv, ground = driven(agent, argv, told, answers), (*ground, str(answers))
         return Command(
             argv=argv,
             mark=self._mark,
             root=self._place.tree,
             folder=self._place.folder / "agent",
             sandbox=Sandbox(
-                kind=self._site.configuration.sandbox,
+                kind=self._sandbox_kind,
                 network=agent.network,
                 readable=_expanded(ground),
                 writable=_expanded(agent.writable),

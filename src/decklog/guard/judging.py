@@ -22,10 +22,15 @@ _HEADS = frozenset(["*** Add File", "*** Update File", "*** Move to", _DELETES])
 
 def held(told: "dict[str, Any]", root: str) -> str | None:
     """Return why a call is blocked; None lets the program go on to its own rules."""
+    return next((reason for decision, reason, _ in decisions(told, root) if decision == "deny"), None)
+
+
+def decisions(told: "dict[str, Any]", root: str) -> "list[tuple[str, str, dict[str, str]]]":
+    """Return what the policy decides of each thing that a call does; of a call that can't be read, that it is denied."""
     if not isinstance(told.get("tool_name"), str) or not isinstance(told.get("tool_input"), dict):
-        return "Decklog can't read what this call does, so it is blocked."
+        return [("deny", "Decklog can't read what this call does, so it is blocked.", {})]
     cwd = str(told.get("cwd") or root)
-    return next((reason for command in _commands(told) if (reason := held_command(command, root, cwd))), None)
+    return [decided(command, root, cwd) for command in _commands(told)]
 
 
 def held_command(command: "str | list[str]", root: str, cwd: str) -> str | None:

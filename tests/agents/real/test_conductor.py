@@ -16,15 +16,32 @@ import pytest
 from decklog import Decklog
 from decklog.conductor.site import Site
 from decklog.processes.identity import Identity
+from decklog.tools.sandbox.sandbox import Kind, best_kind
 from tests.agents.fake_model import FakeModel, Step, Use
 from tests.agents.real.editors import CLAUDE_ADAPTER, CODEX_ADAPTER, NODE
-from tests.agents.real.programs import CLAUDE, CODEX, GEMINI, OPENCODE, needs
-from tests.conductor.plans import SETTINGS, Work, landed, landed_titles, make_checked_repository, settle, states, task_of
+from tests.agents.real.programs import CLAUDE, CODEX, GEMINI, INSTALLED, OPENCODE, needs
+from tests.conductor.plans import RUNNER, Work, landed, landed_titles, make_checked_repository, settle, states, task_of
 from tests.conductor.test_kills import check_whole, conducted, conducting, ended, site_of
 
 TEXT = "def triple(a):\n    return a * 3\n"
 PIECE: dict[str, Any] = {"name": "triple", "title": "Piece triple", "objective": "lane=work go", "paths": ["triple.py"]}
 SLOW = {**PIECE, "objective": "lane=slow go"}
+TESTED: dict[str, Any] = {**PIECE, "objective": "lane=tested go", "paths": ["triple.py", "tests/"], "acceptance": ["3 gives 9"]}
+WRONG = "def triple(a):\n    return a * 2\n"
+TRIPLE_TEST = "import triple\n\n\ndef test_triple():\n    assert triple.triple(3) == 9\n"
+# As most people have it: nothing that is said of a sandbox, and checks by a program of the system.
+SETTINGS = """
+[run]
+agents = 2
+rounds = 2
+attempts = 2
+orphan_seconds = 20
+[[checks]]
+name = "tests"
+command = ["python3", "run_tests.py", "{report}"]
+report = "junit"
+minutes = 0.5
+"""
 
 
 @dataclass
@@ -39,9 +56,16 @@ class Ground:
     # So often it is refused where it meets a quota.
     tries: int
 
-    def work(self) -> Site:
+    # How its model has it run a command.
+    run: Callable[[str], Use]
+
+    def work(self, piece: dict[str, Any] = PIECE) -> Site:
         with Decklog.open(self.target) as log:
-            return Work(log, self.folder, PIECE).run()
+            return Work(log, self.folder, piece).run()
+
+    def asked(self) -> str:
+        """All that the model was asked, results of tools among it."""
+        return json.dumps([body for _, body in self.model.requests])
 
     def check_landed(self, site: Site) -> None:
         with Decklog.open(self.target) as log:
@@ -60,59 +84,60 @@ class Ground:
             assert charged > 0
 
 
-def claude_settings(model: FakeModel, _home: Path) -> str:
+def claude_settings(model: FakeModel, home: Path, patch: pytest.MonkeyPatch, program: str = "claude-code") -> str:
     off = ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_TELEMETRY", "DISABLE_ERROR_REPORTING", "DISABLE_AUTOUPDATER")
-    env = {**dict.fromkeys(off, "1"), "ANTHROPIC_BASE_URL": model.address, "ANTHROPIC_API_KEY": "dummy"}
-    return _settings("claude-code", {**env, "CLAUDE_CODE_MAX_RETRIES": "1"})
+    (home / ".claude").mkdir()
+    own = {"env": {**dict.fromkeys(off, "1"), "CLAUDE_CODE_MAX_RETRIES": "1"}}
+    (home / ".claude/settings.json").write_text(json.dumps(own))
+    patch.setenv("ANTHROPIC_BASE_URL", model.address)
+    patch.setenv("ANTHROPIC_API_KEY", "dummy")
+    return _settings(program)
 
 
-def claude_by_adapter(model: FakeModel, home: Path) -> str:
-    command = [str(NODE), str(CLAUDE_ADAPTER)]
-    plain = claude_settings(model, home).replace('"claude-code"', '"claude-acp"')
-    return plain.replace("probe = []", f"probe = []\ncommand = {json.dumps(command)}")
+def claude_by_adapter(model: FakeModel, home: Path, patch: pytest.MonkeyPatch) -> str:
+    return claude_settings(model, home, patch, "claude-acp")
 
 
-def codex_by_adapter(model: FakeModel, home: Path) -> str:
-    _configure_codex(model, home)
-    command = [str(NODE), str(CODEX_ADAPTER)]
-    return _settings("codex-acp", _codex_environment(home), f"command = {json.dumps(command)}\n")
+def codex_by_adapter(model: FakeModel, home: Path, patch: pytest.MonkeyPatch) -> str:
+    return codex_settings(model, home, patch, "codex-acp")
 
 
-def codex_settings(model: FakeModel, home: Path) -> str:
-    _configure_codex(model, home)
-    # Its own sandbox needs rights that a container may not have; what holds it in is ours.
-    command = ["codex", "exec", "--json", "--sandbox", "danger-full-access", "-"]
-    return _settings("codex", _codex_environment(home), f"command = {json.dumps(command)}\n")
+def install_script(name: str, script: Path) -> Path:
+    """Put a script of Node's under its name into the folder of programs that npm has beside its packages; return the folder."""
+    folder = INSTALLED.parent / "bin"
+    folder.mkdir(exist_ok=True)
+    new = folder / f".{name}.{os.getpid()}"
+    new.write_text(f'#!/bin/sh\nexec "{NODE}" "{script}" "$@"\n')
+    new.chmod(0o755)
+    new.rename(folder / name)
+    return folder
 
 
-def _codex_environment(home: Path) -> dict[str, str]:
-    return {"CODEX_HOME": str(home / ".codex"), "FAKE_KEY": "dummy"}
-
-
-def _configure_codex(model: FakeModel, home: Path) -> None:
-    folder = home / ".codex"
-    folder.mkdir()
-    provider = f'name = "fake"\nbase_url = "{model.address}/v1"\nwire_api = "responses"\nenv_key = "FAKE_KEY"'
-    (folder / "config.toml").write_text(
+def codex_settings(model: FakeModel, home: Path, patch: pytest.MonkeyPatch, program: str = "codex") -> str:
+    (home / ".codex").mkdir()
+    provider = f'name = "fake"\nbase_url = "{model.address}/v1"\nwire_api = "responses"\nenv_key = "OPENAI_API_KEY"'
+    (home / ".codex/config.toml").write_text(
         f'model = "gpt-5.5"\nmodel_provider = "fake"\n[model_providers.fake]\n{provider}\nrequest_max_retries = 1\n'
         "stream_max_retries = 1\n[analytics]\nenabled = false\n"
     )
+    patch.setenv("OPENAI_API_KEY", "dummy")
+    return _settings(program)
 
 
-def gemini_settings(model: FakeModel, home: Path, program: str = "gemini") -> str:
+def gemini_settings(model: FakeModel, home: Path, patch: pytest.MonkeyPatch, program: str = "gemini") -> str:
     (home / ".gemini").mkdir()
     auth = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
     (home / ".gemini/settings.json").write_text(json.dumps(auth))
-    # It is a script, which is called by its name.
-    (home / "bin/gemini").symlink_to(GEMINI)
-    return _settings(program, {"GEMINI_API_KEY": "dummy", "GOOGLE_GEMINI_BASE_URL": model.address}, 'model = "gemini-2.5-pro"\n')
+    patch.setenv("GEMINI_API_KEY", "dummy")
+    patch.setenv("GOOGLE_GEMINI_BASE_URL", model.address)
+    return _settings(program, 'model = "gemini-2.5-pro"\n')
 
 
-def gemini_by_protocol(model: FakeModel, home: Path) -> str:
-    return gemini_settings(model, home, "gemini-acp")
+def gemini_by_protocol(model: FakeModel, home: Path, patch: pytest.MonkeyPatch) -> str:
+    return gemini_settings(model, home, patch, "gemini-acp")
 
 
-def opencode_settings(model: FakeModel, home: Path, program: str = "opencode") -> str:
+def opencode_settings(model: FakeModel, home: Path, _patch: pytest.MonkeyPatch, program: str = "opencode") -> str:
     models = {"m1": {"name": "m1", "tool_call": True, "limit": {"context": 200_000, "output": 8_000}}}
     options = {"baseURL": f"{model.address}/v1", "apiKey": "dummy"}
     provider = {"npm": "@ai-sdk/openai-compatible", "name": "fake", "options": options, "models": models}
@@ -121,17 +146,18 @@ def opencode_settings(model: FakeModel, home: Path, program: str = "opencode") -
     (home / ".config/opencode/opencode.json").write_text(json.dumps({**own, "provider": {"fake": provider}}))
     (home / ".npmrc").write_text("fetch-retries=0\n")
     off = ("OPENCODE_DISABLE_AUTOUPDATE", "OPENCODE_DISABLE_MODELS_FETCH", "OPENCODE_DISABLE_LSP_DOWNLOAD")
-    return _settings(program, dict.fromkeys(off, "1"))
+    return _settings(program, env=dict.fromkeys(off, "1"))
 
 
-def opencode_by_protocol(model: FakeModel, home: Path) -> str:
-    return opencode_settings(model, home, "opencode-acp")
+def opencode_by_protocol(model: FakeModel, home: Path, patch: pytest.MonkeyPatch) -> str:
+    return opencode_settings(model, home, patch, "opencode-acp")
 
 
-def _settings(program: str, env: dict[str, str], more: str = "") -> str:
-    quiet = {"HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1", **env}
+def _settings(program: str, more: str = "", env: dict[str, str] | None = None) -> str:
+    """Write settings that use a shipped description as it is; the variables only keep the program's traffic on this machine."""
+    quiet = {"HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1", **(env or {})}
     values = ", ".join(f"{name} = {json.dumps(value)}" for name, value in quiet.items())
-    own = f'[agents.real]\nextends = "{program}"\n{more}probe = []\nenv = {{ {values} }}\n[roles]\nworker = ["real"]\n'
+    own = f'[agents.real]\nextends = "{program}"\n{more}env = {{ {values} }}\n[roles]\nworker = ["real"]\n'
     return SETTINGS + own
 
 
@@ -152,24 +178,45 @@ def by_plain_write(path: str, text: str) -> Use:
     return Use("write", {"filePath": path, "content": text})
 
 
+def by_bash(command: str) -> Use:
+    return Use("Bash", {"command": command, "description": "Run the tests"})
+
+
+def by_exec(command: str) -> Use:
+    return Use("exec_command", {"cmd": command})
+
+
+def by_shell(command: str) -> Use:
+    return Use("run_shell_command", {"command": command, "description": "Run the tests"})
+
+
+def by_plain_bash(command: str) -> Use:
+    return Use("bash", {"command": command, "description": "Run the tests"})
+
+
 PROGRAMS = {
-    "claude": (CLAUDE, claude_settings, by_write),
-    "codex": (CODEX, codex_settings, by_patch),
-    "claude-acp": (CLAUDE_ADAPTER, claude_by_adapter, by_write),
-    "codex-acp": (CODEX_ADAPTER, codex_by_adapter, by_patch),
-    "gemini": (GEMINI, gemini_settings, by_write_file),
-    "gemini-acp": (GEMINI, gemini_by_protocol, by_write_file),
-    "opencode": (OPENCODE, opencode_settings, by_plain_write),
-    "opencode-acp": (OPENCODE, opencode_by_protocol, by_plain_write),
+    "claude": (CLAUDE, claude_settings, by_write, by_bash),
+    "codex": (CODEX, codex_settings, by_patch, by_exec),
+    "claude-acp": (CLAUDE_ADAPTER, claude_by_adapter, by_write, by_bash),
+    "codex-acp": (CODEX_ADAPTER, codex_by_adapter, by_patch, by_exec),
+    "gemini": (GEMINI, gemini_settings, by_write_file, by_shell),
+    "gemini-acp": (GEMINI, gemini_by_protocol, by_write_file, by_shell),
+    "opencode": (OPENCODE, opencode_settings, by_plain_write, by_plain_bash),
+    "opencode-acp": (OPENCODE, opencode_by_protocol, by_plain_write, by_plain_bash),
 }
 
 
+# Called by these names.
+SCRIPTS = {CLAUDE_ADAPTER: "claude-agent-acp", CODEX_ADAPTER: "codex-acp", GEMINI: "gemini"}
 # These give up what they were refused twice. Codex's adapter does at once, and the others ask again for minutes.
 REFUSED_TWICE = ("claude", "codex", "claude-acp")
 
 
 def _asked(name: str) -> Any:
     return pytest.param(name, marks=needs(PROGRAMS[name][0]))
+
+
+pytestmark = pytest.mark.skipif(best_kind() is Kind.NONE, reason="no sandbox can be had here")
 
 
 @pytest.fixture(params=[_asked(name) for name in PROGRAMS])
@@ -180,21 +227,41 @@ def ground(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
 
 @contextmanager
 def _prepared(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ground]:
-    program, settings, use = PROGRAMS[name]
+    program, settings, use, run = PROGRAMS[name]
     home = tmp_path / "home"
-    (home / "bin").mkdir(parents=True)
+    home.mkdir()
     monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setenv("PATH", f"{program.parent}:{home}/bin:/usr/local/bin:/usr/bin:/bin")
+    folder = install_script(SCRIPTS[program], program) if program in SCRIPTS else program.parent
+    monkeypatch.setenv("PATH", f"{folder}:/usr/local/bin:/usr/bin:/bin")
     steps = [Step("I write it.", (use("triple.py", TEXT),)), Step("It is written.")]
     slow = [steps[0], Step("It is written.", seconds=6)]
     with FakeModel({"work": steps, "slow": slow}) as model:
-        folder = make_checked_repository(tmp_path / "repository")
-        settle(folder, settings(model, home))
-        yield Ground(folder, model, str(tmp_path / "decklog.db"), use, tries=2 if name in REFUSED_TWICE else 1)
+        folder = make_checked_repository(tmp_path / "repository", **{"run_tests.py": RUNNER.read_text()})
+        settle(folder, settings(model, home, monkeypatch))
+        yield Ground(folder, model, str(tmp_path / "decklog.db"), use, 2 if name in REFUSED_TWICE else 1, run)
 
 
 def test_a_piece_lands(ground: Ground) -> None:
     ground.check_landed(ground.work())
+
+
+def test_an_agent_runs_the_check_of_its_brief_fixes_what_it_shows_and_lands(ground: Ground) -> None:
+    check = 'python3 run_tests.py "$TMPDIR"/report.xml'
+    ground.model.script["tested"] = [
+        Step("A test first.", (ground.use("tests/test_triple.py", TRIPLE_TEST),)),
+        Step("Now the code.", (ground.use("triple.py", WRONG),)),
+        Step("Does it work?", (ground.run(f"{check} && echo all 4'2' passed || echo none of 4'2' passed"),)),
+        Step("It does not.", (ground.run("sed -i 's/a \\* 2/a * 3/' triple.py"),)),
+        Step("And now?", (ground.run(f"{check} && echo all 4'2' passed"),)),
+        Step("It works."),
+    ]
+    site = ground.work(TESTED)
+    assert "none of 42 passed" in ground.asked(), ground.asked()[-6000:]
+    assert "all 42 passed" in ground.asked(), ground.asked()[-6000:]
+    ground.check_landed(site)
+    told = json.loads(json.dumps(ground.asked()))
+    for fact in ("Make it better", "Piece triple", "3 gives 9", json.dumps(check)[1:-1]):
+        assert fact in told or json.dumps(fact)[1:-1] in told, fact
 
 
 def test_a_quota_costs_no_attempt(ground: Ground) -> None:

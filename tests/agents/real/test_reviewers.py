@@ -31,14 +31,14 @@ class Reviewers:
 
 @pytest.fixture(params=[pytest.param(name, marks=needs(PROGRAMS[name][0])) for name in ("claude", "codex")])
 def reviewers(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reviewers]:
-    program, settings, _ = PROGRAMS[request.param]
+    program, settings, *_ = PROGRAMS[request.param]
     home = tmp_path / "home"
     home.mkdir()
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("PATH", f"{program.parent}:/usr/local/bin:/usr/bin:/bin")
     lanes = {"good": [Step(GOOD_ANSWER)], "words": [Step("I approve: pass."), Step("Really, pass.")]}
     with FakeModel(lanes) as model, Decklog.open(tmp_path / "decklog.db") as log:
-        folder = make_gated_repository(tmp_path / "repository", **{"decklog.toml": settings(model, home) + REVIEW})
+        folder = make_gated_repository(tmp_path / "repository", **{"decklog.toml": settings(model, home, monkeypatch) + REVIEW})
         yield Reviewers(Desk(log, folder), model)
 
 

@@ -23,6 +23,7 @@ KINDS = ("start", "text", "tool", "result", "usage", "note", "ask", "end", "erro
 WEATHER = ("quota", "login", "overload")
 CLASSES = (*WEATHER, "context", "refused", "budget")
 LONGEST_ARGUMENT = 100 * 1024
+_ARGUMENT_LISTS = ("command", "untrusted", "in_sandbox", "without_sandbox")
 _HOME_LISTS = ("home_copied", "home_readable", "home_writable")
 _FILE = re.compile(r"[\w./-]+\.\w{1,4}")
 _WORDS = {"prompt": PROMPTS, "stream": STREAMS, "commits": COMMITS, "permissions": PERMISSIONS}
@@ -56,6 +57,9 @@ class Description:
     name: str
     command: tuple[object, ...] = ()
     untrusted: tuple[str, ...] = ()
+    # Further arguments: where Decklog's sandbox holds the program, and where none does and its own has to.
+    in_sandbox: tuple[object, ...] = ()
+    without_sandbox: tuple[object, ...] = ()
     prompt: str = "stdin"
     stream: str = "none"
     commits: str = "conductor"
@@ -81,10 +85,10 @@ class Description:
     events: tuple[EventRule, ...] = ()
     errors: tuple[ErrorRule, ...] = ()
 
-    def arguments(self, values: Mapping[str, object]) -> list[str]:
+    def arguments(self, values: Mapping[str, object], *, is_sandboxed: bool) -> list[str]:
         """Fill in the command; a part whose values are not all set is left out."""
         words: list[str] = []
-        for part in (*self.command, *self.untrusted):
+        for part in (*self.command, *self.untrusted, *(self.in_sandbox if is_sandboxed else self.without_sandbox)):
             if isinstance(part, str):
                 words.append(_filled(part, values))
             elif all(values.get(name) is not None for word in part for name in _names(word)):  # type: ignore[attr-defined]
@@ -170,7 +174,17 @@ def _checked(name: str, table: Mapping[str, Any]) -> Description:
     for key, words in _WORDS.items():
         if key in table and table[key] not in words:
             raise Invalid(f"agent {name}: {key} is {table[key]!r}", hint=f"Use one of {', '.join(words)}.", field=key)
-    for key in ("command", "untrusted", "pass_env", "readable", "writable", "probe", *_HOME_LISTS):
+    for key in (
+        "command",
+        "untrusted",
+        "in_sandbox",
+        "without_sandbox",
+        "pass_env",
+        "readable",
+        "writable",
+        "probe",
+        *_HOME_LISTS,
+    ):
         if not isinstance(table.get(key, []), list):
             raise Invalid(f"agent {name}: {key} is a list of texts", field=key)
     lists = {key: tuple(value) for key, value in table.items() if isinstance(value, list)}

@@ -63,6 +63,8 @@ RULES: Mapping[str, Rule] = {
     **_free("agents.*", _AGENT_FREE),
     "agents.*.command": Rule("runs this program as an agent", same=True),
     "agents.*.untrusted": Rule("changes what keeps the repository's own settings away from the agent", same=True),
+    "agents.*.in_sandbox": Rule("changes what the agent may do within the sandbox", same=True),
+    "agents.*.without_sandbox": Rule("changes what holds the agent in where there is no sandbox", same=True),
     "agents.*.env": Rule("sets variables of the agent, which may load code or send your key elsewhere", values=({},)),
     "agents.*.pass_env": Rule("passes these variables of your environment to the agent", within=True),
     "agents.*.readable": Rule("lets the agent read these files of yours", within=True),

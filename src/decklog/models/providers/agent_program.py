@@ -77,13 +77,14 @@ class AgentModel:
     def _command(self, scratch: Path, told: Path, text: str, mark: str, wish: Wish) -> Command:
         agent = self.description
         values = {"prompt": text, "prompt_file": told, "model": agent.model, "turns": agent.turns, "place": scratch / "tree"}
+        kind = Sandbox(kind=self.sandbox).settled().kind
         return Command(
-            argv=agent.arguments(values),
+            argv=agent.arguments(values, is_sandboxed=kind is not Kind.NONE),
             mark=mark,
             root=scratch / "tree",
             folder=scratch / "command",
             sandbox=Sandbox(
-                kind=self.sandbox,
+                kind=kind,
                 network=agent.network,
                 readable=_expanded((str(told), *agent.reads)),
                 writable=_expanded(agent.writable),
