@@ -77,6 +77,8 @@ class Description:
     home_writable: tuple[str, ...] = ()
     home_variables: Mapping[str, str] = field(default_factory=dict)
     probe: tuple[str, ...] = ()
+    # Arguments that have its program start and end at once; none leaves it unstarted by `decklog run --check`.
+    trial: tuple[str, ...] = ("--version",)
     turns: int | None = None
     minutes: float = 45.0
     stall_minutes: float | None = None

@@ -50,7 +50,7 @@ class _Goals(click.Group):
     "--from-red", metavar="TEST", multiple=True, help="let a test stay red that is so on the first commit; again for more"
 )
 @click.option("--again", is_flag=True, help="work a plan that a run has completed once more, and pay for it once more")
-@click.option("--check", is_flag=True, help="say what a run would need here and lacks; nothing is written")
+@click.option("--check", is_flag=True, help="start every agent and check once in the sandbox; name what is missing")
 @click.pass_context
 def run(
     ctx: click.Context, plan: str | None, commit: str, tasks: str | None, from_red: tuple[str, ...], again: bool, check: bool
