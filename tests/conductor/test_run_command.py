@@ -171,3 +171,29 @@ def test_a_goal_is_planned_shown_and_worked_after_a_yes(person: Person) -> None:
     assert person.call("approvals", "decide", approval, "granted", "--by", "ana").code == 0
     done = person.call("run", goal)
     assert (done.code, "1 piece: 1 landed" in done.out) == (0, True), done
+
+
+def test_landing_a_run_whose_first_commit_was_red_names_that(person: Person) -> None:
+    write(person.repository, {"tests/test_red.py": "def test_red():\n    assert False\n"})
+    git(person.repository, "add", "-A")
+    git(person.repository, "commit", "-q", "-m", "Red")
+    assert person.call("run", "--plan", person.plan(piece("triple", GOOD))).code != 0
+    refused = person.call("run", "land")
+    assert "has nothing to land, since it did not start: " in refused.err, refused
+    assert "--from-red" in refused.err
+    assert "Traceback" not in refused.err
+
+
+def test_the_error_that_an_agent_wrote_is_in_the_reason_in_now_and_in_the_question(person: Person) -> None:
+    settings = person.repository / "decklog.toml"
+    settings.write_text(settings.read_text() + "[roles]\nstrategist = []\n")
+    git(person.repository, "commit", "-q", "-a", "-m", "No strategist")
+    done = person.call(
+        "run", "--plan", person.plan(piece("bad", ["run", ["sh", "-c", "echo unknown option --flag >&2"]], ["exit", 2]))
+    )
+    assert "unknown option --flag" in done.out, done
+    run_id = person.call("runs", "find", "--json").data[0]["id"]
+    assert "unknown option --flag" in str(person.call("now", "--json").data)
+    (question,) = person.call("approvals", "find", run_id, "--state", "open", "--json").data
+    assert "unknown option --flag" in question["question"]
+    assert person.call("ledger", "find", run_id, "--json").data == [], "no model was asked"

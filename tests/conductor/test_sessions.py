@@ -19,6 +19,7 @@ from decklog.conductor.commands import Command, Running
 from decklog.processes.identity import Identity
 from decklog.tools.sandbox.sandbox import Sandbox
 from decklog.tools.shell import process_tree
+from tests.agents import test_history as history
 from tests.conductor.scripts import COMMAND, script
 from tests.waiting import wait_until
 
@@ -77,6 +78,43 @@ def test_a_stream_that_is_read_twice_is_charged_and_recorded_once(log: Decklog, 
     assert [outcome.microdollars for outcome in outcomes] == [1_000_000] * 2
     assert sum(charge.cost_microdollars or 0 for charge in log.ledger.find("run_1")) == 1_000_000
     assert len(log.journal.find("run_1", subtype="agent.usage")) == 4
+
+
+def test_a_session_that_a_run_has_paid_for_is_not_imported_again(log: Decklog, task_id: str, tmp_path: Path) -> None:
+    start = {"when": {"/type": "start"}, "as": "start", "take": {"session": "/session"}}
+    turns = [["print", {"type": "turn", "cost": 0.25}]] * 2
+    running = started(tmp_path, ["print", {"type": "start", "session": "s1"}], *turns)
+    watch(log, running, agent(events=[start, *EVENTS]))
+    paid = [charge.cost_microdollars for charge in log.ledger.find()]
+    history.write(tmp_path / "projects/-repo/s1.jsonl", history.session("s1"))
+    history.write(tmp_path / "projects/-repo/s2.jsonl", [history.prompt(10, "Go", "s2"), history.answer(11, session="s2")])
+    history.taken(log, tmp_path / "projects", tmp_path)
+    assert [charge.cost_microdollars for charge in log.ledger.find("run_1")] == paid == [250_000, 250_000]
+    assert {run.id for run in log.runs.find()} == {"run_1", "claude-s2"}, "a person's own session is imported"
+
+
+def test_a_model_that_nobody_asked_is_not_charged(log: Decklog, task_id: str, tmp_path: Path) -> None:
+    take = {"input_tokens": "/in", "output_tokens": "/out"}
+    end = {"when": {"/type": "end"}, "as": "end", "total": True, "take": take}
+    running = started(tmp_path, ["print", {"type": "end", "in": 0, "out": 0}])
+    watch(log, running, agent(events=[end]))
+    assert list(log.ledger.find("run_1")) == []
+
+
+def test_what_an_agent_wrote_to_standard_error_is_kept_and_a_failed_start_costs_nothing(
+    log: Decklog, task_id: str, tmp_path: Path
+) -> None:
+    long = "x" * 9000 + " no such option"
+    outcome = watch(log, started(tmp_path, ["run", ["sh", "-c", f"echo {long} >&2"]], ["exit", 2]), agent())
+    assert outcome.stderr.endswith(" no such option")
+    assert len(outcome.stderr) == 4096
+    assert list(log.ledger.find("run_1")) == [], "no model was asked"
+
+
+def test_a_login_error_on_standard_error_is_no_failure_of_the_agent(log: Decklog, task_id: str, tmp_path: Path) -> None:
+    running = started(tmp_path, ["run", ["sh", "-c", "echo Invalid API key 401 >&2"]], ["exit", 1])
+    outcome = watch(log, running, agent())
+    assert (outcome.error_class, outcome.is_weather) == ("login", True)
 
 
 def test_an_agent_that_overspends_is_ended_after_the_turn_that_did(log: Decklog, task_id: str, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from decklog.agents.history_files import Asked, files_of, many_values, read_files, size_of
 from decklog.agents.marks import age_of, bear_witness
 from decklog.agents.recorder import Recorder
+from decklog.agents.sessions import is_charged
 from decklog.dataclass import dataclass
 from decklog.errors import Conflict, Invalid, NotFound, Unavailable
 from decklog.importers.engine import reading_ahead
@@ -86,6 +87,7 @@ class HistoryImport:
         self._values = many_values(log.db.values.limit_bytes)
         self._age = age_of(log, spool)
         self._last_run: str | None = None
+        self._charged: dict[str, bool] = {}
         self.result = Imported(source, dry_run)
 
     def run(self) -> Imported:
@@ -104,7 +106,8 @@ class HistoryImport:
         self.result.count(part)
         if self.result.dry_run:
             return
-        for named, told in groupby(part.told, lambda one: part.named.get(_session_of(one))):
+        own = [one for one in part.told if not self._is_charged(_session_of(one))]
+        for named, told in groupby(own, lambda one: part.named.get(_session_of(one))):
             self._write(named, [*told])
         # After the last commit: one who is killed before this reads the file again, and adds nothing twice.
         for path, mark in part.marks.items():
@@ -113,6 +116,12 @@ class HistoryImport:
             bear_witness(self._log, self._spool, self._age, self._last_run)
         if self._progress:
             self._progress("files", part.files_done, whole)
+
+    def _is_charged(self, session: str) -> bool:
+        """Check whether a session is on record with the run that Decklog started it for; such a session is not recorded again."""
+        if session not in self._charged:
+            self._charged[session] = is_charged(self._log, session)
+        return self._charged[session]
 
     def _recorder(self, named: "Named | None") -> Recorder:
         if named not in self._recorders:

@@ -355,9 +355,11 @@ class Stages:
     def _ask_whether_to_go_on(self, task: "Task", blocker: str) -> None:
         """Ask a person, once, about a piece for which everything was tried."""
         piece, yeses = str(task.inputs.get("piece", "it")), task.inputs.get("yeses", 0)
+        reason = self._log.tasks.get(task.id).reason
+        question = f"{piece} is stuck: {blocker}. Have it tried again from the first agent on? A no gives it up."
         self._log.approvals.ask(
             self._run_id,
-            f"{piece} is stuck: {blocker}. Have it tried again from the first agent on? A no gives it up.",
+            f"{question} The reason: {' '.join(reason.split())}" if reason else question,
             by="conductor",
             about={"piece": piece, "task": task.id, "blocker": blocker, "yeses": yeses},
             task_id=task.id,

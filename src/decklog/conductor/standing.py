@@ -41,7 +41,7 @@ class PieceStanding:
 
     def line(self) -> str:
         """Tell it in one line."""
-        return f"{self.name:<16} {self.state:<10} {self.told()}"
+        return f"{self.name:<16} {self.state:<10} {' '.join(self.told().split())}"
 
 
 @dataclass(frozen=True)

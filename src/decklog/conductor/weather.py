@@ -78,15 +78,16 @@ class Weather:
         with self._site.log.transaction():
             gate = self._gates.close(name, kind, until=until, retry_seconds=retry, began_at=began_at)
             if gate.closed_at is not None and kind in ("quota", "login"):
-                self._tell(agent, gate)
+                self._tell(agent, gate, outcome.stderr)
         return gate.opens_at
 
-    def _tell(self, agent: Description, gate: "Gate") -> None:
+    def _tell(self, agent: Description, gate: "Gate", stderr: str) -> None:
         ways = f"Log in again; then: decklog gates open {gate.name!r}" if gate.opens_at is None else "It goes on by itself."
         what = {"login": "is no longer logged in", "quota": "has met its quota"}[gate.reason]
+        words = f"\n{stderr}" if stderr else ""
         self._site.log.inbox.post(
             "conductor",
-            f"Agent {agent.name} {what} ({gate.name}). No attempt is used. {ways}",
+            f"Agent {agent.name} {what} ({gate.name}). No attempt is used. {ways}{words}",
             severity="question" if gate.reason == "login" else "info",
             run_id=self._site.run_id,
             key=f"gate:{gate.name}:{gate.reason}:{gate.closed_at}",

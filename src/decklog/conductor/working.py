@@ -287,7 +287,8 @@ class Attempt:
             self._weather.met(self._agent, outcome, datetime.fromtimestamp(int(self._facts["at"]), UTC))
             later = self._weather.opening(self._site.configuration.agents_for(self._task))
         why = outcome.error_class or outcome.ended_for or outcome.reason
-        self._claim.release(f"{why} of {self._agent.name}: no attempt is used", not_before=later)
+        words = f": {_last_words(outcome)}" if outcome.stderr else ""
+        self._claim.release(f"{why} of {self._agent.name}: no attempt is used{words}", not_before=later)
 
     def _tip(self, kept: dict[str, Any]) -> str:
         """Give the commit that is judged: the agent's own, or what the conductor made of what it left."""
@@ -313,10 +314,14 @@ def _why_ended(outcome: Outcome) -> tuple[str | None, str]:
         word = outcome.ended_for or "time"
         return word, f"the agent was ended: {word}"
     if outcome.error_class is not None:
-        return outcome.error_class, f"the agent ended in {outcome.error_class}: {outcome.text[-300:]}"
+        return outcome.error_class, f"the agent ended in {outcome.error_class}: {_last_words(outcome)}"
     if outcome.exit_code != 0:
-        return "exit", f"the agent ended with exit code {outcome.exit_code}: {outcome.text[-300:]}"
+        return "exit", f"the agent ended with exit code {outcome.exit_code}: {_last_words(outcome)}"
     return None, ""
+
+
+def _last_words(outcome: Outcome) -> str:
+    return "\n".join(part for part in (outcome.text[-300:], outcome.stderr) if part)
 
 
 def _expanded(paths: tuple[str, ...]) -> tuple[str, ...]:

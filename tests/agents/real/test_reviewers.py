@@ -11,6 +11,7 @@ from decklog.review import reviewing
 from tests.agents.fake_model import FakeModel, Step
 from tests.agents.real.programs import needs
 from tests.agents.real.test_conductor import PROGRAMS
+from tests.conductor.plans import RUNNER
 from tests.review.changes import ANSWERS, GOOD, Desk, make_gated_repository
 
 REVIEW = '[models.mine]\nagent = "real"\nseconds = 60\n[calls]\nreview = "mine"\n[review]\nmodel_passes = [6]\n'
@@ -38,7 +39,8 @@ def reviewers(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("PATH", f"{program.parent}:/usr/local/bin:/usr/bin:/bin")
     lanes = {"good": [Step(GOOD_ANSWER)], "words": [Step("I approve: pass."), Step("Really, pass.")]}
     with FakeModel(lanes) as model, Decklog.open(tmp_path / "decklog.db") as log:
-        folder = make_gated_repository(tmp_path / "repository", **{"decklog.toml": settings(model, home, monkeypatch) + REVIEW})
+        files = {"decklog.toml": settings(model, home, monkeypatch) + REVIEW, "run_tests.py": RUNNER.read_text()}
+        folder = make_gated_repository(tmp_path / "repository", **files)
         yield Reviewers(Desk(log, folder), model)
 
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from decklog.agents.sessions import charge_of_session
 from decklog.conductor.agents.description import WEATHER, Description
 from decklog.conductor.agents.questions import Questions
 from decklog.conductor.agents.reset_times import stated
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 KINDLY = [(int(signal.SIGINT), 2.0), (int(signal.SIGTERM), 2.0), (int(signal.SIGKILL), 5.0)]
 # Its end wakes whoever waits; what it says, and what is wished of it, is looked at this often.
 SHORTEST_WAIT, LONGEST_WAIT = 0.004, 2.0
-LONGEST_TEXT = 4000
+LONGEST_TEXT = 4096
 # Why an agent is ended that waits for a person: what it left is kept, and its task waits in its place.
 ASKED = "asked"
 # Whoever tells one of these has had an answer of a model. A text may be the program's own.
@@ -58,6 +59,8 @@ class Outcome:
     approval: str | None = None
     session: str | None = None
     text: str = ""
+    # The end of what it wrote to standard error.
+    stderr: str = ""
     microdollars: int = 0
     is_priced: bool = False
     counts: dict[str, int] = field(default_factory=dict)
@@ -105,6 +108,8 @@ class Session:
         self._overdrawn = False
         self._on_answer = on_answer
         self._is_answered = False
+        # Reported by the program: no model has answered.
+        self._is_unasked = False
         self._questions = Questions(log, terms.run_id, terms.task_id, answers_of(running.folder))
         self.outcome = Outcome()
 
@@ -115,10 +120,27 @@ class Session:
         self._take(self._follower.rest())
         self.outcome.exit_code, self.outcome.reason = ended.get("exit_code"), ended.get("reason", "refused")
         self.outcome.killed = killed_by(ended) if self.outcome.ended_for is None and "reason" in ended else None
-        if "charged" not in self.outcome.counts and self.outcome.error_class not in WEATHER:
+        self._take_errors()
+        if "charged" not in self.outcome.counts and self.outcome.error_class not in WEATHER and self._may_have_asked:
             # It told of no price: that something was spent is on record all the same, as a call of unknown price.
             self._charge({})
         return self.outcome
+
+    def _take_errors(self) -> None:
+        """Keep the end of what the agent wrote to standard error; it may name the error of an agent that failed."""
+        outcome = self.outcome
+        outcome.stderr = "\n".join(Follower(self._running.folder, "stderr").rest())[-LONGEST_TEXT:].strip()
+        if outcome.exit_code and outcome.error_class is None and outcome.ended_for is None:
+            outcome.error_class = self._reader.class_of({"text": outcome.stderr})
+
+    @property
+    def _may_have_asked(self) -> bool:
+        """Whether a model may have been asked: not if the program reports zero tokens, or failed before it did anything."""
+        outcome = self.outcome
+        if outcome.reason != "exited":
+            return True
+        is_failed_start = outcome.exit_code != 0 and not any(outcome.counts.get(kind) for kind in (*_ANSWERS, "text"))
+        return not (is_failed_start or self._is_unasked)
 
     def _followed(self, wanted_end: Callable[[], str | None], wait: Callable[[float], bool]) -> dict[str, Any]:
         """Take in what the agent tells until it has ended; give how that was. Nobody asks as long as its supervisor is there."""
@@ -205,8 +227,10 @@ class Session:
         elif event.kind in _ANSWERS and not self._is_answered:
             self._is_answered = True
             self._on_answer()
-        if event.usage is not None:
+        if event.usage:
             self._charge(event.usage)
+        elif event.usage is not None:
+            self._is_unasked = True
         if event.kind == "ask":
             self._questions.ask(self._description.name, taken)
 
@@ -226,6 +250,7 @@ class Session:
             reservation_id=self._terms.reservation_id,
             enforce=False,
             key=f"{self._running.mark}:{number}",
+            answer_id=charge_of_session(self.outcome.session, number),
         )
         self.outcome.is_priced = charge.cost_microdollars is not None
         self.outcome.microdollars += charge.cost_microdollars or 0

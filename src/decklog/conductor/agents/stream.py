@@ -111,7 +111,10 @@ class _Line:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that an agent printed. `usage` is what was spent since the event before it, `problem` what could not be read."""
+    """Something that an agent printed. `problem` is what could not be read.
+
+    `usage` is what was spent since the event before it: empty if nothing was, None if the event does not report it.
+    """
 
     kind: str
     taken: Mapping[str, Any] = field(default_factory=dict)
@@ -169,11 +172,14 @@ class Reader:
         if rule.total:
             before, self._totals = self._totals, {**self._totals, **figures}
             figures = {name: max(0, value - before.get(name, 0)) for name, value in figures.items()}
-        return figures
+        # Zeros are what a program reports that no model has answered.
+        return figures if any(figures.values()) else {}
 
     def _class(self, kind: str, taken: Mapping[str, Any]) -> str | None:
-        if kind != "error" and not taken.get("is_error"):
-            return None
+        return self.class_of(taken) if kind == "error" or taken.get("is_error") else None
+
+    def class_of(self, taken: Mapping[str, Any]) -> str | None:
+        """Return the class of an error by what is known of it; None if it has none."""
         return next((rule.error_class for rule in self._description.errors if _is_error(rule, taken)), None)
 
 

@@ -65,7 +65,8 @@ class Tips:
         if self._remote is not None:
             self._reached(self._follow)
         found = self._repository.ref(self.target)
-        assert found is not None, f"{self.target} is gone"
+        if found is None:
+            raise NotFound(f"{self.target} does not exist here", hint="See what is kept: decklog run rescue")
         return found
 
     def _follow(self) -> None:

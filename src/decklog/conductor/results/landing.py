@@ -10,6 +10,7 @@ from decklog.conductor.site import Site
 from decklog.dataclass import dataclass
 from decklog.errors import Conflict, DecklogError, Denied
 from decklog.figures import counted
+from decklog.stores.runs.run import ENDED
 from decklog.tools.calls.tool import Finding
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class Landing:
 def prepare(site: Site, branch: str | None, *, cwd: Path) -> Landing:
     """Work out what would land on a branch, the one that is checked out unless another is named; refuse what could not."""
     repository = site.repository
+    _refuse_unstarted(site)
     branches = Branches(repository)
     name = branch or branches.current(cwd)
     old, target = branches.commit(name), site.target_commit()
@@ -53,6 +55,17 @@ def prepare(site: Site, branch: str | None, *, cwd: Path) -> Landing:
         new = _merged(site, name, old, target)
     files = len(changes(repository, old, new))
     return Landing(branch=name, old=old, new=new, tree=repository.tree(new), files=files, is_merge=is_merge, worktree=worktree)
+
+
+def _refuse_unstarted(site: Site) -> None:
+    """Refuse a run that ended before it had a target, as after a red first commit, with its reason."""
+    run = site.log.runs.get(site.run_id)
+    if run.status in ENDED and site.repository.ref(site.target) is None:
+        raise Conflict(
+            f"run {run.id} has nothing to land, since it did not start: {run.summary or run.status.value}",
+            hint="Make its first commit green, or allow its red tests by --from-red TEST; then start the run again.",
+            run_id=run.id,
+        )
 
 
 def _merged(site: Site, branch: str, old: str, target: str) -> str:

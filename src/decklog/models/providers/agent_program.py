@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from decklog.agents.sessions import charge_of_session
 from decklog.conductor import commands
 from decklog.conductor.agents.description import LONGEST_ARGUMENT, Description
 from decklog.conductor.agents.reset_times import stated
@@ -102,7 +103,10 @@ class AgentModel:
     def _told(self, events: Sequence[Event], ended: dict[str, Any], output: str) -> Reply:
         error = next((event for event in reversed(events) if event.error_class is not None), None)
         model = next((event.taken["model"] for event in events if event.taken.get("model")), None)
+        session = next((event.taken["session"] for event in events if event.taken.get("session")), None)
         common: dict[str, Any] = {"model": self.description.model or model, "usage": _usage(events)}
+        # A later import of the program's sessions knows it by this.
+        common["answer_id"] = charge_of_session(session, 1)
         if error is not None and error is _last_word(events):
             return Reply(error_class=error.error_class, error=_text(error)[-500:], retry_seconds=self._seconds(error), **common)
         if ended["reason"] != "exited" or ended["exit_code"] != 0:

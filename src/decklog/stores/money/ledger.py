@@ -248,6 +248,7 @@ class Ledger(Store):
         call_site: str | None = None,
         model: str | None = None,
         reservation_id: str | None = None,
+        answer_id: str | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
         oldest_first: bool = False,
@@ -257,7 +258,7 @@ class Ledger(Store):
         """List charges, newest first."""
         where = Where(Charge)
         where.equal(run_id=run_id, group_id=group_id, task_id=task_id, agent=agent, agent_id=agent_id)
-        where.equal(call_site=call_site, model=model, reservation_id=reservation_id)
+        where.equal(call_site=call_site, model=model, reservation_id=reservation_id, answer_id=answer_id)
         where.between("occurred_at", since, until)
         return self._page(Charge, where, order=("occurred_at", "id"), limit=limit, after=after, descending=not oldest_first)
 

@@ -421,7 +421,8 @@ class Leases(Store):
         task = self._must_hold(task_id, fence)
         used_up = task.failures + 1 >= task.max_attempts
         repeats = 0 if blocker is None else task.blocker_repeats + 1 if blocker == task.blocker else 1
-        reason = f"all {task.max_attempts} attempts are used" if used_up else None
+        used = [f"all {task.max_attempts} attempts are used"] if used_up else []
+        reason = "; ".join([*used, *([summary] if summary else [])]) or None
         later = {}
         if retry_after_seconds > 0:
             retry_at = self._now() + timedelta(seconds=retry_after_seconds)
@@ -434,7 +435,7 @@ class Leases(Store):
             blocker=blocker,
             blocker_repeats=repeats,
             failures=task.failures + 1,
-            reason=reason or summary,
+            reason=reason,
             **later,
         )
         return self._held(task_id, fence, changes, note=f"failed: {summary or blocker or ''}")
