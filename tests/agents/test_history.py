@@ -484,3 +484,14 @@ def test_what_is_no_number_and_endless_nesting_in_a_call_stop_no_session(log: De
     [call] = log.journal.find("claude-s1", subtype="call")
     assert call.payload["arguments"]["of"] == ["nan", "-inf"]
     assert log.journal.find("claude-s1", limit=1, kind=EntryKind.INTERACTION)[0].body == "Let me look."
+
+
+def test_a_session_that_ends_in_an_api_error_has_failed_and_one_that_went_on_has_not(log: Decklog, tmp_path: Path) -> None:
+    def error(second: int, name: str) -> dict[str, Any]:
+        return {**answer(second, {"type": "text", "text": "API Error: 500"}, session=name), "isApiErrorMessage": True}
+
+    write(tmp_path / "projects/-repo/s1.jsonl", [prompt(1, "Go", "s1"), error(2, "s1")])
+    write(tmp_path / "projects/-repo/s2.jsonl", [prompt(1, "Go", "s2"), error(2, "s2"), answer(3, TEXT, session="s2")])
+    taken(log, tmp_path / "projects", tmp_path)
+    assert [log.runs.get(f"claude-{name}").status for name in ("s1", "s2")] == [RunStatus.FAILED, RunStatus.COMPLETED]
+    assert ("turn", "API Error: 500") in told(log, "claude-s1")

@@ -27,6 +27,11 @@ class Outcome(StrEnum):
     LOST = "lost"
 
 
+# What a turn's error is called when a person, or the program itself, stopped the turn: nothing has failed.
+INTERRUPTED = "interrupted"
+STOPPED = frozenset([INTERRUPTED, "replaced", "review_ended"])
+
+
 @dataclass(frozen=True, kw_only=True)
 class Event:
     """Something that happened in a session, or in a sub-agent of one."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from decklog.agents import claude
 from decklog.agents.entries import answer_of, entry_of, prompt_of, run_of
-from decklog.agents.events import IMPORTED, Answered, Compacted, Ended, Prompted
+from decklog.agents.events import IMPORTED, STOPPED, Answered, Compacted, Ended, Outcome, Prompted, Rested
 from decklog.agents.known_lines import KnownLines
 from decklog.agents.lines import lines_of, opened
 from decklog.agents.marks import OF_A_RUN, Marks
@@ -235,7 +235,9 @@ class _Files:
         yield from reader.rest()
         if last is not None:
             # Nothing in the file says that the session is over; one that goes on is taken up again by whoever tells of it.
-            yield Ended(session_id=last.session_id, agent_id=last.agent_id, at=last.at, reason=IMPORTED)
+            is_failed = isinstance(last, Rested) and last.error is not None and last.error not in STOPPED
+            outcome = Outcome.FAILED if is_failed else Outcome.OK
+            yield Ended(session_id=last.session_id, agent_id=last.agent_id, at=last.at, reason=IMPORTED, outcome=outcome)
         of_a_run = {name: mark[name] for name in OF_A_RUN if name in mark}
         marks[path] = {**self._remembered.after(path, place, reader.kept()), **of_a_run}
         self._marks[path] = marks[path]

@@ -6,6 +6,7 @@ Whatever is told twice has the same key and is written once; whatever is told la
 from decklog.agents.entries import answer_of, cut_of, entry_of, given, key_of, prompt_of, run_of, run_of_session
 from decklog.agents.events import (
     IMPORTED,
+    STOPPED,
     Answered,
     Begun,
     Compacted,
@@ -272,8 +273,17 @@ class Recorder:
         if run.status not in ENDED or is_later:
             self._flush()
             summary = cut_of(storable(event.text))[0] if event.text else None
-            status = run.status if is_later else _STATUS.get(event.outcome, RunStatus.CANCELLED)
+            status = run.status if is_later else _STATUS.get(self._outcome(run_id, event), RunStatus.CANCELLED)
             self._log.runs.finish(run_id, status=status, summary=summary, ended_at=at)
+
+    def _outcome(self, run_id: str, event: Joined | Ended) -> Outcome:
+        """Return how a session ended: failed if its last turn ended in an error, which the program's own end does not mention."""
+        if event.outcome is not Outcome.OK or not isinstance(event, Ended) or event.reason == IMPORTED:
+            return event.outcome
+        for entry in self._log.journal.find(run_id, kind=EntryKind.EVENT, subtype="turn", limit=1):
+            error = entry.payload.get("error") if isinstance(entry.payload, dict) else None
+            return Outcome.FAILED if error and error not in STOPPED else Outcome.OK
+        return event.outcome
 
     def _is_imported(self, event: Event) -> bool:
         return self._run_id is None and self._log.runs.get(self._ensure(event)).metadata.get("source") == IMPORTED

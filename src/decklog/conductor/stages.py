@@ -25,6 +25,8 @@ STUCK = "conductor.stuck"
 _SOURCE = "source:"
 _PART_OF = "part-of:"
 _INTERRUPTIONS = "interruptions"
+# In a question, which has its own limit.
+_LONGEST_REASON = 5000
 _PAGE = 200
 # So many are named on record; git has all.
 MOST_FILES = 200
@@ -359,7 +361,7 @@ class Stages:
         question = f"{piece} is stuck: {blocker}. Have it tried again from the first agent on? A no gives it up."
         self._log.approvals.ask(
             self._run_id,
-            f"{question} The reason: {' '.join(reason.split())}" if reason else question,
+            f"{question} The reason: {' '.join(reason.split())[-_LONGEST_REASON:]}" if reason else question,
             by="conductor",
             about={"piece": piece, "task": task.id, "blocker": blocker, "yeses": yeses},
             task_id=task.id,

@@ -3,7 +3,7 @@
 from typing import Any
 
 from decklog.agents.claude.transcript import Transcript
-from decklog.agents.events import Answered, Begun, Called, Compacted, Event, Outcome, Prompted, Returned, Said
+from decklog.agents.events import Answered, Begun, Called, Compacted, Event, Outcome, Prompted, Rested, Returned, Said
 from decklog.agents.reading import Reading
 
 
@@ -43,7 +43,35 @@ def test_all_four_kinds_of_tokens_are_read() -> None:
 def test_an_answer_that_the_program_made_up_costs_nothing() -> None:
     made_up = {"id": "x", "model": "<synthetic>", "content": [TEXT], "usage": {"input_tokens": 0}}
     assert told(line("assistant", message=made_up)) == []
-    assert told({**said(TEXT), "isApiErrorMessage": True}) == []
+    assert not [event for event in told({**said(TEXT), "isApiErrorMessage": True}) if isinstance(event, Answered)]
+
+
+def test_an_api_error_ends_the_turn_with_its_text() -> None:
+    *_, event = told({**said(TEXT), "isApiErrorMessage": True}, is_backstop=False)
+    assert isinstance(event, Rested)
+    assert event.error == TEXT["text"]
+
+
+def test_the_text_of_an_interruption_is_no_prompt() -> None:
+    for text in ("[Request interrupted by user]", "[Request interrupted by user for tool use]"):
+        stopped = line("user", message={"role": "user", "content": [{"type": "text", "text": text}]})
+        assert told(stopped) == [], "hooks have told it"
+        *_, event = told(stopped, is_backstop=False)
+        assert isinstance(event, Rested)
+        assert event.error == "interrupted"
+
+
+def test_a_call_that_a_person_stopped_is_interrupted_and_one_that_was_refused_is_denied() -> None:
+    def outcome(text: str, *, is_error: bool = True) -> Outcome:
+        block = {"type": "tool_result", "tool_use_id": "t1", "content": text, "is_error": is_error}
+        (event,) = told(line("user", message={"role": "user", "content": [block]}))
+        assert isinstance(event, Returned)
+        return event.outcome
+
+    assert outcome("The user doesn't want to take this action right now. STOP what you are doing") is Outcome.INTERRUPTED
+    assert outcome("[Request interrupted by user for tool use]") is Outcome.INTERRUPTED
+    assert outcome("The user doesn't want to proceed with this tool use. It was rejected") is Outcome.DENIED
+    assert outcome("[Request interrupted by user]", is_error=False) is Outcome.OK, "a file may hold the same words"
 
 
 def test_results_tell_how_a_call_ended() -> None:

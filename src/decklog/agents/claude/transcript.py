@@ -4,7 +4,20 @@ import re
 from dataclasses import field
 
 from decklog.agents.claude.payloads import output_of
-from decklog.agents.events import IMPORTED, Answered, Begun, Called, Compacted, Event, Outcome, Prompted, Returned, Said
+from decklog.agents.events import (
+    IMPORTED,
+    INTERRUPTED,
+    Answered,
+    Begun,
+    Called,
+    Compacted,
+    Event,
+    Outcome,
+    Prompted,
+    Rested,
+    Returned,
+    Said,
+)
 from decklog.agents.reading import Reading, Sums, add
 from decklog.agents.texts import as_text, whole
 from decklog.agents.times import as_time
@@ -28,6 +41,10 @@ may_tell = re.compile(rb'"type"\s*:\s*"(?:user|assistant|system|cost-state)"').s
 # What a person typed that the program itself did, and what it printed then.
 _OWN_COMMAND = re.compile(r"<command-name>(.*?)</command-name>", re.DOTALL)
 _OWN_OUTPUT = "<local-command-stdout>"
+# Written by the program when a person stops it: a text of its own, and the result of the call that it was at.
+_STOPPED = "[Request interrupted by user"
+_NOT_FINISHED = (_STOPPED, "The user doesn't want to take this action right now")
+_NOT_ALLOWED = "The user doesn't want to proceed with this tool use"
 
 
 @dataclass
@@ -151,6 +168,9 @@ class Transcript:
     def _assistant(self, line: "Line", place: "dict[str, Any]") -> "Iterator[Event]":
         message = line.get("message")
         if not isinstance(message, dict) or message.get("model") == _SYNTHETIC or line.get("isApiErrorMessage"):
+            if isinstance(message, dict) and line.get("isApiErrorMessage") and not self._reading.is_backstop:
+                text = "\n".join(as_text(block.get("text")) for block in _blocks(message))
+                yield Rested(**place, error=text or "API error", is_read=True)
             return
         answer_id = f"{message.get('id')}:{line.get('requestId') or ''}"
         if self._answer is None or self._answer.answer_id != answer_id:
@@ -190,6 +210,10 @@ class Transcript:
         if not texts:
             return
         text = "\n".join(texts).strip()
+        if text.startswith(_STOPPED):
+            if not self._reading.is_backstop:
+                yield Rested(**place, error=INTERRUPTED, is_read=True)
+            return
         if own := _OWN_COMMAND.match(text):
             text = own[1]
         if text and not text.startswith(_OWN_OUTPUT):
@@ -226,9 +250,10 @@ def _blocks(message: "Line") -> "list[Line]":
 def _result(line: "Line", block: "Line", place: "dict[str, Any]") -> Returned:
     result = line.get("toolUseResult")
     is_interrupted = isinstance(result, dict) and bool(result.get("interrupted"))
-    if line.get("toolDenialKind"):
+    told = as_text(block.get("content")) if block.get("is_error") else ""
+    if line.get("toolDenialKind") or told.startswith(_NOT_ALLOWED):
         outcome = Outcome.DENIED
-    elif is_interrupted:
+    elif is_interrupted or told.startswith(_NOT_FINISHED):
         outcome = Outcome.INTERRUPTED
     else:
         outcome = Outcome.FAILED if block.get("is_error") else Outcome.OK

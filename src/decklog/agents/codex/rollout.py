@@ -1,6 +1,7 @@
 """Codex's rollouts, line by line, as events: what was said and spent, how calls ended, and sessions from before hooks."""
 
 import json
+import re
 
 from decklog.agents.events import IMPORTED, Answered, Begun, Called, Compacted, Event, Outcome, Prompted, Rested, Returned, Said
 from decklog.agents.reading import Reading, Sums, add
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 # What the model calls the shell, by the names that its versions have had; hooks call it Bash.
 _SHELL = frozenset(["exec_command", "shell", "shell_command", "local_shell", "container.exec"])
+_ABORTED = re.compile(r"(Wall time: [\d.]+ seconds\n)?aborted by user")
 _DENIED = "Command blocked by PreToolUse hook"
 
 
@@ -136,7 +138,8 @@ class Rollout:
             yield Called(**place, call_id=call, tool=name, arguments=arguments)
         elif kind in ("function_call_output", "custom_tool_call_output"):
             output = as_text(payload.get("output"))
-            outcome = Outcome.DENIED if output.startswith(_DENIED) else Outcome.OK
+            stopped = Outcome.INTERRUPTED if _ABORTED.match(output) else Outcome.OK
+            outcome = Outcome.DENIED if output.startswith(_DENIED) else stopped
             yield Returned(**place, call_id=call, tool=self._calls.get(call), outcome=outcome, output=output)
 
     def _message(self, payload: "dict[str, Any]", place: "dict[str, Any]") -> "Iterator[Event]":
