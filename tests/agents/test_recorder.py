@@ -156,3 +156,13 @@ def test_signs_that_no_database_takes_are_marked_and_the_rest_is_kept(log: Deckl
     )
     assert [body for _, _, body in entries(log, "claude-s1")] == ["go \ufffd \ufffd", "printf '\ufffd'", "a \U0001f600 b"]
     assert log.runs.get("claude-s1").goal == "go \ufffd \ufffd"
+
+
+def test_a_session_whose_last_turn_ended_in_an_error_has_failed_and_an_interrupted_one_has_not(log: Decklog) -> None:
+    for name, error in (("s1", "API Error: 500"), ("s2", "interrupted"), ("s3", None)):
+        place = {"session_id": name, "at": AT}
+        Recorder(log, "claude").record(
+            [Begun(**place, cwd="/repo"), Rested(**place, error=error), Ended(**place, reason="other")]
+        )
+    states = [log.runs.get(f"claude-{name}").status for name in ("s1", "s2", "s3")]
+    assert states == [RunStatus.FAILED, RunStatus.COMPLETED, RunStatus.COMPLETED]
