@@ -1014,6 +1014,7 @@ class AsyncLedger:
         call_site: str | None = ...,
         model: str | None = ...,
         reservation_id: str | None = ...,
+        answer_id: str | None = ...,
         since: datetime | None = ...,
         until: datetime | None = ...,
         oldest_first: bool = ...,
