@@ -17,7 +17,7 @@ def brief(task: "Task", *, goal: str, checks: Sequence["Check"], report: str, co
     `report` is where a check may write its report, as a shell takes it; `meets` names the pieces that it did not merge with.
     """
     parts = [f"# {task.title}", task.objective, f"Round {task.inputs['round']}"]
-    parts.append(f"This is one work item of a run. The goal of the whole run, as background: {goal}")
+    parts.append(f"This is one work item of a run. The goal of the whole run, as background: {' '.join(goal.split())}")
     parts += listed("It is done when:", task.acceptance)
     parts += listed("Change only paths that match:", task.allowed_paths)
     if task.inputs.get("earlier"):
