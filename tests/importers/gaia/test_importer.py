@@ -6,6 +6,7 @@ import apsw
 import pytest
 
 from decklog import Decklog, Invalid
+from decklog.clock import from_text
 from decklog.importers.engine.report import Fate
 from decklog.importers.gaia.export import GaiaExport
 from decklog.importers.gaia.importer import GaiaImport
@@ -134,12 +135,12 @@ CHANGES: dict[str, dict[str, object]] = {
         "channel": "email",
         "severity": "info",
         "body": "else",
-        "state": "closed",
+        "state": "answered",
         "answer": "a9",
-        "escalated_to": "fb-1",
+        "escalated_to": None,
         "ack_sent_at": T9,
         "answered_at": T9,
-        "closed_at": T9,
+        "closed_at": None,
     },
     "tasks": {
         "priority": 9,
@@ -191,7 +192,18 @@ CHANGES: dict[str, dict[str, object]] = {
         "superseded_by": None,
     },
 }
-ROWS = {"feedback": "fb-1", "em_inbox": "m-3", "tasks": "gt-3", "audit": 1, "memory": "me-1"}
+ROWS = {"feedback": "fb-1", "em_inbox": "m-1", "tasks": "gt-3", "audit": 1, "memory": "me-1"}
+
+
+def test_second_import_brings_that_a_message_was_closed(log: Decklog, home: Path) -> None:
+    build_gaia(home)
+    GaiaImport(log, str(home)).run()
+    _edit(home, "em_inbox", f"update em_inbox set state = 'closed', closed_at = '{T9}' where id = 'm-3'")
+
+    GaiaImport(log, str(home)).run()
+
+    message = log.inbox.get("m-3")
+    assert (message.state, message.closed_at) == ("closed", from_text(T9))
 
 
 def _row(home: Path, table: str, row_id: object) -> dict[str, object]:
