@@ -11,6 +11,7 @@ import pytest
 
 from decklog import Conflict, Decklog, NotFound
 from decklog.cli import run
+from decklog.compat.bazinga import BazingaDB
 from decklog.errors import Busy
 from decklog.importers.bazinga.take_over import TakeOver
 from decklog.stores.flow.document import digest_of, shipped
@@ -263,3 +264,17 @@ def test_take_over_refuses_a_workflow_that_it_can_not_route_by_unless_losses_are
 
     taken = TakeOver(str(project), accept_losses=True).run()
     assert "workflow" in taken["report"]["losses"][0]
+
+
+def test_script_of_a_project_does_not_claim_an_environment_variable(project: Path, tmp_path: Path) -> None:
+    TakeOver(str(project)).run()
+
+    found = json.loads(_agent(project, "detect-paths", cwd=tmp_path).stdout)
+
+    assert (found["project_root"], found["detection_source"], found["env_var_set"]) == (str(project), "script", False)
+
+
+def test_class_has_the_constants_of_the_older_one() -> None:
+    assert "file is not a database" in BazingaDB.CORRUPTION_ERRORS
+    assert "no such table" in BazingaDB.QUERY_ERRORS
+    assert (BazingaDB.SALVAGE_TABLE_ORDER[0], len(BazingaDB.SALVAGE_TABLE_ORDER)) == ("sessions", 13)

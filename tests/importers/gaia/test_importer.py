@@ -252,3 +252,23 @@ def test_second_import_brings_every_changed_field(log: Decklog, home: Path, tmp_
     back.close()
     assert _row(tmp_path / "back", table, place[0]) == wanted
     assert log.journal.verify().ok
+
+
+def test_snapshot_of_an_older_version_is_imported(log: Decklog, home: Path) -> None:
+    build_gaia(home)
+    (home / "paused-tasks" / "gt-1.json").write_text('{"cwd": "/srv"}')
+
+    GaiaImport(log, str(home)).run()
+
+    document = log.states.get_snapshot("gaia-coder", "gt-1").document
+    assert (document["cwd"], document["task_id"], document["reason"]) == ("/srv", "gt-1", "paused")
+
+
+def test_trust_files_that_are_not_imported_are_reported(log: Decklog, home: Path) -> None:
+    build_gaia(home)
+    for name in ("em.toml", "repo_binding.toml"):
+        (home / name).write_text('em_handle = "ana"\n')
+
+    report = GaiaImport(log, str(home)).run()
+
+    assert sum("decklog trust bind" in note for note in report.notes) == 2
