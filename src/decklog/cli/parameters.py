@@ -78,7 +78,9 @@ class Parameter:
         try:
             value = read(text)
         except ValueError:
-            wanted = {_read_json: "JSON", _read_object: "a JSON object or a file that holds one"}.get(read, self.shown)
+            wanted = "JSON" if read is _read_json else self.shown
+            if read is _read_object:
+                wanted = "a JSON object or a file that holds one"
             raise Usage(
                 f"{self.flag} must be {_EXPECTED.get(wanted) or _one_of(wanted)} (got {text!r})", hint=self._meant(text)
             ) from None

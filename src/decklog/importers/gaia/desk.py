@@ -121,7 +121,7 @@ class DeskTables:
             # The vector is that of the old text; the embedder makes another.
             self.log.db.count("delete from lesson_vectors where lesson_id = :id", {"id": lesson.id})
         times = [moment for moment in (recalled, lesson.last_recalled_at) if moment is not None]
-        counts = {"recall_count": max(recalls, lesson.recall_count), "last_recalled_at": max(times, default=None)}
+        counts: dict[str, Any] = {"recall_count": max(recalls, lesson.recall_count), "last_recalled_at": max(times, default=None)}
         if any(getattr(lesson, name) != value for name, value in counts.items()):
             fates.add(self.landing.change(Lesson, id=lesson.id, **counts))
         return Fate.CHANGED if Fate.CHANGED in fates else Fate.ALREADY
