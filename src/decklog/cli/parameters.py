@@ -79,6 +79,8 @@ class Parameter:
             value = read(text)
         except ValueError:
             wanted = "JSON" if read is _read_json else self.shown
+            if read is _read_object:
+                wanted = "a JSON object or a file that holds one"
             raise Usage(
                 f"{self.flag} must be {_EXPECTED.get(wanted) or _one_of(wanted)} (got {text!r})", hint=self._meant(text)
             ) from None
@@ -153,6 +155,12 @@ def read_file(word: str) -> bytes:
         ) from None
 
 
+def _read_object(text: str) -> "Any":
+    """Read a JSON object from the word itself, from `-`, or from a file named with or without `@`."""
+    is_path = text != "-" and not text.startswith(("{", "@")) and os.path.isfile(text)
+    return _read_json(f"@{text}" if is_path else text)
+
+
 def _read_list(text: str) -> "Any":
     """Read a list as JSON, or as words with commas between them; a sentence is one item, whatever its commas."""
     if text == "-" or text.startswith(("[", "@")):
@@ -204,7 +212,7 @@ _READERS: "dict[Any, Callable[[str], Any]]" = {
     float: _read_number,
     bytes: _read_bytes,
     datetime: read_time,
-    dict: _read_json,
+    dict: _read_object,
     object: _read_json,
     list: _read_list,
 }

@@ -20,6 +20,7 @@ class Wish:
     schema: Mapping[str, Any]
     most_output_tokens: int
     seconds: float
+    temperature: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

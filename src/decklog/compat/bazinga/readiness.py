@@ -133,7 +133,10 @@ def seed_configs(desk: Readiness, given: "Given") -> Reply:
     different = desk.compare(sections or configuration.SECTIONS)
     if different:
         _say(desk, f"bazinga/config differs from the workflow in use in {len(different)} places, such as {different[0]}.")
-        _say(desk, "It stays as it is. A manager loads another with: decklog workflow load DOCUMENT")
+        _say(
+            desk,
+            "Nothing was changed. The owner loads the file with: decklog workflow load bazinga/config/transitions.json",
+        )
     return Reply({**desk.seed(), "differences": different}, said="Workflow written down")
 
 

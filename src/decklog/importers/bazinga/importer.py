@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from decklog.app import Decklog
     from decklog.importers.engine.landing import Mapping
 
-_CONFIGURATION = "configuration of the old system; a workflow is loaded with decklog workflow load"
+_CONFIGURATION = "configuration of the old system; decklog workflow load bazinga/config/transitions.json routes by it"
 
 
 class BazingaImport(Import, WorkTables, ContextTables, MemoryTables):

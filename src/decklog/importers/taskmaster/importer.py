@@ -76,12 +76,12 @@ class TaskMasterImport(Tracker):
         return True
 
     def _hold_whole(self, path: str) -> None:
-        sides, text = document(path)
-        if len(sides) > 1:
+        sides, broken = document(path)
+        if len(sides) + len(broken) > 1:
             self.report.note(f"{path} has conflicts of git's in it; of two versions of a task the newer one is taken")
         for side in sides:
             self._hold_document(side)
-        if not sides:
+        for text in broken:
             self._hold_whole_tasks(text)
 
     def _hold_document(self, found: "Any") -> None:

@@ -8,7 +8,7 @@ from decklog.errors import Conflict, Invalid, NotFound
 from decklog.operations import reads, writes
 from decklog.records import Page, Record
 from decklog.stores.base import Store
-from decklog.stores.flow.document import digest_of, records_of, shipped
+from decklog.stores.flow.document import completed, digest_of, records_of, shipped
 from decklog.stores.flow.records import (
     PARTS,
     Definition,
@@ -66,9 +66,10 @@ class Workflow(Store):
     def load(self, document: dict[str, object] | None = None, *, by: str | None = None) -> WorkflowVersion:
         """Replace the workflow by a document, all of it or nothing; without one, by the one that comes with the package.
 
-        What is in use already comes back as it is. Keys that start with an underscore are remarks.
+        The default fills sections that the document lacks. It may also be bazinga's transitions.json. A workflow that is
+        already in use comes back unchanged. Keys that start with an underscore are remarks.
         """
-        given = shipped() if document is None else document
+        given = shipped() if document is None else completed(document)
         records = records_of(given)
         digest, present = digest_of(given), self._version()
         if present is not None and present.digest == digest:

@@ -56,7 +56,7 @@ class LessonSettler(Store):
     """Replaces lessons by others, and keeps those that contradict each other until it is known which one holds."""
 
     @writes
-    def supersede(self, lesson_id: str, by: str) -> Lesson:
+    def supersede(self, lesson_id: str, by: str, *, reason: str | None = None) -> Lesson:
         """Replace a lesson by another one: it stays on record, and is no longer recalled."""
         self._alone()
         lesson = self._fetch(Lesson, lesson_id)
@@ -70,6 +70,7 @@ class LessonSettler(Store):
                 Lesson,
                 lesson_id,
                 "update lessons set superseded_by = :by where id = :id and superseded_by is null returning *",
+                note=reason,
                 by=by,
             )
             index.put(changed)

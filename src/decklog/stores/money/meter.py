@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from decklog.clock import Clock
     from decklog.db.base import Database
-    from decklog.stores.money.records import Budget, Reservation
+    from decklog.stores.money.records import Budget, Charge, Reservation
 
 
 _TOGETHER = 20_000
@@ -234,6 +234,27 @@ class Meter:
                 "as_of": max(standing.seen, told_at),
             },
         )
+
+    def move(self, before: "Charge", after: "Charge", at: "datetime", told_at: str) -> None:
+        """Count a corrected charge as it is now instead of as it was, on the day that it was counted on."""
+        for charge, sign in ((before, -1), (after, 1)):
+            for budget in self.budgets(place_of(charge.values())):
+                self._db.count(
+                    _ADD,
+                    {
+                        "budget_id": budget.id,
+                        "day": day_of(at),
+                        "microdollars": sign * (charge.cost_microdollars or 0),
+                        "tokens": sign * charge.tokens,
+                        "calls": sign,
+                        "unpriced_calls": sign if charge.cost_microdollars is None else 0,
+                        "as_of": max(self.standing(budget, at).seen, told_at),
+                    },
+                )
+                if sign < 0 and day_of(at) not in self.days_of_reservations(budget):
+                    # A day without a call or a reservation has no row.
+                    sql = "delete from budget_days where budget_id = :id and day = :day and calls = 0"
+                    self._db.count(sql, {"id": budget.id, "day": day_of(at)})
 
     def counted(self, budget: Budget) -> "list[tuple[Any, ...]]":
         """Count a budget's charges by day: day, micro-dollars, tokens, calls, calls without a known price."""

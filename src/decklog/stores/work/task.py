@@ -163,6 +163,9 @@ class Task(Record):
     def why_not_undone(cls, before: "Mapping[str, Any]", after: "Mapping[str, Any]", db: "Any") -> str | None:
         """Refuse to take back what a worker was given or has done, and to open again what others were done without."""
         if TaskState.RUNNING in (before["state"], after["state"]):
+            changed = {name for name in before if before[name] != after.get(name)}
+            if changed <= {*EDITABLE_WHILE_RUNNING, "assigned_to", "updated_at"}:
+                return None
             return "a worker was given it, or gave it back, and a lease is not restored"
         if TaskState.DONE in (before["state"], after["state"]):
             return "what is done stays done"
