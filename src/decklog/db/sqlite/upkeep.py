@@ -10,7 +10,7 @@ import apsw
 from decklog.db import schema
 from decklog.db.sqlite import errors, file
 from decklog.db.text import index_structure
-from decklog.errors import TimedOut
+from decklog.errors import Damaged, TimedOut
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -107,6 +107,8 @@ def check_tables(
             wrong += [row[0] for row in rows if row[0] != "ok"]
         except TimedOut:
             left.append(name)
+        except Damaged as problem:
+            wrong.append(f"{name}: {problem.message}")
         if len(wrong) >= most:
             break
     return wrong[:most], left
