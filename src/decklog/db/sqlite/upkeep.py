@@ -126,6 +126,12 @@ def checkpoint(connections: "Connections") -> None:
     connection = connections.connect()
     try:
         connection.execute("pragma wal_checkpoint(passive)").fetchall()
+        # The file shrinks only when nothing was written meanwhile. Little is left to copy, so writers wait a moment.
+        connections.lock.acquire()
+        try:
+            connection.execute("pragma wal_checkpoint(passive)").fetchall()
+        finally:
+            connections.lock.release()
     except apsw.Error as problem:
         raise errors.translate(problem, connections.path) from problem
     finally:
