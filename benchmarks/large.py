@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -29,6 +30,7 @@ NEW_ENTRIES = 10_000
 OUTPUT = "error: expected an expression near line {} while reading the {} of the {}\n"
 LINES = 12
 SEARCHES = 5
+SECONDS_ALONE = 5.0
 NOTES = (
     "Every second entry is a tool call with about 1 kB of output. Each is chained to the one before it and inserted as a row, "
     "without a search for secrets, which would take most of the time.",
@@ -98,22 +100,33 @@ def _command(path: Path, *words: str) -> float:
 def _prune(path: Path) -> list[Row]:
     """Prune all tool calls, half of the entries, while another process appends."""
     before = os.path.getsize(path)
+    _, alone = _appends_during(path, lambda: time.sleep(SECONDS_ALONE))
+    with Decklog.open(path) as log:
+        seconds, waits = _appends_during(path, lambda: Prune(log, timedelta(0), kind="tool").run(apply=True))
+    return [
+        row("prune --apply of half the texts", seconds, "s"),
+        row("size of the file after prune, of its size before", os.path.getsize(path) / before, "", target="<= 0.99"),
+        row("append without prune, p99", 1000 * _p99(alone), "ms"),
+        row("append during prune, median", 1000 * waits[len(waits) // 2], "ms"),
+        row("append during prune, p99", 1000 * _p99(waits), "ms", target="<= 100"),
+        row("append during prune, slowest", 1000 * waits[-1], "ms"),
+    ]
+
+
+def _p99(waits: list[float]) -> float:
+    return waits[int(len(waits) * 0.99)]
+
+
+def _appends_during(path: Path, work: Callable[[], object]) -> tuple[float, list[float]]:
+    """Let another process append while some work is done; return how long the work and, sorted, the appends took."""
     command = [sys.executable, "-m", "benchmarks.large", str(path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
         assert writer.stdout is not None
         writer.stdout.readline()
-        with Decklog.open(path) as log:
-            begin = time.perf_counter()
-            Prune(log, timedelta(0), kind="tool").run(apply=True)
-            seconds = time.perf_counter() - begin
-        waits = sorted(json.loads(writer.communicate()[0]))
-    return [
-        row("prune --apply of half the texts", seconds, "s"),
-        row("size of the file after prune, of its size before", os.path.getsize(path) / before, "", target="<= 0.99"),
-        row("append during prune, median", 1000 * waits[len(waits) // 2], "ms"),
-        row("append during prune, p99", 1000 * waits[int(len(waits) * 0.99)], "ms", target="<= 100"),
-        row("append during prune, slowest", 1000 * waits[-1], "ms"),
-    ]
+        begin = time.perf_counter()
+        work()
+        seconds = time.perf_counter() - begin
+        return seconds, sorted(json.loads(writer.communicate()[0]))
 
 
 def append_until_end(path: str) -> None:
