@@ -79,7 +79,7 @@ def _wal(log: "Decklog", facts: "dict[str, Any]") -> "list[Finding]":
 
 def _unread(log: "Decklog") -> "list[Finding]":
     mend = f"decklog recover {log.db.target} (after a copy of the file and its -wal)"
-    return [_finding("wal", what, mend) for what in log.db.check_wal(crashes=True)]
+    return [_finding("wal", what, mend) for found in log.db.check_wal() for what in found]
 
 
 def _pages(log: "Decklog", facts: "dict[str, Any]", deep: bool, progress: Progress) -> "list[Finding]":

@@ -93,7 +93,7 @@ def differences(database: "Database", url: str) -> "Iterator[dict[str, Any]]":
     }
     role = database.one("select current_setting('session_replication_role')", {})
     yield from schema.differences(expected, {**ours, _SETTING: str(role and role[0])})
-    applied = database.rows("select version, name, checksum, applied_at from schema_steps", {})[1]
+    applied = database.rows(schema.APPLIED, {})[1]
     yield from schema.step_differences(applied, "postgres")
 
 

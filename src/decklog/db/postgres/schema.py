@@ -41,6 +41,8 @@ def _note(database: "Database", step: "schema.Step") -> None:
             "at": to_text(database.clock.now()),
         },
     )
+    if step.version >= schema.DIGESTS_SINCE:
+        database.many(schema.WRITE_DIGEST, [*schema.missing_digests(database.rows(schema.APPLIED, {})[1])])
 
 
 def _applied(database: "Database") -> "list[Row]":

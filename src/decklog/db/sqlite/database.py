@@ -357,11 +357,18 @@ class SqliteDatabase(Database):
     def file_bytes(self) -> int:
         return os.path.getsize(self.target)
 
-    def check_wal(self, *, crashes: bool = False) -> list[str]:
+    def check_wal(self) -> tuple[list[str], list[str]]:
         from decklog.db.sqlite.damage import wal
+        from decklog.db.sqlite.holders import holders_of
 
         damage = wal.damage_of(self.target)
-        return [damage.what] if damage and (crashes or damage.cause is not wal.Cause.KILLED) else []
+        if damage is None:
+            return [], []
+        if damage.cause is not wal.Cause.KILLED:
+            return [damage.what], []
+        # A large transaction that is still open looks the same.
+        is_written = any(holder["exclusive"] for holder in holders_of(self.connections.lock_path))
+        return [], [] if is_written else [damage.what]
 
     def check_indexes(self, most: int) -> "list[dict[str, Any]]":
         from decklog.db.sqlite import upkeep
@@ -390,7 +397,7 @@ class SqliteDatabase(Database):
 
         found = upkeep.objects_in(self.each_as_is(upkeep.OBJECTS, {}))
         yield from schema.differences(upkeep.expected_objects(), found)
-        applied = self.each_as_is("select version, name, checksum, applied_at from schema_steps", {})
+        applied = self.each_as_is(schema.APPLIED, {})
         yield from schema.step_differences(applied, "sqlite")
         yield from upkeep.settings_differences(self)
 

@@ -150,6 +150,25 @@ def look(path: str) -> FileState:
     return FileState.DATABASE if status.st_size else FileState.EMPTY
 
 
+def lacks_wal_index(path: str) -> bool:
+    """Return whether there are commits in the write-ahead log and no shared memory file with its index."""
+    return has_wal(path) and not os.path.exists(f"{path}-shm")
+
+
+def is_on_read_only_disk(path: str) -> bool:
+    return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
+
+
+def no_wal_index(path: str) -> Denied:
+    """Build the error for a reader who may not create the shared memory file."""
+    name = os.path.basename(path)
+    return Denied(
+        f"{path} has commits in its write-ahead log; to read them, SQLite must create {name}-shm, and this user may not",
+        hint=f"Open it once as its owner, or copy it together with {name}-wal to a folder of yours.",
+        path=path,
+    )
+
+
 def has_wal(path: str) -> bool:
     """Say whether a file has a write-ahead log with anything in it."""
     try:

@@ -141,6 +141,8 @@ def _apply(connection: apsw.Connection, step: "schema.Step", now: str) -> str:
             "insert into schema_steps (version, name, checksum, applied_at) values (?, ?, ?, ?)",
             (step.version, step.name, schema.checksum_of(step, "sqlite"), now),
         )
+        if step.version >= schema.DIGESTS_SINCE:
+            write_digests(connection)
         connection.execute(f"pragma application_id = {file.APPLICATION_ID}")
         connection.execute(f"pragma user_version = {step.version}")
         connection.execute("commit")
@@ -149,3 +151,8 @@ def _apply(connection: apsw.Connection, step: "schema.Step", now: str) -> str:
             connection.execute("rollback")
         raise
     return step.name
+
+
+def write_digests(connection: apsw.Connection) -> None:
+    """Chain the steps that have no digest yet."""
+    connection.executemany(schema.WRITE_DIGEST, [*schema.missing_digests(connection.execute(schema.APPLIED))])

@@ -204,8 +204,10 @@ class Verifier:
         }
 
     def _check_wal(self) -> None:
-        for what in self.db.check_wal():
+        damaged, cut_short = self.db.check_wal()
+        for what in damaged:
             self.result.bad(what)
+        self.result.unchecked += cut_short
 
     def _check_indexes(self) -> None:
         with self.result.checking(self.db, "the indexes"):

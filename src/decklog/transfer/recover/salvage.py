@@ -86,7 +86,7 @@ class Salvage:
                 shutil.copyfile(self._raw + suffix, opened + suffix)
         try:
             with Decklog.open(opened) as log:
-                if log.db.check_wal(crashes=True) or any(log.db.check_pages(1, None, silent)) or not log.journal.verify().ok:
+                if any(log.db.check_wal()) or any(log.db.check_pages(1, None, silent)) or not log.journal.verify().ok:
                     return False
                 return self._shows_all(log)
         except (DecklogError, *_UNREADABLE):
