@@ -63,26 +63,18 @@ def _given(me: Caller, lease: float) -> Answer:
 
 
 def _go_on(me: Caller, lease: float) -> "tuple[Task | None, list[str]]":
-    """Renew what the worker has, or what one of its name left behind when it died; say what it lost."""
-    notes: list[str] = []
-    if (claim := me.claim()) is not None:
-        try:
-            task = me.log.tasks.extend(claim.task_id, fence=claim.fence, lease_seconds=lease)
-        except (LeaseLost, NotFound) as problem:
-            notes.append(f"lost: {problem.message}")
-            me.end(claim)
-        else:
-            _kept(me, task, claim, lease)
-            return task, notes
-    for left in me.claims.left_behind(me.run_id):
-        try:
-            # Under a new fence: should the one before live after all, it has lost the task.
-            task = me.log.tasks.refence(left.task_id, fence=left.fence, lease_seconds=lease)
-        except (LeaseLost, NotFound):
-            continue
-        _kept(me, task, left, lease)
-        return task, [*notes, f"back: {me.worker.name} had this task before"]
-    return None, notes
+    """Renew the worker's own claim and return its task. The notes name a task that was lost, or that is back after a restart."""
+    me.claims.clear_ended()
+    if (claim := me.claim()) is None:
+        return None, []
+    notes = [f"back: {me.worker.name} had this task before"] if me.claims.is_from_ended_process else []
+    try:
+        task = me.log.tasks.extend(claim.task_id, fence=claim.fence, lease_seconds=lease)
+    except (LeaseLost, NotFound) as problem:
+        me.end(claim)
+        return None, [f"lost: {problem.message}"]
+    _kept(me, task, claim, lease)
+    return task, notes
 
 
 def _kept(me: Caller, task: "Task", before: "Remembered", lease: float) -> None:
