@@ -452,3 +452,12 @@ def test_restore_of_another_file_names_that_file(decklog: Program, log_folder: P
 def test_standup_names_a_decision_that_waits(decklog: Program, log_folder: Path) -> None:
     decklog("approvals", "ask", "run_1", "May I push?", "--by", "dev", "--about", '"git push"')
     assert "decision waits: May I push?" in decklog("standup").out
+
+
+def test_runs_finish_warns_of_unfinished_tasks(decklog: Program, log_folder: Path) -> None:
+    decklog("plan", "one", "two", "--run", "run_1")
+    as_json = decklog("runs", "finish", "run_1", "--json")
+    assert (as_json.code, as_json.envelope["warnings"]) == (0, ["run run_1 is completed with 2 unfinished tasks"])
+    as_text = decklog("runs", "finish", "run_1")
+    assert as_text.code == 0
+    assert "warning: run run_1 is completed with 2 unfinished tasks" in as_text.err

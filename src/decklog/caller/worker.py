@@ -77,7 +77,7 @@ def worker(named: str | None, environment: "Mapping[str, str] | None" = None, pr
     name = given.get("DECKLOG_WORKER") if named is None else named
     if name is not None and not name.strip():
         raise Invalid("a worker needs a name", hint="Such as: decklog next --as dev-1", field="as")
-    process, agent = _caller(), recognised(given)
+    process, agent = calling_process(), recognised(given)
     instance = agent.session if agent is not None and agent.session else process.spelled()
     if name is not None:
         return Worker(name, instance, process, is_named=True)
@@ -96,8 +96,8 @@ def own_process() -> Process:
     return Process(os.getpid(), _UNKNOWN if seen is None else seen[1][_STARTED], _system())
 
 
-def _caller() -> Process:
-    """Find the program that calls: the nearest above this one which does not only start another."""
+def calling_process() -> Process:
+    """Return the program that calls: the nearest ancestor that is not a wrapper such as `env` or `sh -c`."""
     number = os.getppid()
     while (seen := _look_at(number)) is not None:
         program, fields = seen

@@ -61,6 +61,10 @@ def run_operation(call: Call) -> int:
     from decklog.cli.show import show
 
     with call.open(writing=operation.writes) as log, acting(log, call), _proving(log, call, store, operation, arguments):
+        if store == "runs" and not operation.writes:
+            from decklog.agents.interrupted import close_killed_sessions
+
+            close_killed_sessions(log)
         result = getattr(getattr(log, store), operation.name)(**arguments)
         reason = _reason(log, store, operation, arguments) if result is None else None
         warnings = list(getattr(result, "warnings", ()))
