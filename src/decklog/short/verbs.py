@@ -222,14 +222,14 @@ def spend(
     out: int = 0,
     cache_read: int = 0,
     cache_write: int = 0,
-    cost: float | None = None,
+    cost_microdollars: int | None = None,
     key: str | None = None,
 ) -> Answer:
-    """Put on record what a call to a model took: tokens, and dollars unless the price list knows them.
+    """Record the tokens of a model call, and its cost unless the price list knows it.
 
-    It is spent already, so it is recorded whatever the budgets say; exit 6 when one of them is overdrawn: stop, and ask.
+    The money is spent already, so the call is recorded even over budget; exit 6 when a budget is overdrawn: stop, and ask.
     """
-    if cost is None and not (in_ or out or cache_read or cache_write):
+    if cost_microdollars is None and not (in_ or out or cache_read or cache_write):
         # Most likely somebody who wants to see what was spent, and named a run.
         wanted = f"say tokens ({me.surface.option('in', 'N')}, …) or dollars ({me.surface.option('cost', 'X')})"
         raise Invalid(f"nothing was spent: {wanted}", field="in", hint="See what was spent: decklog now")
@@ -241,7 +241,7 @@ def spend(
             output_tokens=out,
             cache_read_tokens=cache_read,
             cache_create_tokens=cache_write,
-            cost_microdollars=None if cost is None else round(cost * 1_000_000),
+            cost_microdollars=cost_microdollars,
             run_id=me.find_run(claim),
             enforce=False,
             key=key,
