@@ -464,3 +464,12 @@ def test_workflow_load_reads_the_file_at_a_path(decklog: Program, log_folder: Pa
     missing = decklog("workflow", "load", str(log_folder / "missing.json"))
     assert missing.code == 2
     assert "a JSON object or a file that holds one" in missing.err
+
+
+def test_runs_finish_warns_of_unfinished_tasks(decklog: Program, log_folder: Path) -> None:
+    decklog("plan", "one", "two", "--run", "run_1")
+    as_json = decklog("runs", "finish", "run_1", "--json")
+    assert (as_json.code, as_json.envelope["warnings"]) == (0, ["run run_1 is completed with 2 unfinished tasks"])
+    as_text = decklog("runs", "finish", "run_1")
+    assert as_text.code == 0
+    assert "warning: run run_1 is completed with 2 unfinished tasks" in as_text.err

@@ -119,17 +119,25 @@ def test_texts_take_just_the_places_they_are_given() -> None:
     assert re.fullmatch(r"a⟨U\+200B⟩b +", fit("a\u200bb", 20))
 
 
-def test_a_session_whose_program_was_killed_is_over_at_the_next_look(decklog: Program, log_folder: Path) -> None:
+@pytest.mark.parametrize("look", [("now",), ("runs", "list"), ("runs", "show", "claude-s1")])
+def test_a_session_whose_program_was_killed_is_over_at_the_next_look(
+    decklog: Program, log_folder: Path, look: tuple[str, ...]
+) -> None:
     program = subprocess.Popen(["sleep", "60"])
     process = Identity.of(program.pid)
     assert process is not None
     facts: dict[str, object] = {"program": "claude", "session": "s1", "process": process.as_text()}
     with Decklog.open(log_folder / ".decklog/decklog.db", clock=ManualClock(datetime.now(UTC) - timedelta(minutes=5))) as log:
         log.runs.start("Session of claude", run_id="claude-s1", metadata=facts)
-    assert decklog("now").code == 0
-    assert decklog("runs", "get", "claude-s1", "--json").data["status"] == "active"
+    assert decklog(*look).code == 0
+    assert _status_of_session(log_folder) == ("active", None)
     program.kill()
     program.wait()
-    assert decklog("now").code == 0
-    ended = decklog("runs", "get", "claude-s1", "--json").data
-    assert (ended["status"], ended["summary"]) == ("failed", "interrupted: the process ended before this did")
+    assert decklog(*look).code == 0
+    assert _status_of_session(log_folder) == ("failed", "interrupted: the process ended before this did")
+
+
+def _status_of_session(log_folder: Path) -> tuple[str, str | None]:
+    with Decklog.open(log_folder / ".decklog/decklog.db") as log:
+        run = log.runs.get("claude-s1")
+    return run.status.value, run.summary

@@ -12,9 +12,9 @@ import threading
 import time
 from collections import deque
 
-from decklog.adapters.loops.interrupted import close_interrupted
 from decklog.adapters.loops.values import as_json
 from decklog.agents.intake import take_in
+from decklog.agents.interrupted import close_interrupted
 from decklog.agents.spool import Spool
 from decklog.place.locate import Place, locate, spool_folder
 

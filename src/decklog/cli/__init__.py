@@ -72,9 +72,11 @@ def run(arguments: list[str]) -> int:
     except (Exception, KeyboardInterrupt) as caught:  # noqa: BLE001
         from decklog.cli.call import Usage
         from decklog.cli.next_step import add_next_step
+        from decklog.cli.option_names import name_options
 
         # Only what was given can be so deep: brackets within brackets by the thousand.
         problem = Usage("the JSON that was given is nested too deeply") if isinstance(caught, RecursionError) else caught
+        name_options(problem, call)
         add_next_step(problem, call)
         return report(problem, as_json=call.json)
 

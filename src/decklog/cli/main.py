@@ -137,13 +137,15 @@ class Menu(click.Group):
                 formatter.write_dl(list(section.items()))
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command of a name; of one that there is not, say which was meant."""
+        """Find a command by its name. Raise Usage for an unknown one, with the one that was probably meant."""
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
-            from decklog.cli.meant import hint
+            from decklog.cli.meant import meant
 
-            known = self.list_commands(ctx)
-            raise Usage(f"there is no command {name!r}", hint=hint(name, known, "See: decklog --help", before="decklog "))
+            near = meant(name, self.list_commands(ctx))
+            if near is None:
+                raise Usage(f"unknown command: {name}", hint="See: decklog --help")
+            raise Usage(f"unknown command: {name} (did you mean {near}?)", hint=f"See its options: decklog {near} --help")
         return super().resolve_command(ctx, args)
 
     def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:

@@ -46,7 +46,7 @@ def meant(word: str, known: "Iterable[str]") -> str | None:
     return next(iter(get_close_matches(word, words, 1, 0.7)), None)
 
 
-def hint(word: str, known: "Iterable[str]", otherwise: str, *, before: str = "") -> str:
-    """Name the word that was meant, as it is to be typed, or say something else."""
+def hint(word: str, known: "Iterable[str]", otherwise: str) -> str:
+    """Return a hint with the word that was probably meant, or else `otherwise`."""
     near = meant(word, known)
-    return otherwise if near is None else f"Did you mean {before}{near}?"
+    return otherwise if near is None else f"Did you mean {near}?"

@@ -23,7 +23,7 @@ def burn(call: Call) -> int:
     if call.json:
         return show(budgets, as_json=True)
     if not budgets:
-        say([[Piece("No budget is set. A manager sets one: decklog budgets set all --period day --limit-microdollars 25000000")]])
+        say([[Piece("No budget is set. A manager sets one: decklog budgets set all --period day --limit 25.00")]])
     size = max((len(_what(budget)) for budget in budgets), default=0)
     say([line for budget in budgets for line in _lines(budget, size)])
     return 0

@@ -2,6 +2,7 @@
 
 import click
 
+from decklog.agents.interrupted import close_killed_sessions
 from decklog.cli import show as shown
 from decklog.cli.call import Call
 from decklog.cli.screens.lines import say as say_lines
@@ -29,6 +30,7 @@ _ELSEWHERE = ("recent_entries", "attempts", "dependencies")
 def show(call: Call, run_id: str, at: str | None) -> int:
     """Show a run on one screen: state, tasks, agents, money and the latest entries; with --at as it was then."""
     with call.open(writing=False) as log:
+        close_killed_sessions(log)
         picture = log.runs.snapshot(run_id, at=at)
         data = picture.as_dict()
         if at is None:

@@ -41,7 +41,7 @@ HELP = {
     "about": "FILE, or - for stdin: the exact thing that is asked about",
     "after": "seconds before it may be tried again",
     "as_": "who you are, if not said by DECKLOG_WORKER or your agent's session",
-    "cost": "dollars, where the price list does not know",
+    "cost_microdollars": "the price, if the price list does not have the model",
     "evidence": "files, commands or links that show it; may be given several times",
     "from_": "for people who talk to the agents: who says so; at a terminal that is you",
     "plain": "for people: go by exact commands alone, and ask no model",

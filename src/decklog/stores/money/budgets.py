@@ -17,6 +17,7 @@ from decklog.stores.money.records import (
     BudgetScope,
     BudgetScopeLike,
     BudgetUnit,
+    check_amount,
 )
 from decklog.values import to_json
 
@@ -247,10 +248,12 @@ def _wrong_day(budget_id: str, day: str, what: str, column: str) -> "dict[str, A
 def _limit(microdollars: int | None, tokens: int | None) -> tuple[BudgetUnit, int]:
     if (microdollars is None) == (tokens is None):
         raise Invalid("a budget has one limit: give limit_microdollars or limit_tokens", field="limit_microdollars")
-    limit = tokens if microdollars is None else microdollars
-    if type(limit) is not int or not 0 <= limit <= MOST:
-        raise Invalid(f"the limit is {limit!r}; it is a whole number from 0 to {MOST}", field="limit_microdollars")
-    return (BudgetUnit.TOKENS if microdollars is None else BudgetUnit.MICRODOLLARS), limit
+    if microdollars is None:
+        assert tokens is not None
+        check_amount("limit_tokens", tokens, MOST)
+        return BudgetUnit.TOKENS, tokens
+    check_amount("limit_microdollars", microdollars, MOST)
+    return BudgetUnit.MICRODOLLARS, microdollars
 
 
 def _state(standing: Standing) -> "dict[str, Any]":

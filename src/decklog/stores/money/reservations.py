@@ -23,6 +23,7 @@ from decklog.stores.money.records import (
     ReservationState,
     ReservationStateLike,
     aware,
+    check_amount,
     complete_by_task,
     place_of,
 )
@@ -202,6 +203,5 @@ class Reservations(Store):
 
 
 def _amount(name: str, value: int) -> int:
-    if type(value) is not int or not 0 <= value <= MOST:
-        raise Invalid(f"{name} is {value!r}; it is a whole number from 0 to {MOST}", field=name)
+    check_amount(name, value, MOST)
     return value

@@ -11,6 +11,7 @@ from decklog.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Literal
 
 
@@ -87,6 +88,14 @@ class Run(Record):
     parent_seq: int | None = None
     key: str | None = None
     ended_at: datetime | None = None
+
+    # What the caller of the verb should know, such as unfinished tasks of a completed run.
+    warnings = ()  # type: tuple[str, ...]
+
+    def warned(self, warnings: "Sequence[str]") -> "Run":
+        """Attach warnings to the run."""
+        object.__setattr__(self, "warnings", tuple(warnings))
+        return self
 
 
 @dataclass(frozen=True, kw_only=True)

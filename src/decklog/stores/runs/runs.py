@@ -186,8 +186,8 @@ class Runs(Store):
     ) -> Run:
         """End a run as completed, failed or cancelled; one that ended so already comes back as it is.
 
-        It can't be completed while a required criterion is open or stale, unless forced with a reason. `ended_at` says when it
-        ended, where that was not now.
+        It can't be completed while a required criterion is open or stale, unless forced with a reason. Unfinished tasks of a
+        completed run are counted in `warnings`. `ended_at` says when it ended, where that was not now.
         """
         if enum_of(RunStatus, status, "status") not in ENDED:
             raise Invalid(f"a run ends as {', '.join(ENDED)}, not as {status}", field="status")
@@ -198,7 +198,7 @@ class Runs(Store):
             raise Invalid(f"run {run_id} began at {to_text(run.started_at)}; it can't have ended before", field="ended_at")
         is_same = summary is None or self._stored("summary", summary) == run.summary
         if run.status == status and is_same and ended_at in (None, run.ended_at):
-            return run.marked_already()
+            return run.marked_already().warned(self._unfinished(run))
         if run.status in ENDED and run.status != status:
             raise Conflict(
                 f"run {run_id} ended as {run.status}; it can't end as {status} as well",
@@ -212,7 +212,19 @@ class Runs(Store):
         if summary is not None:
             changes["summary"] = summary
         note = ", ".join(part for part in (str(status), summary, f"forced: {reason}" if force else None) if part)
-        return self._set(run_id, changes, note=note)
+        ended = self._set(run_id, changes, note=note)
+        return ended.warned(self._unfinished(ended))
+
+    def _unfinished(self, run: Run) -> list[str]:
+        """Return a warning if a completed run has unfinished tasks."""
+        if run.status != RunStatus.COMPLETED:
+            return []
+        sql = "select count(*) from tasks where run_id = :run_id and state not in ('done', 'abandoned')"
+        row = self._db.one(sql, {"run_id": run.id})
+        count = row[0] if row else 0
+        if not count:
+            return []
+        return [f"run {run.id} is completed with {count} unfinished {'task' if count == 1 else 'tasks'}"]
 
     def _check_criteria(self, run_id: str) -> None:
         still_open = self._criteria().open_required(run_id)

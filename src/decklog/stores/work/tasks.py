@@ -12,7 +12,7 @@ from decklog.stores.work import ready_tags
 from decklog.stores.work.claimable import GOES_ON, TAGGED, spelled_tag
 from decklog.stores.work.links import Links
 from decklog.stores.work.task import (
-    CLEARED,
+    CLEARABLE,
     EDITABLE_WHILE_RUNNING,
     Attempt,
     AttemptOutcome,
@@ -25,6 +25,7 @@ from decklog.stores.work.task import (
     TaskStateLike,
     attempts_from,
     checked,
+    cleared_values,
     in_order,
     listed,
     not_editable,
@@ -215,7 +216,7 @@ class Tasks(Links):
         max_attempts. What is done or abandoned stays as it is.
         """
         given = checked(given_of(locals(), "task_id", "reason", "clear"))
-        changes = given | {name: CLEARED[name] for name in cleared(clear, tuple(CLEARED), given)}
+        changes = given | cleared_values(cleared(clear, CLEARABLE, given))
         if not changes:
             raise Invalid("nothing to change was given", field="task_id")
         return self._set(task_id, changes, f"edited {', '.join(changes)}: {filled('reason', reason)}")

@@ -1,12 +1,13 @@
-"""What a killed process had begun: told as interrupted by the next one that records here, or when somebody asks."""
+"""End the runs of processes that were killed: the next recording process does so, and so does the next look."""
 
 from datetime import timedelta
 
 from decklog.agents.events import Outcome
-from decklog.errors import Conflict, Invalid
+from decklog.errors import Conflict, Invalid, ReadOnly, Unavailable
 from decklog.processes.identity import Identity
 from decklog.stores.journal.entry import EntryKind
 from decklog.stores.runs.run import RunStatus
+from decklog.wrapping import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from decklog.stores.runs.run import Run
 
 _PAGE = 500
+# What a look or a hook checks: the newest active runs, unless one was written to just now, whose end may be on its way.
+_NEWEST = 50
+_QUIET_SECONDS = 60.0
 _WHY = "the process ended before this did"
 # How a part that began is told, and how its end is, with the name that both give to it.
 _ENDS = {"call": ("result", "call", EntryKind.TOOL), "step": ("step.ended", "step", EntryKind.EVENT)}
@@ -26,6 +30,12 @@ _ENDS = {"call": ("result", "call", EntryKind.TOOL), "step": ("step.ended", "ste
 def own_identity() -> str:
     """Tell this process apart from any that ever had its number."""
     return Identity.own().as_text()
+
+
+def close_killed_sessions(log: "Decklog") -> None:
+    """End the newest runs whose program was killed. Do nothing where the log can't be written."""
+    with suppress(ReadOnly, Unavailable):
+        close_interrupted(log, most=_NEWEST, quiet_seconds=_QUIET_SECONDS)
 
 
 def close_interrupted(log: "Decklog", *, most: int | None = None, quiet_seconds: float = 0.0) -> "list[Run]":
