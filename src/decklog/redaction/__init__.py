@@ -1,0 +1,1 @@
+"""Find secrets in texts and JSON values and replace them with markers."""
