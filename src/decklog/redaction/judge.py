@@ -87,6 +87,15 @@ _NAME_HINTS = (
     *("file", "path", "url", "name", "id", "policy", "length", "type", "field", "label", "hint", "header", "prefix", "hash", "count"),
     *("ref", "arn", "error", "message", "format", "mode", "provider", "expires", "public", "max", "min", "test", "form", "input"),
 )
+# Words before a value that is not an assignment.
+_PREFIX_WORDS = ("pass", "secret", "token", "key", "login", "code", "user", "pw", "://", "wifi", "cred", "id", "version", "commit", "#", "//", "test")
+_LOCAL_HOST = re.compile(r"@(?:localhost|127\.|example|host|db\b|\[::1)")
+_DIGEST_NAME = re.compile(r"(?i)hash|digest|checksum|etag|fingerprint|commit|integrity|md5|sha\d|public|address|\bid\b|version|build|revision|trace|span|request|uuid")
+_LINE_WORDS = (
+    *("public", "commit", "example", "sha", "http", "cache", "version", "pass", "secret", "token", "key", "user", "login", "def ", "import"),
+    *("return", "echo", "select", "#", "//", "|", "error", "test", "assert", "hash", "cursor", "class", "name", "data:", "curl"),
+)
+_OWNER = re.compile(r"[\w.$-]+[\"'\]]{0,2}[ \t]*(?::=|=>|={1,2}|:)[ \t]*[@bru]{0,2}[\"'`(\[]{0,2} ")
 _SEQUENCES = ("0123456", "1234567", "abcdef", "qwerty", "xxxx", "0000")
 
 
@@ -215,6 +224,26 @@ def _context_features(candidate: Candidate) -> list[float]:
         *(float(candidate.source == source) for source in sources()),
         float(candidate.source.startswith("prose")),
         float(candidate.source.startswith("rule")),
+        float(candidate.source.startswith("near")),
+        *(float(candidate.source != "named" and word in candidate.name.lower()) for word in _PREFIX_WORDS),
+        float(candidate.value in candidate.name),
+        float(candidate.after.startswith("@") and _LOCAL_HOST.match(candidate.after) is not None),
+        float(bool(_DIGEST_NAME.search(candidate.name))),
+        *_line_features(candidate),
+    ]
+
+
+def _line_features(candidate: Candidate) -> list[float]:
+    line = candidate.line.lower()
+    words = line.split()
+    return [
+        len(line),
+        len(words),
+        float(bool(_DIGEST_NAME.search(line))),
+        *(float(word in line) for word in _LINE_WORDS),
+        float(_OWNER.search(candidate.line[:200]) is not None and candidate.source.startswith(("near", "prose"))),
+        sum(line.count(char) for char in "(){};=<>") / (len(line) + 1),
+        sum(word.strip(".,!?:;\"'") in STOP for word in words) / max(1, len(words)),
     ]
 
 
@@ -222,8 +251,8 @@ def _context_features(candidate: Candidate) -> list[float]:
 def sources() -> tuple[str, ...]:
     """Return where candidates come from: names, rules that ask the judge, and each group of sentences."""
     table = load_table("prose.toml")
-    rules = ("rule-random", "rule-mixed", "rule-likely")
-    return ("named", "cookie", "json", *rules, *(f"prose-{one['id']}" for one in table["sentence"]))
+    rules = ("rule-value", "rule-random", "rule-mixed", "rule-likely")
+    return ("named", "cookie", *rules, "near-0", "near-1", "near-2", "near-3", *(f"prose-{one['id']}" for one in table["sentence"]))
 
 
 def wordiness(value: str) -> float:

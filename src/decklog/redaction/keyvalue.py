@@ -35,6 +35,8 @@ class Candidate:
     is_spaced: bool = False
     is_name_quoted: bool = False
     starts_line: bool = False
+    # The line around the value.
+    line: str = ""
 
 
 def split_name(name: str) -> list[str]:
@@ -238,7 +240,6 @@ def find_candidates(view: View) -> Iterator[Candidate]:
         if end <= position:
             continue
         yield from _candidates_at(view, head, start, position, end)
-        position = max(position, min(end, position + 1) if not head.quote else end)
 
 
 def _candidates_at(view: View, head: Head, start: int, position: int, end: int) -> Iterator[Candidate]:
@@ -278,7 +279,15 @@ def _candidate(view: View, head: Head, start: int, position: int, end: int, *, s
         head.is_spaced,
         head.is_name_quoted,
         starts_line,
+        line_around(text, position, end),
     )
+
+
+def line_around(text: str, start: int, end: int) -> str:
+    """Return the line of a value, up to 160 characters each way."""
+    first = text.rfind("\n", max(0, start - 160), start)
+    last = text.find("\n", end, end + 160)
+    return text[max(0, start - 160) if first < 0 else first + 1 : start] + " " + text[end : end + 160 if last < 0 else last]
 
 
 def _is_cookie_head(text: str, start: int, position: int) -> bool:

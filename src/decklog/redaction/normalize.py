@@ -59,6 +59,11 @@ class View:
         start, end = self.span(position, position + 1)
         return end - start
 
+    def drops(self, place: int) -> bool:
+        """Return whether the view leaves out what is at a place of the original."""
+        index = bisect_right(self._origins, place) - 1
+        return self._starts is not None and index % 2 == 1 and index + 1 < len(self._starts) and self._starts[index] == self._starts[index + 1]
+
     def _origin(self, position: int, *, past: bool = False) -> int:
         assert self._starts is not None
         index = bisect_right(self._starts, position) - 1

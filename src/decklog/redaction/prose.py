@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from decklog.redaction.keyvalue import Candidate
+from decklog.redaction.keyvalue import Candidate, line_around
 from decklog.redaction.matcher import Pattern
 from decklog.redaction.normalize import View
 from decklog.redaction.rules import load_table
@@ -61,6 +61,7 @@ def find_candidates(view: View, sentences: Sequence[Sentence]) -> Iterator[Candi
                         after=text[end : end + 3],
                         before=text[max(0, start - 2) : start],
                         starts_line=text[max(0, spans[0][0] - 1) : spans[0][0]] in ("", "\n"),
+                        line=line_around(text, start, end),
                     )
 
 

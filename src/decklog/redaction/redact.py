@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from decklog.redaction import judge, keyvalue, prose
+from decklog.redaction import judge, keyvalue, nearby, prose
 from decklog.redaction.keyvalue import Candidate
 from decklog.redaction.matcher import KeywordSet, Pattern
 from decklog.redaction.normalize import View, join_lines, normalize, strip_prefixes, wrapped_end
@@ -50,11 +50,14 @@ class Redactor:
         self._rule_allow = {index: [Pattern(one) for one in rule.allow] for index, rule in enumerate(self._rules) if rule.allow}
         table = load_table("rules.toml").get("allow", {})
         self._allowed_values = frozenset(table.get("values", ()))
+        self._contexts = [Pattern(one) for one in table.get("contexts", ())]
+        self._context_words = tuple(table.get("context_words", ()))
         self._allowed = [Pattern(one) for one in (*table.get("patterns", ()), *allow)]
         self._sentences = prose.load_sentences()
         self._first_sentence = len(self._rules)
         self._keyvalue = self._first_sentence + len(self._sentences)
         self._base64 = self._keyvalue + 1
+        self._nearby = self._keyvalue + 2
         self._keywords = KeywordSet(self._entries())
         self._raw = frozenset(index for index, rule in enumerate(self._rules) if rule.raw)
 
@@ -65,6 +68,7 @@ class Redactor:
             yield index, sentence.keywords, ""
         yield self._keyvalue, keyvalue.KEYWORDS, ""
         yield self._base64, (), r"[a-z0-9+/_-]{16}"
+        yield self._nearby, nearby.KEYWORDS, ""
 
     def redact(self, text: str) -> str:
         """Return a text with its secrets replaced."""
@@ -106,14 +110,23 @@ class Redactor:
             found += self._find_named(view, present, known)
         else:
             inner = [one for index in rules for one in self._find_by_rule(index, stripped, known)]
-            found = [one for one in found if one.rank == 0] + _to_origin(stripped, inner)
+            found = [one for one in found if one.rank == 0 or not stripped.drops(one.start)] + _to_origin(stripped, inner)
             found += _to_origin(stripped, self._find_named(stripped, present, known))
         if self._base64 in present:
             found += self._find_encoded(view, known)
         if "\n" in view.text:
             found = [_extend(view.text, one) for one in found]
             found += self._find_wrapped(stripped or view, view, present, known)
+        found = self._outside_contexts(view, found)
         return found + _repeated(view.text, found)
+
+    def _outside_contexts(self, view: View, found: list[Finding]) -> list[Finding]:
+        """Drop findings inside what is public as a whole: certificates, pictures, public keys, digests of lock files."""
+        if not found or not any(word in view.text for word in self._context_words):
+            return found
+        spans = sorted(spans[0] for pattern in self._contexts for spans in pattern.find_all(view.data))
+        starts = [start for start, _ in spans]
+        return [one for one in found if not (place := bisect_right(starts, one.start)) or spans[place - 1][1] < one.end]
 
     def _find_by_rule(self, index: int, view: View, known: dict[Any, bool]) -> Iterator[Finding]:
         rule = self._rules[index]
@@ -132,10 +145,17 @@ class Redactor:
             return False
         if not rule.requires:
             return len(set(value[-16:])) > 3 and not judge.is_stand_in(value)
-        if rule.requires == "value":
-            return not judge.is_placeholder(value)
         candidate = Candidate(
-            start, end, value, rule.label, f"rule-{rule.requires}", after=view.text[end : end + 3], before=view.text[max(0, start - 2) : start]
+            start,
+            end,
+            value,
+            rule.label,
+            f"rule-{rule.requires}",
+            name=view.text[max(0, start - 40) : start],
+            quote=view.text[start - 1] if start and view.text[start - 1] in "\"'`" else "",
+            after=view.text[end : end + 12],
+            before=view.text[max(0, start - 2) : start],
+            line=keyvalue.line_around(view.text, start, end),
         )
         return self._judged(candidate, known)
 
@@ -148,15 +168,17 @@ class Redactor:
         sentences = [self._sentences[index - self._first_sentence] for index in sorted(present) if self._first_sentence <= index < self._keyvalue]
         if sentences:
             yield from self._judge_all(prose.find_candidates(view, sentences), known)
+        if self._nearby in present:
+            yield from self._judge_all(nearby.find_candidates(view), known)
 
     def _judge_all(self, candidates: Iterable[Candidate], known: dict[Any, bool]) -> Iterator[Finding]:
         for one in candidates:
             if not self._is_allowed(one.value) and self._judged(one, known):
-                reason = f"name {one.name}" if one.source == "named" else f"sentence {one.source.removeprefix('prose-')}"
+                reason = f"name {one.name}" if one.source == "named" else one.source
                 yield Finding(one.start, one.end, one.kind, reason, 2, one)
 
     def _judged(self, candidate: Candidate, known: dict[Any, bool]) -> bool:
-        key = (candidate.source, candidate.name, candidate.sign, candidate.quote, candidate.value, candidate.after[:1], candidate.before[-1:])
+        key = replace(candidate, start=0, end=0)
         if key not in known:
             known[key] = judge.is_secret(candidate) if len(known) < _MOST_JUDGED else judge.is_mixed(candidate.value)
         return known[key]
