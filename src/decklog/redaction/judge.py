@@ -79,6 +79,8 @@ _CLASS = str.maketrans(
     | dict.fromkeys("abcdefghijklmnopqrstuvwxyz", "l")
     | dict.fromkeys("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "u")
 )
+_FIRST, _LAST, _INSIDE = "$<{%@&*!([/~.-#\\+?=:", ")}>];:.=,(", "(){}<>$/\\.,:=@*#|?_-+![]^~&%;"
+_BEFORE = "\"'`&?;.$({[/:-@ "
 _SIGNS = "!#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 _KINDS = ("password", "secret", "token", "api-key", "key", "pin", "auth", "session", "credential", "cookie", "code")
 _TIES = ("=", ":", "=>", ",", "", "is", "|", ">", "call", "==", "to", "was", "/", "?", "for")
@@ -177,9 +179,9 @@ def _value_features(value: str) -> list[float]:
 
 def _shape_features(value: str) -> list[float]:
     found = [float(pattern.fullmatch(value) is not None) for pattern in _SHAPES.values()]
-    found += [float(value[:1] == char) for char in "$<{%@&*!([/~.-#\\+?=:"]
-    found += [float(value[-1:] == char) for char in ")}>];:.=,("]
-    found += [float(char in value) for char in "(){}<>$/\\.,:=@*#|?_-+![]^~&%;"]
+    found += [float(value[:1] == char) for char in _FIRST]
+    found += [float(value[-1:] == char) for char in _LAST]
+    found += [float(char in value) for char in _INSIDE]
     found.append(float(is_placeholder(value)))
     found.append(float(value.lower() in BENIGN))
     first = value.split(".")[0].lower()
@@ -220,7 +222,7 @@ def _context_features(candidate: Candidate) -> list[float]:
         float(candidate.is_spaced),
         float(candidate.is_name_quoted),
         float(candidate.starts_line),
-        *(float(before == char) for char in "\"'`&?;.$({[/:-@ "),
+        *(float(before == char) for char in _BEFORE),
         *(float(candidate.source == source) for source in sources()),
         float(candidate.source.startswith("prose")),
         float(candidate.source.startswith("rule")),
@@ -285,6 +287,39 @@ def score(candidate: Candidate) -> float:
             node = node[2] if given[node[0]] <= node[1] else node[3]
         total += node[0]
     return float(total)
+
+
+def explain(candidate: Candidate, most: int = 5) -> tuple[str, ...]:
+    """Return the features that moved the score most, with their values and their shares of it."""
+    given, shares = features(candidate), Counter[int]()
+    for tree in load_weights()["trees"]:
+        node, path = tree, []
+        while len(node) == 4:
+            path.append(node[0])
+            node = node[2] if given[node[0]] <= node[1] else node[3]
+        for feature in path:
+            shares[feature] += node[0] / len(path)
+    names = feature_names()
+    top = sorted(shares, key=lambda one: -abs(shares[one]))[:most]
+    return tuple(f"{names[one]}={given[one]:g} ({shares[one]:+.2f})" for one in top)
+
+
+@cache
+def feature_names() -> tuple[str, ...]:
+    """Return a name for each feature, for people."""
+    value = "length lower upper digits signs blanks classes entropy changes distinct wordiness least_wordy_part longest_word".split()
+    value += "longest_number parts word_share benign_words placeholder_words secret_words words stop_words digit_count".split()
+    value += "capital_count sign_kinds ascii sequence capitalized ends_in_digit ends_in_sign".split()
+    shape = [f"is_{name}" for name in _SHAPES] + [f"starts_{char}" for char in _FIRST] + [f"ends_{char}" for char in _LAST]
+    shape += [f"has_{char}" for char in _INSIDE] + ["placeholder", "benign", "setting_of_program"]
+    name = [f"kind_{kind}" for kind in _KINDS] + "name_upper name_dotted name_sigil name_hyphen name_parts name_length name_hint".split()
+    name += [f"name_{hint}" for hint in _NAME_HINTS] + ["value_ends_name", "value_has_noun", "name_camel"]
+    context = [f"tie_{tie or 'none'}" for tie in _TIES] + ["tie_other"] + [f"after_{char!r}" for char in _AFTER]
+    context += ["bare", "double_quoted", "single_quoted", "backquoted", "closed", "option", "spaced", "name_quoted", "starts_line"]
+    context += [f"before_{char}" for char in _BEFORE] + [f"source_{one}" for one in sources()] + ["prose", "rule", "near"]
+    context += [f"prefix_{word}" for word in _PREFIX_WORDS] + ["value_in_prefix", "local_host", "digest_name"]
+    line = ["line_length", "line_words", "line_digest", *(f"line_{word.strip()}" for word in _LINE_WORDS), "owned", "line_code", "line_stop"]
+    return (*value, *shape, *name, *context, *line)
 
 
 def is_secret(candidate: Candidate) -> bool:

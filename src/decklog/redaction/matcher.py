@@ -1,7 +1,6 @@
 """Find which rules can match a text: one pass for all keywords, then each pattern where its keyword is present."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 from typing import Any
 
 import re2
@@ -21,11 +20,14 @@ class Pattern:
 
     def __init__(self, source: str) -> None:
         self.source = source
+        self._compiled: Any = None
 
-    @cached_property
+    @property
     def _match(self) -> Any:
-        # The wrapper objects of `re2` cost several times as much as a short match.
-        return compile_pattern(self.source)._regexp.Match
+        if self._compiled is None:
+            # The wrapper objects of `re2` cost several times as much as a short match.
+            self._compiled = compile_pattern(self.source)._regexp.Match
+        return self._compiled
 
     def search(self, data: bytes, start: int = 0) -> list[Span] | None:
         """Return the spans of the first match and its groups at or after a place."""

@@ -41,6 +41,18 @@ class Finding:
     candidate: Candidate | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A finding as `decklog redact --explain` prints it."""
+
+    start: int
+    end: int
+    kind: str
+    reason: str
+    score: float | None = None
+    features: tuple[str, ...] = ()
+
+
 class Redactor:
     """The shipped rules, and those a repository or a user adds."""
 
@@ -86,6 +98,17 @@ class Redactor:
                 break
         return shown, shown is not text
 
+    def explain(self, text: str) -> list[Explanation]:
+        """Return the findings of a text with the rule, or the score and the features, that decided."""
+        found = []
+        for one in self.find(text):
+            if one.candidate is None:
+                found.append(Explanation(one.start, one.end, one.kind, one.reason))
+            else:
+                why = judge.explain(one.candidate)
+                found.append(Explanation(one.start, one.end, one.kind, one.reason, round(judge.score(one.candidate), 2), why))
+        return found
+
     def find(self, text: str) -> list[Finding]:
         """Return the secrets of a text, in order and without overlaps."""
         view = normalize(text)
@@ -96,6 +119,56 @@ class Redactor:
         known: dict[Any, bool] = {}
         found += _to_origin(view, self._find_in_view(view, present, known))
         return _merge(found)
+
+    def scan_json(self, value: Any) -> tuple[Any, bool]:
+        """Return a JSON value with its secrets replaced; the same object if there are none."""
+        if isinstance(value, str):
+            return self.scan(value)
+        done: dict[int, Any] = {}
+        for node in reversed(_containers(value)):
+            done[id(node)] = self._redact_dict(node, done) if isinstance(node, dict) else self._redact_list(node, done)
+        shown = done.get(id(value), value)
+        return shown, shown is not value
+
+    def json_strings(self, value: Any) -> list[str] | None:
+        """Return every string and key of a JSON value; None if one of its keys names a secret."""
+        strings: list[str] = []
+        for node in [value] if isinstance(value, str) else _containers(value):
+            if isinstance(node, str):
+                strings.append(node)
+            elif isinstance(node, dict):
+                if any(isinstance(key, str) and isinstance(item, str) and keyvalue.kind_of_name(key) for key, item in node.items()):
+                    return None
+                strings += [one for pair in node.items() for one in pair if isinstance(one, str)]
+            else:
+                strings += [one for one in node if isinstance(one, str)]
+        return strings
+
+    def _redact_item(self, item: Any, done: dict[int, Any]) -> Any:
+        return self.scan(item)[0] if isinstance(item, str) else done.get(id(item), item)
+
+    def _redact_list(self, node: Any, done: dict[int, Any]) -> Any:
+        items = [self._redact_item(item, done) for item in node]
+        return node if all(new is old for new, old in zip(items, node, strict=True)) else items
+
+    def _redact_dict(self, node: dict[Any, Any], done: dict[int, Any]) -> dict[Any, Any]:
+        shown: dict[Any, Any] = {}
+        for key, item in node.items():
+            new_key = self.scan(key)[0] if isinstance(key, str) else key
+            if new_key is not key:
+                new_key = _free_key(new_key, node, shown)
+            name = _name_of(node, key)
+            shown[new_key] = self._redact_named(name, item) if name and isinstance(item, str) else self._redact_item(item, done)
+        is_same = all(one is two and shown[one] is node[two] for one, two in zip(shown, node, strict=True))
+        return node if is_same else shown
+
+    def _redact_named(self, name: str, item: str) -> str:
+        kind = keyvalue.kind_of_name(name)
+        if kind and item and not self._is_allowed(item):
+            whole = Candidate(0, len(item), item[:200], kind, "named", name, ":", '"', '"', '"', False, False, True)
+            if self._judged(whole, {}):
+                return f"[redacted:{kind}]"
+        return self.scan(item)[0]
 
     def _find_raw(self, text: str, view: View, present: frozenset[int]) -> list[Finding]:
         raw = self._raw & present
@@ -134,7 +207,8 @@ class Redactor:
             start, end = spans[rule.group]
             end = _before_marker(view.text, start, end)
             if end > start and self._passes(index, view, start, end, known):
-                yield Finding(start, end, rule.label, f"rule {rule.id}", 1 if rule.requires else 0)
+                candidate = _rule_candidate(rule, view, start, end) if rule.requires else None
+                yield Finding(start, end, rule.label, f"rule {rule.id}", 1 if rule.requires else 0, candidate)
 
     def _passes(self, index: int, view: View, start: int, end: int, known: dict[Any, bool]) -> bool:
         """Return whether a match meets what its rule requires."""
@@ -145,19 +219,7 @@ class Redactor:
             return False
         if not rule.requires:
             return len(set(value[-16:])) > 3 and not judge.is_stand_in(value)
-        candidate = Candidate(
-            start,
-            end,
-            value,
-            rule.label,
-            f"rule-{rule.requires}",
-            name=view.text[max(0, start - 40) : start],
-            quote=view.text[start - 1] if start and view.text[start - 1] in "\"'`" else "",
-            after=view.text[end : end + 12],
-            before=view.text[max(0, start - 2) : start],
-            line=keyvalue.line_around(view.text, start, end),
-        )
-        return self._judged(candidate, known)
+        return self._judged(_rule_candidate(rule, view, start, end), known)
 
     def _is_allowed(self, value: str) -> bool:
         return value in self._allowed_values or any(_is_whole(one, value) for one in self._allowed)
@@ -221,6 +283,52 @@ class Redactor:
             found += self._find_encoded(joined, known)
         crossing = [one for one in _to_origin(joined, found) if "\n" in view.text[one.start : one.end]]
         return crossing if view is outer else _to_origin(view, crossing)
+
+
+def _containers(value: Any) -> list[Any]:
+    """Return the objects and lists of a JSON value, outer ones first, without recursion."""
+    order, stack = [], [value]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, dict):
+            order.append(node)
+            stack.extend(item for item in node.values() if isinstance(item, dict | list | tuple))
+        elif isinstance(node, list | tuple):
+            order.append(node)
+            stack.extend(item for item in node if isinstance(item, dict | list | tuple))
+    return order
+
+
+def _name_of(node: dict[Any, Any], key: Any) -> str:
+    """Return the name of an object's value: its key, or the name beside it in `{"name": …, "value": …}`."""
+    if key in ("value", "Value"):
+        beside = node.get("name", node.get("key", node.get("Name", node.get("Key"))))
+        return beside if isinstance(beside, str) else "value"
+    return key if isinstance(key, str) else ""
+
+
+def _free_key(key: str, *taken: dict[Any, Any]) -> str:
+    """Return a redacted key with a number if another one has already become the same."""
+    name, number = key, 2
+    while any(name in node for node in taken):
+        name, number = f"{key}#{number}", number + 1
+    return name
+
+
+def _rule_candidate(rule: Rule, view: View, start: int, end: int) -> Candidate:
+    text = view.text
+    return Candidate(
+        start,
+        end,
+        text[start:end],
+        rule.label,
+        f"rule-{rule.requires}",
+        name=text[max(0, start - 40) : start],
+        quote=text[start - 1] if start and text[start - 1] in "\"'`" else "",
+        after=text[end : end + 12],
+        before=text[max(0, start - 2) : start],
+        line=keyvalue.line_around(text, start, end),
+    )
 
 
 def _may_have_prefix(line: str) -> bool:
