@@ -281,11 +281,12 @@ def score(candidate: Candidate) -> float:
     given = features(candidate)
     model = load_weights()
     total = model["bias"]
-    for tree in model["trees"]:
-        node = tree
-        while len(node) == 4:
-            node = node[2] if given[node[0]] <= node[1] else node[3]
-        total += node[0]
+    for node in model["trees"]:
+        # A node is a feature, a threshold and two branches; a leaf is a number.
+        while type(node) is list:
+            feature, threshold, left, right = node
+            node = left if given[feature] <= threshold else right
+        total += node
     return float(total)
 
 
@@ -294,11 +295,11 @@ def explain(candidate: Candidate, most: int = 5) -> tuple[str, ...]:
     given, shares = features(candidate), Counter[int]()
     for tree in load_weights()["trees"]:
         node, path = tree, []
-        while len(node) == 4:
+        while isinstance(node, list):
             path.append(node[0])
             node = node[2] if given[node[0]] <= node[1] else node[3]
         for feature in path:
-            shares[feature] += node[0] / len(path)
+            shares[feature] += node / len(path)
     names = feature_names()
     top = sorted(shares, key=lambda one: -abs(shares[one]))[:most]
     return tuple(f"{names[one]}={given[one]:g} ({shares[one]:+.2f})" for one in top)
@@ -320,6 +321,14 @@ def feature_names() -> tuple[str, ...]:
     context += [f"prefix_{word}" for word in _PREFIX_WORDS] + ["value_in_prefix", "local_host", "digest_name"]
     line = ["line_length", "line_words", "line_digest", *(f"line_{word.strip()}" for word in _LINE_WORDS), "owned", "line_code", "line_stop"]
     return (*value, *shape, *name, *context, *line)
+
+
+def is_plainly_none(candidate: Candidate) -> bool:
+    """Return whether a candidate needs no score: too short, a known word, or a word that a program calls or reads."""
+    value = candidate.value
+    if len(value) < 3 or value.lower() in BENIGN:
+        return True
+    return candidate.kind in ("key", "token", "auth") and value.isalpha() and value.islower() and len(value) < 16
 
 
 def is_secret(candidate: Candidate) -> bool:

@@ -110,18 +110,12 @@ def _key_kind(last: str, before: str) -> str:
     return "key" if (last == "salt" and before) or last == "wif" or (last == "keys" and before in _WORDS["key_owners"]) else ""
 
 
-# The keyword set looks for these; a head needs one of them in its name.
-KEYWORDS = (
-    *("pass", "pwd", "psk", "psw", "pword", "pw", "pasw", "pssword", "kennwort", "senha", "contrasena", "wachtwoord", "salasana"),
-    *("adgangskode", "heslo", "haslo", "parola", "secret", "token", "key", "sessid", "session_id", "session-id", "sessionid"),
-    *("connect.sid", "jwt", "auth", "cred", "bearer", "pepper", "salt", "wif", "_pat", "pat=", "pat:", "mdp", "palavra"),
-    *("jelszo", "lozinka", "geslo", "losenord", "_seed", "-seed", "otpseed", "cookie"),
-)
 _STEM = (
     r"(?:pass(?:word|owrd|wrod|wd|phrase|code|wort|w)?|p(?:s?wd|sk|sw|word|w)|pas?w(?:or)?d|pssword|kennwort|senha|contrasena"
     r"|wachtwoord|passord|salasana|adgangskode|heslo|haslo|parola|secret|token|key|(?:api|secret|access|private) key"
     r"|sess(?:ion)?[_-]?id|connect\.sid|jwt|auth|cred(?:ential)?s?|bearer|pepper|salt|wif|pat(?:\b|[_0-9]|(?-i:[A-Z]))"
-    r"|mdp|mot[_-]?de[_-]?passe|palavra[_-]?passe|jelszo|lozinka|geslo|losenord|(?:otp|mfa|secret)[_-]?seed)"
+    r"|mdp|mot[_-]?de[_-]?passe|palavra[_-]?passe|jelszo|lozinka|geslo|losenord|(?:otp|mfa|secret)[_-]?seed"
+    r"|\bpin(?:[_-]?code)?\b|_pin\b|(?:unlock|access|door|gate|alarm|safe|recovery|backup|activation|pairing|otp|mfa)[_-]?code\b)"
 )
 _TYPE = r"(?:&'\w+[ \t]+|\[[\w:]*\]const[ \t]+)?(?:&?\[\w+;[ \t]*\w+\]|[\w.&\[\]<>]+)(?:[ \t]*\|[ \t]*[\w.\[\]]+)*"
 _Q = r"[\"'`]"
@@ -166,6 +160,12 @@ _HEAD = Pattern(
     rf"|\bcookie2?{_Q}?[ \t]*[:=][ \t]*{_Q}?\S"
     rf"|(?:^|[ \t])(?:-b|--cookie)[ \t=]*{_Q}?[A-Za-z_][\w.%-]*=\S"
     rf"|[\w.$@-]*?{_STEM}[\w.-]*(?:(?:{'|'.join(_TIES)})\S|{_Q}?>(?:\s*<(?:\w*value|string)>)?(?:<!\[CDATA\[)?[^\s<]))"
+)
+# What a text must have for a head, on lower-case bytes.
+TRIGGER = (
+    rf"{_STEM.replace('(?-i:[A-Z])', '[a-z]')}[\w.-]*(?:[\"'`]?[\])*]{{0,2}}\s*(?:[:=,|>(\[{{#;?/\n]|<-|->|--)"
+    rf"|[\"'`*]{{0,2}}[ \t]+(?:is|was|to|for|or|as|string|\[\]byte|text|varchar|value|[\"'`])|[\"'`]\n)|-[\w.-]*{_STEM.replace('(?-i:[A-Z])', '[a-z]')}[\w-]*[ \t]"
+    r"|\b(?:env|arg|setx|setenv|fastcgi_param|set|config(?:ure)? set)[ \t]+\S|cookie|[ \t]-b[ \t=\"']|^-b"
 )
 _PARTS = re.compile(
     r"(?is)(?:(env|arg|setx|setenv|fastcgi_param|set -\w+|set(?=[ \t]+[\w-]+[:/])|config(?:ure)? set(?: --[\w-]+)?)"

@@ -8,21 +8,18 @@ from decklog.redaction.matcher import Pattern
 from decklog.redaction.normalize import View
 
 # A candidate is looked for in the line of such a word and in the lines below it.
-_WORD = Pattern(
-    r"(?i)pass(?:w|phrase|code|\b)|pwd|\bpw\b|_pw\b|psk\b|secret|token(?:[^i]|$)|[\w]*key(?:\b|_)|cred|\bauth|log[ _-]?[io]n\b|sign[ _-]?in\b"
+_WORDS = (
+    r"pass(?:w|phrase|code|\b)|pwd|(?:\b|_)pw(?:\b|_)|psk\b|secret|token(?:[^i]|$)|[a-z][ _-]?key(?:s?\b|_)|\bkey (?:is|was|for|to)\b|cred|\bauth|log[_-]?[io]n\b|logged in|(?:to|must) log in|sign[_-]?in\b"
     r"|bearer|jwt|hmac|cipher|crypt|wallet|mnemonic|[th]otp|sftp|ftp\b|smtp|imap|ldap|wi-?fi|wlan|vpn|licen[cs]e|\bcodes?\b|\bpin\b|unlock"
     r"|community|<<<|kennwort|has[?l]o|contrase|mot de passe|senha|clave|wachtwoord|senord|salasana|parol|heslo|lozink|geslo|jelsz|[?s]ifr[ea?]|vault|mot_de_passe"
 )
+_WORD = Pattern(f"(?i){_WORDS}")
+# Also texts with letters beyond Latin-1, which are question marks in the bytes.
+TRIGGER = rf"{_WORDS}|[?][?]"
 # Words that one byte per character can't show.
 _FOREIGN = re.compile(
     "парол|лозинк|пин-код|токен|ключ|κωδικ|סיסמ|كلمة|رمز|पासवर्ड|รหัสผ่าน|密码|密碼|口令|密钥|パスワード|暗証番号|トークン|비밀번호|암호|験証|验证码|認証コード|인증번호|mật khẩu|kata sandi",
     re.IGNORECASE,
-)
-KEYWORDS = (
-    *("pass", "pwd", "pw", "psk", "secret", "token", "key", "cred", "auth", "login", "log in", "logon", "sign in", "sign_in", "signin"),
-    *("bearer", "jwt", "hmac", "cipher", "crypt", "wallet", "mnemonic", "otp", "ftp", "smtp", "imap", "ldap", "wifi", "wi-fi", "wlan"),
-    *("vpn", "licen", "code", "pin", "unlock", "community", "<<<", "kennwort", "has?o", "haslo", "contrase", "mot de passe", "senha"),
-    *("clave", "wachtwoord", "senord", "salasana", "parol", "heslo", "lozink", "geslo", "jelsz", "sifr", "?ifr", "??", "vault"),
 )
 # A run without blanks that has letters and digits, or a sign among them, and what may stand around it.
 _VALUE = re.compile(r"""[^\s"'`<>|,;()\[\]{}=«»„“”、。：，]{5,256}""")
@@ -31,6 +28,7 @@ _OWNER = re.compile(r"([\w.$-]+)[\"'\]]{0,2}[ \t]*(?::=|=>|={1,2}|:)[ \t]*[@bru]
 _NAME_BEFORE = re.compile(r"([A-Za-z]+[ _-]+)?([\w-]+)$")
 _CELL = re.compile(r"[ \t]*\|[ \t]*|\t+|,(?=\S)|[ \t]{2,}")
 _PROMPT = re.compile(r"\s*(?:[$#%>]|>>>|PS [^>]*>|[\w.-]*>|\(\w+\)|irb[^>]*>|iex[^>]*>|mysql>|[\w-]+=[#>]|[A-Z]:\\[^>]*>)\s*\S")
+_JOINED_WORDS = re.compile(r"[a-z]{3,12}(?:[-_.][a-z]{3,12}){3,7}")
 _MOST_LINES_BELOW = 2
 _LONGEST_LINE = 2_000
 _MOST_VALUES = 400
@@ -38,6 +36,8 @@ _MOST_VALUES = 400
 
 def is_odd(value: str) -> bool:
     """Return whether a run has what words and names have not: letters with digits, capitals or signs among them."""
+    if _JOINED_WORDS.fullmatch(value):
+        return True
     letters = sum(map(str.isalpha, value))
     digits = sum(map(str.isdigit, value))
     if not letters:
@@ -56,13 +56,20 @@ def find_candidates(view: View) -> Iterator[Candidate]:
         line = text[start:end]
         for run in _VALUE.finditer(line):
             value = run[0].rstrip(".,:!?") if run[0][-1] in ".,:" else run[0]
-            if not is_odd(value) or _is_owned(line[max(0, run.start() - 80) : run.start()]):
+            if value.isalpha() or not (is_odd(value) or _is_set_apart(value, line, run.start(), distance, header)) or _is_owned(line[max(0, run.start() - 80) : run.start()]):
                 continue
             found += 1
             if found > _MOST_VALUES:
                 return
             first = start + run.start()
             yield _candidate(view, first, first + len(value), (start, end), distance, header)
+
+
+def _is_set_apart(value: str, line: str, place: int, distance: int, header: str) -> bool:
+    """Return whether a short value with a digit is a cell below its head, or alone below a label."""
+    if not distance or not any(map(str.isdigit, value)):
+        return False
+    return (line.strip() == value and header.rstrip().endswith(":")) or _is_column(header, line, place)
 
 
 def _is_owned(before: str) -> bool:

@@ -19,7 +19,7 @@ class Sentence:
 
     id: str
     kind: str
-    keywords: tuple[str, ...]
+    trigger: str
     trust: int
     patterns: tuple[Pattern, ...]
 
@@ -27,17 +27,22 @@ class Sentence:
 def load_sentences() -> tuple[Sentence, ...]:
     """Return the sentence patterns of this package."""
     table = load_table("prose.toml")
-    pieces, keywords = table["pieces"], table["keywords"]
+    pieces = table["pieces"]
+    triggers = {name: _fill(source, pieces) for name, source in table["triggers"].items()}
     return tuple(
         Sentence(
             one["id"],
             one["kind"],
-            tuple(keywords[one["keywords"]]),
+            triggers[one["trigger"]],
             one["trust"],
-            tuple(Pattern(_PIECE.sub(lambda piece: pieces[piece[1]], source)) for source in one["patterns"]),
+            tuple(Pattern(_fill(source, pieces)) for source in one["patterns"]),
         )
         for one in table["sentence"]
     )
+
+
+def _fill(source: str, pieces: dict[str, str]) -> str:
+    return _PIECE.sub(lambda piece: pieces[piece[1]], source)
 
 
 def find_candidates(view: View, sentences: Sequence[Sentence]) -> Iterator[Candidate]:

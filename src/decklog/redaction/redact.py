@@ -59,28 +59,29 @@ class Redactor:
     def __init__(self, rules: Sequence[Rule] = (), allow: Sequence[str] = ()) -> None:
         self._rules = (*rules, *shipped_rules())
         self._patterns = [Pattern(rule.pattern) for rule in self._rules]
-        self._rule_allow = {index: [Pattern(one) for one in rule.allow] for index, rule in enumerate(self._rules) if rule.allow}
+        self._rule_allow = {index: _union(rule.allow) for index, rule in enumerate(self._rules) if rule.allow}
         table = load_table("rules.toml").get("allow", {})
         self._allowed_values = frozenset(table.get("values", ()))
         self._contexts = [Pattern(one) for one in table.get("contexts", ())]
         self._context_words = tuple(table.get("context_words", ()))
-        self._allowed = [Pattern(one) for one in (*table.get("patterns", ()), *allow)]
+        self._allowed = _union((*table.get("patterns", ()), *allow))
         self._sentences = prose.load_sentences()
         self._first_sentence = len(self._rules)
         self._keyvalue = self._first_sentence + len(self._sentences)
         self._base64 = self._keyvalue + 1
         self._nearby = self._keyvalue + 2
         self._keywords = KeywordSet(self._entries())
+        self._line_rules = frozenset(index for index, rule in enumerate(self._rules) if "(?m:^" in rule.pattern or "\\n" in rule.pattern)
         self._raw = frozenset(index for index, rule in enumerate(self._rules) if rule.raw)
 
     def _entries(self) -> Iterator[tuple[int, Sequence[str], str]]:
         for index, rule in enumerate(self._rules):
             yield index, rule.keywords, rule.trigger
         for index, sentence in enumerate(self._sentences, self._first_sentence):
-            yield index, sentence.keywords, ""
-        yield self._keyvalue, keyvalue.KEYWORDS, ""
+            yield index, (), sentence.trigger
+        yield self._keyvalue, (), keyvalue.TRIGGER
         yield self._base64, (), r"[a-z0-9+/_-]{16}"
-        yield self._nearby, nearby.KEYWORDS, ""
+        yield self._nearby, (), nearby.TRIGGER
 
     def redact(self, text: str) -> str:
         """Return a text with its secrets replaced."""
@@ -178,7 +179,9 @@ class Redactor:
     def _find_in_view(self, view: View, present: frozenset[int], known: dict[Any, bool]) -> list[Finding]:
         rules = sorted(index for index in present if index < self._first_sentence and index not in self._raw)
         found = [one for index in rules for one in self._find_by_rule(index, view, known)]
-        stripped = strip_prefixes(view) if "\n" in view.text or _may_have_prefix(view.text) else None
+        # Prefixes matter where lines are read, not for a token that is known wherever it stands.
+        reads_lines = max(present) >= self._first_sentence or not self._line_rules.isdisjoint(rules)
+        stripped = strip_prefixes(view) if reads_lines and ("\n" in view.text or _may_have_prefix(view.text)) else None
         if stripped is None:
             found += self._find_named(view, present, known)
         else:
@@ -213,7 +216,7 @@ class Redactor:
     def _passes(self, index: int, view: View, start: int, end: int, known: dict[Any, bool]) -> bool:
         """Return whether a match meets what its rule requires."""
         rule, value = self._rules[index], view.text[start:end]
-        if self._is_allowed(value) or any(_is_whole(one, value) for one in self._rule_allow.get(index, ())):
+        if self._is_allowed(value) or (index in self._rule_allow and _matches(self._rule_allow[index], value)):
             return False
         if rule.min_entropy and judge.entropy(value) < rule.min_entropy:
             return False
@@ -222,7 +225,7 @@ class Redactor:
         return self._judged(_rule_candidate(rule, view, start, end), known)
 
     def _is_allowed(self, value: str) -> bool:
-        return value in self._allowed_values or any(_is_whole(one, value) for one in self._allowed)
+        return value in self._allowed_values or _matches(self._allowed, value)
 
     def _find_named(self, view: View, present: frozenset[int], known: dict[Any, bool]) -> Iterator[Finding]:
         if self._keyvalue in present:
@@ -240,6 +243,8 @@ class Redactor:
                 yield Finding(one.start, one.end, one.kind, reason, 2, one)
 
     def _judged(self, candidate: Candidate, known: dict[Any, bool]) -> bool:
+        if judge.is_plainly_none(candidate):
+            return False
         key = replace(candidate, start=0, end=0)
         if key not in known:
             known[key] = judge.is_secret(candidate) if len(known) < _MOST_JUDGED else judge.is_mixed(candidate.value)
@@ -335,9 +340,14 @@ def _may_have_prefix(line: str) -> bool:
     return "**" in line or line[:1] in "><[⎿└├│┃ \tUuHhAaSsTt" or line.count(":") > 1
 
 
-def _is_whole(pattern: Pattern, value: str) -> bool:
+def _union(patterns: Sequence[str]) -> Pattern:
+    """Return one pattern for whole values that match any of several."""
+    return Pattern(rf"(?:{'|'.join(f'(?:{one})' for one in patterns) or '[^\\x00-\\xff]'})\z")
+
+
+def _matches(pattern: Pattern, value: str) -> bool:
     data = value.encode("latin-1", "replace")
-    return pattern.end_at(data, 0, len(data)) == len(data)
+    return pattern.end_at(data, 0, len(data)) > 0
 
 
 def _to_origin(view: View, found: Iterable[Finding]) -> list[Finding]:
