@@ -342,7 +342,8 @@ def _may_have_prefix(line: str) -> bool:
 
 def _union(patterns: Sequence[str]) -> Pattern:
     """Return one pattern for whole values that match any of several."""
-    return Pattern(rf"(?:{'|'.join(f'(?:{one})' for one in patterns) or '[^\\x00-\\xff]'})\z")
+    joined = "|".join(f"(?:{one})" for one in patterns)
+    return Pattern(rf"(?:{joined})\z")
 
 
 def _matches(pattern: Pattern, value: str) -> bool:
