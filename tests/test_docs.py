@@ -11,7 +11,6 @@ from tests.generate import (
     ASYNC_TYPES,
     CHECKSUMS,
     DOCS,
-    KEYWORDS,
     SHIPPED,
     async_types,
     checksums_py,
@@ -19,7 +18,6 @@ from tests.generate import (
     schema_sql,
     shipped_json,
 )
-from tests.redact.patterns.first_words import keywords_py
 from tests.reference import errors_md, python_md
 from tests.registry import named, operations
 
@@ -33,7 +31,6 @@ from tests.registry import named, operations
         (python_md, DOCS / "reference/python.md"),
         (shipped_json, SHIPPED),
         (checksums_py, CHECKSUMS),
-        (keywords_py, KEYWORDS),
         (async_types, ASYNC_TYPES),
     ],
 )

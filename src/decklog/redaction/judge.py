@@ -117,6 +117,14 @@ def is_stand_in(value: str) -> bool:
     return "example" in low or "xxxx" in low or "****" in value or "..." in value or low.endswith(("your", "here")) or "your" in low[:24]
 
 
+def looks_random(value: str) -> bool:
+    """Return whether a value can hardly be words: long, of several kinds of characters, and unlike words in its letters."""
+    if len(value) < 8 or " " in value:
+        return False
+    classes = (any(map(str.islower, value)) + any(map(str.isupper, value))) * 1 + any(map(str.isdigit, value))
+    return classes > 1 and entropy(value) > 2.8 and wordiness(value) < -2.6
+
+
 def is_mixed(value: str) -> bool:
     """Return whether a value has letters and digits or signs, as words do not."""
     return len(value) > 5 and any(map(str.isalpha, value)) and not value.replace("_", "").isalpha() and not is_placeholder(value)

@@ -1,5 +1,6 @@
 """Find which rules can match a text: one pass for all keywords, then each pattern where its keyword is present."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -13,6 +14,8 @@ _ANCHORED = re2._Anchor.ANCHOR_START
 _NOWHERE = (-1, -1)
 # Combinations of keywords remembered with the entries they lead to.
 _MOST_KNOWN = 4_096
+_NOTHING: frozenset[int] = frozenset()
+_COUNTED = re.compile(r"\{(?:[4-9]|1\d|2\d)")
 
 
 class Pattern:
@@ -61,20 +64,27 @@ class KeywordSet:
         self._of_word = list(words.values())
         self._of_trigger = list(triggers.values())
         self._match_words = _compile_set([re2.escape(word) for word in words])
-        self._match_triggers = _compile_set(triggers)
+        # Apart: a counted run multiplies the states of all others in its set.
+        runs = [bool(_COUNTED.search(trigger)) for trigger in triggers]
+        self._run_numbers = [number for number, is_run in enumerate(runs) if is_run]
+        self._other_numbers = [number for number, is_run in enumerate(runs) if not is_run]
+        sources = list(triggers)
+        self._match_runs = _compile_set([sources[number] for number in self._run_numbers])
+        self._match_others = _compile_set([sources[number] for number in self._other_numbers])
         self._known: dict[tuple[int, ...], frozenset[int]] = {}
 
     def present(self, data: bytes) -> frozenset[int]:
         """Return the entries whose keyword or trigger occurs in lower-case bytes."""
-        words, triggers = self._match_words(data), self._match_triggers(data)
-        if not words and not triggers:
-            return frozenset()
-        found = (*words, -1, *triggers)
+        words, runs, others = self._match_words(data), self._match_runs(data), self._match_others(data)
+        if not words and not runs and not others:
+            return _NOTHING
+        found = (*words, -1, *runs, -1, *others)
         known = self._known.get(found)
         if known is None:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
             entries = [number for word in words for number in self._of_word[word]]
+            triggers = [self._run_numbers[run] for run in runs] + [self._other_numbers[other] for other in others]
             entries += [number for trigger in triggers for number in self._of_trigger[trigger]]
             known = self._known[found] = frozenset(entries)
         return known

@@ -11,6 +11,8 @@ _ESCAPE = (
     r"(?:\\*(?:(?:u001[bB]|x1[bB]|033|e)\[(?!redacted:)[0-9;:?]*[A-Za-z]"
     r"|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}|x[0-7][0-9a-fA-F]|\r?\n|r\\+n|[\"'/nrtbf])|\\+)"
 )
+# By itself it is found much faster, because it begins with a literal.
+_ESCAPES = re.compile(f"({_ESCAPE})")
 _NOISE = re.compile(
     r"(\x1b(?:\[(?!redacted:)[0-9;:?]*[ -/]?[A-Za-z]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[()][0-9A-B]|[=>78cM])?"
     rf"|{_ESCAPE}"
@@ -79,9 +81,10 @@ def _from_pieces(kept: list[str], original: list[str]) -> View:
 
 def normalize(text: str) -> View:
     """Return the text without colours and escapes."""
-    if not _has_noise(text):
+    has_noise = _has_noise(text)
+    if not has_noise and "\\" not in text:
         return View(text)
-    pieces = _NOISE.split(text)
+    pieces = (_NOISE if has_noise else _ESCAPES).split(text)
     if len(pieces) == 1:
         return View(text)
     known: dict[str, str] = {}
@@ -98,7 +101,7 @@ def normalize(text: str) -> View:
 
 
 def _has_noise(text: str) -> bool:
-    if "\\" in text or "\x1b" in text or "\r" in text or "\x00" in text:
+    if "\x1b" in text or "\r" in text or "\x00" in text:
         return True
     if "%" in text and ("%2" in text or "%3" in text or "%4" in text or "%5" in text):
         return True

@@ -20,6 +20,8 @@ _SHORT = 65_536
 _SHORTEST_REPEAT, _LONGEST_REPEAT, _MOST_REPEATS = 8, 256, 64
 # The judge decides this many different values of one text; the rest go by a cheap test, which bounds the time.
 _MOST_JUDGED = 1_500
+# Of two that overlap the surer one names the kind: names, then sentences, then what is only near a word.
+_RANKS = {"prose": 3, "near": 4}
 _APART = "\n\n\x01\n\n"
 # Four characters of base64 that decode to three of ASCII text.
 _GROUP = r"[CI-Za-f][A-HQ-Xg-nw-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_-]"
@@ -83,6 +85,10 @@ class Redactor:
         yield self._base64, (), r"[a-z0-9+/_-]{16}"
         yield self._nearby, (), nearby.TRIGGER
 
+    def keywords_of(self, data: bytes) -> frozenset[int]:
+        """Return the numbers of the rules and groups that bytes could concern."""
+        return self._keywords.present(data.lower())
+
     def redact(self, text: str) -> str:
         """Return a text with its secrets replaced."""
         return self.scan(text)[0]
@@ -113,7 +119,7 @@ class Redactor:
     def find(self, text: str) -> list[Finding]:
         """Return the secrets of a text, in order and without overlaps."""
         view = normalize(text)
-        present = self._keywords.present(view.data.lower())
+        present = self.keywords_of(view.data)
         if not present:
             return []
         found = self._find_raw(text, view, present)
@@ -180,7 +186,7 @@ class Redactor:
         rules = sorted(index for index in present if index < self._first_sentence and index not in self._raw)
         found = [one for index in rules for one in self._find_by_rule(index, view, known)]
         # Prefixes matter where lines are read, not for a token that is known wherever it stands.
-        reads_lines = max(present) >= self._first_sentence or not self._line_rules.isdisjoint(rules)
+        reads_lines = self._reads_lines(view, present, rules)
         stripped = strip_prefixes(view) if reads_lines and ("\n" in view.text or _may_have_prefix(view.text)) else None
         if stripped is None:
             found += self._find_named(view, present, known)
@@ -195,6 +201,12 @@ class Redactor:
             found += self._find_wrapped(stripped or view, view, present, known)
         found = self._outside_contexts(view, found)
         return found + _repeated(view.text, found)
+
+    def _reads_lines(self, view: View, present: frozenset[int], rules: list[int]) -> bool:
+        named = [index for index in present if index >= self._first_sentence and index != self._base64]
+        if named == [self._keyvalue] and self._line_rules.isdisjoint(rules):
+            return any(not judge.is_plainly_none(one) for one in keyvalue.find_candidates(view))
+        return bool(named) or not self._line_rules.isdisjoint(rules)
 
     def _outside_contexts(self, view: View, found: list[Finding]) -> list[Finding]:
         """Drop findings inside what is public as a whole: certificates, pictures, public keys, digests of lock files."""
@@ -240,7 +252,7 @@ class Redactor:
         for one in candidates:
             if not self._is_allowed(one.value) and self._judged(one, known):
                 reason = f"name {one.name}" if one.source == "named" else one.source
-                yield Finding(one.start, one.end, one.kind, reason, 2, one)
+                yield Finding(one.start, one.end, one.kind, reason, _RANKS.get(one.source.partition("-")[0], 2), one)
 
     def _judged(self, candidate: Candidate, known: dict[Any, bool]) -> bool:
         if judge.is_plainly_none(candidate):

@@ -8,8 +8,8 @@ told and does not stop anything.
 import re
 from collections.abc import Iterator, Sequence
 
-from decklog.redact import scan
-from decklog.redact.values import looks_random
+from decklog.redaction import scan
+from decklog.redaction.judge import looks_random
 from decklog.review.change import AddedLine
 from decklog.review.result import Finding, Severity
 
