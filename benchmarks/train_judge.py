@@ -19,7 +19,7 @@ from tests.redaction import corpus
 
 from decklog.redaction import judge
 from decklog.redaction.keyvalue import Candidate
-from decklog.redaction.redact import Redactor
+from decklog.redaction.redactor import Redactor
 
 _WEIGHTS = Path(judge.__file__).with_name("weights.json")
 _TREES, _DEPTH, _RATE, _BINS = 120, 4, 0.25, 32

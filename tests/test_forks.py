@@ -10,15 +10,15 @@ import pytest
 from decklog import Decklog, ManualClock, forks, redaction
 from decklog.app import STORES
 from decklog.ids import Ids
-from decklog.redaction import redact
+from decklog.redaction import redactor
 from tests.waiting import wait_until
 
 TEXT = "export " + "PASS" + "WORD=" + "tulip-Harbour-41x"
 
 LOOKS: dict[str, tuple[object, str, Callable[[], object]]] = {
-    "a text": (redact, "normalize", lambda: redaction.scan(TEXT)),
-    "a value": (redact, "normalize", lambda: redaction.scan_json({"said": [TEXT]})),
-    "many texts": (redact, "normalize", lambda: redaction.clean_texts([TEXT])),
+    "a text": (redactor, "normalize", lambda: redaction.scan(TEXT)),
+    "a value": (redactor, "normalize", lambda: redaction.scan_json({"said": [TEXT]})),
+    "many texts": (redactor, "normalize", lambda: redaction.clean_texts([TEXT])),
 }
 
 

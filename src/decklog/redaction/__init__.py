@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from decklog.forks import apart
 
 if TYPE_CHECKING:
-    from decklog.redaction.redact import Explanation, Redactor
+    from decklog.redaction.redactor import Explanation, Redactor
 
 __all__ = ["clean_texts", "default_redactor", "explain", "json_strings", "redact", "scan", "scan_json"]
 
@@ -20,7 +20,7 @@ def default_redactor() -> "Redactor":
     """Return the redactor of this process: the shipped rules with those of the user and of the repository around it."""
     # Here, and not at the top: a command that only reads ids does not load the matcher.
     from decklog.redaction.config import load_config
-    from decklog.redaction.redact import Redactor
+    from decklog.redaction.redactor import Redactor
 
     config = load_config()
     return Redactor(config.rules, config.allow)

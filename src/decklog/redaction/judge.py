@@ -130,6 +130,11 @@ def is_mixed(value: str) -> bool:
     return len(value) > 5 and any(map(str.isalpha, value)) and not value.replace("_", "").isalpha() and not is_placeholder(value)
 
 
+def is_reference(value: str) -> bool:
+    """Return whether a value is where something is or what it is called: a path, an address, a digest, a name."""
+    return any(_SHAPES[shape].fullmatch(value) for shape in ("path", "url", "uuid", "digest", "upper_snake", "snake", "dotted", "call", "kebab"))
+
+
 def entropy(value: str) -> float:
     """Return the Shannon entropy of a value in bits per character."""
     size = len(value)
@@ -336,7 +341,14 @@ def is_plainly_none(candidate: Candidate) -> bool:
     value = candidate.value
     if len(value) < 3 or value.lower() in BENIGN:
         return True
-    return candidate.kind in ("key", "token", "auth") and value.isalpha() and value.islower() and len(value) < 16
+    if value.isalpha() and value.islower():
+        # A word of a sentence, or a name in a program.
+        return (candidate.kind in ("key", "token", "auth") and len(value) < 16) or (
+            candidate.source.startswith("prose") and not candidate.quote
+        )
+    # Digests and ids stand near any word.
+    is_loose = candidate.source.startswith("near-0") and not candidate.quote and candidate.sign in ("", ",", "with", "as", "to")
+    return is_loose and (_SHAPES["hex"].fullmatch(value) is not None or _SHAPES["uuid"].fullmatch(value) is not None)
 
 
 def is_secret(candidate: Candidate) -> bool:

@@ -35,6 +35,8 @@ class Candidate:
     is_spaced: bool = False
     is_name_quoted: bool = False
     starts_line: bool = False
+    # A sentence that needs no score.
+    is_sure: bool = False
     # The line around the value.
     line: str = ""
 
@@ -279,7 +281,7 @@ def _candidate(view: View, head: Head, start: int, position: int, end: int, *, s
         head.is_spaced,
         head.is_name_quoted,
         starts_line,
-        line_around(text, position, end),
+        line=line_around(text, position, end),
     )
 
 

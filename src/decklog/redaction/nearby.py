@@ -58,11 +58,20 @@ def find_candidates(view: View) -> Iterator[Candidate]:
             value = run[0].rstrip(".,:!?") if run[0][-1] in ".,:" else run[0]
             if value.isalpha() or not (is_odd(value) or _is_set_apart(value, line, run.start(), distance, header)) or _is_owned(line[max(0, run.start() - 80) : run.start()]):
                 continue
+            if not distance and not _has_word(f"{line[: run.start()]} {line[run.start() + len(value) :]}"):
+                continue
             found += 1
             if found > _MOST_VALUES:
                 return
             first = start + run.start()
             yield _candidate(view, first, first + len(value), (start, end), distance, header)
+
+
+def _has_word(line: str) -> bool:
+    """Return whether the rest of a line has a word for a secret: one inside the value does not count."""
+    if _WORD.search(line.encode("latin-1", "replace")):
+        return True
+    return not line.isascii() and _FOREIGN.search(line) is not None
 
 
 def _is_set_apart(value: str, line: str, place: int, distance: int, header: str) -> bool:

@@ -11,6 +11,8 @@ from decklog.redaction.rules import load_table
 
 _PIECE = re.compile(r"\{([a-z]+)\}")
 _LONGEST_TRAIL = 3
+# A sentence of more trust needs no score.
+_HIGHEST_DOUBT = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,7 @@ def find_candidates(view: View, sentences: Sequence[Sentence]) -> Iterator[Candi
                         after=text[end : end + 3],
                         before=text[max(0, start - 2) : start],
                         starts_line=text[max(0, spans[0][0] - 1) : spans[0][0]] in ("", "\n"),
+                        is_sure=sentence.trust > _HIGHEST_DOUBT,
                         line=line_around(text, start, end),
                     )
 

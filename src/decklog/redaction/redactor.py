@@ -173,7 +173,9 @@ class Redactor:
         kind = keyvalue.kind_of_name(name)
         if kind and item and not self._is_allowed(item):
             whole = Candidate(0, len(item), item[:200], kind, "named", name, ":", '"', '"', '"', False, False, True)
-            if self._judged(whole, {}):
+            # A key of JSON is surer than a name in a text.
+            is_sure = kind in ("password", "secret") and judge.is_mixed(item) and " " not in item and not judge.is_reference(item)
+            if is_sure or self._judged(whole, {}):
                 return f"[redacted:{kind}]"
         return self.scan(item)[0]
 
@@ -233,7 +235,7 @@ class Redactor:
         if rule.min_entropy and judge.entropy(value) < rule.min_entropy:
             return False
         if not rule.requires:
-            return len(set(value[-16:])) > 3 and not judge.is_stand_in(value)
+            return (len(value) < 16 or len(set(value[-16:])) > 3) and not judge.is_stand_in(value)
         return self._judged(_rule_candidate(rule, view, start, end), known)
 
     def _is_allowed(self, value: str) -> bool:
@@ -250,7 +252,7 @@ class Redactor:
 
     def _judge_all(self, candidates: Iterable[Candidate], known: dict[Any, bool]) -> Iterator[Finding]:
         for one in candidates:
-            if not self._is_allowed(one.value) and self._judged(one, known):
+            if not self._is_allowed(one.value) and (one.is_sure or self._judged(one, known)):
                 reason = f"name {one.name}" if one.source == "named" else one.source
                 yield Finding(one.start, one.end, one.kind, reason, _RANKS.get(one.source.partition("-")[0], 2), one)
 
