@@ -241,7 +241,13 @@ def find_candidates(view: View) -> Iterator[Candidate]:
         end = _value_end(view, head, start, position)
         if end <= position:
             continue
-        yield from _candidates_at(view, head, start, position, end)
+        reached = position
+        for one in _candidates_at(view, head, start, position, end):
+            yield one
+            if not head.quote and one.start == position:
+                # A bare value holds no other name; in a quoted one there may be one.
+                reached = one.end
+        position = max(position, reached)
 
 
 def _candidates_at(view: View, head: Head, start: int, position: int, end: int) -> Iterator[Candidate]:

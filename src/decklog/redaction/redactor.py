@@ -15,11 +15,11 @@ from decklog.redaction.rules import Rule, load_table, shipped_rules
 
 # Later rounds find what only shows once a marker stands beside it.
 _MOST_ROUNDS = 3
-_SHORT = 65_536
+_SHORT = 8_192
 # A value found once is replaced wherever the text repeats it, unless it is so short that it occurs by chance.
 _SHORTEST_REPEAT, _LONGEST_REPEAT, _MOST_REPEATS = 8, 256, 64
 # The judge decides this many different values of one text; the rest go by a cheap test, which bounds the time.
-_MOST_JUDGED = 1_500
+_MOST_JUDGED = 800
 # Of two that overlap the surer one names the kind: names, then sentences, then what is only near a word.
 _RANKS = {"prose": 3, "near": 4}
 _APART = "\n\n\x01\n\n"
@@ -126,6 +126,16 @@ class Redactor:
         known: dict[Any, bool] = {}
         found += _to_origin(view, self._find_in_view(view, present, known))
         return _merge(found)
+
+    def matching_rules(self, text: str) -> set[str]:
+        """Return the ids of the rules that find something in a text."""
+        view = normalize(text)
+        plain = View(text)
+        return {
+            self._rules[index].id
+            for index in self.keywords_of(view.data)
+            if index < self._first_sentence and any(self._find_by_rule(index, plain if index in self._raw else view, {}))
+        }
 
     def scan_json(self, value: Any) -> tuple[Any, bool]:
         """Return a JSON value with its secrets replaced; the same object if there are none."""
