@@ -98,6 +98,7 @@ _LINE_WORDS = (
     *("return", "echo", "select", "#", "//", "|", "error", "test", "assert", "hash", "cursor", "class", "name", "data:", "curl"),
 )
 _OWNER = re.compile(r"[\w.$-]+[\"'\]]{0,2}[ \t]*(?::=|=>|={1,2}|:)[ \t]*[@bru]{0,2}[\"'`(\[]{0,2} ")
+_PHRASE_NAMES = frozenset(("pwd", "password", "passphrase", "pass", "pw"))
 _SEQUENCES = ("0123456", "1234567", "abcdef", "qwerty", "xxxx", "0000")
 
 
@@ -344,8 +345,10 @@ def is_plainly_none(candidate: Candidate) -> bool:
     if value.isalpha() and value.islower():
         # A word of a sentence, or a name in a program.
         return (candidate.kind in ("key", "token", "auth") and len(value) < 16) or (
-            candidate.source.startswith("prose") and not candidate.quote
+            candidate.source.startswith("prose") and not candidate.quote and not candidate.source.endswith("-pair")
         )
+    if value.isdigit() and candidate.source in ("prose-name-below", "prose-name-answer", "prose-name-odd"):
+        return True
     # Digests and ids stand near any word.
     is_loose = candidate.source.startswith("near-0") and not candidate.quote and candidate.sign in ("", ",", "with", "as", "to")
     return is_loose and (_SHAPES["hex"].fullmatch(value) is not None or _SHAPES["uuid"].fullmatch(value) is not None)
@@ -355,4 +358,14 @@ def is_secret(candidate: Candidate) -> bool:
     """Return whether a candidate is a secret."""
     if len(candidate.value) < 3 or candidate.value.startswith("[redacted"):
         return False
-    return score(candidate) > load_weights()["threshold"]
+    return is_plain_phrase(candidate) or score(candidate) > load_weights()["threshold"]
+
+
+def is_plain_phrase(candidate: Candidate) -> bool:
+    """Return whether a setting of a password is a few plain words that fill its line, and no message: `pwd: correct horse`."""
+    if candidate.name.lower() not in _PHRASE_NAMES or not candidate.starts_line or candidate.after[:1] not in ("", "\n"):
+        return False
+    words = candidate.value.split(" ")
+    if candidate.quote or not 1 < len(words) < 7 or not all(len(word) > 3 and word.isalpha() and word.islower() for word in words):
+        return False
+    return 2 * sum(word in BENIGN or word in STOP for word in words) <= len(words)

@@ -15,6 +15,7 @@ _NOT_PASSWORDS = tuple(_WORDS["not_passwords"])
 _CAMEL = re.compile(r"([a-z0-9])([A-Z])|([A-Z]+)([A-Z][a-z])")
 _SEPARATORS = re.compile(r"[^a-z0-9]+")
 LONGEST_VALUE = 256
+_LONGEST_COOKIES = 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,10 +233,12 @@ def find_candidates(view: View) -> Iterator[Candidate]:
     while spans := _HEAD.search(data, position):
         start, position = spans[0][0], spans[0][1] - 1
         if _is_cookie_head(text, start, position):
-            yield from _cookies(view, start, position)
+            end = _LINE.end_at(view.data, position, min(len(view.data), position + _LONGEST_COOKIES))
+            yield from _cookies(view, start, end)
+            position = max(position, end)
             continue
         head = read_head(text[max(start, position - 480) : position])
-        if head is None or _is_no_name(text, start, position):
+        if head is None or _is_no_name(text, start, position) or _is_plain_key(text, start, head.name):
             continue
         head, position = _adjust(head, view, start, position)
         end = _value_end(view, head, start, position)
@@ -303,11 +306,21 @@ def _is_cookie_head(text: str, start: int, position: int) -> bool:
     return first.startswith(("-b", "--cookie")) and "=" in first or (first.startswith("cookie") and first[6:7] in "2\"'` \t:=" and first[6:7] != "")
 
 
-def _cookies(view: View, start: int, position: int) -> Iterator[Candidate]:
-    end = _LINE.end_at(view.data, position, min(len(view.data), position + 4_000))
+def _cookies(view: View, start: int, end: int) -> Iterator[Candidate]:
     for pair in _COOKIE.finditer(view.text, start, end):
         if pair[1].lower() not in _COOKIE_ATTRIBUTES:
             yield Candidate(*pair.span(2), pair[2][:LONGEST_VALUE], "cookie", "cookie", pair[1], "=", after=view.text[pair.end() : pair.end() + 1])
+
+
+_WORD_BEFORE = re.compile(r"([A-Za-z]{2,16})[ \t]$")
+
+
+def _is_plain_key(text: str, start: int, name: str) -> bool:
+    """Return whether the word before makes a key or a token an ordinary one: `cache key: …`."""
+    if name.lower() not in ("key", "token", "keys"):
+        return False
+    before = _WORD_BEFORE.search(text, max(0, start - 20), start)
+    return before is not None and not kind_of_name(f"{before[1]}_{name}")
 
 
 def _is_no_name(text: str, start: int, place: int) -> bool:

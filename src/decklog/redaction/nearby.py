@@ -28,9 +28,10 @@ _OWNER = re.compile(r"([\w.$-]+)[\"'\]]{0,2}[ \t]*(?::=|=>|={1,2}|:)[ \t]*[@bru]
 _NAME_BEFORE = re.compile(r"([A-Za-z]+[ _-]+)?([\w-]+)$")
 _CELL = re.compile(r"[ \t]*\|[ \t]*|\t+|,(?=\S)|[ \t]{2,}")
 _PROMPT = re.compile(r"\s*(?:[$#%>]|>>>|PS [^>]*>|[\w.-]*>|\(\w+\)|irb[^>]*>|iex[^>]*>|mysql>|[\w-]+=[#>]|[A-Z]:\\[^>]*>)\s*\S")
-_JOINED_WORDS = re.compile(r"[a-z]{3,12}(?:[-_.][a-z]{3,12}){3,7}")
+_JOINED_WORDS = re.compile(r"[a-z]{3,12}(?:[-_.][a-z]{3,12}){2,7}")
 _MOST_LINES_BELOW = 2
 _LONGEST_LINE = 2_000
+_LONGEST_LABEL = 40
 _MOST_VALUES = 400
 
 
@@ -58,6 +59,8 @@ def find_candidates(view: View) -> Iterator[Candidate]:
             value = run[0].rstrip(".,:!?") if run[0][-1] in ".,:" else run[0]
             if value.isalpha() or not (is_odd(value) or _is_set_apart(value, line, run.start(), distance, header)) or _is_owned(line[max(0, run.start() - 80) : run.start()]):
                 continue
+            if distance and not _is_apart(value, line, run.start(), header):
+                continue
             if not distance and not _has_word(f"{line[: run.start()]} {line[run.start() + len(value) :]}"):
                 continue
             found += 1
@@ -72,6 +75,16 @@ def _has_word(line: str) -> bool:
     if _WORD.search(line.encode("latin-1", "replace")):
         return True
     return not line.isascii() and _FOREIGN.search(line) is not None
+
+
+def _is_apart(value: str, line: str, place: int, header: str) -> bool:
+    """Return whether a value below a word for a secret is alone in its line or in a column of its own."""
+    alone = line.strip(" \t\"'`*.,;>|-") == value.strip(" \t\"'`*.,;>|-")
+    return alone or _is_column(header, line, place) or bool(_CALLED_WITH.match(line))
+
+
+# What a test is called with.
+_CALLED_WITH = re.compile(r"[ \t]*[@\[][A-Za-z][\w.]*\(")
 
 
 def _is_set_apart(value: str, line: str, place: int, distance: int, header: str) -> bool:
@@ -105,6 +118,9 @@ def _lines(view: View) -> Iterator[tuple[int, int, int, str]]:
                 place = next(places, -1)
         elif text[position:end].strip():
             distance += 1
+        elif not header.rstrip(" \t*_`").endswith((":", "is", "was", "value")) and "|" not in header and len(header) > _LONGEST_LABEL:
+            # A paragraph ends here.
+            distance = 41
         if distance <= _MOST_LINES_BELOW or (distance < 40 and "|" in text[position:end] and "|" in header):
             yield position, min(end, position + _LONGEST_LINE), min(distance, _MOST_LINES_BELOW + 1), header
         if place < 0 and distance > 40:

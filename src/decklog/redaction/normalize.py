@@ -125,7 +125,10 @@ def _decode(noise: str) -> str:
         return "\\"
     if "[" in rest:
         return ""
-    if rest[-1] in "n\n":
+    if rest[-1] == "\n":
+        # A command goes on in the next line.
+        return " "
+    if rest[-1] == "n":
         return "\n"
     if rest[0] in "ux":
         char = chr(int(rest[1:], 16))
@@ -238,6 +241,7 @@ def _accepted(prefixes: list[tuple[str, str, int]], index: int, line: str) -> in
 _TOKEN = r"[A-Za-z0-9_+/=.~$-]"
 _BREAK = re.compile(rf"(\n(?<={_TOKEN}{{4}}\n)[ \t]*(?={_TOKEN}))")
 _RUN = re.compile(rf"{_TOKEN}+")
+_GAP = re.compile(r"\n[ \t]*")
 _DATE = re.compile(r"\d{4}-\d\d|\d+\.\d+\.|[0-9a-f]{8}-[0-9a-f]{4}-")
 _CLOSINGS = ("", "\n", "\r", '"', "'", "`", "\\", "&", ",", ";", ")")
 _NAME = re.compile(r"[+-]*[A-Za-z_][\w.-]*=.*[^=]")
@@ -275,7 +279,7 @@ def continues_token(text: str, place: int) -> bool:
 def wrapped_end(text: str, end: int) -> int:
     """Return the end of a token that goes on in the next lines."""
     for _ in range(200):
-        gap = re.compile(r"\n[ \t]*").match(text, end)
+        gap = _GAP.match(text, end)
         if not gap or not continues_token(text, gap.end()):
             return end
         run = _RUN.match(text, gap.end())

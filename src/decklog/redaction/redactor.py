@@ -19,7 +19,7 @@ _SHORT = 8_192
 # A value found once is replaced wherever the text repeats it, unless it is so short that it occurs by chance.
 _SHORTEST_REPEAT, _LONGEST_REPEAT, _MOST_REPEATS = 8, 256, 64
 # The judge decides this many different values of one text; the rest go by a cheap test, which bounds the time.
-_MOST_JUDGED = 800
+_MOST_JUDGED = 400
 # Of two that overlap the surer one names the kind: names, then sentences, then what is only near a word.
 _RANKS = {"prose": 3, "near": 4}
 _APART = "\n\n\x01\n\n"
@@ -209,7 +209,7 @@ class Redactor:
         if self._base64 in present:
             found += self._find_encoded(view, known)
         if "\n" in view.text:
-            found = [_extend(view.text, one) for one in found]
+            found = _extend_all(view.text, found)
             found += self._find_wrapped(stripped or view, view, present, known)
         found = self._outside_contexts(view, found)
         return found + _repeated(view.text, found)
@@ -269,7 +269,7 @@ class Redactor:
     def _judged(self, candidate: Candidate, known: dict[Any, bool]) -> bool:
         if judge.is_plainly_none(candidate):
             return False
-        key = replace(candidate, start=0, end=0)
+        key = (candidate.value, candidate.source, candidate.name, candidate.sign, candidate.quote, candidate.after, candidate.line)
         if key not in known:
             known[key] = judge.is_secret(candidate) if len(known) < _MOST_JUDGED else judge.is_mixed(candidate.value)
         return known[key]
@@ -387,6 +387,16 @@ def _before_marker(text: str, start: int, end: int) -> int:
         return start
     marker = text.find("[redacted:", start, end)
     return end if marker < 0 else marker
+
+
+def _extend_all(text: str, found: list[Finding]) -> list[Finding]:
+    """Lengthen findings that go on in the next lines; one inside another is left alone."""
+    extended, reached = [], 0
+    for one in sorted(found, key=lambda one: one.start):
+        longer = _extend(text, one) if one.end > reached else one
+        reached = max(reached, longer.end)
+        extended.append(longer)
+    return extended
 
 
 def _extend(text: str, found: Finding) -> Finding:
