@@ -14,16 +14,54 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tests.redaction import corpus
 from tests.redaction.hostile import texts as hostile_texts
 
-_WORDS = (
-    "the agent ran every test after a change and wrote what it had found in its log before going on to next task review branch "
-    "commit error build file module function value result status because when then while with"
-).split()
+ROOT = Path(__file__).resolve().parents[1]
+
+_WORDS = [
+    "the",
+    "agent",
+    "ran",
+    "every",
+    "test",
+    "after",
+    "a",
+    "change",
+    "and",
+    "wrote",
+    "what",
+    "it",
+    "had",
+    "found",
+    "in",
+    "its",
+    "log",
+    "before",
+    "going",
+    "on",
+    "to",
+    "next",
+    "task",
+    "review",
+    "branch",
+    "commit",
+    "error",
+    "build",
+    "file",
+    "module",
+    "function",
+    "value",
+    "result",
+    "status",
+    "because",
+    "when",
+    "then",
+    "while",
+    "with",
+]
 # Finds the redaction of any checkout: it had another name before.
 _PROGRAM = """
 import json, sys, time
@@ -102,7 +140,9 @@ def _figures(jobs: dict[str, Any], folders: list[str], found: dict[str, Any]) ->
         pairs = list(zip(_rows(folder, "secrets"), shown[f"{folder} secrets"], strict=True))
         missed = sum(any(secret in text for secret in row["secret"]) for row, text in pairs)
         figures.append((f"{Path(folder).name}: recall", f"{1 - missed / len(pairs):.2%}"))
-        figures.append((f"{Path(folder).name}: false positives", _changed(scanned[f"{folder} lookalikes"], shown[f"{folder} lookalikes"])))
+        figures.append(
+            (f"{Path(folder).name}: false positives", _changed(scanned[f"{folder} lookalikes"], shown[f"{folder} lookalikes"]))
+        )
     figures += [(f"new text: {name}", f"{seconds * 1e6:.0f} us") for name, seconds in found["times"].items()]
     figures.append(("cold start: import and first redaction", f"{found['first'] * 1e3:.0f} ms"))
     name, seconds = max(found["worst"].items(), key=lambda one: one[1])
@@ -119,7 +159,10 @@ def timed_texts() -> dict[str, list[str]]:
     dice = random.Random(3)
     makers: dict[str, tuple[int, Callable[[], str]]] = {
         "40-word sentence": (1_200, lambda: " ".join(dice.choices(_WORDS, k=40))),
-        "sentence about a password": (600, lambda: f"{' '.join(dice.choices(_WORDS, k=18))} the password is in the vault {' '.join(dice.choices(_WORDS, k=18))}"),
+        "sentence about a password": (
+            600,
+            lambda: f"{' '.join(dice.choices(_WORDS, k=18))} the password is in the vault {' '.join(dice.choices(_WORDS, k=18))}",
+        ),
         "300 B of source": (1_200, lambda: _code(dice)[:300]),
         "3 kB log": (400, lambda: "".join(_log(dice) for _ in range(30))[:3_000]),
     }

@@ -8,6 +8,7 @@ import math
 import sys
 import sysconfig
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ class Recorder(Redactor):
         super().__init__()
         self.candidates: list[Candidate] = []
 
-    def _judged(self, candidate: Candidate, known: dict[Any, bool]) -> bool:
+    def _judged(self, candidate: Candidate, _known: dict[Any, bool]) -> bool:
         if not judge.is_plainly_none(candidate):
             self.candidates.append(candidate)
         return False
@@ -50,7 +51,7 @@ def pair_table(texts: list[str]) -> list[int]:
     counts: Counter[tuple[str, str]] = Counter()
     for text in texts:
         low = text.lower()
-        counts.update((one, two) for one, two in zip(low, low[1:], strict=False) if "a" <= one <= "z" and "a" <= two <= "z")
+        counts.update((one, two) for one, two in pairwise(low) if "a" <= one <= "z" and "a" <= two <= "z")
     letters = "abcdefghijklmnopqrstuvwxyz"
     totals = {one: sum(counts[one, two] + 1 for two in letters) for one in letters}
     return [round(10 * math.log((counts[one, two] + 1) / totals[one])) for one in letters for two in letters]
@@ -61,7 +62,9 @@ def collect(split: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[tuple[
     recorder, rows, labels, weights, texts = Recorder(), [], [], [], []
     number = 0
     for writer in corpus.writers(split):
-        samples = [(one.text, one) for one in corpus.secrets(split, writer)] + [(text, None) for text in corpus.clean(split, writer)]
+        samples = [(one.text, one) for one in corpus.secrets(split, writer)] + [
+            (text, None) for text in corpus.clean(split, writer)
+        ]
         for text, secret in samples:
             number += 1
             recorder.candidates.clear()
@@ -88,7 +91,9 @@ def collect_sources() -> tuple[np.ndarray, np.ndarray]:
         for start in range(0, min(len(text), 60_000), 3_000):
             recorder.candidates.clear()
             recorder.scan(text[start : start + 3_000])
-            rows += [judge.features(one) for one in {one.value: one for one in recorder.candidates}.values() if len(one.value) > 2]
+            rows += [
+                judge.features(one) for one in {one.value: one for one in recorder.candidates}.values() if len(one.value) > 2
+            ]
     return np.array(rows, dtype=np.float32), np.full(len(rows), _SOURCE_WEIGHT)
 
 

@@ -22,7 +22,9 @@ _NOISE = st.sampled_from(
         *("[redacted:token]", "[redacted:", "-----BEGIN RSA PRIVATE KEY-----"),
     ]
 )
-_TEXTS = st.lists(st.one_of(_NOISE, st.text(max_size=8), st.sampled_from([one.text for one in _SAMPLES])), max_size=12).map("".join)
+_TEXTS = st.lists(st.one_of(_NOISE, st.text(max_size=8), st.sampled_from([one.text for one in _SAMPLES])), max_size=12).map(
+    "".join
+)
 _KEYS = st.one_of(st.text(max_size=6), st.sampled_from(["password", "accessToken", "note", "DB_PASSWORD", "max_tokens", "key"]))
 _VALUES = st.recursive(
     st.one_of(_TEXTS, st.none(), st.booleans(), st.integers()),
@@ -43,9 +45,7 @@ def test_any_text_can_be_redacted(text: str) -> None:
 def test_any_value_can_be_redacted_and_keeps_its_shape(value: Any) -> None:
     shown, changed = scan_json(value)
     assert changed == (shown is not value)
-    if isinstance(value, dict):
-        assert len(shown) == len(value)
-    elif isinstance(value, list):
+    if isinstance(value, dict | list):
         assert len(shown) == len(value)
 
 

@@ -90,4 +90,3 @@ def _allow(patterns: Any, path: Path) -> tuple[str, ...]:
         except (re2.error, TypeError, AttributeError, UnicodeEncodeError) as problem:
             raise Invalid(f"{path}: the allow pattern {pattern!r} is not valid: {problem}") from None
     return tuple(patterns)
-

@@ -8,6 +8,7 @@ import math
 import re
 from collections import Counter
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,8 @@ _PLACEHOLDER = re.compile(
     | (?:\b|_)(?:(?:your|my)[-_ .]?|(?:the|some|an?|insert|enter|put|replace|add|paste|fill|change|use)[-_ .])
       (?:[a-z0-9]+[-_ .]){0,3}(?:pass(?:word|wd)?|secret|token|key|api[-_ ]?key|apikey|credentials?|here|value|me|this|it)\b
     | ^(?:change|replace|fill|update|rotate|set)[-_ ]?(?:me|this|it|in)\w*$ | (?:^|[-_ ])change[-_ ](?:me|this|it|in)(?:[-_ ]|$)
-    | ^(?:please[-_ ])?(?:replace|change|insert|enter|put|paste|generate|choose|pick|your|supply|provide)(?:[-_ ](?:[a-z]{1,12}|\d{1,3}))+$
+    | ^(?:please[-_ ])?(?:replace|change|insert|enter|put|paste|generate|choose|pick|your|supply|provide)
+      (?:[-_ ](?:[a-z]{1,12}|\d{1,3}))+$
     | ^(?:placeholder|example|dummy|sample|todo|tbd|fixme)(?:$|[-_ .:]) | (?:[-_ ](?:here|placeholder|goes[-_ ]here|example))$
     | ^(?:fake|dummy|sample|mock(?:ed)?|stub(?:bed)?|bogus)(?:[-_ .][a-z]+)*(?:[-_ .]?\d{1,3})?$
     | \(\?[:=!P<] | \[\^ | \[a-z | \[0-9 | \\[wdsW][+*]? | ^@{1,2}[\w.-]+@{1,2}$ | ^@(?:keychain|env|file):
@@ -64,10 +66,13 @@ _SHAPES = {
     "host": re.compile(r"(?:[a-z0-9-]+\.)+[a-z]{2,12}(?::\d{2,5})?"),
     "ticket": re.compile(r"#?\d+|[A-Za-z]{2,10}-\d+|[a-z]+\d{1,2}"),
     "service_id": re.compile(
-        r"(?:cus|sub|in|ii|pi|ch|evt|req|price|prod|plan|acct|pm|seti|cs|txn|po|si|card|src|dp|msg|toolu|srvtoolu|call|resp|run|thread"
+        r"(?:cus|sub|in|ii|pi|ch|evt|req|price|prod|plan|acct|pm|seti|cs|txn|po|si|card|src|dp|msg|toolu|srvtoolu|call|resp|run"
+        r"|thread"
         r"|asst|step|file|batch|chatcmpl|cmpl|ftjob|job|task|wf|usr|user|org|team|proj|conv|trace|span|evalrun)[_-](?:test_|live_)?[A-Za-z0-9]{8,}"
     ),
-    "public": re.compile(r"(?:phc_|pk_live_|pk_test_|pk\.eyJ|AAAAB3NzaC1|AAAAC3NzaC1|ssh-rsa |ssh-ed25519 |-----BEGIN (?:[A-Z0-9]+ )*(?:PUBLIC|CERT)).*"),
+    "public": re.compile(
+        r"(?:phc_|pk_live_|pk_test_|pk\.eyJ|AAAAB3NzaC1|AAAAC3NzaC1|ssh-rsa |ssh-ed25519 |-----BEGIN (?:[A-Z0-9]+ )*(?:PUBLIC|CERT)).*"
+    ),
     "sealed": re.compile(r"Ag[A-P][A-Za-z0-9+/]{140}.*|ENC\[AES256_GCM,.*"),
     "base64": re.compile(r"[A-Za-z0-9+/_-]{20,}={0,2}"),
     "type_name": re.compile(r"[A-Z]\w*(?:<.*>|\[\])?"),
@@ -86,19 +91,76 @@ _KINDS = ("password", "secret", "token", "api-key", "key", "pin", "auth", "sessi
 _TIES = ("=", ":", "=>", ",", "", "is", "|", ">", "call", "==", "to", "was", "/", "?", "for")
 _AFTER = ("", "\n", " ", ",", ";", ")", "(", ".", "[", '"', "'", "`", "<", "&", "]", "}", ":")
 _NAME_HINTS = (
-    *("file", "path", "url", "name", "id", "policy", "length", "type", "field", "label", "hint", "header", "prefix", "hash", "count"),
+    *(
+        "file",
+        "path",
+        "url",
+        "name",
+        "id",
+        "policy",
+        "length",
+        "type",
+        "field",
+        "label",
+        "hint",
+        "header",
+        "prefix",
+        "hash",
+        "count",
+    ),
     *("ref", "arn", "error", "message", "format", "mode", "provider", "expires", "public", "max", "min", "test", "form", "input"),
 )
 # Words before a value that is not an assignment.
-_PREFIX_WORDS = ("pass", "secret", "token", "key", "login", "code", "user", "pw", "://", "wifi", "cred", "id", "version", "commit", "#", "//", "test")
+_PREFIX_WORDS = (
+    "pass",
+    "secret",
+    "token",
+    "key",
+    "login",
+    "code",
+    "user",
+    "pw",
+    "://",
+    "wifi",
+    "cred",
+    "id",
+    "version",
+    "commit",
+    "#",
+    "//",
+    "test",
+)
 _LOCAL_HOST = re.compile(r"@(?:localhost|127\.|example|host|db\b|\[::1)")
-_DIGEST_NAME = re.compile(r"(?i)hash|digest|checksum|etag|fingerprint|commit|integrity|md5|sha\d|public|address|\bid\b|version|build|revision|trace|span|request|uuid")
+_DIGEST_NAME = re.compile(
+    r"(?i)hash|digest|checksum|etag|fingerprint|commit|integrity|md5|sha\d|public|address|\bid\b|version|build|revision|trace|span|request|uuid"
+)
 _LINE_WORDS = (
-    *("public", "commit", "example", "sha", "http", "cache", "version", "pass", "secret", "token", "key", "user", "login", "def ", "import"),
+    *(
+        "public",
+        "commit",
+        "example",
+        "sha",
+        "http",
+        "cache",
+        "version",
+        "pass",
+        "secret",
+        "token",
+        "key",
+        "user",
+        "login",
+        "def ",
+        "import",
+    ),
     *("return", "echo", "select", "#", "//", "|", "error", "test", "assert", "hash", "cursor", "class", "name", "data:", "curl"),
 )
 _OWNER = re.compile(r"[\w.$-]+[\"'\]]{0,2}[ \t]*(?::=|=>|={1,2}|:)[ \t]*[@bru]{0,2}[\"'`(\[]{0,2} ")
 _PHRASE_NAMES = frozenset(("pwd", "password", "passphrase", "pass", "pw"))
+# A line of a class or a file, and the word before an id.
+_PLACE = re.compile(r"[A-Za-z][\w.]*:\d{1,6}")
+_ID_BEFORE = re.compile(
+    r"(?i)\b(?:session|request|trace|span|run|job|task|correlation|event|id)[ \t]*$|(?:session|request|trace|run|job|task) $"
+)
 _SEQUENCES = ("0123456", "1234567", "abcdef", "qwerty", "xxxx", "0000")
 
 
@@ -115,7 +177,14 @@ def is_placeholder(value: str) -> bool:
 def is_stand_in(value: str) -> bool:
     """Return whether a token of a fixed form is an example: `ghp_xxxx…`, `AKIA…EXAMPLE`."""
     low = value.lower()
-    return "example" in low or "xxxx" in low or "****" in value or "..." in value or low.endswith(("your", "here")) or "your" in low[:24]
+    return (
+        "example" in low
+        or "xxxx" in low
+        or "****" in value
+        or "..." in value
+        or low.endswith(("your", "here"))
+        or "your" in low[:24]
+    )
 
 
 def looks_random(value: str) -> bool:
@@ -133,7 +202,10 @@ def is_mixed(value: str) -> bool:
 
 def is_reference(value: str) -> bool:
     """Return whether a value is where something is or what it is called: a path, an address, a digest, a name."""
-    return any(_SHAPES[shape].fullmatch(value) for shape in ("path", "url", "uuid", "digest", "upper_snake", "snake", "dotted", "call", "kebab"))
+    return any(
+        _SHAPES[shape].fullmatch(value)
+        for shape in ("path", "url", "uuid", "digest", "upper_snake", "snake", "dotted", "call", "kebab")
+    )
 
 
 def entropy(value: str) -> float:
@@ -157,7 +229,7 @@ def _value_features(value: str) -> list[float]:
     segments = _SEGMENT.findall(value)
     words = [segment.lower() for segment in segments if segment.isalpha()]
     blanks = value.lower().split()
-    changes = sum(one != two for one, two in zip(classes, classes[1:], strict=False))
+    changes = sum(one != two for one, two in pairwise(classes))
     return [
         size,
         lower / size,
@@ -268,7 +340,16 @@ def sources() -> tuple[str, ...]:
     """Return where candidates come from: names, rules that ask the judge, and each group of sentences."""
     table = load_table("prose.toml")
     rules = ("rule-value", "rule-random", "rule-mixed", "rule-likely")
-    return ("named", "cookie", *rules, "near-0", "near-1", "near-2", "near-3", *(f"prose-{one['id']}" for one in table["sentence"]))
+    return (
+        "named",
+        "cookie",
+        *rules,
+        "near-0",
+        "near-1",
+        "near-2",
+        "near-3",
+        *(f"prose-{one['id']}" for one in table["sentence"]),
+    )
 
 
 def wordiness(value: str) -> float:
@@ -276,7 +357,7 @@ def wordiness(value: str) -> float:
     table = load_weights()["pairs"]
     low = value.lower()
     total, count = 0, 0
-    for one, two in zip(low, low[1:], strict=False):
+    for one, two in pairwise(low):
         if "a" <= one <= "z" and "a" <= two <= "z":
             total += table[ord(one) * 26 + ord(two) - 2619]
             count += 1
@@ -322,18 +403,68 @@ def explain(candidate: Candidate, most: int = 5) -> tuple[str, ...]:
 @cache
 def feature_names() -> tuple[str, ...]:
     """Return a name for each feature, for people."""
-    value = "length lower upper digits signs blanks classes entropy changes distinct wordiness least_wordy_part longest_word".split()
-    value += "longest_number parts word_share benign_words placeholder_words secret_words words stop_words digit_count".split()
-    value += "capital_count sign_kinds ascii sequence capitalized ends_in_digit ends_in_sign".split()
+    value = [
+        "length",
+        "lower",
+        "upper",
+        "digits",
+        "signs",
+        "blanks",
+        "classes",
+        "entropy",
+        "changes",
+        "distinct",
+        "wordiness",
+        "least_wordy_part",
+        "longest_word",
+    ]
+    value += [
+        "longest_number",
+        "parts",
+        "word_share",
+        "benign_words",
+        "placeholder_words",
+        "secret_words",
+        "words",
+        "stop_words",
+        "digit_count",
+    ]
+    value += ["capital_count", "sign_kinds", "ascii", "sequence", "capitalized", "ends_in_digit", "ends_in_sign"]
     shape = [f"is_{name}" for name in _SHAPES] + [f"starts_{char}" for char in _FIRST] + [f"ends_{char}" for char in _LAST]
     shape += [f"has_{char}" for char in _INSIDE] + ["placeholder", "benign", "setting_of_program"]
-    name = [f"kind_{kind}" for kind in _KINDS] + "name_upper name_dotted name_sigil name_hyphen name_parts name_length name_hint".split()
+    name = [f"kind_{kind}" for kind in _KINDS] + [
+        "name_upper",
+        "name_dotted",
+        "name_sigil",
+        "name_hyphen",
+        "name_parts",
+        "name_length",
+        "name_hint",
+    ]
     name += [f"name_{hint}" for hint in _NAME_HINTS] + ["value_ends_name", "value_has_noun", "name_camel"]
     context = [f"tie_{tie or 'none'}" for tie in _TIES] + ["tie_other"] + [f"after_{char!r}" for char in _AFTER]
-    context += ["bare", "double_quoted", "single_quoted", "backquoted", "closed", "option", "spaced", "name_quoted", "starts_line"]
+    context += [
+        "bare",
+        "double_quoted",
+        "single_quoted",
+        "backquoted",
+        "closed",
+        "option",
+        "spaced",
+        "name_quoted",
+        "starts_line",
+    ]
     context += [f"before_{char}" for char in _BEFORE] + [f"source_{one}" for one in sources()] + ["prose", "rule", "near"]
     context += [f"prefix_{word}" for word in _PREFIX_WORDS] + ["value_in_prefix", "local_host", "digest_name"]
-    line = ["line_length", "line_words", "line_digest", *(f"line_{word.strip()}" for word in _LINE_WORDS), "owned", "line_code", "line_stop"]
+    line = [
+        "line_length",
+        "line_words",
+        "line_digest",
+        *(f"line_{word.strip()}" for word in _LINE_WORDS),
+        "owned",
+        "line_code",
+        "line_stop",
+    ]
     return (*value, *shape, *name, *context, *line)
 
 
@@ -348,6 +479,10 @@ def is_plainly_none(candidate: Candidate) -> bool:
             candidate.source.startswith("prose") and not candidate.quote and not candidate.source.endswith("-pair")
         )
     if value.isdigit() and candidate.source in ("prose-name-below", "prose-name-answer", "prose-name-odd"):
+        return True
+    if candidate.source.startswith("near") and _PLACE.fullmatch(value):
+        return True
+    if _SHAPES["uuid"].fullmatch(value) and _ID_BEFORE.search(candidate.line[:160]):
         return True
     # Digests and ids stand near any word.
     is_loose = candidate.source.startswith("near-0") and not candidate.quote and candidate.sign in ("", ",", "with", "as", "to")
@@ -366,6 +501,10 @@ def is_plain_phrase(candidate: Candidate) -> bool:
     if candidate.name.lower() not in _PHRASE_NAMES or not candidate.starts_line or candidate.after[:1] not in ("", "\n"):
         return False
     words = candidate.value.split(" ")
-    if candidate.quote or not 1 < len(words) < 7 or not all(len(word) > 3 and word.isalpha() and word.islower() for word in words):
+    if (
+        candidate.quote
+        or not 1 < len(words) < 7
+        or not all(len(word) > 3 and word.isalpha() and word.islower() for word in words)
+    ):
         return False
     return 2 * sum(word in BENIGN or word in STOP for word in words) <= len(words)

@@ -60,7 +60,9 @@ def kind_of_name(name: str) -> str:
     last, before = parts[-1].rstrip("0123456789"), parts[-2] if len(parts) > 1 else ""
     if _is_session(last, before, parts):
         return "session"
-    return _password_kind(last, before) or _secret_kind(last, before) or _token_kind(last, before, parts) or _key_kind(last, before)
+    return (
+        _password_kind(last, before) or _secret_kind(last, before) or _token_kind(last, before, parts) or _key_kind(last, before)
+    )
 
 
 def _is_session(last: str, before: str, parts: list[str]) -> bool:
@@ -165,9 +167,11 @@ _HEAD = Pattern(
     rf"|[\w.$@-]*?{_STEM}[\w.-]*(?:(?:{'|'.join(_TIES)})\S|{_Q}?>(?:\s*<(?:\w*value|string)>)?(?:<!\[CDATA\[)?[^\s<]))"
 )
 # What a text must have for a head, on lower-case bytes.
+_LOWER_STEM = _STEM.replace("(?-i:[A-Z])", "[a-z]")
 TRIGGER = (
-    rf"{_STEM.replace('(?-i:[A-Z])', '[a-z]')}[\w.-]*(?:[\"'`]?[\])*]{{0,2}}\s*(?:[:=,|>(\[{{#;?/\n]|<-|->|--)"
-    rf"|[\"'`*]{{0,2}}[ \t]+(?:is|was|to|for|or|as|string|\[\]byte|text|varchar|value|[\"'`])|[\"'`]\n)|-[\w.-]*{_STEM.replace('(?-i:[A-Z])', '[a-z]')}[\w-]*[ \t]"
+    rf"{_LOWER_STEM}[\w.-]*(?:[\"'`]?[\])*]{{0,2}}\s*(?:[:=,|>(\[{{#;?/\n]|<-|->|--)"
+    r"|[\"'`*]{0,2}[ \t]+(?:is|was|to|for|or|as|string|\[\]byte|text|varchar|value|[\"'`])|[\"'`]\n)"
+    rf"|-[\w.-]*{_LOWER_STEM}[\w-]*[ \t]"
     r"|\b(?:env|arg|setx|setenv|fastcgi_param|set|config(?:ure)? set)[ \t]+\S|cookie|[ \t]-b[ \t=\"']|^-b"
 )
 _PARTS = re.compile(
@@ -240,7 +244,7 @@ def find_candidates(view: View) -> Iterator[Candidate]:
         head = read_head(text[max(start, position - 480) : position])
         if head is None or _is_no_name(text, start, position) or _is_plain_key(text, start, head.name):
             continue
-        head, position = _adjust(head, view, start, position)
+        head, position = _adjust(head, view, position)
         end = _value_end(view, head, start, position)
         if end <= position:
             continue
@@ -257,7 +261,7 @@ def _candidates_at(view: View, head: Head, start: int, position: int, end: int) 
     text = view.text
     starts_line = _starts_line(text, start)
     if not head.quote and head.sign != ">":
-        phrase = _phrase_end(head, text, position, end, starts_line=starts_line)
+        phrase = _phrase_end(head, text, end, starts_line=starts_line)
         if phrase > end:
             yield _candidate(view, head, start, position, phrase, starts_line=starts_line)
         end = position + len(trim(head, text, start, position, end, starts_line=starts_line))
@@ -303,13 +307,23 @@ def line_around(text: str, start: int, end: int) -> str:
 
 def _is_cookie_head(text: str, start: int, position: int) -> bool:
     first = text[start:position].lstrip().lower()
-    return first.startswith(("-b", "--cookie")) and "=" in first or (first.startswith("cookie") and first[6:7] in "2\"'` \t:=" and first[6:7] != "")
+    return (first.startswith(("-b", "--cookie")) and "=" in first) or (
+        first.startswith("cookie") and first[6:7] in "2\"'` \t:=" and first[6:7] != ""
+    )
 
 
 def _cookies(view: View, start: int, end: int) -> Iterator[Candidate]:
     for pair in _COOKIE.finditer(view.text, start, end):
         if pair[1].lower() not in _COOKIE_ATTRIBUTES:
-            yield Candidate(*pair.span(2), pair[2][:LONGEST_VALUE], "cookie", "cookie", pair[1], "=", after=view.text[pair.end() : pair.end() + 1])
+            yield Candidate(
+                *pair.span(2),
+                pair[2][:LONGEST_VALUE],
+                "cookie",
+                "cookie",
+                pair[1],
+                "=",
+                after=view.text[pair.end() : pair.end() + 1],
+            )
 
 
 _WORD_BEFORE = re.compile(r"([A-Za-z]{2,16})[ \t]$")
@@ -335,7 +349,7 @@ def _is_no_name(text: str, start: int, place: int) -> bool:
     return text[start] == "-" and before.isalnum()
 
 
-def _adjust(head: Head, view: View, start: int, position: int) -> tuple[Head, int]:
+def _adjust(head: Head, view: View, position: int) -> tuple[Head, int]:
     """Return the head and where its value begins: a second quote of another kind is part of the value."""
     text = view.text
     if head.marks == 2 and text[position - 2] != text[position - 1]:
@@ -409,7 +423,7 @@ def _starts_line(text: str, start: int) -> bool:
 _WORDS_BEHIND = re.compile(r"(?: [^\s\"'`<>{}()\[\]|;,=]{1,24}){1,9}(?=[ \t]*(?:\n|$))")
 
 
-def _phrase_end(head: Head, text: str, position: int, end: int, *, starts_line: bool) -> int:
+def _phrase_end(head: Head, text: str, end: int, *, starts_line: bool) -> int:
     """Return the end of a value of several words that fill the line: `pwd: correct horse`."""
     if text[end : end + 1] != " " or head.sign not in ("=", ":") or head.kind not in ("password", "secret") or not starts_line:
         return end
@@ -447,7 +461,9 @@ def trim(head: Head, text: str, start: int, position: int, end: int, *, starts_l
     elif is_line:
         cut = _NEXT_IN_LINE.search(value, 1) if head.sign == "=" else None
     else:
-        cut = _NEXT_IN_CONNECTION.search(value, 1) or (_NEXT_IN_SETTING if head.name.isupper() else _NEXT_IN_CODE).search(value, 1)
+        cut = _NEXT_IN_CONNECTION.search(value, 1) or (_NEXT_IN_SETTING if head.name.isupper() else _NEXT_IN_CODE).search(
+            value, 1
+        )
     value = value[: cut.start()] if cut else value
     while value and value[-1] in ")]},;:.\\>" and _PAIRS.get(value[-1], "\x00") not in value:
         value = value[:-1]

@@ -9,16 +9,19 @@ from decklog.redaction.normalize import View
 
 # A candidate is looked for in the line of such a word and in the lines below it.
 _WORDS = (
-    r"pass(?:w|phrase|code|\b)|pwd|(?:\b|_)pw(?:\b|_)|psk\b|secret|token(?:[^i]|$)|[a-z][ _-]?key(?:s?\b|_)|\bkey (?:is|was|for|to)\b|cred|\bauth|log[_-]?[io]n\b|logged in|(?:to|must) log in|sign[_-]?in\b"
-    r"|bearer|jwt|hmac|cipher|crypt|wallet|mnemonic|[th]otp|sftp|ftp\b|smtp|imap|ldap|wi-?fi|wlan|vpn|licen[cs]e|\bcodes?\b|\bpin\b|unlock"
-    r"|community|<<<|kennwort|has[?l]o|contrase|mot de passe|senha|clave|wachtwoord|senord|salasana|parol|heslo|lozink|geslo|jelsz|[?s]ifr[ea?]|vault|mot_de_passe"
+    r"pass(?:w|phrase|code|\b)|pwd|(?:\b|_)pw(?:\b|_)|psk\b|secret|token(?:[^i]|$)|[a-z][ _-]?key(?:s?\b|_)"
+    r"|\bkey (?:is|was|for|to)\b|cred|\bauth|log[_-]?[io]n\b|logged in|(?:to|must) log in|sign[_-]?in\b|bearer|jwt|hmac|cipher"
+    r"|crypt|wallet|mnemonic|[th]otp|sftp|ftp\b|smtp|imap|ldap|wi-?fi|wlan|vpn|licen[cs]e|\bcodes?\b|\bpin\b|unlock|community|<<<"
+    r"|kennwort|has[?l]o|contrase|mot[ _]de[ _]passe|senha|clave|wachtwoord|senord|salasana|parol|heslo|lozink|geslo|jelsz"
+    r"|[?s]ifr[ea?]|vault"
 )
 _WORD = Pattern(f"(?i){_WORDS}")
 # Also texts with letters beyond Latin-1, which are question marks in the bytes.
 TRIGGER = rf"{_WORDS}|[?][?]"
 # Words that one byte per character can't show.
 _FOREIGN = re.compile(
-    "парол|лозинк|пин-код|токен|ключ|κωδικ|סיסמ|كلمة|رمز|पासवर्ड|รหัสผ่าน|密码|密碼|口令|密钥|パスワード|暗証番号|トークン|비밀번호|암호|験証|验证码|認証コード|인증번호|mật khẩu|kata sandi",
+    "парол|лозинк|пин-код|токен|ключ|κωδικ|סיסמ|كلمة|رمز|पासवर्ड|รหัสผ่าน|密码|密碼|口令|密钥|パスワード|暗証番号|トークン"
+    "|비밀번호|암호|验证码|認証コード|인증번호|mật khẩu|kata sandi",
     re.IGNORECASE,
 )
 # A run without blanks that has letters and digits, or a sign among them, and what may stand around it.
@@ -57,7 +60,11 @@ def find_candidates(view: View) -> Iterator[Candidate]:
         line = text[start:end]
         for run in _VALUE.finditer(line):
             value = run[0].rstrip(".,:!?") if run[0][-1] in ".,:" else run[0]
-            if value.isalpha() or not (is_odd(value) or _is_set_apart(value, line, run.start(), distance, header)) or _is_owned(line[max(0, run.start() - 80) : run.start()]):
+            if (
+                value.isalpha()
+                or not (is_odd(value) or _is_set_apart(value, line, run.start(), distance, header))
+                or _is_owned(line[max(0, run.start() - 80) : run.start()])
+            ):
                 continue
             if distance and not _is_apart(value, line, run.start(), header):
                 continue
@@ -102,7 +109,33 @@ def _is_owned(before: str) -> bool:
     return name not in _ANY_NAME and not kind_of_name(owner[1]) and not owner[0].rstrip().endswith(":")
 
 
-_ANY_NAME = frozenset("value val default data text string key auth code x s v k p tmp given expected actual result bearer is it this".split())
+_ANY_NAME = frozenset(
+    (
+        "value",
+        "val",
+        "default",
+        "data",
+        "text",
+        "string",
+        "key",
+        "auth",
+        "code",
+        "x",
+        "s",
+        "v",
+        "k",
+        "p",
+        "tmp",
+        "given",
+        "expected",
+        "actual",
+        "result",
+        "bearer",
+        "is",
+        "it",
+        "this",
+    )
+)
 
 
 def _lines(view: View) -> Iterator[tuple[int, int, int, str]]:
@@ -118,7 +151,11 @@ def _lines(view: View) -> Iterator[tuple[int, int, int, str]]:
                 place = next(places, -1)
         elif text[position:end].strip():
             distance += 1
-        elif not header.rstrip(" \t*_`").endswith((":", "is", "was", "value")) and "|" not in header and len(header) > _LONGEST_LABEL:
+        elif (
+            not header.rstrip(" \t*_`").endswith((":", "is", "was", "value"))
+            and "|" not in header
+            and len(header) > _LONGEST_LABEL
+        ):
             # A paragraph ends here.
             distance = 41
         if distance <= _MOST_LINES_BELOW or (distance < 40 and "|" in text[position:end] and "|" in header):
@@ -178,7 +215,11 @@ def _tie(before: str) -> str:
 def _is_column(header: str, line: str, place: int) -> bool:
     """Return whether a value is in a column whose head names a secret."""
     heads, column = _CELL.split(header.strip()), len(_CELL.findall(line[:place].lstrip()))
-    return 1 < len(heads) == len(_CELL.split(line.strip())) and column < len(heads) and bool(kind_of_name(heads[column].strip("*\"' ")[-40:].replace(" ", "_")))
+    return (
+        1 < len(heads) == len(_CELL.split(line.strip()))
+        and column < len(heads)
+        and bool(kind_of_name(heads[column].strip("*\"' ")[-40:].replace(" ", "_")))
+    )
 
 
 def _kind(header: str, before: str) -> str:

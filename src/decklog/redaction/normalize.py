@@ -2,7 +2,6 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
 from itertools import accumulate
 
 # A run of backslashes is one escape, so nested JSON of any depth stays balanced.
@@ -64,7 +63,12 @@ class View:
     def drops(self, place: int) -> bool:
         """Return whether the view leaves out what is at a place of the original."""
         index = bisect_right(self._origins, place) - 1
-        return self._starts is not None and index % 2 == 1 and index + 1 < len(self._starts) and self._starts[index] == self._starts[index + 1]
+        return (
+            self._starts is not None
+            and index % 2 == 1
+            and index + 1 < len(self._starts)
+            and self._starts[index] == self._starts[index + 1]
+        )
 
     def _origin(self, position: int, *, past: bool = False) -> int:
         assert self._starts is not None
@@ -155,6 +159,7 @@ _PREFIX = re.compile(
 # These count on a single line; the others only on neighbouring lines.
 _ALONE = frozenset(("match", "quote", "speaker", "tree"))
 _NAMED = frozenset(("match", "near", "file"))
+_MOST_BOLD = 2_001
 _KEY_LINE = re.compile(r"-{4,5} ?(?:BEGIN|END) ")
 
 
@@ -176,31 +181,20 @@ def strip_prefixes(view: View) -> View | None:
         else:
             kept[-1] += line
             original[-1] += line
-    stripped = _from_pieces(kept, original) if has_any else view
-    if "**" in stripped.text:
-        return _strip_bold(stripped, has_any=has_any)
-    return stripped if has_any else None
+    if has_any:
+        return _from_pieces(kept, original)
+    return _strip_bold(view.text) if "**" in view.text else None
 
 
-def _strip_bold(view: View, *, has_any: bool) -> View | None:
-    pieces = view.text.split("**")
-    if len(pieces) < 3 or len(pieces) % 2 == 0 or len(pieces) > 2_001:
-        return view if has_any else None
+def _strip_bold(text: str) -> View | None:
+    pieces = text.split("**")
+    if len(pieces) < 3 or len(pieces) % 2 == 0 or len(pieces) > _MOST_BOLD:
+        return None
     kept, original = [pieces[0]], [pieces[0]]
     for piece in pieces[1:]:
         kept += ["", piece]
         original += ["**", piece]
-    bare = _from_pieces(kept, original)
-    return bare if view.is_plain or not has_any else chain(bare, view)
-
-
-def chain(outer: View, inner: View) -> View:
-    """Return the outer view with offsets into the original of the inner one."""
-    starts, origins = outer._starts or [], []
-    for index, place in enumerate(outer._origins):
-        at_end = place >= len(inner.text)
-        origins.append(inner._origin(place - 1, past=True) if place and (at_end or index % 2 == 0 and index) else inner._origin(place))
-    return View(outer.text, starts, origins)
+    return _from_pieces(kept, original)
 
 
 def _prefix(line: str) -> tuple[str, str, int]:
@@ -286,17 +280,3 @@ def wrapped_end(text: str, end: int) -> int:
         assert run is not None
         end = run.end()
     return end
-
-
-def json_strings(value: object) -> Iterator[str]:
-    """Yield every string and key of a JSON value, without recursion."""
-    stack = [value]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, str):
-            yield node
-        elif isinstance(node, dict):
-            stack.extend(node.keys())
-            stack.extend(node.values())
-        elif isinstance(node, list | tuple):
-            stack.extend(node)

@@ -73,7 +73,9 @@ class Redactor:
         self._base64 = self._keyvalue + 1
         self._nearby = self._keyvalue + 2
         self._keywords = KeywordSet(self._entries())
-        self._line_rules = frozenset(index for index, rule in enumerate(self._rules) if "(?m:^" in rule.pattern or "\\n" in rule.pattern)
+        self._line_rules = frozenset(
+            index for index, rule in enumerate(self._rules) if "(?m:^" in rule.pattern or "\\n" in rule.pattern
+        )
         self._raw = frozenset(index for index, rule in enumerate(self._rules) if rule.raw)
 
     def _entries(self) -> Iterator[tuple[int, Sequence[str], str]]:
@@ -154,7 +156,9 @@ class Redactor:
             if isinstance(node, str):
                 strings.append(node)
             elif isinstance(node, dict):
-                if any(isinstance(key, str) and isinstance(item, str) and keyvalue.kind_of_name(key) for key, item in node.items()):
+                if any(
+                    isinstance(key, str) and isinstance(item, str) and keyvalue.kind_of_name(key) for key, item in node.items()
+                ):
                     return None
                 strings += [one for pair in node.items() for one in pair if isinstance(one, str)]
             else:
@@ -254,7 +258,11 @@ class Redactor:
     def _find_named(self, view: View, present: frozenset[int], known: dict[Any, bool]) -> Iterator[Finding]:
         if self._keyvalue in present:
             yield from self._judge_all(keyvalue.find_candidates(view), known)
-        sentences = [self._sentences[index - self._first_sentence] for index in sorted(present) if self._first_sentence <= index < self._keyvalue]
+        sentences = [
+            self._sentences[index - self._first_sentence]
+            for index in sorted(present)
+            if self._first_sentence <= index < self._keyvalue
+        ]
         if sentences:
             yield from self._judge_all(prose.find_candidates(view, sentences), known)
         if self._nearby in present:
@@ -269,7 +277,15 @@ class Redactor:
     def _judged(self, candidate: Candidate, known: dict[Any, bool]) -> bool:
         if judge.is_plainly_none(candidate):
             return False
-        key = (candidate.value, candidate.source, candidate.name, candidate.sign, candidate.quote, candidate.after, candidate.line)
+        key = (
+            candidate.value,
+            candidate.source,
+            candidate.name,
+            candidate.sign,
+            candidate.quote,
+            candidate.after,
+            candidate.line,
+        )
         if key not in known:
             known[key] = judge.is_secret(candidate) if len(known) < _MOST_JUDGED else judge.is_mixed(candidate.value)
         return known[key]
@@ -402,7 +418,12 @@ def _extend_all(text: str, found: list[Finding]) -> list[Finding]:
 def _extend(text: str, found: Finding) -> Finding:
     """Return a finding that goes on in the next line with its whole range."""
     end = found.end
-    if text[end : end + 1] != "\n" or end - found.start < 6 or not _WRAPPABLE.match(text[end - 1]) or text[found.start : end].isdigit():
+    if (
+        text[end : end + 1] != "\n"
+        or end - found.start < 6
+        or not _WRAPPABLE.match(text[end - 1])
+        or text[found.start : end].isdigit()
+    ):
         return found
     return replace(found, end=wrapped_end(text, end))
 

@@ -111,7 +111,9 @@ def parse_rules(entries: Iterable[Mapping[str, Any]], source: str) -> list[Rule]
 def shipped_rules() -> tuple[Rule, ...]:
     """Return the rules of this package."""
     entries = load_table("rules.toml")["rule"]
-    return tuple(Rule(**{key: tuple(value) if isinstance(value, list) else value for key, value in one.items()}) for one in entries)
+    return tuple(
+        Rule(**{key: tuple(value) if isinstance(value, list) else value for key, value in one.items()}) for one in entries
+    )
 
 
 @cache
