@@ -20,8 +20,7 @@ BENIGN, STOP, NOUNS, HOLDERS = (_LISTS[name] for name in ("benign", "stop", "sec
 _PARTS = _LISTS["placeholder_parts"]
 _MASK = frozenset("*xX.•-_#?0…●· ")
 # A value that only stands for another one: a variable, a template, a mask, an instruction.
-_PLACEHOLDER = re.compile(
-    r"""(?ix)
+_PLACEHOLDER = r"""(?ix)
     ^%env\( | ^(?:%[-+#]?[a-z][:/@. ]?)+$ | ^%(?:\([\w.]*\)s?|[a-z_.]{2,}\d?%)$ | ^%[a-z]/[\w./-]+$ | ^%24(?:%7b)?\w+(?:%7d)?$
     | ^[\#@]\{ | ^\$(?:[({]|\w+\{[^{}]*\}$) | ^\$\d?$ | ^%(?:~[a-z]{0,6})?[\d*]$ | \$\{[^{}]*\} | ^\{\{ | \{\{.*\}\} | \{%\s | <%=
     | ^\$[a-z_]\w*(?:->\w+|::\w+|\[[^\]]*\])*$ | ^\$env:\w+$
@@ -44,39 +43,40 @@ _PLACEHOLDER = re.compile(
     | ^(?:x{3,}|\.{2,}|_{2,}|\?+|…+)$ | (?:\.{3}|…)$ | ^[a-z]{2,}(?:[-_.][a-z]+)*(?:[-_.](?:x{3,}|y{3,}|z{3,}))+$
     | ^[\w.-]{0,12}(?:\*{3,}|\.{3}|…)\w{0,6}$ | (?-i:EXAMPLE(?:KEY)?$) | ([x*.])\1{7}
     """
-)
 _SHAPES = {
-    "identifier": re.compile(r"[A-Za-z_$][A-Za-z_$]*\d{0,2}"),
-    "snake": re.compile(r"[a-z]+(?:_[a-z0-9]+)+"),
-    "upper_snake": re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*"),
-    "camel": re.compile(r"[A-Za-z][a-z]+(?:[A-Z][a-z]+)+\d?"),
-    "kebab": re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)+"),
-    "dotted": re.compile(r"[A-Za-z_$][\w$]*(?:\??\.[A-Za-z_$][\w$]*)+"),
-    "call": re.compile(r"[A-Za-z_$][\w.$:]*\(.*"),
-    "path": re.compile(r"(?:~|\.{1,2}|[A-Za-z]:)?[/\\](?:[\w.@ +-]+[/\\])*[\w.@ +-]*|(?:[\w.-]+/)+[\w-]+(?:\.\w{1,6})?"),
-    "url": re.compile(r"(?i)[a-z][a-z0-9+.-]*://.*"),
-    "uuid": re.compile(r"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
-    "hex": re.compile(r"(?i)(?:0x)?[0-9a-f]{16,}"),
-    "number": re.compile(r"[-+]?\d+(?:[.,]\d+)*"),
-    "version": re.compile(r"(?i)[\^~<>=v]*\d+(?:\.\d+)+(?:[-+][\w.]+)?"),
-    "date": re.compile(r"\d{4}-\d\d-\d\d.*|\d{1,2}:\d\d.*"),
-    "unit": re.compile(r"(?i)\d+(?:st|nd|rd|th|s|ms|m|h|d|x|k|kb|mb|gb|px|pt|em|rem|bit|-bit|am|pm|%)"),
-    "file": re.compile(r"[\w./-]+\.(?:[a-z]{2,4}|md\d?|mp\d|h5|7z|bz2|json|yaml|html)"),
-    "mail": re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"),
-    "host": re.compile(r"(?:[a-z0-9-]+\.)+[a-z]{2,12}(?::\d{2,5})?"),
-    "ticket": re.compile(r"#?\d+|[A-Za-z]{2,10}-\d+|[a-z]+\d{1,2}"),
-    "service_id": re.compile(
+    "identifier": r"[A-Za-z_$][A-Za-z_$]*\d{0,2}",
+    "snake": r"[a-z]+(?:_[a-z0-9]+)+",
+    "upper_snake": r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*",
+    "camel": r"[A-Za-z][a-z]+(?:[A-Z][a-z]+)+\d?",
+    "kebab": r"[a-z][a-z0-9]*(?:-[a-z0-9]+)+",
+    "dotted": r"[A-Za-z_$][\w$]*(?:\??\.[A-Za-z_$][\w$]*)+",
+    "call": r"[A-Za-z_$][\w.$:]*\(.*",
+    "path": r"(?:~|\.{1,2}|[A-Za-z]:)?[/\\](?:[\w.@ +-]+[/\\])*[\w.@ +-]*|(?:[\w.-]+/)+[\w-]+(?:\.\w{1,6})?",
+    "url": r"(?i)[a-z][a-z0-9+.-]*://.*",
+    "uuid": r"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
+    "hex": r"(?i)(?:0x)?[0-9a-f]{16,}",
+    "number": r"[-+]?\d+(?:[.,]\d+)*",
+    "version": r"(?i)[\^~<>=v]*\d+(?:\.\d+)+(?:[-+][\w.]+)?",
+    "date": r"\d{4}-\d\d-\d\d.*|\d{1,2}:\d\d.*",
+    "unit": r"(?i)\d+(?:st|nd|rd|th|s|ms|m|h|d|x|k|kb|mb|gb|px|pt|em|rem|bit|-bit|am|pm|%)",
+    "file": r"[\w./-]+\.(?:[a-z]{2,4}|md\d?|mp\d|h5|7z|bz2|json|yaml|html)",
+    "mail": r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
+    "host": r"(?:[a-z0-9-]+\.)+[a-z]{2,12}(?::\d{2,5})?",
+    "ticket": r"#?\d+|[A-Za-z]{2,10}-\d+|[a-z]+\d{1,2}",
+    "service_id": (
         r"(?:cus|sub|in|ii|pi|ch|evt|req|price|prod|plan|acct|pm|seti|cs|txn|po|si|card|src|dp|msg|toolu|srvtoolu|call|resp|run"
         r"|thread"
-        r"|asst|step|file|batch|chatcmpl|cmpl|ftjob|job|task|wf|usr|user|org|team|proj|conv|trace|span|evalrun)[_-](?:test_|live_)?[A-Za-z0-9]{8,}"
+        r"|asst|step|file|batch|chatcmpl|cmpl|ftjob|job|task|wf|usr|user|org|team|proj|conv|trace|span|evalrun)"
+        r"[_-](?:test_|live_)?[A-Za-z0-9]{8,}"
     ),
-    "public": re.compile(
-        r"(?:phc_|pk_live_|pk_test_|pk\.eyJ|AAAAB3NzaC1|AAAAC3NzaC1|ssh-rsa |ssh-ed25519 |-----BEGIN (?:[A-Z0-9]+ )*(?:PUBLIC|CERT)).*"
+    "public": (
+        r"(?:phc_|pk_live_|pk_test_|pk\.eyJ|AAAAB3NzaC1|AAAAC3NzaC1|ssh-rsa |ssh-ed25519 "
+        r"|-----BEGIN (?:[A-Z0-9]+ )*(?:PUBLIC|CERT)).*"
     ),
-    "sealed": re.compile(r"Ag[A-P][A-Za-z0-9+/]{140}.*|ENC\[AES256_GCM,.*"),
-    "base64": re.compile(r"[A-Za-z0-9+/_-]{20,}={0,2}"),
-    "type_name": re.compile(r"[A-Z]\w*(?:<.*>|\[\])?"),
-    "digest": re.compile(r"(?i)sha(?:1|224|256|384|512)[:-].{20,}"),
+    "sealed": r"Ag[A-P][A-Za-z0-9+/]{140}.*|ENC\[AES256_GCM,.*",
+    "base64": r"[A-Za-z0-9+/_-]{20,}={0,2}",
+    "type_name": r"[A-Z]\w*(?:<.*>|\[\])?",
+    "digest": r"(?i)sha(?:1|224|256|384|512)[:-].{20,}",
 }
 _SEGMENT = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _CLASS = str.maketrans(
@@ -164,6 +164,17 @@ _ID_BEFORE = re.compile(
 _SEQUENCES = ("0123456", "1234567", "abcdef", "qwerty", "xxxx", "0000")
 
 
+@cache
+def compiled(source: str) -> re.Pattern[str]:
+    """Compile a pattern of this module when a candidate first needs it: most commands never have one."""
+    return re.compile(source)
+
+
+def has_shape(shape: str, value: str) -> bool:
+    """Return whether a whole value has a shape."""
+    return compiled(_SHAPES[shape]).fullmatch(value) is not None
+
+
 def is_placeholder(value: str) -> bool:
     """Return whether a value only stands for one: `<token>`, `${VAR}`, `***`, `changeme`."""
     bare = value.strip().strip("\"'`").rstrip(",;")
@@ -171,7 +182,7 @@ def is_placeholder(value: str) -> bool:
         return True
     if _MASK.issuperset(bare[:256]) or (len(set(bare[:64])) <= 2 and len(bare) >= 6 and not bare.isdigit()):
         return True
-    return _PLACEHOLDER.search(bare[:96]) is not None
+    return compiled(_PLACEHOLDER).search(bare[:96]) is not None
 
 
 def is_stand_in(value: str) -> bool:
@@ -203,8 +214,7 @@ def is_mixed(value: str) -> bool:
 def is_reference(value: str) -> bool:
     """Return whether a value is where something is or what it is called: a path, an address, a digest, a name."""
     return any(
-        _SHAPES[shape].fullmatch(value)
-        for shape in ("path", "url", "uuid", "digest", "upper_snake", "snake", "dotted", "call", "kebab")
+        has_shape(shape, value) for shape in ("path", "url", "uuid", "digest", "upper_snake", "snake", "dotted", "call", "kebab")
     )
 
 
@@ -264,7 +274,7 @@ def _value_features(value: str) -> list[float]:
 
 
 def _shape_features(value: str) -> list[float]:
-    found = [float(pattern.fullmatch(value) is not None) for pattern in _SHAPES.values()]
+    found = [float(compiled(source).fullmatch(value) is not None) for source in _SHAPES.values()]
     found += [float(value[:1] == char) for char in _FIRST]
     found += [float(value[-1:] == char) for char in _LAST]
     found += [float(char in value) for char in _INSIDE]
@@ -482,11 +492,11 @@ def is_plainly_none(candidate: Candidate) -> bool:
         return True
     if candidate.source.startswith("near") and _PLACE.fullmatch(value):
         return True
-    if _SHAPES["uuid"].fullmatch(value) and _ID_BEFORE.search(candidate.line[:160]):
+    if has_shape("uuid", value) and _ID_BEFORE.search(candidate.line[:160]):
         return True
     # Digests and ids stand near any word.
     is_loose = candidate.source.startswith("near-0") and not candidate.quote and candidate.sign in ("", ",", "with", "as", "to")
-    return is_loose and (_SHAPES["hex"].fullmatch(value) is not None or _SHAPES["uuid"].fullmatch(value) is not None)
+    return is_loose and (has_shape("hex", value) or has_shape("uuid", value))
 
 
 def is_secret(candidate: Candidate) -> bool:

@@ -361,7 +361,7 @@ def _adjust(head: Head, view: View, position: int) -> tuple[Head, int]:
 
 def _replace(head: Head, **changes: object) -> Head:
     values = {name: getattr(head, name) for name in Head.__slots__}
-    return Head(**{**values, **changes})  # type: ignore[arg-type]
+    return Head(**{**values, **changes})
 
 
 def _value_end(view: View, head: Head, start: int, position: int) -> int:

@@ -2,6 +2,7 @@
 
 import re
 from bisect import bisect_right
+from functools import cache
 from itertools import accumulate
 
 # A run of backslashes is one escape, so nested JSON of any depth stays balanced.
@@ -11,8 +12,8 @@ _ESCAPE = (
     r"|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}|x[0-7][0-9a-fA-F]|\r?\n|r\\+n|[\"'/nrtbf])|\\+)"
 )
 # By itself it is found much faster, because it begins with a literal.
-_ESCAPES = re.compile(f"({_ESCAPE})")
-_NOISE = re.compile(
+_ESCAPES = f"({_ESCAPE})"
+_NOISE = (
     r"(\x1b(?:\[(?!redacted:)[0-9;:?]*[ -/]?[A-Za-z]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[()][0-9A-B]|[=>78cM])?"
     rf"|{_ESCAPE}"
     r"|%(?:2[2BbDdFf]|3[AaDd]|40|5[Ff])"
@@ -28,6 +29,12 @@ _ENTITIES = {
 }  # fmt: skip
 # A backslash at the end of a line continues a value after one of these.
 _CONTINUED = ("=", "Bearer ", "bearer ")
+
+
+@cache
+def compiled(source: str) -> re.Pattern[str]:
+    """Compile a pattern when a text first needs it."""
+    return re.compile(source)
 
 
 class View:
@@ -88,7 +95,7 @@ def normalize(text: str) -> View:
     has_noise = _has_noise(text)
     if not has_noise and "\\" not in text:
         return View(text)
-    pieces = (_NOISE if has_noise else _ESCAPES).split(text)
+    pieces = compiled(_NOISE if has_noise else _ESCAPES).split(text)
     if len(pieces) == 1:
         return View(text)
     known: dict[str, str] = {}
@@ -144,7 +151,7 @@ def _decode(noise: str) -> str:
 _FILE = r"(?:[A-Za-z]:)?[\w.@+~/\\-]{2,200}+"
 _DAY = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?[\d.,]{0,10}(?:Z|[+-]\d\d:?\d\d)?"
 _LEVEL = r"(?:(?:stdout|stderr) [FP] |\[?(?:DEBUG|INFO|WARN|WARNING|ERROR|TRACE|NOTICE)\]?:?[ \t]+)?"
-_PREFIX = re.compile(
+_PREFIX = (
     rf"(?P<stamp>(?:[^\t\n]{{1,60}}+\t[^\t\n]{{1,80}}+\t)?\[?{_DAY}\]?[ \t]+{_LEVEL}"
     r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d (?:[\w.-]+ )?(?:[\w./-]+(?:\[\d+\])?: )?)"
     r"|(?P<number>[ \t]{0,8}+\d{1,6}(?:\t|→|: ?| ?[|│](?: |$)|$))"
@@ -199,7 +206,7 @@ def _strip_bold(text: str) -> View | None:
 
 def _prefix(line: str) -> tuple[str, str, int]:
     """Return the kind of a line's prefix, the name in it, and its length."""
-    match = _PREFIX.match(line[:400])
+    match = compiled(_PREFIX).match(line[:400])
     if match is None or match.lastgroup is None:
         return "", "", 0
     kind, text = match.lastgroup, match[0]

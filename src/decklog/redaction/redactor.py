@@ -332,7 +332,8 @@ class Redactor:
 
 def _containers(value: Any) -> list[Any]:
     """Return the objects and lists of a JSON value, outer ones first, without recursion."""
-    order, stack = [], [value]
+    order: list[Any] = []
+    stack = [value]
     while stack:
         node = stack.pop()
         if isinstance(node, dict):

@@ -6,7 +6,6 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
-from importlib.util import cache_from_source
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +61,7 @@ def parse_rule(entry: Mapping[str, Any], source: str) -> Rule:
         raise Invalid(f"{source}: rule {name} has unknown fields: {', '.join(sorted(unknown))}")
     if not isinstance(entry.get("pattern"), str):
         raise Invalid(f"{source}: rule {name} needs a pattern")
-    rule = Rule(**{key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()})
+    rule = _build(entry)
     if not rule.keywords and not rule.trigger:
         raise Invalid(f"{source}: rule {name} needs keywords or a trigger")
     if any(word != word.lower() for word in rule.keywords):
@@ -110,28 +109,39 @@ def parse_rules(entries: Iterable[Mapping[str, Any]], source: str) -> list[Rule]
 @cache
 def shipped_rules() -> tuple[Rule, ...]:
     """Return the rules of this package."""
-    entries = load_table("rules.toml")["rule"]
-    return tuple(
-        Rule(**{key: tuple(value) if isinstance(value, list) else value for key, value in one.items()}) for one in entries
-    )
+    return tuple(map(_build, load_table("rules.toml")["rule"]))
+
+
+def _build(entry: Mapping[str, Any]) -> Rule:
+    fields: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
+    return Rule(**fields)
 
 
 @cache
 def load_table(name: str) -> dict[str, Any]:
-    """Return a TOML file of this package, parsed once per installation: reading JSON takes a tenth of the time."""
+    """Return a TOML file of this package, parsed once per user: reading JSON takes a tenth of the time."""
     path = _FOLDER / name
     stat = path.stat()
-    stamp = [_LAYOUT, stat.st_mtime_ns, stat.st_size]
-    cached = Path(cache_from_source(str(path.with_suffix(".py")))).with_suffix(".json")
+    stamp = [str(path), stat.st_mtime_ns, stat.st_size]
+    cached = _cache_folder() / f"{path.stem}-{_LAYOUT}.json"
     try:
         kept = json.loads(cached.read_bytes())
         if kept["stamp"] == stamp:
             return dict(kept["table"])
     except (OSError, ValueError, KeyError):
         pass  # Not cached yet, or by another version.
-    table = _without_examples(tomllib.loads(path.read_text(encoding="utf-8")))
+    table = _without_examples(_parse(path))
     _write(cached, json.dumps({"stamp": stamp, "table": table}))
     return table
+
+
+def _parse(path: Path) -> dict[str, Any]:
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def _cache_folder() -> Path:
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(home) / "decklog"
 
 
 def _without_examples(table: dict[str, Any]) -> dict[str, Any]:
@@ -144,13 +154,14 @@ def _without_examples(table: dict[str, Any]) -> dict[str, Any]:
 def _write(path: Path, text: str) -> None:
     new = path.with_name(f"{path.name}.{os.getpid()}")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         new.write_text(text, encoding="utf-8")
         new.replace(path)
     except OSError:
-        return  # A read-only installation parses the file every time.
+        return  # Without a folder to write to, the file is parsed every time.
 
 
 def load_examples() -> list[Rule]:
     """Return the rules with their examples, checked; for tests."""
-    table = tomllib.loads((_FOLDER / "rules.toml").read_text(encoding="utf-8"))
+    table = _parse(_FOLDER / "rules.toml")
     return parse_rules(table["rule"], "rules.toml")
