@@ -10,7 +10,7 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -91,17 +91,18 @@ json.dump({"first": first, "shown": shown, "times": times, "worst": worst}, sys.
 """
 
 
-def main(arguments: list[str]) -> list[dict[str, Any]]:
+def main(arguments: Sequence[str] = ()) -> list[dict[str, Any]]:
     """Measure the checkouts and print one row for each figure."""
+    arguments = list(arguments)
     split = arguments.index("--held-out") if "--held-out" in arguments else len(arguments)
     checkouts, folders = [str(ROOT), *arguments[:split]], arguments[split + 1 :]
     jobs = {"scanned": _scanned(folders), "timed": timed_texts(), "hostile": hostile_texts(100_000)}
     rows = []
     for checkout in checkouts:
         found = _run(checkout, jobs)
-        rows += [{"checkout": checkout, "what": what, "figure": figure} for what, figure in _figures(jobs, folders, found)]
+        rows += [{"checkout": checkout, "name": name, "figure": figure} for name, figure in _figures(jobs, folders, found)]
     for row in rows:
-        print(f"{row['checkout']:24} {row['what']:44} {row['figure']}")
+        print(f"{row['checkout']:24} {row['name']:44} {row['figure']}")
     return rows
 
 
