@@ -35,7 +35,7 @@ _JOINED_WORDS = re.compile(r"[a-z]{3,12}(?:[-_.][a-z]{3,12}){2,7}")
 _MOST_LINES_BELOW = 2
 _LONGEST_LINE = 2_000
 _LONGEST_LABEL = 40
-_MOST_VALUES = 400
+_MOST_VALUES = 200
 
 
 def is_odd(value: str) -> bool:

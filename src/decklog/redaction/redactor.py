@@ -19,7 +19,7 @@ _SHORT = 8_192
 # A value found once is replaced wherever the text repeats it, unless it is so short that it occurs by chance.
 _SHORTEST_REPEAT, _LONGEST_REPEAT, _MOST_REPEATS = 8, 256, 64
 # The judge decides this many different values of one text; the rest go by a cheap test, which bounds the time.
-_MOST_JUDGED = 400
+_MOST_JUDGED = 200
 # Of two that overlap the surer one names the kind: names, then sentences, then what is only near a word.
 _RANKS = {"prose": 3, "near": 4}
 _APART = "\n\n\x01\n\n"
