@@ -249,7 +249,7 @@ class Redactor:
         if rule.min_entropy and judge.entropy(value) < rule.min_entropy:
             return False
         if not rule.requires:
-            return (len(value) < 16 or len(set(value[-16:])) > 3) and not judge.is_stand_in(value)
+            return (len(value) < 16 or len(set(value[-16:])) > 2) and not judge.is_stand_in(value)
         return self._judged(_rule_candidate(rule, view, start, end), known)
 
     def _is_allowed(self, value: str) -> bool:
