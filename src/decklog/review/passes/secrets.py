@@ -19,6 +19,8 @@ _BY_NAME = frozenset(
     (
         *("password", "secret", "token", "api-key", "key", "command-password", "told-password", "told-secret", "told-token"),
         *("directive-password", "store-password", "pin", "basic-auth", "auth", "url-password"),
+        *("credential", "printed-secret", "network-password", "connection-password", "typed-password", "listed-password"),
+        *("cookie", "session", "code", "userlist-password", "directive-secret", "directive-key"),
     )
 )
 # Kinds that go by a word before a blank, which in a program are words of a list or of a sentence.
