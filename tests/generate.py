@@ -9,14 +9,12 @@ from pathlib import Path
 import click
 
 from tests.async_types import async_types
-from tests.redact.patterns.first_words import keywords_py
 from tests.reference import errors_md, python_md
 
 DOCS = Path(__file__).parent.parent / "docs"
 POLICY = DOCS.parent / "src/decklog/tools/policy"
 SHIPPED = POLICY / "shipped.json"
 CHECKSUMS = DOCS.parent / "src/decklog/db/checksums.py"
-KEYWORDS = DOCS.parent / "src/decklog/redact/patterns/keywords.py"
 TASKS = DOCS.parent / "src/decklog/stores/work/tasks.py"
 NEW_TASK = DOCS.parent / "src/decklog/stores/work/new_task.py"
 ASYNC_TYPES = DOCS.parent / "src/decklog/aio/typed.pyi"
@@ -203,7 +201,6 @@ def documents() -> dict[Path, str]:
         DOCS / "reference/errors.md": errors_md(),
         DOCS / "reference/python.md": python_md(),
         CHECKSUMS: checksums_py(),
-        KEYWORDS: keywords_py(),
         SHIPPED: shipped_json(),
         NEW_TASK: new_task_py(),
         ASYNC_TYPES: async_types(),

@@ -68,7 +68,7 @@ def _import_everything() -> None:
     import decklog.models.providers.agent_program
     import decklog.place.accepted
     import decklog.proxy.relay
-    import decklog.redact.json_values
+    import decklog.redaction.redactor
     import decklog.review.publishing
     import decklog.short.planning
     import decklog.short.question

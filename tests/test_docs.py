@@ -12,7 +12,6 @@ from tests.generate import (
     ASYNC_TYPES,
     CHECKSUMS,
     DOCS,
-    KEYWORDS,
     NEW_TASK,
     SHIPPED,
     async_types,
@@ -22,7 +21,6 @@ from tests.generate import (
     schema_sql,
     shipped_json,
 )
-from tests.redact.patterns.first_words import keywords_py
 from tests.reference import errors_md, python_md
 from tests.registry import named, operations
 
@@ -36,7 +34,6 @@ from tests.registry import named, operations
         (python_md, DOCS / "reference/python.md"),
         (shipped_json, SHIPPED),
         (checksums_py, CHECKSUMS),
-        (keywords_py, KEYWORDS),
         (new_task_py, NEW_TASK),
         (async_types, ASYNC_TYPES),
     ],

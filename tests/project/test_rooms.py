@@ -30,7 +30,7 @@ BREAKING = {
     "The dashboard is imported": ("decklog.cli.commands.overview", "decklog.web.server"),
     "Web servers only": ("decklog.cli.show", "jinja2"),
     "Importers know nothing": ("decklog.importers.gaia.importer", "decklog.importers.bazinga.importer"),
-    "No circles inside redaction": ("decklog.redact.view", "decklog.redact.engine"),
+    "No circles inside redaction": ("decklog.redaction.normalize", "decklog.redaction.redactor"),
     "The tools: the toolbox above": ("decklog.tools.policy.policy", "decklog.tools.files.files"),
     "No circles in the tools": ("decklog.tools.search.globs", "decklog.tools.search.search"),
     "The policy: what a program": ("decklog.tools.policy.shell.words", "decklog.tools.policy.programs.git"),

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from decklog.agents.events import Begun, Compacted, Prompted, Rested
-from decklog.redact import redact
+from decklog.redaction import redact
 from decklog.stores.journal.entry import EntryKind
 
 TYPE_CHECKING = False

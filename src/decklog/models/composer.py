@@ -12,7 +12,7 @@ from decklog.conductor.settings.document import load
 from decklog.dataclass import dataclass
 from decklog.errors import Invalid, NotFound
 from decklog.models.prompt import Part, Prompt, as_data, marked
-from decklog.redact import redact
+from decklog.redaction import redact
 
 Reader = Callable[[str], "bytes | None"]
 DEFAULT_IDENTITY = ("AGENTS.md",)

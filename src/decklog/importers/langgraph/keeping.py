@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from decklog import redact
+from decklog import redaction
 from decklog.errors import Invalid
 from decklog.importers.engine.landing import run_id_of
 from decklog.importers.engine.report import Fate
@@ -113,14 +113,14 @@ def _opened(data: bytes) -> "Any":
 
 
 def _encoded(value: "Any") -> Encoded:
-    clean, changed = redact.scan_value(value)
+    clean, changed = redaction.scan_json(value)
     return Encoded("msgpack", closed(clean), changed)
 
 
 def _all_encoded(values: "Sequence[Any]", known: "Values") -> "Iterator[Encoded]":
     """Take the secrets out of many values; they are looked through together, and only what shows a sign by itself."""
-    held = [redact.strings_in(one.value) if isinstance(one, _Opened) else [] for one in values]
-    clean = known.clean_among({text for strings in held if strings for text in strings})
+    held = [redaction.json_strings(one.value) if isinstance(one, _Opened) else [] for one in values]
+    clean = known.clean_texts({text for strings in held if strings for text in strings})
     for one, strings in zip(values, held, strict=True):
         if isinstance(one, Encoded):
             yield one

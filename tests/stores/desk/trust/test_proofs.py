@@ -303,7 +303,7 @@ def test_what_is_signed_is_kept_whatever_its_digests_look_like(desk: Desk, monke
         return clean, clean != text
 
     desk.bind()
-    monkeypatch.setattr("decklog.redact.scan", scan)
+    monkeypatch.setattr("decklog.redaction.scan", scan)
     desk.promote()
     with desk.proving():
         desk.log.budgets.set("run", scope_id="run_1", limit_microdollars=10)
