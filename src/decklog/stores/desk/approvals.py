@@ -83,7 +83,7 @@ class Approvals(Store):
         source: str | None = None,
         task_id: str | None = None,
         expires_at: datetime | None = None,
-        expires_in_minutes: float | None = None,
+        expires_in_seconds: float | None = None,
         default_verdict: VerdictLike | None = None,
         payload: object = None,
         key: str | None = None,
@@ -100,7 +100,7 @@ class Approvals(Store):
             "question": _question(question),
             "subject": subject,
             "subject_digest": exact_digest(about, digest),
-            "expires_at": expiry_of(now, expires_at, expires_in_minutes, default_verdict),
+            "expires_at": expiry_of(now, expires_at, expires_in_seconds, default_verdict),
             "default_verdict": default_verdict and enum_of(Verdict, default_verdict, "default_verdict"),
             "source": source,
             "task_id": task_id,
@@ -192,16 +192,16 @@ class Approvals(Store):
         rationale: str | None = None,
         digest: str | None = None,
         uses: int | None = None,
-        minutes: float | None = None,
+        valid_seconds: float | None = None,
     ) -> Approval:
         """Grant or deny an open approval; who asked can't.
 
         `digest` says what the decider saw: when another thing was asked about, nothing is decided; a grant needs it where the
         thing itself is not in the log. The same answer by the same decider again changes nothing. A grant is good for one use,
-        unless `uses` or `minutes` say for how many or how long.
+        unless `uses` or `valid_seconds` say for how many or how long.
         """
         chosen, decider = enum_of(Verdict, verdict, "verdict"), name_of(by, "by")
-        grant = grant_of(chosen, self._now(), uses, minutes)
+        grant = grant_of(chosen, self._now(), uses, valid_seconds)
         asked = self._fetch(Approval, approval_id)
         check_decider(asked, decider)
         check_digest(asked, digest)

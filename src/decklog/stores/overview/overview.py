@@ -346,13 +346,14 @@ class Overview(Families):
         return recent.read(self._db, failed_since=since, most=page_size(limit)).failed
 
     @reads
-    def pulse(self, run_ids: list[str], *, minutes: int = 60, buckets: int = 24) -> dict[str, list[int]]:
-        """Count the entries of runs over the last minutes, in so many even steps, of the newest 120 of each."""
-        if not 1 <= buckets <= 300 or not 1 <= minutes <= 60 * 24 * 366 or len(run_ids) > MOST_GOING_ON:
+    def pulse(self, run_ids: list[str], *, span_seconds: int = 3600, buckets: int = 24) -> dict[str, list[int]]:
+        """Count the newest 120 entries of each run over the last `span_seconds`, in even steps."""
+        if not 1 <= buckets <= 300 or not 1 <= span_seconds <= 3600 * 24 * 366 or len(run_ids) > MOST_GOING_ON:
             raise Invalid("a pulse has 1 to 300 steps of up to a year, of at most 200 runs", field="buckets")
-        since = self._now() - timedelta(minutes=minutes)
+        span = timedelta(seconds=span_seconds)
+        since = self._now() - span
         times = recent.read(self._db, run_ids=run_ids, moved_since=since).times
-        return recent.steps(run_ids, times, since, timedelta(minutes=minutes), buckets)
+        return recent.steps(run_ids, times, since, span, buckets)
 
     @reads
     def recent(self, run_ids: list[str], *, limit: int = 5) -> Recent:

@@ -231,7 +231,7 @@ class Trust(Store):
         fix_classes: list[str] | None = None,
         is_on: bool | None = None,
         reviewers: list[str] | None = None,
-        minutes: int = 60,
+        expires_in_seconds: int = 3600,
         by: str | None = None,
     ) -> TrustProposal:
         """Write down a change for the manager to sign: `statement` is the text, good once and until it expires.
@@ -242,8 +242,8 @@ class Trust(Store):
         change = enum_of(SignedChange, change, "change")
         if not reason.strip():
             raise Invalid("a proposal needs a reason; it is part of what the manager signs", field="reason")
-        if not 1 <= minutes <= 24 * 60:
-            raise Invalid(f"a proposal lives 1 to {24 * 60} minutes, not {minutes}", field="minutes")
+        if not 1 <= expires_in_seconds <= 24 * 3600:
+            raise Invalid(f"expires_in_seconds is {expires_in_seconds}; it is 1 to {24 * 3600}", field="expires_in_seconds")
         given = {
             "to_tier": to_tier,
             "handle": handle,
@@ -254,12 +254,12 @@ class Trust(Store):
             "reviewers": reviewers,
         }
         asked = {"change": change.value, "reason": reason, **{name: value for name, value in given.items() if value is not None}}
-        return self._attempt("propose", asked, lambda: self._propose(change, reason.strip(), given, minutes, by))
+        return self._attempt("propose", asked, lambda: self._propose(change, reason.strip(), given, expires_in_seconds, by))
 
-    def _propose(self, change: SignedChange, reason: str, given: "dict[str, Any]", minutes: int, by: str | None) -> TrustProposal:
+    def _propose(self, change: SignedChange, reason: str, given: "dict[str, Any]", seconds: int, by: str | None) -> TrustProposal:
         contract, now = self._bound(), self._now()
         terms = self._without_secrets(statements.terms_of(change, contract, given))
-        nonce, expires = os.urandom(16).hex(), now + timedelta(minutes=minutes)
+        nonce, expires = os.urandom(16).hex(), now + timedelta(seconds=seconds)
         told, _ = self._db.values.text("reason", reason)
         text = to_json(statements.statement_of(change, contract, terms, reason=told, nonce=nonce, expires_at=expires))
         # What others wrote is redacted by now. The rest is random letters of ours, and the text must be kept as it is signed.
