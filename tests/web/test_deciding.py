@@ -176,7 +176,7 @@ def test_what_lapsed_while_it_was_open_says_so_and_has_no_form(
         "Quick?",
         by="dev-1",
         about="x",
-        expires_in_minutes=5,
+        expires_in_seconds=300,
         default_verdict="denied",  # type: ignore[arg-type]
     )
     assert "counts as denied" in Read(browser.get(f"/inbox/approval/{late.id}").text).text

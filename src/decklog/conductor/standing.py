@@ -94,7 +94,7 @@ def standing(log: "Decklog", run_id: str) -> Standing:
             pieces.setdefault(piece_tag(task).removeprefix("piece:"), []).append(task)
         elif task.role == PLAN and task.state != "done":
             planning.append(_planning(task))
-    total: Any = log.ledger.summary(run_id)["total"]
+    total = log.ledger.summary(run_id)["total"]
     told = _with_overlaps(log, run_id, [_piece(name, tasks) for name, tasks in pieces.items()])
     spent, unknown = int(total["cost_microdollars"]), int(total["unpriced_calls"])
     return Standing(run.id, run.goal, run.status.value, (*planning, *told), spent, unknown)

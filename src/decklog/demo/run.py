@@ -187,7 +187,7 @@ class BigRun:
             by=str(claim.task.worker),
             about=about.format(**words),
             task_id=claim.task.id,
-            expires_in_minutes=40,
+            expires_in_seconds=2400,
             default_verdict=Verdict.DENIED,
         )
         if is_decided:

@@ -120,8 +120,7 @@ class Critic:
         return f"Critique ({finding['severity']}, {sure} of 100 sure): {line}" if is_told else None
 
     def _spent(self) -> int:
-        found: dict[str, Any] = self.log.ledger.summary(self.run_id, call_site=SITE)
-        return int(found["total"]["cost_microdollars"])
+        return self.log.ledger.summary(self.run_id, call_site=SITE)["total"]["cost_microdollars"]
 
     def _task(self) -> str:
         if self.task_id is None:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from decklog import Approval, Task
+    from decklog import Approval, ClaimExplanation, Task
     from decklog.caller.claims import Remembered
 
 # Nothing will come any more; whatever else keeps a task away may pass.
@@ -57,8 +57,9 @@ def _given(me: Caller, lease: float) -> Answer:
     except LeaseLost as problem:
         if problem.details["state"] != "done":
             raise
-        reason = {"code": "task_done", "message": f"task {claim.task_id} is done", "hint": "Nothing else was given to you."}
-        return Answer(f"Nothing: {reason['message']}. {reason['hint']}", None, reason=reason)
+        message, hint = f"task {claim.task_id} is done", "Nothing else was given to you."
+        reason: ClaimExplanation = {"code": "task_done", "message": message, "hint": hint}
+        return Answer(f"Nothing: {message}. {hint}", None, reason=reason)
     return task_answer(task, list(me.log.approvals.find(task.run_id, task_id=task.id, limit=_ANSWERS)))
 
 
@@ -99,7 +100,7 @@ def _none(me: Caller, wanted: "dict[str, Any]", notes: list[str]) -> Answer:
     return Answer(f"Nothing: {reason['message']}. {reason['hint']}", None, code=code, reason=reason, notes=notes)
 
 
-def _reason(me: Caller, wanted: "dict[str, Any]") -> "dict[str, Any]":
+def _reason(me: Caller, wanted: "dict[str, Any]") -> "ClaimExplanation":
     """Say why there is nothing: of the run that was named, or of those under way the first from which something may come."""
     if me.run_id is not None:
         return me.log.tasks.why_none(me.run_id, worker=me.worker.name, **wanted)

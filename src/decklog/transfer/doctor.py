@@ -117,7 +117,7 @@ def _stuck_leases(log: "Decklog") -> "list[Finding]":
 def _budgets(log: "Decklog") -> "list[Finding]":
     """Look for running sums that are not those of the charges: a budget would then stop too early or too late."""
     days: dict[str, list[str]] = {}
-    for problem in log.budgets.check()["problems"]:  # type: ignore[attr-defined]
+    for problem in log.budgets.check()["problems"]:
         days.setdefault(problem["budget_id"], []).append(problem["day"])
     return [
         _finding(

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from decklog.app import Decklog
     from decklog.stores.journal.walk import Piece
+    from decklog.stores.results.journal import StreamHead
 
     # Of a stream: up to which entry it was walked, the hash of that, when its first was written, whether it goes back in time.
     Head = tuple[int, str, str, bool]
@@ -68,7 +69,7 @@ class Steps:
         marks, bound = placed(places)
         return dict(self._db.rows(f"select pos, hash from entries where pos in ({marks})", bound)[1])
 
-    def heads(self) -> "list[dict[str, Any]]":
+    def heads(self) -> "list[StreamHead]":
         """Return the newest entry of each stream that was walked, as an anchor file keeps it."""
         names = {stream.number: stream.name for stream in self._db.read(lambda: list(streams_of(self._db)))}
         return [{"stream": names[number], "seq": head[0], "hash": head[1]} for number, head in self._heads.items()]

@@ -35,7 +35,7 @@ def test_what_was_answered_is_listed_newest_question_first_and_what_waits_is_not
 
 
 def test_what_nobody_answered_in_time_counts_as_what_it_became(log: Decklog, run_id: str, clock: ManualClock) -> None:
-    given: dict[str, Any] = {"expires_in_minutes": 5, "default_verdict": "denied"}
+    given: dict[str, Any] = {"expires_in_seconds": 300, "default_verdict": "denied"}
     asked = log.approvals.ask(run_id, "late?", by="ada", about="x", **given)
     assert log.approvals.answers().latest == []
     clock.advance(minutes=6)

@@ -71,8 +71,8 @@ def _fill_desk(log: Any, clock: ManualClock) -> None:
     for number, state in enumerate(("open", "unused", "used", "denied", "over")):
         asked = log.approvals.ask(PARENT, f"{state}?", by="dev", about=state, key=state, task_id="one")
         if number:
-            minutes = 1 if state == "over" else None
-            log.approvals.decide(asked.id, "denied" if state == "denied" else "granted", by="ana", minutes=minutes)
+            seconds = 60 if state == "over" else None
+            log.approvals.decide(asked.id, "denied" if state == "denied" else "granted", by="ana", valid_seconds=seconds)
     log.approvals.use(PARENT, log.approvals.find(PARENT, digest=None)[2].subject_digest)
     log.approvals.record(PARENT, "ci", "passed")
     for state in ("intended", "done", "unknown"):

@@ -11,7 +11,7 @@ from decklog.figures import bar, counted, dollars, sparkline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from decklog import BudgetUsage
 
 
 @click.command()
@@ -29,11 +29,11 @@ def burn(call: Call) -> int:
     return 0
 
 
-def _what(budget: "dict[str, Any]") -> str:
+def _what(budget: "BudgetUsage") -> str:
     return visible("everything" if budget["scope"] == "all" else f"{budget['scope']} {budget['scope_id']}")
 
 
-def _lines(budget: "dict[str, Any]", size: int) -> list[Line]:
+def _lines(budget: "BudgetUsage", size: int) -> list[Line]:
     """Write a budget in a line; on a terminal that is too narrow for it, in two."""
     state = str(budget["state"])
     days = sparkline([int(day["spent"]) for day in budget["days"]])
@@ -48,8 +48,10 @@ def _lines(budget: "dict[str, Any]", size: int) -> list[Line]:
     return [[*head, Piece("  "), *tail]] if fits else [head, [Piece("    "), *tail]]
 
 
-def _facts(budget: "dict[str, Any]") -> list[str]:
-    spent, ceiling, held = (_amount(budget[name], budget["unit"]) for name in ("spent", "ceiling", "reserved"))
+def _facts(budget: "BudgetUsage") -> list[str]:
+    spent, ceiling, held = (
+        _amount(figure, budget["unit"]) for figure in (budget["spent"], budget["ceiling"], budget["reserved"])
+    )
     period = "in all" if budget["period"] == "forever" else f"a {budget['period']}"
     facts = [f"{spent} of {ceiling} {period}"]
     if budget["reserved"]:

@@ -51,7 +51,7 @@ class Readiness:
         if not exists:
             return _not_ready(f"there is no database at {self.db_path}", exists=False)
         try:
-            found = self.desk.log.workflow.ready()
+            found: dict[str, Any] = {**self.desk.log.workflow.ready()}
         except DatabaseInitError as problem:
             return _not_ready(str(problem), exists=True)
         return {"db_exists": True, **{name: found[name] for name in COUNTS}, "ready": found["ready"]}
@@ -62,7 +62,7 @@ class Readiness:
         # Where a manager is bound only the manager loads one; the shipped one is in use all the same.
         if workflow.ready()["source"] == SHIPPED and not self.desk.log.trust.show()["is_bound"]:
             workflow.load(by=PROGRAM)
-        found = workflow.ready()
+        found: dict[str, Any] = {**workflow.ready()}
         return {"success": True, "name": found["name"], **{name: found[name] for name in COUNTS}}
 
     def init_session(self, session_id: str | None = None) -> str:

@@ -47,7 +47,7 @@ class Router(Groups):
         groups = [group_row(group) for group in groups_of(self, session_id)]
         for group in groups:
             group["security_sensitive"] = bool(group["security_sensitive"])
-        return self.log.workflow.route(agent, status, run_id=session_id, group_id=group_id, testing_mode=mode, groups=groups)
+        return {**self.log.workflow.route(agent, status, run_id=session_id, group_id=group_id, testing_mode=mode, groups=groups)}
 
 
 def _refused(problem: DecklogError) -> "dict[str, Any]":

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from decklog.stores.results.content import ArtifactContent
+
 
 # Machines disagree on these, or take them for something else: .ts is a video to most, .rs an XML dialect.
 _OURS = {
@@ -239,7 +241,7 @@ class Artifacts(Store):
         return self._page(Artifact, where, order=order, limit=limit, after=after, descending=not oldest_first)
 
     @reads
-    def content(self, artifact_id: str) -> dict[str, object]:
+    def content(self, artifact_id: str) -> "ArtifactContent":
         """Get an artifact's content: as text when it is text, and as base64 otherwise."""
         artifact = self._fetch(Artifact, artifact_id)
         content = self._bytes(artifact)

@@ -16,6 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from decklog.stores.results.content import EvidenceCheck
+
 _LONGEST_WINDOW = 10 * 365 * 24 * 60
 
 
@@ -139,7 +141,7 @@ class Outputs(Store):
     @reads
     def check_evidence(
         self, run_id: str, skills: list[str], *, agent: str | None = None, since_minutes: int = 30
-    ) -> dict[str, object]:
+    ) -> "EvidenceCheck":
         """Check that every skill named gave an output in the last minutes; an empty list is complete."""
         check_run(self._db, run_id)
         if type(since_minutes) is not int or not 1 <= since_minutes <= _LONGEST_WINDOW:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from decklog.db.base import Database
     from decklog.stores.desk.approval import Approval
+    from decklog.stores.results.desk import ApprovalSubject
 
 
 class AboutCheck(StrEnum):
@@ -81,7 +82,7 @@ def check_seen(db: "Database", approval: "Approval", digest: str | None) -> None
         )
 
 
-def shown(approval: "Approval", content: bytes | None) -> "dict[str, Any]":
+def shown(approval: "Approval", content: bytes | None) -> "ApprovalSubject":
     """Describe what an approval is about: its content as text, or as base64 where it is none, and what the check said."""
     check, content = seen(approval, content)
     if content is None:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from decklog.operations import Step
     from decklog.stores.base import Parts
     from decklog.stores.desk.approval_answers import Answers
+    from decklog.stores.results.desk import ApprovalDetails, ApprovalSubject
 
     class Questions(Protocol):
         """Keeps what people are asked in words; the inbox does."""
@@ -82,7 +83,7 @@ class Approvals(Store):
         source: str | None = None,
         task_id: str | None = None,
         expires_at: datetime | None = None,
-        expires_in_minutes: float | None = None,
+        expires_in_seconds: float | None = None,
         default_verdict: VerdictLike | None = None,
         payload: object = None,
         key: str | None = None,
@@ -99,7 +100,7 @@ class Approvals(Store):
             "question": _question(question),
             "subject": subject,
             "subject_digest": exact_digest(about, digest),
-            "expires_at": expiry_of(now, expires_at, expires_in_minutes, default_verdict),
+            "expires_at": expiry_of(now, expires_at, expires_in_seconds, default_verdict),
             "default_verdict": default_verdict and enum_of(Verdict, default_verdict, "default_verdict"),
             "source": source,
             "task_id": task_id,
@@ -191,16 +192,16 @@ class Approvals(Store):
         rationale: str | None = None,
         digest: str | None = None,
         uses: int | None = None,
-        minutes: float | None = None,
+        valid_seconds: float | None = None,
     ) -> Approval:
         """Grant or deny an open approval; who asked can't.
 
         `digest` says what the decider saw: when another thing was asked about, nothing is decided; a grant needs it where the
         thing itself is not in the log. The same answer by the same decider again changes nothing. A grant is good for one use,
-        unless `uses` or `minutes` say for how many or how long.
+        unless `uses` or `valid_seconds` say for how many or how long.
         """
         chosen, decider = enum_of(Verdict, verdict, "verdict"), name_of(by, "by")
-        grant = grant_of(chosen, self._now(), uses, minutes)
+        grant = grant_of(chosen, self._now(), uses, valid_seconds)
         asked = self._fetch(Approval, approval_id)
         check_decider(asked, decider)
         check_digest(asked, digest)
@@ -325,7 +326,7 @@ class Approvals(Store):
         return self._proofs().checked(self._fetch(Approval, approval_id)).seen_at(self._now())
 
     @reads
-    def show(self, approval_id: str) -> "dict[str, Any]":
+    def show(self, approval_id: str) -> "ApprovalDetails":
         """Show an approval with the exact thing it is about, whose digest is computed anew and compared with the one asked about.
 
         `check` is: matches; parts redacted, where the thing had secrets; or not in the log, where only its digest was given.
@@ -333,12 +334,13 @@ class Approvals(Store):
         """
         found = self._with_things([approval_id]) or [(self._fetch(Approval, approval_id), None)]
         approval, content = found[0]
-        known = self._proofs().checked(approval).seen_at(self._now()).as_dict()
-        cause = cause_of(approval.payload)
-        return {**known, "needs_reason": approval.needs_reason, "cause": cause, "about": shown(approval, content)}
+        known: Any = self._proofs().checked(approval).seen_at(self._now()).as_dict()
+        known |= {"needs_reason": approval.needs_reason, "cause": cause_of(approval.payload), "about": shown(approval, content)}
+        details: ApprovalDetails = known
+        return details
 
     @reads
-    def abouts(self, approval_ids: list[str]) -> "dict[str, dict[str, Any]]":
+    def abouts(self, approval_ids: list[str]) -> "dict[str, ApprovalSubject]":
         """Show the exact things that some approvals are about, up to 50 at once, each compared with the digest asked about."""
         if len(approval_ids) > MOST_SHOWN:
             raise Invalid(f"ask for the things of up to {MOST_SHOWN} approvals at once", field="approval_ids")

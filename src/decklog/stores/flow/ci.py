@@ -14,6 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal
 
+    from decklog.stores.results.flow import ExpectedDuration
+
 
 class CiConclusion(StrEnum):
     SUCCESS = "success"
@@ -167,7 +169,7 @@ class Ci(Store):
         return self._page(CiRun, where, order=order, limit=limit, after=after, descending=True)
 
     @reads
-    def expected(self, workflow_name: str, branch: str, *, last: int = 20) -> "dict[str, Any]":
+    def expected(self, workflow_name: str, branch: str, *, last: int = 20) -> "ExpectedDuration":
         """Say how long a run will probably take: median and 90th percentile of the last successful ones, in seconds.
 
         A branch without any is judged by the others (`source` says so); without any run at all, both are unknown (null).

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.records import Record
+    from decklog.stores.results.flow import RankedPackage
 
 MAX_OFFER = 50
 _BY_WORTH = """
@@ -219,9 +220,7 @@ class Context(Store):
         )
 
     @reads
-    def rank(
-        self, run_id: str, agent: ContextAgentLike, *, group_id: str | None = None, limit: int = 5
-    ) -> "list[dict[str, Any]]":
+    def rank(self, run_id: str, agent: ContextAgentLike, *, group_id: str | None = None, limit: int = 5) -> "list[RankedPackage]":
         """Rank all of a run's packages for an agent, read or not, with each one's score.
 
         Worth most is a high priority, then the agent's own group, then being meant for the agent, then being new.

@@ -8,7 +8,12 @@ from decklog.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from typing import Any, Literal
+
+    NewEntries = Sequence[Mapping[str, object]]
+else:
+    NewEntries = list[dict[str, object]]
 
 
 # Subtypes of what an import notes down about its rows: its own bookkeeping, which the older system never said.

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.db.base import Database, Row
+    from decklog.stores.results.journal import StreamHead
 
 # Streams that belong to no run.
 RESERVED = frozenset({"@desk", "@memory", "@workflow", "@ledger"})
@@ -57,7 +58,7 @@ def newest_position(db: "Database", number: int) -> int:
     return row[0] if row else start
 
 
-def heads(db: "Database") -> "list[dict[str, Any]]":
+def heads(db: "Database") -> "list[StreamHead]":
     """List every stream with the number and hash of its last entry; the reserved ones, whose records name runs, come last."""
     _, rows = db.rows(
         f"""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from decklog.records import Record
     from decklog.stores.journal.findings import Sound
     from decklog.stores.journal.walk import Range
+    from decklog.stores.results.journal import StreamHead
 
     # Name what is in the log and should not be, each as the fields of a problem; each goes by the name of what it looks at.
     Audit = Callable[[dict[str, type[Record]]], Iterator[dict[str, Any]]]
@@ -42,7 +43,7 @@ class Verifier:
         self.db = db
         self.classes = record_classes
         self._audits = audits or {}
-        self._verified: list[dict[str, Any]] = []
+        self._verified: list[StreamHead] = []
         self.begin()
 
     def begin(self) -> None:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from decklog.clock import Clock
     from decklog.db.base import Database
     from decklog.stores.money.records import Budget, Charge, Reservation
+    from decklog.stores.results.money import BudgetFigures
 
 
 _TOGETHER = 20_000
@@ -109,7 +110,7 @@ class Standing:
             asked=asked,
         )
 
-    def as_details(self) -> "dict[str, Any]":
+    def as_details(self) -> "BudgetFigures":
         budget = self.budget
         return {
             "budget_id": budget.id,
@@ -374,7 +375,7 @@ class Spending:
         for standing in self._standings:
             self._meter.add(standing, self.at, told_at=told_at, microdollars=self._cost, tokens=self._tokens, calls=1)
 
-    def news(self) -> "Iterator[tuple[str, str, dict[str, Any]]]":
+    def news(self) -> "Iterator[tuple[str, str, BudgetFigures]]":
         """Tell what the manager should hear of, as kind, words and figures: budgets overdrawn, passed or nearly so."""
         for before in self._standings:
             budget, amount = before.budget, self._amount(before.budget) or 0

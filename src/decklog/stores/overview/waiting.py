@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from decklog.stores.overview.budgets import BudgetStanding
     from decklog.stores.overview.run_facts import RunOverview
     from decklog.stores.overview.spending import Charged
+    from decklog.stores.results.desk import ApprovalCause
 
 
 class WaitingKind(StrEnum):
@@ -57,7 +58,7 @@ class WaitingItem:
     default: str | None = None
     digest: str | None = None
     goal: str | None = None
-    cause: "dict[str, Any]" = field(default_factory=dict)
+    cause: "ApprovalCause" = field(default_factory=lambda: cause_of(None))
 
     @property
     def is_decision(self) -> bool:
@@ -202,7 +203,7 @@ def _item(row: "Row") -> WaitingItem:
         default=default or ("expired" if deadline else None),
         digest=digest,
         goal=goal,
-        cause=cause_of(from_json(payload)) if payload else {},
+        cause=cause_of(from_json(payload) if payload else None),
     )
 
 

@@ -9,10 +9,9 @@ from decklog.values import from_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from decklog.db.base import Database, Row
     from decklog.records import Record
+    from decklog.stores.results.runs import RecordDifference
 
 # A difference is made of every image of a run: of longer runs it is not made.
 MOST_ENTRIES = 2000
@@ -38,7 +37,7 @@ class Beside:
     """Both moments, and what differs between their records; None where one of them is too long for that."""
 
     sides: list[Side]
-    differences: "list[dict[str, Any]] | None"
+    differences: "list[RecordDifference] | None"
 
 
 def moment_named(text: str) -> "tuple[str, str | None]":

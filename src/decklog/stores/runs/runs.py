@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from decklog.records import Record
     from decklog.stores.base import Parts
+    from decklog.stores.results.runs import RecordDifference, RunLanes, RunPulse
     from decklog.stores.runs.comparison import Beside
     from decklog.stores.runs.history import History, Place
     from decklog.stores.runs.snapshot import AttemptReader, Past, RunSnapshot
@@ -359,7 +360,7 @@ class Runs(Store):
         return self.told(run_id, lambda history, *place: history.records(*place, classes[table], at, size, after))
 
     @reads_in_steps
-    def pulse(self, run_id: str, *, since: str | None = None, until: str | None = None, buckets: int = 300) -> "dict[str, Any]":
+    def pulse(self, run_id: str, *, since: str | None = None, until: str | None = None, buckets: int = 300) -> "RunPulse":
         """Give the times of a run's entries at even steps, with failures, questions, checkpoints and pivots marked.
 
         A span begins and ends at an entry or a time. Of more than 200 marks, the first of each kind in each part are given;
@@ -369,14 +370,14 @@ class Runs(Store):
 
         steps = steps_of(buckets)
 
-        def look(history: "History", place: "Place", story: "Story") -> "dict[str, Any]":
+        def look(history: "History", place: "Place", story: "Story") -> "RunPulse":
             ends = history.entry_for(place, since, is_end=False), history.entry_for(place, until)
             return history.pulse(place, story, span_of(*ends, run_id), steps)
 
         return self.told(run_id, look)
 
     @reads_in_steps
-    def lanes(self, run_id: str, *, since: str | None = None, until: str | None = None, limit: int = 200) -> "dict[str, Any]":
+    def lanes(self, run_id: str, *, since: str | None = None, until: str | None = None, limit: int = 200) -> "RunLanes":
         """List the attempts at a run's tasks that overlap a span of entries or time, as they stood at its end.
 
         The newest come if there are more than asked for; `left_out` counts the others.
@@ -385,7 +386,7 @@ class Runs(Store):
 
         size = page_size(limit)
 
-        def look(history: "History", place: "Place", story: "Story") -> "dict[str, Any]":
+        def look(history: "History", place: "Place", story: "Story") -> "RunLanes":
             ends = history.entry_for(place, since, is_end=False), history.entry_for(place, until)
             return history.lanes(place, story, span_of(*ends, run_id), size)
 
@@ -438,7 +439,7 @@ class Runs(Store):
         self._db.write(lambda: timeline.derive(self._db))
 
     @reads
-    def diff(self, before: str, after: str) -> "list[dict[str, Any]]":
+    def diff(self, before: str, after: str) -> "list[RecordDifference]":
         """List what differs between two moments, each given as RUN, RUN:ENTRY or RUN@TIME.
 
         Of two runs, such as two forks of one, it tells how each stands, what each spent, and then record by record, matched by

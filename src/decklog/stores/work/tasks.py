@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.records import Record
+    from decklog.stores.results.work import ClaimExplanation, ReadyTasks, TaskDetails
 
 ENDED = (TaskState.DONE, TaskState.ABANDONED)
 
@@ -264,7 +265,7 @@ class Tasks(Links):
         return self._fetch(Task, task_id)
 
     @reads
-    def details(self, task_id: str) -> "dict[str, Any]":
+    def details(self, task_id: str) -> "TaskDetails":
         """Show a task with all that belongs to it: why it stands so, its links and parts, its attempts, the latest comments."""
         task = self.get(task_id)
         where = Where(TaskComment)
@@ -323,7 +324,7 @@ class Tasks(Links):
         group_id: str | None = None,
         role: str | None = None,
         tag: str | None = None,
-    ) -> "dict[str, Any]":
+    ) -> "ClaimExplanation":
         """Say why a claim gets nothing, as a code and in words, and what would help."""
         from decklog.stores.work.unclaimed import explain
 
@@ -333,7 +334,7 @@ class Tasks(Links):
         return explain(self._db, run_id, wanted, self._now(), self._steady_now())
 
     @reads
-    def ready(self, run_id: str, *, limit: int = 20) -> "dict[str, Any]":
+    def ready(self, run_id: str, *, limit: int = 20) -> "ReadyTasks":
         """List what could be claimed now, most urgent first, and why the rest can't."""
         from decklog.stores.work.unclaimed import why_not
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.app import Decklog
+    from decklog.stores.results.journal import StreamHead
 
 BLOBS = "blobs"
 _LAST_BLOCK = 64 * 1024
@@ -60,7 +61,7 @@ class JsonlExport:
             self._write_blob(digest)
         return self._done
 
-    def _write_stream(self, head: "dict[str, Any]", whole: int, named: set[str] | None) -> None:
+    def _write_stream(self, head: "StreamHead", whole: int, named: set[str] | None) -> None:
         path = os.path.join(self._folder, file_of(head["stream"]))
         self._refuse_to_lose(path, head["stream"])
         partial = path + ".partial"

@@ -110,7 +110,7 @@ def _days(week: "Week") -> str:
 
 
 def _models(week: "Week") -> "Iterator[tuple[str, str, str]]":
-    return ((row["key"], f"{row['calls']:,}", dollars(row["cost_microdollars"])) for row in week.models)
+    return ((row["key"] or "", f"{row['calls']:,}", dollars(row["cost_microdollars"])) for row in week.models)
 
 
 def _listed(title: str, items: list[str]) -> "Iterator[str]":

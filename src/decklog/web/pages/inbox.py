@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from decklog import TrustStatus
 from decklog.app import Decklog
 from decklog.errors import DecklogError, Invalid, NotFound
 from decklog.web.answers import told
@@ -139,7 +140,7 @@ def proof_of(asked: Asked) -> dict[str, Any]:
     return proof_by(asked, asked.log.trust.standing())
 
 
-def proof_by(asked: Asked, shown: dict[str, Any]) -> dict[str, Any]:
+def proof_by(asked: Asked, shown: TrustStatus) -> dict[str, Any]:
     """Say it where it is known who the manager is."""
     if asked.site.is_read_only:
         return {
