@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from decklog.conductor.git.repository import Repository
-from decklog.dataclass import dataclass
+from dataclasses import dataclass
 from decklog.review.change import Change
 from decklog.review.passes.architectural import architectural
 from decklog.review.result import Finding
