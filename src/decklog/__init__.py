@@ -3,7 +3,8 @@
 Everything a program needs is a name of this module: `Decklog`, every record, enumeration and error. Modules below may move.
 """
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from typing import Any
 

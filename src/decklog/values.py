@@ -5,6 +5,7 @@ import json.encoder
 from datetime import UTC, datetime
 from enum import Enum
 from sys import getsizeof
+from typing import TYPE_CHECKING
 
 from decklog import redaction
 from decklog.clock import to_text
@@ -12,7 +13,6 @@ from decklog.errors import Invalid, TooLarge
 from decklog.ids import SHORTEST_ID, is_ours, is_theirs, without_theirs
 from decklog.prepared import prepared
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any

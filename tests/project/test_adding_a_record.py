@@ -31,7 +31,7 @@ STORE = '''\
 from dataclasses import field
 from datetime import datetime
 
-from decklog.dataclass import dataclass
+from dataclasses import dataclass
 from decklog.db.where import Where
 from decklog.fork_rules import ForkRule
 from decklog.operations import reads, writes

@@ -4,7 +4,8 @@ For builders it also has the names by which a loop of their own records itself: 
 and `close_interrupted`.
 """
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from typing import Any
 

@@ -5,14 +5,13 @@ is not read again.
 """
 
 from collections import Counter
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from decklog.agents.history_files import Asked, files_of, many_values, read_files, size_of
 from decklog.agents.marks import age_of, bear_witness
 from decklog.agents.recorder import Recorder
-from decklog.dataclass import dataclass
 from decklog.errors import Conflict, Invalid, NotFound, Unavailable
 from decklog.importers.engine import reading_ahead
 

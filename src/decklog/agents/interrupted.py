@@ -1,15 +1,15 @@
 """End the runs of processes that were killed: the next recording process does so, and so does the next look."""
 
+from contextlib import suppress
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from decklog.agents.events import Outcome
 from decklog.errors import Conflict, Invalid, ReadOnly, Unavailable
 from decklog.processes.identity import Identity
 from decklog.stores.journal.entry import EntryKind
 from decklog.stores.runs.run import RunStatus
-from decklog.wrapping import suppress
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

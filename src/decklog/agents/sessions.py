@@ -1,6 +1,7 @@
 """Recorded sessions of agents, as their runs describe them."""
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 

@@ -8,12 +8,12 @@ import fcntl
 import json
 import os
 import time
+from typing import TYPE_CHECKING
 
 from decklog.caller.worker import Process
 from decklog.digests import sha256
 from decklog.errors import Busy, Denied
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any

@@ -1,11 +1,11 @@
 """Identify the worker that calls: by its name, by its agent's session, or by the program it calls from."""
 
 import os
+from typing import TYPE_CHECKING
 
 from decklog.caller.agents import recognised
 from decklog.errors import Invalid
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 

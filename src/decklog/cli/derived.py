@@ -1,15 +1,15 @@
 """Runs a store's verb straight from its signature."""
 
 import os
+from contextlib import nullcontext
+from typing import TYPE_CHECKING
 
 from decklog.app import store_class
 from decklog.cli.call import HAND_WRITTEN, SENTENCES, Call, Usage
 from decklog.cli.exits import use_shape_of
 from decklog.cli.parameters import parameters_of, read_words
 from decklog.operations import Operation, operations_of
-from decklog.wrapping import nullcontext
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Any

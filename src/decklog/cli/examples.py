@@ -1,6 +1,7 @@
 """Examples of commands, which their help shows first. A test types them in this order, as they stand."""
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     import click
 

@@ -1,5 +1,8 @@
 """The menu: commands a person needs in words of their own, and every store's verbs with their help."""
 
+from inspect import cleandoc
+from typing import TYPE_CHECKING
+
 import click
 
 from decklog import __version__
@@ -7,10 +10,8 @@ from decklog.app import STORES
 from decklog.cli.call import HAND_WRITTEN, SENTENCES, SHORT_WAY, Call, Usage
 from decklog.cli.derived import operations
 from decklog.cli.examples import with_examples
-from decklog.cli.late_import import dedented
 from decklog.cli.manager import SENTENCE
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -194,7 +195,7 @@ def _verb(verb: str, operation: "Any") -> click.Command:
     from decklog.cli.parameters import parameters_of
 
     found = parameters_of(operation)
-    text = dedented(operation.function.__doc__ or "") + _choices(found)
+    text = cleandoc(operation.function.__doc__ or "") + _choices(found)
     if operation.manager_only:
         text += f"\n\n{SENTENCE}"
     return click.Command(verb, params=_described(found, {}), callback=_run_elsewhere, help=text, short_help=operation.summary)
@@ -206,7 +207,7 @@ def _short(name: str) -> click.Command:
     from decklog.short.verbs import VERBS
 
     found = parameters(name)
-    text = dedented(VERBS[name].__doc__ or "") + _choices(found)
+    text = cleandoc(VERBS[name].__doc__ or "") + _choices(found)
     return click.Command(name, params=_described(found, HELP), callback=_run_elsewhere, help=text)
 
 

@@ -1,6 +1,7 @@
 """What somebody meant who typed a word that there is not."""
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

@@ -1,9 +1,10 @@
 """What to do after an error that does not say so itself: a command that can be typed as it stands."""
 
+from typing import TYPE_CHECKING
+
 from decklog import errors
 from decklog.cli.call import HAND_WRITTEN, Usage
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from decklog.cli.call import Call
 

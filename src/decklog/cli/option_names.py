@@ -1,11 +1,11 @@
 """Rewrite errors of the stores, which name Python parameters, in the words of the command line."""
 
 import re
+from typing import TYPE_CHECKING
 
 from decklog.errors import DecklogError
 from decklog.figures import dollars
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from decklog.cli.call import Call
     from decklog.cli.parameters import Parameter

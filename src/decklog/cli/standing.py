@@ -1,8 +1,9 @@
 """How the runs and tasks of an answer stand, in the one word that every surface has for it."""
 
+from typing import TYPE_CHECKING
+
 from decklog.records import Page, Record
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

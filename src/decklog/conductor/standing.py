@@ -1,11 +1,10 @@
 """How a run of the conductor stands, told from the log alone: by any process, about any run."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor import overlaps
 from decklog.conductor.stages import CHECK, LAND, PLAN, WORK, all_tasks, piece_tag
-from decklog.dataclass import dataclass
 from decklog.figures import dollars
 
 if TYPE_CHECKING:

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from decklog.conversation.handling import Handler
 from decklog.conversation.intents import FORM, Intent, Understood, command_in, from_answer
-from decklog.dataclass import dataclass
 from decklog.errors import DecklogError
 from decklog.models.asking import Voices
 from decklog.stores.desk.inbox import MessageState

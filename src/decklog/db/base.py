@@ -1,12 +1,12 @@
 """What the stores know of a database: statements with named parameters, inside one transaction."""
 
 from abc import ABC, abstractmethod
+from contextlib import nullcontext
+from typing import TYPE_CHECKING
 
 from decklog.prepared import prepared
 from decklog.values import Values
-from decklog.wrapping import nullcontext
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager

@@ -7,14 +7,14 @@ A step that has landed is never edited: a log that was made by another text of i
 """
 
 import os
+from functools import cache
+from typing import TYPE_CHECKING
 
 from decklog.clock import from_text, to_text
 from decklog.db.checksums import CHECKSUMS
 from decklog.digests import sha256
 from decklog.errors import SchemaDiffers, SchemaTooOld
-from decklog.wrapping import cache
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any

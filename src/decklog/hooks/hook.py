@@ -7,11 +7,11 @@ could not be recorded never stops the agent. Nothing heavy is imported before it
 import json
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from decklog.agents.spool import Spool
 from decklog.agents.texts import as_name
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import datetime

@@ -1,10 +1,10 @@
 """Asks the model of a call site about data that others wrote, with the prompts and the models that one commit names."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from decklog.dataclass import dataclass
 from decklog.models import settings as model_settings
 from decklog.models.composer import Composer, PromptSettings, Reader, read_settings
 from decklog.models.providers.making import maker

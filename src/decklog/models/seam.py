@@ -3,11 +3,10 @@
 import hashlib
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from decklog.dataclass import dataclass
 from decklog.errors import BudgetExceeded, DecklogError, NotFound
 from decklog.models import answer
 from decklog.models.answer import NotAnAnswer

@@ -4,14 +4,13 @@ What it is nearly sure of is told at once, what it half suspects is kept for the
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor.git.repository import Repository
 from decklog.conductor.settings import consent
 from decklog.conductor.settings.document import NAME, load
-from decklog.dataclass import dataclass
 from decklog.errors import DecklogError, Invalid
 from decklog.models.asking import Voices, voices_of
 from decklog.stores.journal.entry import EntryKind

@@ -1,6 +1,7 @@
 """What a verb of the short way answers: a line or few in words, the same as small JSON, and how it went."""
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any

@@ -1,11 +1,12 @@
 """The verbs of the short way. Each signature and docstring is what the command line reads, and what its help shows."""
 
+from typing import TYPE_CHECKING
+
 from decklog import ReasoningPhase
 from decklog.errors import Invalid, LeaseLost, NotFound, StillPending
 from decklog.short.answer import DONE, PENDING, REFUSED, Answer, approval_data, one_line, said_of, task_answer
 from decklog.short.caller import LEASE_SECONDS, Caller
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any

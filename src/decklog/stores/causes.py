@@ -1,6 +1,7 @@
 """What made a question wait, as whoever asked told it: the rule that held something, its reason, and the tier in force then."""
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from decklog.stores.results.desk import ApprovalCause
 

@@ -2,13 +2,13 @@
 
 import os
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from decklog.clock import to_text
 from decklog.db.sqlite.errors import is_full
 from decklog.db.sqlite.holders import holders_of
 from decklog.transfer.progress import Progress, silent
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -1,11 +1,11 @@
 """Retention: old texts go and their digests stay, so that the chain still verifies. What a record was is never dropped."""
 
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from decklog.clock import to_text
-from decklog.dataclass import dataclass
 from decklog.db.where import enum_of
 from decklog.errors import Invalid, NotFound
 from decklog.stores.journal import chain
@@ -15,7 +15,6 @@ from decklog.transfer.pace import Pace
 from decklog.transfer.progress import Progress, silent
 from decklog.transfer.reading import NAMED
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

@@ -5,13 +5,14 @@ is compared anew: a record may have been changed since. Where anything is not as
 read, which names all that is wrong.
 """
 
+from typing import TYPE_CHECKING
+
 from decklog.db.where import placed
 from decklog.stores.journal.findings import Verification, resumable
 from decklog.stores.journal.rows import STREAM_SIZE
 from decklog.stores.journal.verify import CHANGED, CUT_OFF
 from decklog.stores.journal.walk import ends, joined_pieces, joined_up, sound, streams_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any

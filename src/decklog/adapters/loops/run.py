@@ -1,5 +1,7 @@
 """A run that records itself while a loop is at it."""
 
+from typing import TYPE_CHECKING
+
 from decklog.adapters.loops.calls import Call, Step
 from decklog.adapters.loops.span import Span, present
 from decklog.adapters.loops.wrapping import wrapped
@@ -12,7 +14,6 @@ from decklog.aio.log import AsyncDecklog
 from decklog.errors import Invalid
 from decklog.stores.runs.run import ENDED, RunStatus
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeVar

@@ -1,13 +1,13 @@
 """Codex's rollouts, line by line, as events: what was said and spent, how calls ended, and sessions from before hooks."""
 
 import json
+from typing import TYPE_CHECKING
 
 from decklog.agents.events import IMPORTED, Answered, Begun, Called, Compacted, Event, Outcome, Prompted, Rested, Returned, Said
 from decklog.agents.reading import Reading, Sums, add
 from decklog.agents.texts import as_text, whole
 from decklog.agents.times import as_time
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

@@ -1,5 +1,7 @@
 """Money for a person: what is spent against what may be."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from decklog.cli.call import Call
@@ -9,7 +11,6 @@ from decklog.cli.styles import DIM, PLAIN, of_word
 from decklog.cli.terminal import is_terminal, visible, width
 from decklog.figures import bar, counted, dollars, sparkline
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from decklog import BudgetUsage
 

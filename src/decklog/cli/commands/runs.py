@@ -1,5 +1,7 @@
 """Runs for a person: one screen that says how it stands, and who did what when."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from decklog.agents.interrupted import close_killed_sessions
@@ -13,7 +15,6 @@ from decklog.cli.table import fitted, plain
 from decklog.cli.terminal import put, say
 from decklog.figures import counted, dollars
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -1,6 +1,7 @@
 """An approval as lines of a screen. What was asked about stands behind a rule of its own, so that it can't imitate ours."""
 
 import json
+from typing import TYPE_CHECKING
 
 from decklog.characters import revealed
 from decklog.cli.screens.lines import Line, Piece, wrapped
@@ -8,7 +9,6 @@ from decklog.cli.styles import DIM, LOUD, PLAIN, STRONG
 from decklog.clock import from_text
 from decklog.figures import span
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime

@@ -1,5 +1,7 @@
 """What goes on in a log, as lines of a screen: the sentence first, then what needs a person, the runs, and the money."""
 
+from typing import TYPE_CHECKING
+
 from decklog.agents.interrupted import close_killed_sessions
 from decklog.cli import terminal
 from decklog.cli.screens.lines import Line, Piece, cells, clipped, fit, say, wrapped
@@ -7,7 +9,6 @@ from decklog.cli.show import show
 from decklog.cli.styles import DIM, LOUD, PLAIN, STRONG, of_word
 from decklog.figures import bar, counted, dollars, span, sparkline
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from decklog.caller.claims import folder_beside
 from decklog.caller.worker import worker
@@ -12,7 +13,6 @@ from decklog.cli.parameters import Parameter, parameters_in, read_words
 from decklog.short.caller import Caller, Meant, Surface
 from decklog.short.verbs import VERBS
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

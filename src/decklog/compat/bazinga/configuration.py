@@ -2,11 +2,11 @@
 
 import json
 import os
+from typing import TYPE_CHECKING
 
 from decklog.compat.bazinga.base import Refusal
 from decklog.stores.flow.bazinga_workflow import from_markers_file, from_transitions_file
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

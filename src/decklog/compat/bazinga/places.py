@@ -1,8 +1,8 @@
 """Finds the project and its database: named, from the environment, from .bazinga/paths.env, or in a folder above."""
 
 import os
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -3,13 +3,13 @@
 import os
 import re
 import sys
+from typing import TYPE_CHECKING
 
 from decklog.compat.bazinga import configuration
 from decklog.compat.bazinga.base import PROGRAM, SHIPPED, DatabaseInitError, Desk, Refusal
 from decklog.compat.bazinga.places import log_of
 from decklog.compat.bazinga.program.reply import Reply
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Self
 

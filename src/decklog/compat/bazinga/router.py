@@ -1,12 +1,13 @@
 """The router: who comes next after an agent's report."""
 
+from typing import TYPE_CHECKING
+
 from decklog.compat.bazinga.base import answers, filled, told
 from decklog.compat.bazinga.program.reply import Reply
 from decklog.compat.bazinga.work.groups import Groups, group_row, groups_of
 from decklog.errors import DecklogError
 from decklog.stores.flow.router import TestingMode
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

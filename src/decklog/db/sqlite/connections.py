@@ -3,6 +3,8 @@
 import os
 import stat
 import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import apsw
 
@@ -11,9 +13,7 @@ from decklog.db.sqlite import errors, file
 from decklog.db.sqlite.checkpoints import Checkpoints
 from decklog.db.sqlite.readers import Readers
 from decklog.errors import Closed, Conflict, DiskFull, FileReplaced, ReadOnly
-from decklog.wrapping import suppress
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -2,9 +2,11 @@
 
 import os
 import time
-from _thread import allocate_lock, get_ident
+from contextlib import suppress
 from itertools import islice
 from operator import itemgetter
+from threading import Lock, get_ident
+from typing import TYPE_CHECKING
 
 import apsw
 
@@ -18,9 +20,7 @@ from decklog.db.sqlite.transactions import Transactions
 from decklog.db.statements import Statements, by_place
 from decklog.errors import Damaged, DecklogError, Invalid
 from decklog.values import Values
-from decklog.wrapping import suppress
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
@@ -64,7 +64,7 @@ class SqliteDatabase(Database):
         self.write, self.read = self._transactions.write, self._transactions.read  # type: ignore[method-assign]
         self._names: Statements[tuple[str, ...]] = Statements()
         self._watching: Watcher | None = None
-        self._opening_watcher = allocate_lock()
+        self._opening_watcher = Lock()
         forks.follow(self._transactions)
 
     # Transactions

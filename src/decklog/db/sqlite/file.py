@@ -3,8 +3,9 @@
 import errno
 import os
 import stat
-from _thread import get_ident
+from contextlib import suppress
 from enum import StrEnum
+from threading import get_ident
 
 import apsw
 
@@ -19,7 +20,6 @@ from decklog.errors import (
     ReadOnly,
     Unavailable,
 )
-from decklog.wrapping import suppress
 
 # Up to 3.51.2, a WAL database that several processes write and checkpoint can be corrupted (the "WAL-reset bug").
 OLDEST_ENGINE = (3, 51, 3)

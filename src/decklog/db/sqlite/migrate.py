@@ -1,6 +1,7 @@
 """Makes a new log, or brings an older one up to date after a backup copy; refuses a newer one."""
 
 import os
+from typing import TYPE_CHECKING
 
 import apsw
 
@@ -9,7 +10,6 @@ from decklog.db import schema
 from decklog.db.sqlite import errors, file
 from decklog.errors import NotADatabase, NotFound, SchemaTooNew
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from decklog.clock import Clock
     from decklog.db.sqlite.connections import Connections

@@ -4,6 +4,7 @@ import os
 import re
 import time
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import apsw
 
@@ -12,7 +13,6 @@ from decklog.db.sqlite import errors, file
 from decklog.db.text import index_structure
 from decklog.errors import Damaged, TimedOut
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any

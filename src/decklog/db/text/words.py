@@ -5,8 +5,8 @@ Documents and queries are split here, in Python. SQLite and PostgreSQL get words
 
 import re
 import unicodedata
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 

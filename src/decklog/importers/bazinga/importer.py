@@ -1,5 +1,7 @@
 """Takes over a bazinga database of any version: sessions become runs, logs entries, and all else its own kind of record."""
 
+from typing import TYPE_CHECKING
+
 from decklog.importers.bazinga import schema
 from decklog.importers.bazinga.context import ContextTables
 from decklog.importers.bazinga.memory import MemoryTables
@@ -9,7 +11,6 @@ from decklog.importers.engine.report import Fate
 from decklog.importers.engine.row import Row
 from decklog.importers.engine.source import Source
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any

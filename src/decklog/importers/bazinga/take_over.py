@@ -5,6 +5,7 @@ import os
 import shutil
 import sys
 import tempfile
+from typing import TYPE_CHECKING
 
 from decklog.app import Decklog
 from decklog.db.sqlite.foreign import held, put_in_place
@@ -18,7 +19,6 @@ from decklog.importers.bazinga.mirrored import MARKS
 from decklog.importers.bazinga.scripts import stand_in
 from decklog.importers.bazinga.workflow import workflow_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import lru_cache
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from decklog.errors import Closed, Damaged, DecklogError, Invalid, NotFound, ReadOnly
 from decklog.importers.engine.draft import Draft, RecordDraft, only_describes
@@ -18,7 +19,6 @@ from decklog.stores.journal.rows import load, number_of
 from decklog.stores.money.bulk import Bulk
 from decklog.stores.overview import spending
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any

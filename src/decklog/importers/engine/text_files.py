@@ -6,11 +6,11 @@ git leaves both sides of a conflict in a file, and a program that was killed lea
 import json
 import os
 import stat
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.errors import Invalid, NotFound, TooLarge
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import IO, Any

@@ -1,12 +1,12 @@
 """Work items of a tracker become tasks of a run, with their links and what was said of them, whatever order they come in."""
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from decklog.clock import from_text, to_text
-from decklog.dataclass import dataclass
 from decklog.errors import Invalid, NotFound
 from decklog.ids import is_ours
 from decklog.importers.engine.draft import RecordDraft, describes
@@ -23,7 +23,6 @@ from decklog.stores.runs.run import Run, RunStatus
 from decklog.stores.work.task import Dependency, LinkKind, Task, TaskComment, TaskState
 from decklog.values import to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from datetime import datetime

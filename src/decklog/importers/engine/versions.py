@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from decklog.clock import to_text
 from decklog.importers.engine.pages import every
@@ -10,7 +11,6 @@ from decklog.stores.journal.preparing import NOTHING
 from decklog.stores.journal.rows import COLUMNS
 from decklog.values import to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any

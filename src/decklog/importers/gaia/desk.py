@@ -1,5 +1,7 @@
 """Gaia-coder's messages, feedback and memory, which belong to no run."""
 
+from typing import TYPE_CHECKING
+
 from decklog.clock import to_text
 from decklog.errors import DecklogError, Invalid
 from decklog.importers.engine.landing import Landing
@@ -13,7 +15,6 @@ from decklog.stores.memory import similarity
 from decklog.stores.memory.lesson import Lesson
 from decklog.values import to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any

@@ -1,6 +1,7 @@
 """Takes over a gaia-coder home: seven databases and three file stores, which become one run, its tasks, and the log's desk."""
 
 import os
+from typing import TYPE_CHECKING
 
 from decklog.clock import to_text
 from decklog.errors import Invalid, NotFound
@@ -16,7 +17,6 @@ from decklog.importers.gaia.work import GaiaWorkTables
 from decklog.stores.memory.learnings import BadLine, parse_line
 from decklog.stores.runs.run import Run, RunStatus
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

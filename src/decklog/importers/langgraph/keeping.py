@@ -1,6 +1,6 @@
 """What a graph needs to go on from an imported thread: LangGraph's own bytes, without secrets, where its saver on a log looks."""
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from decklog import redaction
 from decklog.errors import Invalid
@@ -10,7 +10,6 @@ from decklog.importers.engine.row import EPOCH, Row, parsed_json
 from decklog.importers.langgraph.repacking import closed, opened
 from decklog.stores.content.graphs import Encoded
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime

@@ -1,11 +1,11 @@
 """Artifacts: files that a run made or used, by path and digest, with their bytes when they are worth keeping."""
 
 from binascii import a2b_base64, b2a_base64
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.db.where import Where
 from decklog.errors import Conflict, Invalid, NotFound
 from decklog.fork_rules import ForkRule, Refer
@@ -16,7 +16,6 @@ from decklog.stores.documents import hex_digest
 from decklog.stores.journal.blobs import keep, kept
 from decklog.stores.of_run import lock_run, next_number
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any

@@ -1,8 +1,9 @@
 """Outputs: what skills gave back, counted in iterations, and the check that the mandatory ones ran."""
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.db.where import Where
 from decklog.errors import Conflict, Invalid
 from decklog.fork_rules import ForkRule
@@ -12,7 +13,6 @@ from decklog.stores import documents
 from decklog.stores.base import Store
 from decklog.stores.of_run import check_run, next_number
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -1,10 +1,11 @@
 """States: named documents of a run and its groups, with every version they ever had."""
 
 import re
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid, NotFound
 from decklog.fork_rules import Computed, ForkRule
@@ -17,7 +18,6 @@ from decklog.stores.journal.entry import Entry, EntryKind
 from decklog.stores.of_run import lock_run
 from decklog.values import to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any, Literal

@@ -1,11 +1,11 @@
 """The approval: a question about one exact thing, and the rules for what it is about, until when, and who may answer."""
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from decklog.clock import from_text, to_text
-from decklog.dataclass import dataclass
 from decklog.errors import Conflict, Denied, Invalid
 from decklog.fork_rules import Computed, ForkRule, Refer, Reset
 from decklog.records import Record
@@ -13,7 +13,6 @@ from decklog.stores.checks import is_same
 from decklog.stores.documents import hex_digest
 from decklog.values import to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Literal

@@ -2,11 +2,11 @@
 
 from enum import StrEnum
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from decklog.errors import Damaged, Invalid
 from decklog.stores.journal.blobs import keep, kept
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

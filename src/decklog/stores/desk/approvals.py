@@ -2,6 +2,7 @@
 
 import time
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from decklog.clock import to_text
 from decklog.db.packing import unpacked
@@ -36,7 +37,6 @@ from decklog.stores.desk.approval_about import check_seen, keep_about, shown
 from decklog.stores.documents import hex_digest
 from decklog.stores.of_run import next_number
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
     from typing import Any, Protocol

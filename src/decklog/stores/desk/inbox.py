@@ -1,9 +1,10 @@
 """The inbox: messages from people to agents, acknowledged at once and read at the next break in the work."""
 
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid, NotFound
 from decklog.operations import reads, writes
@@ -11,7 +12,6 @@ from decklog.records import Page, Record
 from decklog.stores.base import Store
 from decklog.stores.desk.feedback import Feedback, FeedbackSeverity, FixClass, FixClassLike
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Literal, Protocol

@@ -1,5 +1,7 @@
 """Context packages: what one agent leaves for the next ones, offered to each in the order of its worth."""
 
+from typing import TYPE_CHECKING
+
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid, NotFound
 from decklog.operations import reads, writes
@@ -26,7 +28,6 @@ from decklog.stores.flow.context_package import (
     summary_of,
 )
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

@@ -5,6 +5,7 @@ import os
 import re
 from functools import lru_cache
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from decklog.errors import Invalid
 from decklog.records import Record
@@ -23,7 +24,6 @@ from decklog.stores.flow.records import (
 )
 from decklog.values import to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any

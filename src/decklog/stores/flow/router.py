@@ -1,14 +1,13 @@
 """The router: who comes next after a report, decided from the workflow and the facts alone. Pure functions."""
 
 import re
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.errors import Conflict, Invalid, NotFound
 from decklog.stores.flow.records import RETURN_TO_BLOCKED, Definition, RouteAction, WorkflowRuleName, WorkflowTransition
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Literal, Unpack

@@ -2,6 +2,7 @@
 
 import re
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid, NotFound
@@ -20,7 +21,6 @@ from decklog.stores.flow.records import (
 )
 from decklog.stores.flow.router import Decision, GroupFacts, Question, TestingMode, TestingModeLike, decide
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any, Literal, Protocol

@@ -2,12 +2,12 @@
 
 import json
 import os
+from typing import TYPE_CHECKING
 
 from decklog.errors import Invalid
 from decklog.stores.journal.rows import STREAM_SIZE
 from decklog.values import to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

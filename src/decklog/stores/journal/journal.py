@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from functools import partial
+from typing import TYPE_CHECKING
 
 from decklog.db.where import Where, cursor_of, enum_of, moment_of, page_size
 from decklog.errors import Invalid, NotFound
@@ -29,7 +30,6 @@ from decklog.stores.journal.entry import (
 from decklog.stores.journal.rows import SELECT, STREAM_SIZE, heads, load, load_all, newest_position, number_of
 from decklog.stores.journal.time_index import Times
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
     from typing import Any, TypeVar, overload

@@ -1,10 +1,11 @@
 """What has come since somebody last looked: stream by stream, since no number is shared by all."""
 
+from typing import TYPE_CHECKING
+
 from decklog.errors import Invalid
 from decklog.stores.journal.rows import RESERVED, STREAM_SIZE
 from decklog.values import from_json, to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from decklog.db.base import Database
     from decklog.stores.results.journal import StreamChanges, StreamRange

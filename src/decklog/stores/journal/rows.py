@@ -1,13 +1,13 @@
 """Entries as rows of a database: where they lie, and how one is read."""
 
-from _collections_abc import Sequence
+from collections.abc import Sequence
 from itertools import zip_longest
+from typing import TYPE_CHECKING
 
 from decklog.stores.journal.blobs import kept_text
 from decklog.stores.journal.entry import Entry
 from decklog.values import from_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

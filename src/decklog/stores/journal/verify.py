@@ -1,6 +1,7 @@
 """Proving a log: the chains link, every row is what its newest entry says, and what is derived is what it is derived from."""
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from decklog.errors import Denied, NotFound, ReadOnly
 from decklog.stores.journal.anchors import Anchors
@@ -10,7 +11,6 @@ from decklog.stores.journal.rows import STREAM_SIZE, heads, number_of
 from decklog.stores.journal.texts import Texts
 from decklog.stores.journal.walk import ALL, Stream, Walk, joined_up, ranges, sound, streams_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any

@@ -1,9 +1,10 @@
 """Contradictions: lessons that can't both be followed, kept apart, told, and settled by whoever knows."""
 
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid
 from decklog.operations import reads, writes
@@ -13,7 +14,6 @@ from decklog.stores.memory import scope as scopes
 from decklog.stores.memory.indexing import STREAM, LessonIndex
 from decklog.stores.memory.lesson import HOLDS, Lesson
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Literal
 

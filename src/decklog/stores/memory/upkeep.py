@@ -1,6 +1,7 @@
 """Upkeep of the memory: its topics, its health, its index and its vectors, and lessons that come from elsewhere."""
 
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from decklog.db.text.vectors import LessonVectors
 from decklog.db.where import page_size
@@ -12,7 +13,6 @@ from decklog.stores.memory.indexing import LessonIndex
 from decklog.stores.memory.lesson import HALF_LIFE_DAYS, HOLDS, Lesson, Topic
 from decklog.values import from_json, to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

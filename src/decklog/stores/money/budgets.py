@@ -1,6 +1,7 @@
 """Budgets: how much may be spent, by whom, in which period, and how far each has burned."""
 
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from decklog.db.where import Where, enum_of
 from decklog.errors import Invalid, NotFound
@@ -21,7 +22,6 @@ from decklog.stores.money.records import (
 )
 from decklog.values import to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

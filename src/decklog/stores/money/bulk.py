@@ -7,6 +7,7 @@ where a budget stands is another question after each.
 from itertools import zip_longest
 from json.encoder import encode_basestring as _quote
 from operator import itemgetter
+from typing import TYPE_CHECKING
 
 from decklog.clock import to_text
 from decklog.operations import is_late
@@ -19,7 +20,6 @@ from decklog.stores.money.meter import Meter
 from decklog.stores.money.prices import PriceList
 from decklog.stores.money.records import TOKENS, Charge, check, complete_by_task, day_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from datetime import datetime

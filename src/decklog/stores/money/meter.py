@@ -12,13 +12,13 @@ Decisions about one budget are taken one after the other, under the lock of its 
 clocks disagree. It is the time of an entry, so that `verify` can tell it from one that somebody made up.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from operator import itemgetter
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 from decklog.clock import to_text
-from decklog.dataclass import dataclass
 from decklog.errors import BudgetExceeded, Refused
 from decklog.stores.money.records import (
     COLUMNS,
@@ -35,7 +35,6 @@ from decklog.stores.money.records import (
 )
 from decklog.stores.of_run import no_run
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import datetime

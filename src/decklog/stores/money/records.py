@@ -3,17 +3,17 @@
 Periods are those of UTC: a day starts at midnight, a week on Monday, a month on its first day.
 """
 
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from decklog.clock import to_text
-from decklog.dataclass import dataclass
 from decklog.errors import Invalid
 from decklog.figures import dollars
 from decklog.fork_rules import left_out
 from decklog.records import Record
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Literal

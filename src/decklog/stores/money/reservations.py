@@ -5,6 +5,7 @@ last three: its reservation holds nothing after `expires_at`, and needs nobody t
 """
 
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from decklog.clock import to_text
 from decklog.db.where import Where, enum_of
@@ -28,7 +29,6 @@ from decklog.stores.money.records import (
     place_of,
 )
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

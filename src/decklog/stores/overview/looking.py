@@ -1,12 +1,13 @@
 """How every overview is read: at one moment, from marks that are moved first where they are far behind."""
 
-from decklog.dataclass import dataclass
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
 from decklog.errors import Busy, Denied, ReadOnly
 from decklog.stores.base import Store
 from decklog.stores.overview import spending, tallies, waiting
 from decklog.stores.overview.run_facts import Moment, TooFarBehind, check_marks, look
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any, TypeVar

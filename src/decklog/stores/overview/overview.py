@@ -1,6 +1,8 @@
 """The overview: what goes on in a whole log, in statements whose number and cost do not grow with it."""
 
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 from decklog.clock import to_text
 from decklog.db.where import cursor_of, enum_of, page_size, placed
@@ -21,9 +23,7 @@ from decklog.stores.overview.status import TASK_FACTS, Status, StatusLike, TaskF
 from decklog.stores.overview.waiting import WaitingItem
 from decklog.stores.overview.wanted import MOST_GOING_ON, NEWEST_GOING_ON, STATES, RunsTable, Wanted, place_in, place_of
 from decklog.values import to_json
-from decklog.wrapping import suppress
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any, Protocol, TypeVar

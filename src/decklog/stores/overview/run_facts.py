@@ -1,16 +1,15 @@
 """Runs as an overview shows them: their word, their last entry, who works, how the tasks stand and what was spent."""
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from decklog.clock import from_text, to_text
-from decklog.dataclass import dataclass
 from decklog.db.where import placed
 from decklog.stores.journal.rows import STREAM_SIZE
 from decklog.stores.overview import spending, tallies
 from decklog.stores.overview.status import Status, of_run, silence_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any

@@ -6,12 +6,12 @@ streams have charges after their mark is known (`spend_open`), so that nobody lo
 
 from enum import StrEnum
 from operator import add
+from typing import TYPE_CHECKING
 
 from decklog.db.where import placed
 from decklog.stores.journal.rows import HEAD, STREAM_SIZE
 from decklog.stores.overview.tallies import between, hash_at, in_parts
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Any, Literal

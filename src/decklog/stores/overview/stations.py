@@ -1,8 +1,9 @@
 """With whom the work stands: the tasks and groups of the runs that go on, by the role that they are for."""
 
+from typing import TYPE_CHECKING
+
 from decklog.stores.overview.wanted import MOST_GOING_ON, NEWEST_GOING_ON
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from decklog.db.base import Database
     from decklog.stores.results.overview import Workload

@@ -1,13 +1,14 @@
 """Two moments of runs side by side: what their entries add up to, and which records differ, from one look at their images."""
 
-from decklog.dataclass import dataclass
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
 from decklog.stores.runs.difference import differing
 from decklog.stores.runs.history import History, Place
 from decklog.stores.runs.snapshot import RunSnapshot
 from decklog.stores.runs.timeline import Story
 from decklog.values import from_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from decklog.db.base import Database, Row
     from decklog.records import Record

@@ -1,11 +1,11 @@
 """What differs between two moments: of one run record by record, of two runs by what their records are called."""
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
 from decklog.records import Record
 from decklog.stores.runs.snapshot import RunSnapshot, compared, difference
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

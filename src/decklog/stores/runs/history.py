@@ -2,11 +2,12 @@
 
 from bisect import bisect_right
 from collections import OrderedDict
+from dataclasses import dataclass
 from datetime import datetime
 from operator import itemgetter
+from typing import TYPE_CHECKING
 
 from decklog import forks
-from decklog.dataclass import dataclass
 from decklog.db.where import cursor_of, moment_of, placed
 from decklog.errors import Invalid, NotFound
 from decklog.records import Page
@@ -18,7 +19,6 @@ from decklog.stores.runs.newest import newest
 from decklog.stores.runs.timeline import ATTEMPT, EVERY, FIELDS, MARK, MOMENTS, Story
 from decklog.values import from_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any

@@ -1,6 +1,8 @@
 """Runs: one goal pursued in one repository, and the agents that work on it."""
 
+from contextlib import suppress
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from decklog.clock import to_text
 from decklog.db.where import Where, enum_of, page_size
@@ -9,9 +11,7 @@ from decklog.operations import reads, reads_in_steps, writes
 from decklog.records import Page
 from decklog.stores.base import Store
 from decklog.stores.runs.run import ENDED, Agent, Run, RunMode, RunModeLike, RunStatus, RunStatusLike, check_run_id
-from decklog.wrapping import suppress
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any, Protocol, TypeVar

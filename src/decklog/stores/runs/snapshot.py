@@ -1,10 +1,10 @@
 """A run as it was: every record of its stream at one moment, made from the journal alone."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.db.where import moment_of
 from decklog.errors import NotFound
 from decklog.records import Record
@@ -13,7 +13,6 @@ from decklog.stores.journal.time_index import Times
 from decklog.stores.of_run import no_run
 from decklog.values import from_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any, Protocol

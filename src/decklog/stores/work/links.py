@@ -1,5 +1,7 @@
 """What ties tasks together: what each waits for, what it is a part of, where it came from, and what people said of it."""
 
+from typing import TYPE_CHECKING
+
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid
 from decklog.operations import reads, writes
@@ -10,7 +12,6 @@ from decklog.stores.work.leases import Leases
 from decklog.stores.work.task import Dependency, LinkKind, LinkKindLike, Task, TaskComment, TaskState
 from decklog.values import to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 

@@ -1,19 +1,18 @@
 """The task: one piece of work, what it needs, who has it, and what came of it."""
 
-from dataclasses import MISSING, field
+from dataclasses import MISSING, dataclass, field
 from dataclasses import fields as dataclass_fields
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from decklog.clock import from_text, to_text
-from decklog.dataclass import dataclass
 from decklog.errors import Conflict, Invalid
 from decklog.fork_rules import Computed, ForkRule, Refer, Replace, Reset
 from decklog.records import Record
 from decklog.stores.checks import filled, mapping, moment, text, texts, whole
 from decklog.values import from_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from dataclasses import Field

@@ -1,6 +1,7 @@
 """Tasks: what a run has to do, in which order, and why something can't be done yet."""
 
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from decklog.db.where import Where, enum_of, page_size
 from decklog.errors import Conflict, Invalid, NotFound
@@ -33,7 +34,6 @@ from decklog.stores.work.task import (
 )
 from decklog.values import from_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any

@@ -1,12 +1,13 @@
 """Why a claim gets nothing, as a code and in words, and what would help."""
 
+from typing import TYPE_CHECKING
+
 from decklog.clock import from_text, to_text
 from decklog.errors import Conflict, Invalid
 from decklog.figures import counted
 from decklog.stores.work.claimable import GOES_ON, first_later, is_ready, narrowed
 from decklog.stores.work.task import Task, TaskState
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any

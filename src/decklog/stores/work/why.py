@@ -1,9 +1,10 @@
 """Why one task is where it is: the reason in words, what it waits for and what that waits for, and who could take it."""
 
+from typing import TYPE_CHECKING
+
 from decklog.stores.work.task import Task, TaskState
 from decklog.stores.work.unclaimed import why_not
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
 

@@ -3,9 +3,9 @@
 import hashlib
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
-from decklog.dataclass import dataclass
 from decklog.errors import Refused, StillPending
 from decklog.tools.policy import Decision, Policy, Publication, Verdict, examine
 from decklog.values import to_json

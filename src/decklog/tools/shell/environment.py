@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 
 from decklog import redaction
-from decklog.dataclass import dataclass
 from decklog.errors import Invalid
 from decklog.tools.policy import is_name
 

@@ -4,11 +4,11 @@ import json
 import os
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from decklog import redaction
-from decklog.dataclass import dataclass
 from decklog.errors import Invalid, StillPending, TimedOut, Unavailable
 from decklog.tools.calls.call import Call
 from decklog.tools.calls.commands import Commands

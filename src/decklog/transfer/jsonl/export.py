@@ -2,9 +2,9 @@
 
 import json
 import os
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.errors import Conflict, NotFound
 from decklog.stores.journal.replication import Replication
 from decklog.transfer.jsonl.file_names import file_of
@@ -12,7 +12,6 @@ from decklog.transfer.progress import Progress, silent
 from decklog.transfer.reading import digests_in, digests_of, entries_of
 from decklog.values import to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

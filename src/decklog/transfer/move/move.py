@@ -3,9 +3,9 @@
 import os
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.errors import Conflict, Invalid
 from decklog.stores.journal import chain
 from decklog.stores.journal.chain import HASH, SEQ
@@ -15,7 +15,6 @@ from decklog.transfer.move.read_ahead import read_ahead
 from decklog.transfer.progress import Progress, silent
 from decklog.transfer.reading import MOST_CHARACTERS, MOST_ENTRIES, digest_batches_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from concurrent.futures import Future

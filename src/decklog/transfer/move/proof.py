@@ -7,6 +7,8 @@ What the chain holds only by digest, the texts that retention may drop, is then 
 has.
 """
 
+from typing import TYPE_CHECKING
+
 from decklog.errors import Damaged
 from decklog.stores.journal.replication import Replication
 from decklog.stores.journal.verify import Verifier
@@ -14,7 +16,6 @@ from decklog.transfer.move.table_check import table_check
 from decklog.transfer.progress import Progress, silent
 from decklog.transfer.reading import digest_batches_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from decklog.app import Decklog
     from decklog.stores.journal.verify import Verification

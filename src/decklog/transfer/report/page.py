@@ -3,13 +3,13 @@
 import os
 from html import escape
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from decklog.figures import counted, dollars, took
 from decklog.transfer.report.bars import bars
 from decklog.transfer.report.document import document, figures, in_the_way, needs_you, share, shown_time, table, write_file
 from decklog.transfer.report.story import story
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any, TypeVar

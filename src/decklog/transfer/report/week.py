@@ -1,13 +1,13 @@
 """One week over all runs: what it cost, what was done, what was decided, and what waits for a person."""
 
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING
 
 from decklog.clock import to_text
-from decklog.dataclass import dataclass
 from decklog.errors import Invalid
 from decklog.transfer.report.page import everything
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -1,12 +1,12 @@
 """A week in Markdown, for a chat or a mail, and as a page."""
 
 from html import escape
+from typing import TYPE_CHECKING
 
 from decklog.figures import counted, dollars, sparkline
 from decklog.transfer.report.document import figures, in_the_way, needs_you, table
 from decklog.transfer.report.page import toned
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 

@@ -1,11 +1,12 @@
 """Error patterns: errors that came back, and what solved them."""
 
+from typing import TYPE_CHECKING
+
 from decklog import redaction
 from decklog.compat.bazinga.base import MOST_ROWS, Desk, Refusal, answers, filled, given, reports, stamp
 from decklog.compat.bazinga.program.reply import Reply
 from decklog.stores.memory.patterns import ErrorPattern, PatternOutcome
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -1,5 +1,7 @@
 """The dashboard: one moment of a session, all of it from one read."""
 
+from typing import TYPE_CHECKING
+
 from decklog.compat.bazinga.base import answers
 from decklog.compat.bazinga.logs.logs import KINDS, log_row, newest
 from decklog.compat.bazinga.logs.tokens import Tokens
@@ -9,7 +11,6 @@ from decklog.compat.bazinga.work.groups import Groups
 from decklog.compat.bazinga.work.sessions import Sessions
 from decklog.compat.bazinga.work.states import States
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

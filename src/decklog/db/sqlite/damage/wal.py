@@ -8,11 +8,11 @@ import os
 import time
 from enum import StrEnum
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from decklog.db.sqlite.damage.sums import FRAME_HEADER_SIZE, HEADER_SIZE, checksum, checksums
 from decklog.errors import Damaged
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

@@ -3,10 +3,10 @@
 import json
 import os
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from decklog.errors import Invalid
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection
     from typing import Any

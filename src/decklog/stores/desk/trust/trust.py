@@ -2,6 +2,7 @@
 
 import os
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Denied, Invalid, Refused
@@ -23,7 +24,6 @@ from decklog.stores.desk.trust.replay import Contracts
 from decklog.stores.journal.entry import EntryKind
 from decklog.values import from_json, to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Protocol, TypeVar
