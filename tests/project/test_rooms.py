@@ -47,9 +47,9 @@ def test_no_folder_has_more_than_twenty_modules() -> None:
     assert {room: count for room, count in rooms.items() if count > 20} == {}
 
 
-def test_no_module_is_longer_than_five_hundred_lines() -> None:
+def test_no_module_is_longer_than_six_hundred_lines() -> None:
     lengths = {str(path): len((PACKAGE / path).read_text(encoding="utf-8").splitlines()) for path in MODULES}
-    assert {name: length for name, length in lengths.items() if length > 500} == {}
+    assert {name: length for name, length in lengths.items() if length > 600} == {}
 
 
 def functions(statements: list[ast.stmt]) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:

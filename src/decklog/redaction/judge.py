@@ -241,12 +241,7 @@ def _value_features(value: str) -> list[float]:
     blanks = value.lower().split()
     changes = sum(one != two for one, two in pairwise(classes))
     return [
-        size,
-        lower / size,
-        upper / size,
-        digit / size,
-        sign / size,
-        space,
+        *(size, lower / size, upper / size, digit / size, sign / size, space),
         (lower > 0) + (upper > 0) + (digit > 0) + (sign > 0),
         entropy(value),
         changes / size,
@@ -410,47 +405,21 @@ def explain(candidate: Candidate, most: int = 5) -> tuple[str, ...]:
     return tuple(f"{names[one]}={given[one]:g} ({shares[one]:+.2f})" for one in top)
 
 
+_VALUE_NAMES = """
+length lower upper digits signs blanks classes entropy changes distinct wordiness least_wordy_part longest_word longest_number
+parts word_share benign_words placeholder_words secret_words words stop_words digit_count capital_count sign_kinds ascii sequence
+capitalized ends_in_digit ends_in_sign
+"""
+_NAME_NAMES = "name_upper name_dotted name_sigil name_hyphen name_parts name_length name_hint"
+
+
 @cache
 def feature_names() -> tuple[str, ...]:
     """Return a name for each feature, for people."""
-    value = [
-        "length",
-        "lower",
-        "upper",
-        "digits",
-        "signs",
-        "blanks",
-        "classes",
-        "entropy",
-        "changes",
-        "distinct",
-        "wordiness",
-        "least_wordy_part",
-        "longest_word",
-    ]
-    value += [
-        "longest_number",
-        "parts",
-        "word_share",
-        "benign_words",
-        "placeholder_words",
-        "secret_words",
-        "words",
-        "stop_words",
-        "digit_count",
-    ]
-    value += ["capital_count", "sign_kinds", "ascii", "sequence", "capitalized", "ends_in_digit", "ends_in_sign"]
+    value = _VALUE_NAMES.split()
     shape = [f"is_{name}" for name in _SHAPES] + [f"starts_{char}" for char in _FIRST] + [f"ends_{char}" for char in _LAST]
     shape += [f"has_{char}" for char in _INSIDE] + ["placeholder", "benign", "setting_of_program"]
-    name = [f"kind_{kind}" for kind in _KINDS] + [
-        "name_upper",
-        "name_dotted",
-        "name_sigil",
-        "name_hyphen",
-        "name_parts",
-        "name_length",
-        "name_hint",
-    ]
+    name = [f"kind_{kind}" for kind in _KINDS] + _NAME_NAMES.split()
     name += [f"name_{hint}" for hint in _NAME_HINTS] + ["value_ends_name", "value_has_noun", "name_camel"]
     context = [f"tie_{tie or 'none'}" for tie in _TIES] + ["tie_other"] + [f"after_{char!r}" for char in _AFTER]
     context += [
@@ -466,15 +435,8 @@ def feature_names() -> tuple[str, ...]:
     ]
     context += [f"before_{char}" for char in _BEFORE] + [f"source_{one}" for one in sources()] + ["prose", "rule", "near"]
     context += [f"prefix_{word}" for word in _PREFIX_WORDS] + ["value_in_prefix", "local_host", "digest_name"]
-    line = [
-        "line_length",
-        "line_words",
-        "line_digest",
-        *(f"line_{word.strip()}" for word in _LINE_WORDS),
-        "owned",
-        "line_code",
-        "line_stop",
-    ]
+    line = ["line_length", "line_words", "line_digest", *(f"line_{word.strip()}" for word in _LINE_WORDS)]
+    line += ["owned", "line_code", "line_stop"]
     return (*value, *shape, *name, *context, *line)
 
 
