@@ -74,3 +74,11 @@ def test_a_duration_is_a_number_of_seconds_and_its_name_ends_so() -> None:
         if named.search(parameter.name) or "timedelta" in str(parameter.type)
     }
     assert found == OTHER_UNITS
+
+
+def test_the_digest_of_an_approvals_subject_is_called_as_its_column() -> None:
+    named = [
+        parameter.name for store, operation in operations() if store == "approvals" for parameter in parameters_of(operation)
+    ]
+    assert "subject_digest" in named
+    assert "digest" not in named

@@ -95,12 +95,12 @@ def test_an_approval_is_shown_with_the_exact_thing(busy: Path, decklog: Program,
 
 
 def test_an_approval_by_digest_says_what_to_type(busy: Path, decklog: Program) -> None:
-    asked = decklog("approvals", "ask", "run_1", "This?", "--by", "dev-1", "--digest", "a" * 64, "--json").data
-    assert "granted --by NAME --digest SHA256" in decklog("approvals", "show", asked["id"]).out
+    asked = decklog("approvals", "ask", "run_1", "This?", "--by", "dev-1", "--subject-digest", "a" * 64, "--json").data
+    assert "granted --by NAME --subject-digest SHA256" in decklog("approvals", "show", asked["id"]).out
     refused = decklog("approvals", "decide", asked["id"], "granted", "--by", "mo")
     assert refused.code == 1
-    assert "--digest SHA256" in refused.err
-    assert decklog("approvals", "decide", asked["id"], "granted", "--by", "mo", "--digest", "a" * 64).code == 0
+    assert "--subject-digest SHA256" in refused.err
+    assert decklog("approvals", "decide", asked["id"], "granted", "--by", "mo", "--subject-digest", "a" * 64).code == 0
 
 
 def test_texts_take_just_the_places_they_are_given() -> None:

@@ -215,7 +215,7 @@ def test_who_asked_can_not_approve(log: Decklog, browser: Browser, run_id: str) 
 
 
 def test_what_is_not_in_the_log_is_approved_by_its_typed_digest_alone(log: Decklog, browser: Browser, asked: Approval) -> None:
-    far = log.approvals.ask(asked.run_id, "That file?", by="dev-1", digest="ab" * 32)
+    far = log.approvals.ask(asked.run_id, "That file?", by="dev-1", subject_digest="ab" * 32)
     assert "Not in the log" in Read(browser.get(f"/inbox/approval/{far.id}").text).text
     assert browser.post(url(far), form(browser, far)).status == 400
     assert browser.post(url(far), form(browser, far, typed_digest="cd" * 32)).status == 409

@@ -680,7 +680,7 @@ class AsyncApprovals:
         *,
         by: str,
         about: bytes | object = ...,
-        digest: str | None = ...,
+        subject_digest: str | None = ...,
         subject: str | None = ...,
         asked_of: str | None = ...,
         source: str | None = ...,
@@ -692,7 +692,7 @@ class AsyncApprovals:
         key: str | None = ...,
         approval_id: str | None = ...,
     ) -> Approval:
-        """Ask for approval of one exact thing, given as its content (`about`) or its SHA-256 (`digest`)."""
+        """Ask for approval of one exact thing, given as its content (`about`) or its SHA-256 (`subject_digest`)."""
     async def record(
         self,
         run_id: str,
@@ -716,7 +716,7 @@ class AsyncApprovals:
         *,
         by: str,
         rationale: str | None = ...,
-        digest: str | None = ...,
+        subject_digest: str | None = ...,
         uses: int | None = ...,
         valid_seconds: float | None = ...,
     ) -> Approval:
@@ -741,23 +741,23 @@ class AsyncApprovals:
         asked_of: str | None = ...,
         source: str | None = ...,
         task_id: str | None = ...,
-        digest: str | None = ...,
+        subject_digest: str | None = ...,
         oldest_first: bool = ...,
         limit: int = ...,
         after: str | None = ...,
     ) -> Page[Approval]:
         """List approvals as they count now, newest first."""
     async def answers(
-        self, *, digest: str | None = ..., rule: str | None = ..., run_id: str | None = ..., limit: int = ...
+        self, *, subject_digest: str | None = ..., rule: str | None = ..., run_id: str | None = ..., limit: int = ...
     ) -> Answers:
         """List what was answered, newest question first: lately, and to exactly this thing or to what this rule held."""
     async def latest(self, run_id: str, source: str) -> Approval | None:
         """Get a run's newest approval from one source; none is null."""
     async def grants(self, approval_id: str, action: str) -> bool:
         """Say whether an approval was granted for exactly this action as its subject, and is not used up."""
-    async def granted_for(self, run_id: str, digest: str, *, or_by_default: bool = ...) -> Approval | None:
+    async def granted_for(self, run_id: str, subject_digest: str, *, or_by_default: bool = ...) -> Approval | None:
         """Get the approval that lets exactly this digest pass; none is null. Reading it does not use it up: `use` does."""
-    async def use(self, run_id: str, digest: str) -> Approval | None:
+    async def use(self, run_id: str, subject_digest: str) -> Approval | None:
         """Use the approval of exactly this digest, once; none is null, and so is one that is used up or over."""
 
 class AsyncStates:

@@ -57,7 +57,9 @@ def test_a_digest_is_made_in_one_way() -> None:
 
 def test_an_approval_is_granted_by_another_than_who_asked(log: Decklog, asked: Approval, clock: ManualClock) -> None:
     clock.advance(minutes=1)
-    granted = log.approvals.decide(asked.id, "granted", by=" Ana  ", rationale="reads well", digest=digest_of(PATCH).upper())
+    granted = log.approvals.decide(
+        asked.id, "granted", by=" Ana  ", rationale="reads well", subject_digest=digest_of(PATCH).upper()
+    )
     assert (granted.state, granted.verdict, granted.decided_by, granted.rationale) == ("granted", "granted", "Ana", "reads well")
     assert granted.decided_at == clock.now()
     assert not granted.is_expired
@@ -114,9 +116,9 @@ def test_nobody_asks_themselves(log: Decklog, run_id: str) -> None:
 def test_an_approval_serves_its_own_digest_alone(log: Decklog, asked: Approval) -> None:
     changed = PATCH + "+ one more line\n"
     with pytest.raises(Conflict, match="is about"):
-        log.approvals.decide(asked.id, "granted", by="ana", digest=digest_of(changed))
+        log.approvals.decide(asked.id, "granted", by="ana", subject_digest=digest_of(changed))
     assert log.approvals.get(asked.id).state == "open"
-    log.approvals.decide(asked.id, "granted", by="ana", digest=digest_of(PATCH))
+    log.approvals.decide(asked.id, "granted", by="ana", subject_digest=digest_of(PATCH))
     assert log.approvals.granted_for(asked.run_id, digest_of(changed)) is None
     assert log.approvals.granted_for("run_2", digest_of(PATCH)) is None
     anew = log.approvals.ask(asked.run_id, "And now?", by="developer", about=changed)
@@ -313,7 +315,7 @@ def test_filters_find_what_they_name_and_pages_follow(log: Decklog, run_id: str,
     assert len(log.approvals.find(run_id=other)) == 3
     assert len(log.approvals.find(asked_of=" Ana ")) == 4
     assert [each.question for each in log.approvals.find(task_id="t5")] == ["5?"]
-    assert [each.question for each in log.approvals.find(digest=digest_of(4))] == ["4?"]
+    assert [each.question for each in log.approvals.find(subject_digest=digest_of(4))] == ["4?"]
     seen, after = [], None
     while True:
         page = log.approvals.find(limit=2, after=after, oldest_first=True)
@@ -335,8 +337,8 @@ def test_filters_find_what_they_name_and_pages_follow(log: Decklog, run_id: str,
         {"by": "\u200b"},
         {"by": "x" * 201},
         {"about": None},
-        {"digest": "abc"},
-        {"digest": "0" * 64},  # not that of the content
+        {"subject_digest": "abc"},
+        {"subject_digest": "0" * 64},  # not that of the content
         {"default_verdict": "granted"},  # and no time
         {"expires_in_seconds": 60.0, "default_verdict": "maybe"},
         {"expires_in_seconds": 0.0},

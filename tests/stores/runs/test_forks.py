@@ -73,7 +73,7 @@ def _fill_desk(log: Any, clock: ManualClock) -> None:
         if number:
             seconds = 60 if state == "over" else None
             log.approvals.decide(asked.id, "denied" if state == "denied" else "granted", by="ana", valid_seconds=seconds)
-    log.approvals.use(PARENT, log.approvals.find(PARENT, digest=None)[2].subject_digest)
+    log.approvals.use(PARENT, log.approvals.find(PARENT, subject_digest=None)[2].subject_digest)
     log.approvals.record(PARENT, "ci", "passed")
     for state in ("intended", "done", "unknown"):
         effect = log.effects.intend(PARENT, "push", "git", key=state, actor="host:1", task_id="one")

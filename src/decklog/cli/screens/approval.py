@@ -98,7 +98,7 @@ def _broken(text: str, width: int) -> list[str]:
 def _next(approval: "Mapping[str, Any]", is_open: bool) -> list[Line]:
     if not is_open:
         return []
-    digest = " --digest SHA256" if approval["about"]["check"] == "not in the log" else ""
+    digest = " --subject-digest SHA256" if approval["about"]["check"] == "not in the log" else ""
     reason = " --rationale WHY" if approval["needs_reason"] else ""
     said = f"decklog approvals decide {approval['id']}"
     return [[], [Piece(f"{said} granted --by NAME{reason}{digest}")], [Piece(f"{said} denied --by NAME --rationale WHY")]]

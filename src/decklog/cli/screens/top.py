@@ -228,7 +228,7 @@ class Top:
                 verdict,  # type: ignore[arg-type]
                 by=name,
                 rationale=reason or None,
-                digest=digest,
+                subject_digest=digest,
             )
 
     def _ask(self, what: str, *, hidden: bool) -> str:

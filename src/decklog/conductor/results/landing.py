@@ -96,7 +96,7 @@ def land(site: Site, landing: Landing, *, by: str, proof: "AbstractContextManage
     digest = str(asked.subject_digest)
     try:
         with proof:
-            log.approvals.decide(asked.id, "granted", by=by, digest=digest, rationale="decklog run land")
+            log.approvals.decide(asked.id, "granted", by=by, subject_digest=digest, rationale="decklog run land")
     except DecklogError:
         # Nobody else is to answer it: whoever lands later asks anew.
         log.approvals.withdraw(asked.id, reason="it was not landed")

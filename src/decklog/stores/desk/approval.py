@@ -257,11 +257,13 @@ def settled(approval: Approval) -> Conflict:
 def exact_digest(about: object, digest: str | None) -> str:
     """Give the digest of what is asked about; refuse content and digest that do not agree."""
     if about is None and digest is None:
-        raise Invalid("an approval is about one exact thing: give its content (about) or its SHA-256 (digest)", field="about")
+        raise Invalid(
+            "an approval is about one exact thing: give its content (about) or its SHA-256 (subject_digest)", field="about"
+        )
     given = None if digest is None else hex_digest(digest)
     made = given if about is None else digest_of(about)
     if given is not None and given != made:
-        raise Invalid(f"the content has the digest {made}, not {given}", field="digest")
+        raise Invalid(f"the content has the digest {made}, not {given}", field="subject_digest")
     return str(made)
 
 

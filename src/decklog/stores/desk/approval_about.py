@@ -76,8 +76,8 @@ def check_seen(db: "Database", approval: "Approval", digest: str | None) -> None
     if check is AboutCheck.ABSENT and approval.subject_digest is not None and digest is None:
         raise Invalid(
             f"what approval {approval.id} is about is not in the log: to grant it, give the digest of what you looked at",
-            hint="Compute it from the thing itself (sha256sum) and add: --digest SHA256",
-            field="digest",
+            hint="Compute it from the thing itself (sha256sum) and add: --subject-digest SHA256",
+            field="subject_digest",
             id=approval.id,
         )
 

@@ -17,7 +17,7 @@ from decklog.stores.overview.budgets import BudgetStanding, standings
 from decklog.stores.overview.families import Families
 from decklog.stores.overview.looking import Base
 from decklog.stores.overview.recent import Recent
-from decklog.stores.overview.run_facts import RunOverview, TooFarBehind, check_marks, look
+from decklog.stores.overview.run_facts import OverviewOutdated, RunOverview, check_marks, look
 from decklog.stores.overview.spending import SpendKey, SpendKeyLike
 from decklog.stores.overview.status import TASK_FACTS, Status, StatusLike, TaskFacts, of_task
 from decklog.stores.overview.waiting import WaitingItem
@@ -214,7 +214,7 @@ class Overview(Families):
 
         try:
             return draw(not (self._db.read_only or self._db.is_reading))
-        except TooFarBehind as behind:
+        except OverviewOutdated as behind:
             self._moved(behind)
         return draw(False)
 

@@ -53,7 +53,7 @@ class MemoryHealth(SemanticSearchStatus):
     to_do: list[MemoryFinding]
 
 
-class BadLine(TypedDict):
+class UnreadableLine(TypedDict):
     """A line that can't be read."""
 
     line: int
@@ -65,4 +65,4 @@ class LearningsImport(TypedDict):
 
     added: int
     known: int
-    bad: list[BadLine]
+    bad: list[UnreadableLine]

@@ -50,7 +50,7 @@ def moment_named(text: str) -> "tuple[str, str | None]":
 def look(
     db: "Database", history: History, classes: "dict[str, type[Record]]", moments: "tuple[str, str]", *, can_mark: bool
 ) -> Beside:
-    """Look at two moments; raise `FarBehind` where marks of a long run are due and can be made."""
+    """Look at two moments; raise `TimelineOutdated` where marks of a long run are due and can be made."""
     named = [moment_named(text) for text in moments]
     places = history.places([run_id for run_id, _ in named])
     ends = [(places[run_id], at, history.entry_for(places[run_id], at)) for run_id, at in named]

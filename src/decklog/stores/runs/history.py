@@ -136,8 +136,8 @@ select coalesce(m.moments, 0) + (
 """
 
 
-class FarBehind(Exception):
-    """Marks have to be made before this is read. It is no error: whoever hears it makes them and looks again."""
+class TimelineOutdated(Exception):
+    """The timeline of a run is outdated. The caller writes the missing marks and reads again."""
 
 
 @dataclass(frozen=True)
@@ -205,13 +205,13 @@ class History:
         return moment
 
     def story(self, place: Place, *, can_mark: bool) -> Story:
-        """Add up what came after the last mark; raise `FarBehind` where another one is due and can be made."""
+        """Add up what came after the last mark; raise `TimelineOutdated` where another one is due and can be made."""
         with self._lock:
             hash, known = self._remembered.get(place.run_id, ("", None))
         if known is not None and hash == place.hash:
             return known
         if place.head - place.marked >= EVERY and can_mark:
-            raise FarBehind
+            raise TimelineOutdated
         # What is remembered was committed, and goes on from there; unless a mark was made since, behind which there is less.
         can_go_on = known is not None and place.marked <= known.since and known.seq < place.head
         story = known.copied() if known is not None and can_go_on else timeline.story_from(place.mark)

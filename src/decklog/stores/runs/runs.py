@@ -414,14 +414,14 @@ class Runs(Store):
     def _with_marks(self, run_ids: "Sequence[str]", job: "Callable[[History, bool], T]") -> "T":
         """Read at one moment; where marks of runs are due and may be made, make them first."""
         from decklog.stores.runs import timeline
-        from decklog.stores.runs.history import FarBehind, History
+        from decklog.stores.runs.history import History, TimelineOutdated
 
         history = self._history = self._history or History(self._db)
         # Inside of a read, which sees one moment, marks that are made now would not be seen.
         can_mark = not (self._db.read_only or self._db.is_reading)
         try:
             return self._db.read(lambda: job(history, can_mark), same_plans=True)
-        except FarBehind:
+        except TimelineOutdated:
             with suppress(Denied, ReadOnly, Busy):
                 for run_id in run_ids:
                     timeline.catch_up(self._db, run_id)

@@ -94,7 +94,7 @@ def _approval(asked: Asked, approval_id: str, listed: Any) -> dict[str, Any]:
     log = asked.log
     record = log.approvals.show(approval_id)
     rule = record["cause"].get("rule")
-    given = {"digest": record["subject_digest"], "rule": rule, "run_id": record["run_id"]}
+    given = {"subject_digest": record["subject_digest"], "rule": rule, "run_id": record["run_id"]}
     answers = log.approvals.answers(**given, limit=_DECIDED)
     found = (("to exactly this", answers.same_thing), ("to what this rule held", answers.same_rule))
     earlier = [(said, [one for one in same if one.id != approval_id]) for said, same in found]

@@ -184,7 +184,7 @@ def _is_plan_taken(call: Call, site: "Site", conductor: "Conductor") -> bool:
             verdict,  # type: ignore[arg-type]
             by=site.person.name,
             rationale=why,
-            digest=asked.subject_digest,
+            subject_digest=asked.subject_digest,
         )
     return True
 
