@@ -211,7 +211,7 @@ def read_dollars(text: str) -> int:
     digits = whole + decimals
     if not (digits.isascii() and digits.isdecimal()) or len(decimals) > _DECIMALS or len(whole) > _LONGEST_AMOUNT:
         raise ValueError(text)
-    return int(whole or "0") * 10**_DECIMALS + int(decimals.ljust(_DECIMALS, "0"))
+    return int((whole or "0") + decimals.ljust(_DECIMALS, "0"))
 
 
 _DECIMALS = 6
