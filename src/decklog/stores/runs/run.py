@@ -11,7 +11,7 @@ from decklog.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Literal
+    from typing import Any, Literal
 
 
 class RunStatus(StrEnum):
@@ -122,3 +122,12 @@ def check_run_id(text: str, field: str = "run_id") -> None:
     """Refuse an id that could not name a stream, or could not be told from an entry of one."""
     if not 0 < len(text) <= 200 or text[0] == "@" or ":" in text or any(character.isspace() for character in text):
         raise Invalid(f"{text!r} can't be a run's id: 1 to 200 characters, no blanks, colons or leading @", field=field)
+
+
+def unfinished(db: "Any", run: Run) -> list[str]:
+    """Return a warning if a completed run has unfinished tasks."""
+    if run.status != RunStatus.COMPLETED:
+        return []
+    sql = "select count(*) from tasks where run_id = :run_id and state not in ('done', 'abandoned')"
+    count = db.one(sql, {"run_id": run.id})[0]
+    return [f"run {run.id} is completed with {count} unfinished {'task' if count == 1 else 'tasks'}"] if count else []

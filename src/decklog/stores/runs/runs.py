@@ -10,7 +10,7 @@ from decklog.errors import Busy, Conflict, Denied, Invalid, ReadOnly
 from decklog.operations import reads, reads_in_steps, writes
 from decklog.records import Page
 from decklog.stores.base import Store
-from decklog.stores.runs.run import ENDED, Agent, Run, RunMode, RunModeLike, RunStatus, RunStatusLike, check_run_id
+from decklog.stores.runs.run import ENDED, Agent, Run, RunMode, RunModeLike, RunStatus, RunStatusLike, check_run_id, unfinished
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -199,7 +199,7 @@ class Runs(Store):
             raise Invalid(f"run {run_id} began at {to_text(run.started_at)}; it can't have ended before", field="ended_at")
         is_same = summary is None or self._stored("summary", summary) == run.summary
         if run.status == status and is_same and ended_at in (None, run.ended_at):
-            return run.marked_already().warned(self._unfinished(run))
+            return run.marked_already().warned(unfinished(self._db, run))
         if run.status in ENDED and run.status != status:
             raise Conflict(
                 f"run {run_id} ended as {run.status}; it can't end as {status} as well",
@@ -214,18 +214,7 @@ class Runs(Store):
             changes["summary"] = summary
         note = ", ".join(part for part in (str(status), summary, f"forced: {reason}" if force else None) if part)
         ended = self._set(run_id, changes, note=note)
-        return ended.warned(self._unfinished(ended))
-
-    def _unfinished(self, run: Run) -> list[str]:
-        """Return a warning if a completed run has unfinished tasks."""
-        if run.status != RunStatus.COMPLETED:
-            return []
-        sql = "select count(*) from tasks where run_id = :run_id and state not in ('done', 'abandoned')"
-        row = self._db.one(sql, {"run_id": run.id})
-        count = row[0] if row else 0
-        if not count:
-            return []
-        return [f"run {run.id} is completed with {count} unfinished {'task' if count == 1 else 'tasks'}"]
+        return ended.warned(unfinished(self._db, ended))
 
     def _check_criteria(self, run_id: str) -> None:
         still_open = self._criteria().open_required(run_id)
