@@ -34,7 +34,7 @@ test: $(STAMP)
 tested: compiled
 	@$(IN_MEMORY); $(BIN)/pytest -n 3 --dist worksteal
 
-# What pytest makes of new test files, and redaction of its signs, made once: each process of the tests would make it for itself.
+# Compile new test files once: each process of the tests would do it again.
 # Where no file is newer than the last time it is all there. A file that can't be collected is shown by the tests. None begins before
 # the style is right.
 compiled: style
@@ -42,8 +42,6 @@ compiled: style
 	    touch $(COMPILED).begun; \
 	    if $(BIN)/pytest --collect-only -qq >/dev/null 2>&1; then mv $(COMPILED).begun $(COMPILED); fi; \
 	fi
-	@$(BIN)/python -c 'from decklog.redact.engine import ABOVE, NAMES, TOGETHER, TOLD; from decklog.redact.finder import MARKED; \
-	    [one.ask() or one.make() for one in (TOGETHER, ABOVE, TOLD, NAMES, MARKED)]' 2>/dev/null || true
 
 # Those tests whose size is a matter of number alone, at the size of the claims in the documents; and what `make test` tries on
 # SQLite alone.

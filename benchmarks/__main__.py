@@ -10,6 +10,7 @@ ALL = (
     "pages",
     "fairness",
     "scale",
+    "large",
     "calls",
     "hooks",
     "tasks",

@@ -47,24 +47,9 @@ def medians(commands: dict[str, list[str]]) -> dict[str, float]:
 
 def split() -> dict[str, float]:
     """Split a hot call's time: the interpreter, our imports, the work."""
-    # As the program itself begins and ends: much is imported late, and nothing is taken down.
     imports = """
-import _collections_abc, gc, os
-gc.disable()
-from decklog.kept_code import kept_code
-kept_code()
-from decklog.cli.late_import import dedented, import_compiled, import_later, import_without_patterns, known_of
-from decklog.wrapping import wraps
-import_later("inspect", cleandoc=dedented)
-import_later("copy")
-import_later("functools", wraps=wraps, **known_of("_functools", "reduce", "partial"))
-import_later("collections", abc=_collections_abc, **known_of("_collections", "defaultdict", "deque"))
-import_later("operator", **known_of("_operator", "add", "or_", "itemgetter"))
-import_compiled("datetime")
-import_without_patterns("json", "dataclasses")
 import decklog.cli.call, decklog.cli.exits, decklog.cli.derived, decklog.cli.show, decklog.app
 import decklog.db.sqlite.database, decklog.stores.journal.journal, decklog.stores.journal.writer, decklog.stores.base
-os._exit(0)
 """
     return medians({"interpreter": [sys.executable, "-c", "pass"], "imports": [sys.executable, "-c", imports]})
 

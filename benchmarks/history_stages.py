@@ -28,7 +28,7 @@ _NAMES = (
 )
 PROGRAM = """
 import pickle, sys, time
-from decklog import Decklog, redact, values
+from decklog import Decklog, redaction, values
 from decklog.agents import history_files
 from decklog.agents.history import HistoryImport
 from decklog.agents.spool import Spool
@@ -63,8 +63,8 @@ reading_ahead.read = read
 history_files._Files._handed_on = timed("handed_on", history_files._Files._handed_on)
 # What shows no sign is looked at there, what does is redacted where it is bound.
 values.Values.look_through = timed("searched", values.Values.look_through)
-redact.scan_by_rules = timed("searched", redact.scan_by_rules)
-redact.scan_value = timed("searched", redact.scan_value)
+redaction.scan = timed("searched", redaction.scan)
+redaction.scan_json = timed("searched", redaction.scan_json)
 SqliteDatabase.insert = timed("inserted", SqliteDatabase.insert)
 with Decklog.open(place + "/log.db") as log:
     timed("whole", HistoryImport(log, program, folder, Spool(place + "/spool")).run)()

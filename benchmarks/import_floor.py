@@ -21,7 +21,7 @@ import apsw
 from decklog.agents import claude
 from decklog.importers.engine import reading_ahead
 from decklog.importers.engine.reading_ahead import Balance
-from decklog.redact import engine
+from decklog.redaction import default_redactor
 
 NOTE = (
     "The least that a program does is what any one in this language would have to: two processes as ours, which read a line as"
@@ -144,8 +144,8 @@ def _digest(data: bytes) -> str:
 
 
 def _look() -> Callable[[bytes], Any]:
-    """Give the first look of redaction: by Hyperscan where it is there, else by RE2."""
-    return engine.TOGETHER.look or engine.TOGETHER.ask() or engine.signs_in
+    """Return the first pass of the redaction: which keywords a text has."""
+    return default_redactor().keywords_of
 
 
 def _made(place: str) -> apsw.Connection:

@@ -32,7 +32,7 @@ from benchmarks.import_sources import SOURCES, Source
 from benchmarks.importing import fill as fill_bazinga
 from benchmarks.measure import Row, renew, row
 from benchmarks.transfer import server
-from decklog import Decklog, redact
+from decklog import Decklog, redaction
 from decklog.errors import Unavailable
 from decklog.importers.engine import reading_ahead
 
@@ -357,7 +357,7 @@ def main(names: Sequence[str] = ()) -> list[Row]:
     rows: list[Row] = []
     # Loaded once, with the tables that texts of sessions need, for all that is forked.
     words = history.Words()
-    redact.clean_among([words.printed() for _ in range(300)])
+    redaction.clean_texts([words.printed() for _ in range(300)])
     on_postgres = "--postgres" in names
     for name in [name for name in names if name in SYSTEMS] or SYSTEMS:
         with (

@@ -42,7 +42,7 @@ WHY = (
 PROGRAM = """
 import json, os, pickle, sys, time
 import apsw
-from decklog import Decklog, redact
+from decklog import Decklog, redaction
 from decklog.importers.engine import reading_ahead
 {imported}
 
@@ -81,8 +81,8 @@ def insert(rows):
 
 reading_ahead.read, reading_ahead.WORTH_A_PROCESS = read, 0
 # The rules are loaded once an import, however long that is.
-redact.scan_by_rules("password = " + "x" * 300)
-redact.clean_among(["some text"])
+redaction.scan("password = " + "x" * 300)
+redaction.clean_texts(["some text"])
 files = [os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names] or [path]
 only_reading = timed(lambda: read_files(files))
 with Decklog.open(place) as log:

@@ -102,14 +102,17 @@ def meets(row: Row) -> bool | None:
 
 
 def write(name: str, title: str, rows: list[Row], notes: Sequence[str] = ()) -> None:
-    """Write a table, a chart, and how the figures were taken, to docs/benchmarks."""
+    """Write a table, a chart of the ratios, and how the figures were taken, to docs/benchmarks."""
     DOCS.mkdir(parents=True, exist_ok=True)
-    lines = [f"# {title}", "", f"![{title}]({name}.svg)", "", *table(rows)]
+    has_ratios = any("ratio" in item for item in rows)
+    picture = [f"![{title}]({name}.svg)", ""] if has_ratios else []
+    lines = [f"# {title}", "", *picture, *table(rows)]
     notes = [*notes, *_others_at_work()]
     if notes:
         lines += ["", "How it was measured:", "", *(f"- {note}" for note in notes)]
     (DOCS / f"{name}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    (DOCS / f"{name}.svg").write_text(chart(title, rows), encoding="utf-8")
+    if has_ratios:
+        (DOCS / f"{name}.svg").write_text(chart(title, rows), encoding="utf-8")
 
 
 def renew(name: str, title: str, rows: list[Row]) -> None:

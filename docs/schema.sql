@@ -11,7 +11,7 @@ CREATE TABLE schema_steps (
   name       text not null,
   checksum   text not null,
   applied_at text not null
-) strict;
+, digest text) strict;
 
 CREATE TABLE streams (
   no         integer primary key,
@@ -3337,3 +3337,8 @@ create unique index mends_open on mends (feedback_id, repo) where state <> 'clos
 -- Words are split in Python, for both engines. Entries are indexed anew in steps.
 delete from entry_text;
 delete from entry_text_marks;
+
+-- 0024_step_digests
+
+-- Each step is chained to the one before it, so that a changed time shows. Steps of older logs get their digests with this one.
+alter table schema_steps add column digest text collate "C";

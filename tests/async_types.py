@@ -40,11 +40,11 @@ def _formatted(text: str) -> str:
 
 
 def _store(kind: type, homes: dict[str, str]) -> str:
-    verbs = [_written(node, operation, homes) for operation in operations_of(kind) for node in _nodes(operation)]
+    verbs = [_written(node, operation, homes) for operation in operations_of(kind) for node in nodes_of(operation)]
     return f"class Async{kind.__name__}:\n{''.join(verbs)}\n"
 
 
-def _nodes(operation: Operation) -> list[ast.FunctionDef]:
+def nodes_of(operation: Operation) -> list[ast.FunctionDef]:
     """Give the definition of a verb; of one with several signatures, those."""
     function = inspect.unwrap(operation.function)
     class_name = function.__qualname__.partition(".")[0]
@@ -81,10 +81,10 @@ def _names(module: str) -> dict[str, str]:
 def _written(node: ast.FunctionDef, operation: Operation, homes: dict[str, str]) -> str:
     module = inspect.unwrap(operation.function).__module__
     for part in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]:
-        part.annotation = part.annotation and _plain(part.annotation)
+        part.annotation = part.annotation and plain_annotation(part.annotation)
     node.args.defaults = [ast.Constant(...) for _ in node.args.defaults]
     node.args.kw_defaults = [default and ast.Constant(...) for default in node.args.kw_defaults]
-    returns = _answer(_plain(node.returns), operation)
+    returns = answer_of(plain_annotation(node.returns), operation)
     signature = ast.unparse(node.args)
     _collect(ast.parse(f"def verb({signature}) -> {returns}: ..."), module, homes)
     mark = "@overload\n    " if _is_overload(node) else ""
@@ -94,7 +94,7 @@ def _written(node: ast.FunctionDef, operation: Operation, homes: dict[str, str])
     return f'    {mark}{start} {node.name}({signature}) -> {returns}:\n        """{operation.summary}"""\n'
 
 
-def _plain(annotation: ast.expr | None) -> ast.expr:
+def plain_annotation(annotation: ast.expr | None) -> ast.expr:
     """Read an annotation that is written as text."""
     assert annotation is not None
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
@@ -102,7 +102,7 @@ def _plain(annotation: ast.expr | None) -> ast.expr:
     return annotation
 
 
-def _answer(returns: ast.expr, operation: Operation) -> str:
+def answer_of(returns: ast.expr, operation: Operation) -> str:
     text = ast.unparse(returns)
     if operation.steps is not None:
         # Generator[steps, …, answer]; who follows gets the items of the lists between the steps.

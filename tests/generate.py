@@ -1,5 +1,6 @@
 """Writes the documents, and what else follows from the code. Run it as `python -m tests.generate`."""
 
+import ast
 import json
 import sys
 import tempfile
@@ -8,14 +9,14 @@ from pathlib import Path
 import click
 
 from tests.async_types import async_types
-from tests.redact.patterns.first_words import keywords_py
 from tests.reference import errors_md, python_md
 
 DOCS = Path(__file__).parent.parent / "docs"
 POLICY = DOCS.parent / "src/decklog/tools/policy"
 SHIPPED = POLICY / "shipped.json"
 CHECKSUMS = DOCS.parent / "src/decklog/db/checksums.py"
-KEYWORDS = DOCS.parent / "src/decklog/redact/patterns/keywords.py"
+TASKS = DOCS.parent / "src/decklog/stores/work/tasks.py"
+NEW_TASK = DOCS.parent / "src/decklog/stores/work/new_task.py"
 ASYNC_TYPES = DOCS.parent / "src/decklog/aio/typed.pyi"
 
 
@@ -65,6 +66,28 @@ def checksums_py() -> str:
         rows = [f'        "{step.name}": "{schema.digested(step, engine)}",' for step in schema.steps(engine)]
         lines += [f'    "{engine}": {{', *rows, "    },"]
     return "\n\n".join([*parts, "\n".join([*lines, "}"])]) + "\n"
+
+
+def new_task_py() -> str:
+    """Build the type of a task for `tasks.add_many` from the signature of `tasks.add`."""
+    functions = [node for node in ast.walk(ast.parse(TASKS.read_text(encoding="utf-8"))) if isinstance(node, ast.FunctionDef)]
+    given = next(node for node in functions if node.name == "add").args
+    places = [one for one in given.args if one.arg not in ("self", "run_id")]
+    fields = [f"{one.arg}: Required[{ast.unparse(one.annotation)}]" for one in places if one.annotation]
+    fields += [f"{one.arg}: {ast.unparse(one.annotation)}" for one in given.kwonlyargs if one.annotation]
+    return _NEW_TASK + "".join(f"    {one}\n" for one in fields)
+
+
+_NEW_TASK = '''"""A task for `tasks.add_many`. Written by `make docs` from the signature of `tasks.add`; a test keeps it true."""
+
+from datetime import datetime
+from typing import Required, TypedDict
+
+
+class NewTask(TypedDict, total=False):
+    """The arguments of `tasks.add`, without the run."""
+
+'''
 
 
 def cli_md() -> str:
@@ -178,8 +201,8 @@ def documents() -> dict[Path, str]:
         DOCS / "reference/errors.md": errors_md(),
         DOCS / "reference/python.md": python_md(),
         CHECKSUMS: checksums_py(),
-        KEYWORDS: keywords_py(),
         SHIPPED: shipped_json(),
+        NEW_TASK: new_task_py(),
         ASYNC_TYPES: async_types(),
     }
 

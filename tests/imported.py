@@ -9,7 +9,7 @@ import decklog.db
 import decklog.stores
 import tests.passwords  # noqa: F401
 from decklog.db.sqlite.upkeep import expected_objects
-from decklog.redact import scan
+from decklog.redaction import scan
 
 for _folder in (decklog.db, decklog.stores):
     for _module in walk_packages(_folder.__path__, f"{_folder.__name__}."):

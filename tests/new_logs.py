@@ -50,7 +50,8 @@ class Copying:
         with connection.backup("main", made, "main") as copying:
             copying.step()
         made.close()
-        connection.execute("update schema_steps set applied_at = ?", (now,))
+        connection.execute("update schema_steps set applied_at = ?, digest = null", (now,))
+        migrate.write_digests(connection)
 
     def _by_steps(self) -> bytes:
         self.is_on = False

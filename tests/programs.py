@@ -33,16 +33,9 @@ def stand_in(folder: Path) -> int:
 
 def prepare() -> Callable[..., None]:
     """Import everything, and give what is the program."""
-    from decklog import kept_code
-    from decklog.cli import (
-        late_import,
-        main,  # before a module of this name takes its place in the package
-    )
+    from decklog.cli import main  # before a module of this name takes its place in the package
 
     _import_everything()
-    # Where every module is at hand, what imports them sooner would only take its time: a third of a short call.
-    kept_code.kept_code = lambda: None
-    late_import.import_without_patterns = lambda *_: None
 
     def be_the_program(*words: str) -> None:
         sys.argv = ["decklog", *words]
@@ -68,7 +61,7 @@ def _import_everything() -> None:
     import decklog.models.providers.agent_program
     import decklog.place.accepted
     import decklog.proxy.relay
-    import decklog.redact.json_values
+    import decklog.redaction.redactor
     import decklog.review.publishing
     import decklog.short.planning
     import decklog.short.question

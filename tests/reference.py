@@ -7,7 +7,7 @@ import sys
 from enum import Enum
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints, is_typeddict
 
 import decklog
 from decklog import errors
@@ -81,9 +81,16 @@ def python_md() -> str:
     for name in STORES:
         parts += _store(name, store_class(name))
     parts += ["## Records", *(part for kind in _public(Record) for part in _record(kind))]
+    parts += ["## Results", _OF_RESULTS, *(part for kind in _results() for part in _result(kind))]
     parts += ["## Enumerations", *(part for kind in _public(Enum) for part in _enumeration(kind))]
     return "\n\n".join(parts) + "\n"
 
+
+# What is said of results before they are listed.
+_OF_RESULTS = (
+    "Where a verb returns no record, it returns a dictionary of JSON values. Each is a `TypedDict`, so a type checker knows its "
+    "keys."
+)
 
 _OF_THE_LOG = ("open", "acting", "proving", "transaction", "submit", "close")
 
@@ -111,6 +118,20 @@ def _method(kind: type, name: str) -> list[str]:
 def _record(kind: type[Record]) -> list[str]:
     shown = [f"| `{name}` | `{_spelled(text)}` |" for name, text in kind.__annotations__.items() if name in _fields(kind)]
     return [f"### {kind.__name__}", *_paragraphs(kind.__doc__), "\n".join(["| field | type |", "| --- | --- |", *shown])]
+
+
+def _results() -> list[Any]:
+    """Return the exported results that are dictionaries with declared keys."""
+    return [kind for name in decklog.__all__ if is_typeddict(kind := getattr(decklog, name)) and kind is not decklog.NewTask]
+
+
+def _result(kind: Any) -> list[str]:
+    hints = get_type_hints(kind)
+    shown = [
+        f"| `{name}` | `{_spelled(text)}` | {'' if name in kind.__required_keys__ else 'yes'} |" for name, text in hints.items()
+    ]
+    head = ["| key | type | may be absent |", "| --- | --- | --- |"]
+    return [f"### {kind.__name__}", *_paragraphs(kind.__doc__), "\n".join([*head, *shown])]
 
 
 def _fields(kind: type[Record]) -> dict[str, Any]:

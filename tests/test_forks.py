@@ -7,18 +7,18 @@ from datetime import UTC, datetime
 
 import pytest
 
-from decklog import Decklog, ManualClock, forks, redact
+from decklog import Decklog, ManualClock, forks, redaction
 from decklog.app import STORES
 from decklog.ids import Ids
-from decklog.redact import batch, engine
+from decklog.redaction import redactor
 from tests.waiting import wait_until
 
 TEXT = "export " + "PASS" + "WORD=" + "tulip-Harbour-41x"
 
 LOOKS: dict[str, tuple[object, str, Callable[[], object]]] = {
-    "a text": (engine, "signs_of_line", lambda: redact.scan_by_rules(TEXT)),
-    "a value": (engine, "signs_of", lambda: redact.scan_value({"said": [TEXT]})),
-    "many texts": (batch, "_clean_of", lambda: redact.clean_among([TEXT])),
+    "a text": (redactor, "normalize", lambda: redaction.scan(TEXT)),
+    "a value": (redactor, "normalize", lambda: redaction.scan_json({"said": [TEXT]})),
+    "many texts": (redactor, "normalize", lambda: redaction.clean_texts([TEXT])),
 }
 
 
@@ -52,7 +52,7 @@ def test_a_fork_waits_for_a_look_for_secrets_that_is_under_way(name: str, monkey
         goes_on.wait(20)
         return original(*arguments)
 
-    redact.scan_by_rules(TEXT)  # loads what is patched
+    redaction.scan(TEXT)  # loads what is patched
     monkeypatch.setattr(module, part, slowly)
     # What is patched goes on at once in the child, and so does the look.
     fork_beside(look, is_inside, goes_on, lambda: look() is not None)
@@ -62,7 +62,7 @@ def test_a_fork_waits_for_a_look_for_secrets_that_is_under_way(name: str, monkey
 def test_a_look_that_comes_while_a_fork_is_under_way_waits_for_its_end() -> None:
     done: list[tuple[str, bool]] = []
     forks._forking.acquire()
-    looking = threading.Thread(target=lambda: done.append(redact.scan_by_rules(TEXT)))
+    looking = threading.Thread(target=lambda: done.append(redaction.scan(TEXT)))
     looking.start()
     wait_until(lambda: looking.is_alive() and forks._inside == {}, 20)
     assert done == []

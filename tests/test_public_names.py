@@ -1,6 +1,7 @@
 """Nobody needs a deep import: what a program meets of a log has a name in `decklog`."""
 
 import ast
+import re
 import traceback
 from enum import Enum
 from pathlib import Path
@@ -58,3 +59,26 @@ def test_what_a_type_checker_sees_is_what_is_exported() -> None:
     seen = {f"{node.module}.{alias.name}" for node in imports if node.col_offset == 4 for alias in node.names}
     homes = {f"decklog.{module}.{name}" for name, module in decklog._HOMES.items()}
     assert seen - {"decklog.app.Decklog"} == homes - {"decklog.app.Decklog"}
+
+
+# A stored column that counts calendar days, and a window that the older system's command line gives in minutes.
+OTHER_UNITS = {"patterns.record ttl_days", "patterns.adopt ttl_days", "outputs.check_evidence since_minutes"}
+
+
+def test_a_duration_is_a_number_of_seconds_and_its_name_ends_so() -> None:
+    named = re.compile(r"(^|_)(minutes|hours|ttl|timeout|duration|ms|millis)$|_days$")
+    found = {
+        f"{store}.{operation.name} {parameter.name}"
+        for store, operation in operations()
+        for parameter in parameters_of(operation)
+        if named.search(parameter.name) or "timedelta" in str(parameter.type)
+    }
+    assert found == OTHER_UNITS
+
+
+def test_the_digest_of_an_approvals_subject_is_called_as_its_column() -> None:
+    named = [
+        parameter.name for store, operation in operations() if store == "approvals" for parameter in parameters_of(operation)
+    ]
+    assert "subject_digest" in named
+    assert "digest" not in named

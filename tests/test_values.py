@@ -11,7 +11,7 @@ import decklog
 from decklog import Decklog, Invalid
 from decklog.clock import Clock, ManualClock
 from decklog.ids import Ids, is_ours
-from decklog.redact import scan
+from decklog.redaction import scan
 from decklog.values import Values
 
 

@@ -3,7 +3,8 @@
 Everything a program needs is a name of this module: `Decklog`, every record, enumeration and error. Modules below may move.
 """
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from typing import Any
 
@@ -120,6 +121,22 @@ if TYPE_CHECKING:
     from decklog.stores.overview.status import Status
     from decklog.stores.overview.summary import Summary
     from decklog.stores.overview.waiting import WaitingItem, WaitingKind
+    from decklog.stores.results.content import ArtifactContent, EvidenceCheck, RecordedIteration, StateDifference
+    from decklog.stores.results.desk import (
+        ActionPermission,
+        ApprovalDetails,
+        ApprovalSubject,
+        TierExplanation,
+        TrustDetails,
+        TrustStatus,
+    )
+    from decklog.stores.results.flow import ExpectedDuration, PromptCheck, RankedPackage, RouteDecision, WorkflowReadiness
+    from decklog.stores.results.journal import StreamChanges, StreamHead
+    from decklog.stores.results.memory import LearningsImport, MemoryHealth, TopicSummary
+    from decklog.stores.results.money import BudgetCheck, BudgetRebuild, BudgetUsage, SpendSummary
+    from decklog.stores.results.overview import DaySpending, EndedRun, FailedTask, StatusWords, TaskSummary, Workload
+    from decklog.stores.results.runs import RecordDifference, RunLanes, RunPulse
+    from decklog.stores.results.work import ClaimExplanation, ReadyTasks, TaskDetails, TaskExplanation, TaskProgress
     from decklog.stores.runs.run import Agent, Run, RunMode, RunStatus
     from decklog.stores.runs.snapshot import RunSnapshot
     from decklog.stores.work.claim import Claim
@@ -206,6 +223,15 @@ _NAMES = {
     "stores.overview.status": "Status",
     "stores.overview.summary": "Summary",
     "stores.overview.waiting": "WaitingItem WaitingKind",
+    "stores.results.content": "ArtifactContent EvidenceCheck RecordedIteration StateDifference",
+    "stores.results.desk": "ActionPermission ApprovalDetails ApprovalSubject TierExplanation TrustDetails TrustStatus",
+    "stores.results.flow": "ExpectedDuration PromptCheck RankedPackage RouteDecision WorkflowReadiness",
+    "stores.results.journal": "StreamChanges StreamHead",
+    "stores.results.memory": "LearningsImport MemoryHealth TopicSummary",
+    "stores.results.money": "BudgetCheck BudgetRebuild BudgetUsage SpendSummary",
+    "stores.results.overview": "DaySpending EndedRun FailedTask StatusWords TaskSummary Workload",
+    "stores.results.runs": "RecordDifference RunLanes RunPulse",
+    "stores.results.work": "ClaimExplanation ReadyTasks TaskDetails TaskExplanation TaskProgress",
     "stores.runs.run": "Agent Run RunMode RunStatus",
     "stores.runs.snapshot": "RunSnapshot",
     "stores.work.claim": "Claim",
@@ -226,11 +252,15 @@ _NAMES = {
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
+    "ActionPermission",
     "Agent",
     "Answers",
     "Approval",
+    "ApprovalDetails",
     "ApprovalState",
+    "ApprovalSubject",
     "Artifact",
+    "ArtifactContent",
     "AsyncClaim",
     "AsyncDecklog",
     "Attempt",
@@ -239,11 +269,14 @@ __all__ = [
     "BoardColumn",
     "Budget",
     "BudgetAction",
+    "BudgetCheck",
     "BudgetExceeded",
     "BudgetPeriod",
+    "BudgetRebuild",
     "BudgetScope",
     "BudgetStanding",
     "BudgetUnit",
+    "BudgetUsage",
     "Busy",
     "CatchUp",
     "ChangeKind",
@@ -254,6 +287,7 @@ __all__ = [
     "CiConclusion",
     "CiRun",
     "Claim",
+    "ClaimExplanation",
     "Clock",
     "Closed",
     "Comparison",
@@ -270,6 +304,7 @@ __all__ = [
     "Criterion",
     "CriterionStatus",
     "Damaged",
+    "DaySpending",
     "Decision",
     "Decklog",
     "DecklogError",
@@ -280,10 +315,14 @@ __all__ = [
     "EffectOutcome",
     "EffectState",
     "Embedder",
+    "EndedRun",
     "EngineTooOld",
     "Entry",
     "EntryKind",
     "ErrorPattern",
+    "EvidenceCheck",
+    "ExpectedDuration",
+    "FailedTask",
     "Family",
     "Feedback",
     "FeedbackSeverity",
@@ -305,10 +344,12 @@ __all__ = [
     "InvestigationStatus",
     "Learning",
     "LearningState",
+    "LearningsImport",
     "LeaseLost",
     "Lesson",
     "LinkKind",
     "ManualClock",
+    "MemoryHealth",
     "Mend",
     "MendState",
     "MendWait",
@@ -342,15 +383,20 @@ __all__ = [
     "Problem",
     "Process",
     "ProcessState",
+    "PromptCheck",
     "PromptMarker",
     "Proof",
     "Proposal",
     "ProposalKind",
     "ProposalState",
+    "RankedPackage",
     "ReadOnly",
+    "ReadyTasks",
     "ReasoningPhase",
     "Recent",
     "Record",
+    "RecordDifference",
+    "RecordedIteration",
     "Refused",
     "Reservation",
     "ReservationState",
@@ -359,11 +405,14 @@ __all__ = [
     "ReviewStatus",
     "ReviewVerdict",
     "RouteAction",
+    "RouteDecision",
     "RouteThen",
     "Run",
+    "RunLanes",
     "RunMode",
     "RunOverview",
     "RunPicture",
+    "RunPulse",
     "RunSnapshot",
     "RunStatus",
     "Sandbox",
@@ -379,27 +428,40 @@ __all__ = [
     "SkillOutput",
     "SpendBy",
     "SpendKey",
+    "SpendSummary",
     "State",
+    "StateDifference",
     "StateVersion",
     "Status",
+    "StatusWords",
     "StillPending",
     "Strategy",
     "StrategyTopic",
+    "StreamChanges",
+    "StreamHead",
     "Summary",
     "Task",
     "TaskComment",
+    "TaskDetails",
+    "TaskExplanation",
+    "TaskProgress",
     "TaskSnapshot",
     "TaskState",
+    "TaskSummary",
     "Template",
     "TestingMode",
+    "TierExplanation",
     "TimedOut",
     "TooLarge",
     "Tool",
     "Toolbox",
     "Topic",
+    "TopicSummary",
     "TrustChange",
     "TrustContract",
+    "TrustDetails",
     "TrustProposal",
+    "TrustStatus",
     "Unavailable",
     "Unproven",
     "Unreachable",
@@ -410,10 +472,12 @@ __all__ = [
     "WaitingKind",
     "WorkflowAlias",
     "WorkflowDrawing",
+    "WorkflowReadiness",
     "WorkflowRule",
     "WorkflowRuleName",
     "WorkflowTransition",
     "WorkflowVersion",
+    "Workload",
     "open",
 ]
 

@@ -1,6 +1,8 @@
 """Opens a log and wires its stores. The only place that knows them all."""
 
 import os
+from functools import cache
+from typing import TYPE_CHECKING
 
 from decklog.blocks import Blocks
 from decklog.clock import Clock
@@ -9,9 +11,7 @@ from decklog.forks import once
 from decklog.ids import Ids
 from decklog.records import Record
 from decklog.values import DEFAULT_LIMIT_BYTES, Values
-from decklog.wrapping import cache
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from concurrent.futures import Future

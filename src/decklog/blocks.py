@@ -1,11 +1,11 @@
 """What a log does for the length of a block: attribute, sign, run once, and write all or nothing."""
 
 import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from decklog.errors import Invalid
-from decklog.wrapping import contextmanager
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager

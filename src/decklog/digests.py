@@ -1,6 +1,7 @@
 """SHA-256, without loading a cryptographic library for the few digests of a short call."""
 
 import sys
+from typing import TYPE_CHECKING
 
 try:
     # By version: to look for a module that is not there takes longer than to load the one that is.
@@ -11,7 +12,6 @@ try:
 except ImportError:
     from hashlib import sha256 as _plain
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hashlib import _Hash
 

@@ -3,7 +3,8 @@
 Every message names the thing, its present state and the next thing to do; the same facts are in `details` as data.
 """
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from typing import Any
 

@@ -1,6 +1,7 @@
 """Figures for people: money and times in words, and small charts made of text."""
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from datetime import timedelta
 

@@ -3,9 +3,10 @@
 Every record of a run has a `ForkRule`; `docs/explanation/forks.md` shows them all.
 """
 
+from typing import TYPE_CHECKING
+
 from decklog.values import from_json, to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any

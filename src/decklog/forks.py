@@ -4,14 +4,13 @@ Nor may a thread be in the middle of what holds locks of a library: the child wo
 """
 
 import os
-from _thread import RLock, allocate_lock, get_ident
-from _weakref import ref
-from _weakrefset import WeakSet
+from contextlib import contextmanager
+from functools import wraps
+from threading import Lock, RLock, get_ident
 from time import monotonic, sleep
+from typing import TYPE_CHECKING
+from weakref import WeakSet, ref
 
-from decklog.wrapping import contextmanager, wraps
-
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any, Protocol, TypeVar
@@ -87,7 +86,7 @@ else:
 
 # The threads that are in the middle of a call which no fork may come into, and whether one is under way.
 _inside: dict[int, None] = {}
-_forking = allocate_lock()
+_forking = Lock()
 
 
 def apart(call: "Callable[[A], T]") -> "Callable[[A], T]":

@@ -1,12 +1,12 @@
 """Identifiers: a typed prefix and a time-ordered part, growing within a process."""
 
 import os
+from typing import TYPE_CHECKING
 
 from decklog import forks
 from decklog.clock import Clock
 from decklog.prepared import prepared
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 

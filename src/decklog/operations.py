@@ -1,12 +1,11 @@
 """Marks a store's methods as operations; every surface is derived from what is marked here."""
 
 from contextvars import ContextVar
-from functools import partial
+from functools import partial, wraps
+from typing import TYPE_CHECKING
 
 from decklog.errors import Denied, Invalid, LeaseLost
-from decklog.wrapping import wraps
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Hashable, Iterator
     from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload

@@ -1,19 +1,18 @@
 """Records: frozen dataclasses to rows and back, and the one place where images of older schemas are brought up to date."""
 
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, dataclass, fields
 from datetime import datetime
 from enum import Enum
 from json.encoder import encode_basestring as _quote
 from operator import itemgetter
 from types import UnionType
+from typing import TYPE_CHECKING
 
 from decklog import forks
 from decklog.clock import from_text, to_text
-from decklog.dataclass import dataclass
 from decklog.errors import Damaged
 from decklog.values import from_json, to_json, to_json_in_order
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from dataclasses import Field

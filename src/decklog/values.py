@@ -5,14 +5,14 @@ import json.encoder
 from datetime import UTC, datetime
 from enum import Enum
 from sys import getsizeof
+from typing import TYPE_CHECKING
 
-from decklog import redact
+from decklog import redaction
 from decklog.clock import to_text
 from decklog.errors import Invalid, TooLarge
 from decklog.ids import SHORTEST_ID, is_ours, is_theirs, without_theirs
 from decklog.prepared import prepared
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
@@ -26,8 +26,6 @@ _NAMES_KEPT = 4096
 _SHORT_JSON = 2048
 _SHORT_TEXT = 256
 _LONGEST_KEPT = 8192
-# So many are worth loading the rules for.
-_MANY_TEXTS = 1_000
 # What is seldom said twice is not remembered.
 _SAID_ONCE = frozenset({"body", "key", "title", "objective", "summary"})
 # By this a verb knows what was done before: two that differ must not become one, whatever is taken out of them.
@@ -180,8 +178,7 @@ class Values:
             raise Invalid(f"{name} contains a NUL byte; remove it or send it as base64", field=name)
         if len(value) > self.limit_bytes // 4:
             self._fits(name, len(value.encode()))
-        is_long = self._remembered_bytes and len(value) > _SHORT_TEXT
-        clean, changed = redact.scan_by_rules(value) if is_long else redact.scan(value)
+        clean, changed = redaction.scan(value)
         if changed and name == _KEY:
             clean = f"{clean}~{_fingerprint(value)}"
         if name in _SAID_ONCE and len(value) <= _LONGEST_KEPT:
@@ -195,22 +192,17 @@ class Values:
         return value, False
 
     def look_through(self, rows: "Iterable[Mapping[str, Any]]") -> None:
-        """Look through the texts and JSON values of many rows together: whoever binds them next need not look at what is clean.
-
-        What few rows hold is not worth it before the rules are loaded.
-        """
+        """Scan the texts and JSON values of many rows at once: what is clean is not scanned again when the rows are bound."""
         texts: set[str] = set()
         held: list[tuple[Any, list[str]]] = []
         for row in rows:
             for value in row.values():
                 if (kind := type(value)) is str:
                     texts.add(value)
-                elif (kind is dict or kind is list) and value and (strings := redact.strings_in(value)) is not None:
+                elif (kind is dict or kind is list) and value and (strings := redaction.json_strings(value)) is not None:
                     held.append((value, strings))
                     texts.update(strings)
         self._page, self._held = set(), {}
-        if not (self._remembered_bytes or redact.is_warm() or len(texts) >= _MANY_TEXTS):
-            return
         known = texts & self._clean
         # Numbers that nobody chose are all different: to look at them makes the tables of the rules grow without end.
         known.update([text for text in texts if len(text) >= SHORTEST_ID and is_theirs(text)])
@@ -220,17 +212,17 @@ class Values:
             for text in texts - known
             if (text.isascii() and "\x00" not in text and len(text) <= most) or self._is_storable(text)
         ]
-        found = redact.clean_among(left)
+        found = redaction.clean_texts(left)
         for text in found:
             if _SHORT_TEXT < len(text) <= self._remembered_bytes:
                 self._remember(text)
         self._page = found | known
         self._held = {id(value): value for value, strings in held if self._page.issuperset(strings)}
 
-    def clean_among(self, texts: "set[str]") -> set[str]:
-        """Give those of many texts in which nothing is to be replaced; what was just looked through is not again."""
+    def clean_texts(self, texts: "set[str]") -> set[str]:
+        """Return those of many texts that hold no secret; what was just scanned is not scanned again."""
         known = texts & self._page
-        return known | redact.clean_among(texts - known)
+        return known | redaction.clean_texts(texts - known)
 
     def are_clean(self, name: str, column: "list[Any]") -> bool:
         """Tell whether a column of texts can be bound as it is. Where they all differ, only if they were looked through."""
@@ -280,25 +272,18 @@ class Values:
             self._unicode(name, text)
         if len(text) > self.limit_bytes // 4:
             self._fits(name, len(text.encode()))
-        if self._held.pop(id(value), None) is not value and (redact.is_warm() or self._may_hold_secret(text)):
-            clean, changed = redact.scan_value(value)
-            if changed:
-                return to_json(clean), True
+        if self._held.pop(id(value), None) is value:
+            return text, False
+        # But for the ids in them, most small values have been seen before. A name decides about its value, so names stay.
+        known = without_theirs(text) if len(text) <= _SHORT_JSON else text
+        if known in self._clean:
+            return text, False
+        clean, changed = redaction.scan_json(value)
+        if changed:
+            return to_json(clean), True
+        if len(known) <= _NAME_LENGTH:
+            self.vouch(known)
         return text, False
-
-    def _may_hold_secret(self, text: str) -> bool:
-        """Tell whether a JSON text could hold a secret. But for the ids in them, most small ones have been seen before."""
-        if len(text) > _SHORT_JSON:
-            return redact.may_hold_secret(text)
-        # The names stay, and a name decides whatever the value looks like.
-        text = without_theirs(text)
-        if text in self._clean:
-            return False
-        if redact.may_hold_secret(text):
-            return True
-        if len(text) <= _NAME_LENGTH:
-            self.vouch(text)
-        return False
 
     def _time(self, name: str, value: datetime) -> str:
         try:

@@ -73,7 +73,7 @@ def test_the_same_log_gives_the_same_text_and_never_too_much(log: Decklog, run_i
     for number in range(60):
         log.inbox.post("ana", f"{number} {long}")
         log.budgets.set("agent", scope_id=f"agent {number}", limit_microdollars=number + 1)
-    log.tasks.add("run_1", long, task_id="t", objective=long, acceptance=[f"{n} {long}" for n in range(50)])
+    log.tasks.add("run_1", long[:2000], task_id="t", objective=long, acceptance=[f"{n} {long}" for n in range(50)])
     once, again = (Prime(log, run_id="run_1", task_id="t").text() for _ in range(2))
     assert once == again
     # About four bytes a token, in any language.

@@ -147,7 +147,7 @@ def test_an_approval_is_awaited_without_a_thread(drive: Drive) -> None:
                 group.start_soon(wait)
             await anyio.sleep(0.05)
             assert len(our_threads()) <= MOST_THREADS
-            await alog.approvals.decide(asked.id, Verdict.GRANTED, by="ana", digest=asked.subject_digest)
+            await alog.approvals.decide(asked.id, Verdict.GRANTED, by="ana", subject_digest=asked.subject_digest)
         assert states == ["granted"] * 40
 
     drive(program)

@@ -200,7 +200,7 @@ def test_the_item_of_an_inbox_stays_when_another_comes_before_it_and_says_when_i
     item = tab.page.evaluate("document.querySelector('#item').dataset.at")
     tab.page.fill("#reason", "half a rea")
     with Decklog.open(path) as log:
-        log.approvals.ask("commas", "And at once?", by="bo", about="git merge", expires_in_minutes=1, default_verdict="denied")
+        log.approvals.ask("commas", "And at once?", by="bo", about="git merge", expires_in_seconds=60, default_verdict="denied")
     tab.page.wait_for_selector(".list :text('And at once?')")
     assert "And at once?" in tab.page.inner_text(".list li >> nth=0")
     assert tab.page.get_attribute(".list [aria-current]", "href") == item

@@ -68,7 +68,7 @@ def test_nothing_is_lost_of_what_is_typed_chosen_unfolded_and_scrolled_to(tab: T
 
 def test_a_question_counts_down_lapses_while_it_is_read_and_can_not_be_decided_after(tab: Tab, path: Path) -> None:
     with Decklog.open(path) as log:
-        given: dict[str, Any] = {"expires_in_minutes": 61, "default_verdict": "denied"}
+        given: dict[str, Any] = {"expires_in_seconds": 3660, "default_verdict": "denied"}
         asked = log.approvals.ask("commas", "And at once?", by="bo", about="git merge", **given)
     tab.go(f"/inbox/approval/{asked.id}").until_live()
     assert tab.page.inner_text("#item [data-left]") == "1 h"

@@ -452,3 +452,24 @@ def test_restore_of_another_file_names_that_file(decklog: Program, log_folder: P
 def test_standup_names_a_decision_that_waits(decklog: Program, log_folder: Path) -> None:
     decklog("approvals", "ask", "run_1", "May I push?", "--by", "dev", "--about", '"git push"')
     assert "decision waits: May I push?" in decklog("standup").out
+
+
+def test_workflow_load_reads_the_file_at_a_path(decklog: Program, log_folder: Path) -> None:
+    step = {"next_agent": "tech_lead", "action": "spawn"}
+    path = log_folder / "transitions.json"
+    path.write_text(json.dumps({"_version": "1.3.0", "developer": {"READY_FOR_QA": step}}))
+
+    for word in (str(path), f"@{path}"):
+        assert decklog("--json", "workflow", "load", word).data["transitions"] == 1
+    missing = decklog("workflow", "load", str(log_folder / "missing.json"))
+    assert missing.code == 2
+    assert "a JSON object or a file that holds one" in missing.err
+
+
+def test_runs_finish_warns_of_unfinished_tasks(decklog: Program, log_folder: Path) -> None:
+    decklog("plan", "one", "two", "--run", "run_1")
+    as_json = decklog("runs", "finish", "run_1", "--json")
+    assert (as_json.code, as_json.envelope["warnings"]) == (0, ["run run_1 is completed with 2 unfinished tasks"])
+    as_text = decklog("runs", "finish", "run_1")
+    assert as_text.code == 0
+    assert "warning: run run_1 is completed with 2 unfinished tasks" in as_text.err

@@ -2,13 +2,18 @@
 
 from pathlib import Path
 
+import pytest
+
+from decklog.app import STORES
+from decklog.cli.derived import operations
+from decklog.cli.parameters import parameters_of
 from tests.cli.conftest import Program
 
 
 def test_amounts_are_in_dollars_wherever_a_person_looks(decklog: Program, log_folder: Path) -> None:
-    charge = ("ledger", "charge", "opus", "--cost-microdollars", "16966884", "--run", "run_1")
+    charge = ("ledger", "charge", "opus", "--cost", "16.966884", "--run", "run_1")
     assert "cost_dollars" in decklog(*charge).out
-    decklog("budgets", "set", "run", "--scope-id", "run_1", "--limit-microdollars", "20000000")
+    decklog("budgets", "set", "run", "--scope-id", "run_1", "--limit", "20.00")
     for words in (
         ("ledger", "find", "run_1"),
         ("ledger", "summary", "run_1"),
@@ -24,7 +29,7 @@ def test_amounts_are_in_dollars_wherever_a_person_looks(decklog: Program, log_fo
 
 
 def test_programs_get_micro_dollars(decklog: Program, log_folder: Path) -> None:
-    decklog("ledger", "charge", "opus", "--cost-microdollars", "16966884", "--run", "run_1")
+    decklog("ledger", "charge", "opus", "--cost", "16.966884", "--run", "run_1")
     assert decklog("ledger", "find", "run_1", "--json").data[0]["cost_microdollars"] == 16_966_884
 
 
@@ -33,3 +38,49 @@ def test_a_list_without_anything_in_it_says_so_to_a_person(decklog: Program, log
     assert (said.code, said.out) == (0, "")
     assert said.err == "Nothing found.\n"
     assert decklog("approvals", "find", "run_1", "--json").err == ""
+
+
+@pytest.mark.parametrize(("text", "microdollars"), [("0.42", 420_000), ("$5", 5_000_000), ("5.00", 5_000_000), (".000001", 1)])
+def test_money_on_the_command_line_is_dollars(decklog: Program, log_folder: Path, text: str, microdollars: int) -> None:
+    charged = decklog("ledger", "charge", "opus", "--run", "run_1", "--cost", text, "--json")
+    assert charged.data["cost_microdollars"] == microdollars
+
+
+@pytest.mark.parametrize("text", ["$5x", "", "-1", "0,42", "1e3", "0.0000001", "nan", "٤"])
+def test_what_is_no_dollar_amount_is_refused_by_the_name_of_its_option(decklog: Program, log_folder: Path, text: str) -> None:
+    for words in (["ledger", "charge", "m"], ["spend", "m"]):
+        refused = decklog(*words, f"--cost={text}")
+        assert refused.code == 2
+        assert f"--cost must be a dollar amount such as 0.42 (got {text!r})" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["budgets", "set", "run", "--scope-id", "run_1"], "a budget has one limit: give --limit or --limit-tokens"),
+        (["budgets", "set", "run", "--limit", "1"], "a budget for run needs a --scope-id"),
+        (["budgets", "set", "all", "--limit", "2000000000"], "--limit must be a dollar amount from 0 to $1,000,000,000.00"),
+        (["ledger", "charge", "m", "--cost", "2000000"], "--cost must be a dollar amount from 0 to $1,000,000.00"),
+        (["spend", "m", "--cost", "2000000"], "--cost must be a dollar amount from 0 to $1,000,000.00"),
+        (["budgets", "set", "all", "--limit", "1", "--warn-percent", "0"], "--warn-percent is 0"),
+    ],
+)
+def test_errors_about_money_name_options_and_dollars(decklog: Program, log_folder: Path, words: list[str], said: str) -> None:
+    refused = decklog(*words)
+    assert refused.code == 1
+    assert said in refused.err
+    assert "microdollars" not in refused.err
+
+
+def test_the_hint_of_a_call_without_a_price_names_the_option(decklog: Program, log_folder: Path) -> None:
+    decklog("budgets", "set", "run", "--scope-id", "run_1", "--limit", "5.00")
+    refused = decklog("ledger", "charge", "unheard-of", "--run", "run_1", "--input-tokens", "5")
+    assert (refused.code, "give --cost" in refused.err, "microdollars" in refused.err) == (6, True, False)
+
+
+def test_no_command_has_two_options_of_one_name_and_none_in_microdollars() -> None:
+    for store in STORES:
+        for operation in operations(store).values():
+            flags = [parameter.flag for parameter in parameters_of(operation)]
+            assert len(flags) == len(set(flags)), operation.name
+            assert not [flag for flag in flags if "microdollars" in flag], operation.name

@@ -95,12 +95,12 @@ def test_an_approval_is_shown_with_the_exact_thing(busy: Path, decklog: Program,
 
 
 def test_an_approval_by_digest_says_what_to_type(busy: Path, decklog: Program) -> None:
-    asked = decklog("approvals", "ask", "run_1", "This?", "--by", "dev-1", "--digest", "a" * 64, "--json").data
-    assert "granted --by NAME --digest SHA256" in decklog("approvals", "show", asked["id"]).out
+    asked = decklog("approvals", "ask", "run_1", "This?", "--by", "dev-1", "--subject-digest", "a" * 64, "--json").data
+    assert "granted --by NAME --subject-digest SHA256" in decklog("approvals", "show", asked["id"]).out
     refused = decklog("approvals", "decide", asked["id"], "granted", "--by", "mo")
     assert refused.code == 1
-    assert "--digest SHA256" in refused.err
-    assert decklog("approvals", "decide", asked["id"], "granted", "--by", "mo", "--digest", "a" * 64).code == 0
+    assert "--subject-digest SHA256" in refused.err
+    assert decklog("approvals", "decide", asked["id"], "granted", "--by", "mo", "--subject-digest", "a" * 64).code == 0
 
 
 def test_texts_take_just_the_places_they_are_given() -> None:
@@ -119,17 +119,25 @@ def test_texts_take_just_the_places_they_are_given() -> None:
     assert re.fullmatch(r"a⟨U\+200B⟩b +", fit("a\u200bb", 20))
 
 
-def test_a_session_whose_program_was_killed_is_over_at_the_next_look(decklog: Program, log_folder: Path) -> None:
+@pytest.mark.parametrize("look", [("now",), ("runs", "list"), ("runs", "show", "claude-s1")])
+def test_a_session_whose_program_was_killed_is_over_at_the_next_look(
+    decklog: Program, log_folder: Path, look: tuple[str, ...]
+) -> None:
     program = subprocess.Popen(["sleep", "60"])
     process = Identity.of(program.pid)
     assert process is not None
     facts: dict[str, object] = {"program": "claude", "session": "s1", "process": process.as_text()}
     with Decklog.open(log_folder / ".decklog/decklog.db", clock=ManualClock(datetime.now(UTC) - timedelta(minutes=5))) as log:
         log.runs.start("Session of claude", run_id="claude-s1", metadata=facts)
-    assert decklog("now").code == 0
-    assert decklog("runs", "get", "claude-s1", "--json").data["status"] == "active"
+    assert decklog(*look).code == 0
+    assert _status_of_session(log_folder) == ("active", None)
     program.kill()
     program.wait()
-    assert decklog("now").code == 0
-    ended = decklog("runs", "get", "claude-s1", "--json").data
-    assert (ended["status"], ended["summary"]) == ("failed", "interrupted: the process ended before this did")
+    assert decklog(*look).code == 0
+    assert _status_of_session(log_folder) == ("failed", "interrupted: the process ended before this did")
+
+
+def _status_of_session(log_folder: Path) -> tuple[str, str | None]:
+    with Decklog.open(log_folder / ".decklog/decklog.db") as log:
+        run = log.runs.get("claude-s1")
+    return run.status.value, run.summary

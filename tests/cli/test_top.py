@@ -88,7 +88,7 @@ def test_a_denial_needs_a_reason_and_escape_decides_nothing(log: Decklog, log_fo
 
 
 def test_what_is_not_in_the_log_is_granted_by_its_digest_alone(log: Decklog, log_folder: Path) -> None:
-    asked = log.approvals.ask("run_1", "Deploy?", by="dev-1", digest="a" * 64)
+    asked = log.approvals.ask("run_1", "Deploy?", by="dev-1", subject_digest="a" * 64)
     with Terminal("top", *QUICK, cwd=log_folder) as top:
         wait_until(lambda: top.shows("Deploy?"))
         top.press("a\n")

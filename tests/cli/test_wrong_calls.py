@@ -156,7 +156,7 @@ WRONG = [
     (["tasks", "add", "run_0", "x"], CONFLICT),
     (["runs", "finish", "run_0", "--status", "failed"], CONFLICT),
     (["approvals", "decide", "apr_1", "granted", "--by", "dev"], DENIED),
-    (["ledger", "charge", "m", "--run", "run_1", "--cost-microdollars", "9"], REFUSED),
+    (["ledger", "charge", "m", "--run", "run_1", "--cost", "0.000009"], REFUSED),
 ]
 
 

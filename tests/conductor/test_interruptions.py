@@ -97,6 +97,6 @@ def test_a_person_is_asked_about_what_is_interrupted_again_and_again(log: Decklo
     assert (task_of(site, "it.w1").state, task_of(site, "it.w1").failures) == ("blocked", 0)
     (asked,) = log.approvals.find(site.run_id)
     assert "interrupted 5 times in a row: fake was killed by SIGKILL" in asked.question
-    log.approvals.decide(asked.id, "granted", by="ana", digest=asked.subject_digest)  # type: ignore[arg-type]
+    log.approvals.decide(asked.id, "granted", by="ana", subject_digest=asked.subject_digest)  # type: ignore[arg-type]
     Conductor(site).run()
     assert landed_titles(site) == ["Piece it"]

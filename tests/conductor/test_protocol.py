@@ -103,7 +103,7 @@ def test_a_person_answers_while_the_agent_waits(log: Decklog, checked: Path, ver
         # The rule that held it is on record, and how far agents were trusted then.
         cause = log.approvals.show(asked.id)["cause"]
         assert (cause["tier"], f"({cause['rule']}): {cause['reason']}" in asked.question) == (0, True)
-        log.approvals.decide(asked.id, verdict, by="ana", digest=asked.subject_digest)  # type: ignore[arg-type]
+        log.approvals.decide(asked.id, verdict, by="ana", subject_digest=asked.subject_digest)  # type: ignore[arg-type]
     assert landed_titles(site) == ["Piece triple"]
     expected = "permission given by person" if verdict == "granted" else "permission denied by person"
     assert any(text.startswith(expected) for text in told(site, "note"))
@@ -119,7 +119,7 @@ def test_a_task_waits_instead_of_its_agent_and_the_answer_serves_the_next_attemp
     assert (task.state, task.failures) == ("waiting", 0)
     assert asked.id in str(task.reason)
     assert site.repository.read(str(task.inputs["earlier"]), "begun.txt") == b""
-    log.approvals.decide(asked.id, "granted", by="ana", digest=asked.subject_digest)  # type: ignore[arg-type]
+    log.approvals.decide(asked.id, "granted", by="ana", subject_digest=asked.subject_digest)  # type: ignore[arg-type]
     Conductor(site).run()
     assert landed_titles(site) == ["Piece triple"]
     assert len(log.approvals.find(site.run_id)) == 1, "nobody was asked twice"
@@ -172,7 +172,7 @@ def test_a_question_and_its_agent_outlive_the_conductor_that_asked(sqlite_target
         with working(site):
             wait_until(lambda: log.approvals.find(site.run_id))
             (asked,) = log.approvals.find(site.run_id)
-            log.approvals.decide(asked.id, "granted", by="ana", digest=asked.subject_digest)  # type: ignore[arg-type]
+            log.approvals.decide(asked.id, "granted", by="ana", subject_digest=asked.subject_digest)  # type: ignore[arg-type]
         assert landed_titles(site) == ["Piece triple"]
         assert len(log.effects.find(site.run_id, tool="conductor.spawn")) == 1
 
@@ -187,6 +187,6 @@ def test_in_its_sandbox_an_agent_can_not_answer_for_the_person(log: Decklog, che
     with working(site):
         wait_until(lambda: log.approvals.find(site.run_id))
         (asked,) = log.approvals.find(site.run_id)
-        log.approvals.decide(asked.id, "denied", by="ana", rationale="not here", digest=asked.subject_digest)  # type: ignore[arg-type]
+        log.approvals.decide(asked.id, "denied", by="ana", rationale="not here", subject_digest=asked.subject_digest)  # type: ignore[arg-type]
     assert landed_titles(site) == ["Piece triple"]
     assert "permission denied by person: not here" in told(site, "note")

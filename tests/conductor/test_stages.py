@@ -118,7 +118,7 @@ def test_a_change_of_protected_paths_waits_for_a_person_who_is_asked_about_exact
         "reason": "paths that decide what is run, or what is good",
     }
     assert landed_titles(site) == []
-    log.approvals.decide(question.id, "granted", by="ana", digest=question.subject_digest)  # type: ignore[arg-type]
+    log.approvals.decide(question.id, "granted", by="ana", subject_digest=question.subject_digest)  # type: ignore[arg-type]
     assert landed_titles(work.run()) == ["Piece settings"]
 
 
@@ -138,7 +138,7 @@ def test_a_yes_to_one_tree_does_not_serve_another(log: Decklog, checked: Path) -
     site = first.run()
     assert landed_titles(site) == ["Piece other"]
     (question,) = log.approvals.find(site.run_id)
-    log.approvals.decide(question.id, "granted", by="ana", digest=question.subject_digest)  # type: ignore[arg-type]
+    log.approvals.decide(question.id, "granted", by="ana", subject_digest=question.subject_digest)  # type: ignore[arg-type]
     first.run()
     # What would land is another tree than the one that was approved, since another piece has landed meanwhile.
     questions = log.approvals.find(site.run_id)

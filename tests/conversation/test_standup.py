@@ -36,7 +36,11 @@ def test_it_tells_yesterday_today_what_is_in_the_way_money_and_questions(two_day
     found = standup_of(two_days, clock.now())
     assert found.yesterday == ["done: Docs (docs)"]
     assert found.today == ["under way: Lexer (lexer), dev-2", "to do in run commas: 1 task"]
-    assert found.blockers == ["blocked: Parser (parser): no licence", "given up: Old (old): nobody needs it"]
+    assert found.blockers == [
+        "decision waits: May it be released?",
+        "blocked: Parser (parser): no licence",
+        "given up: Old (old): nobody needs it",
+    ]
     assert found.money == ["yesterday: $0.90", "today: $0.00", "budget of run commas, nearly used up: $0.90 of $1.00 in all"]
     assert found.questions == ["approval release: May it be released? decklog approvals show release"]
 
@@ -71,7 +75,7 @@ def test_long_lists_are_cut_and_say_by_how_much(log: Decklog, clock: ManualClock
     for number in range(23):
         log.approvals.ask("many", f"May I, {number}?", by="dev-1", about=number)
     found = standup_of(log, clock.now())
-    assert (len(found.questions), found.more) == (20, {"questions": 3})
+    assert (len(found.questions), found.more) == (20, {"blockers": 3, "questions": 3})
     assert "- and 3 more" in found.markdown
 
 

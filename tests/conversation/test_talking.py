@@ -7,7 +7,10 @@ import pytest
 from decklog import Decklog, Denied
 from decklog.conversation.handling import Handler
 from decklog.conversation.intents import COMMANDS, Intent, command_in
-from decklog.models.provider import Reply
+from decklog.models.prompt import Prompt
+from decklog.models.provider import Reply, Wish
+from decklog.models.providers import anthropic_api, openai_api
+from decklog.models.providers.scripted import Scripted
 from tests.conftest import on_both
 from tests.conversation.talks import Person, guess
 from tests.every import every
@@ -203,3 +206,24 @@ def test_orders_in_messages_do_nothing_even_where_they_fool_the_model(ana: Perso
     kinds = {entry.subtype for run in made for entry in ana.log.journal.find(run.id, kind="interaction")}  # type: ignore[arg-type]
     assert (len(made), kinds) == (len(INJECTIONS), {"model.call"})
     assert not [entry for run in made for entry in ana.log.journal.find(run.id, kind="tool")]  # type: ignore[arg-type]
+
+
+def test_model_that_guesses_an_intent_is_asked_with_temperature_zero(ana: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    wishes: list[Wish] = []
+    reply = Scripted.reply
+
+    def noting(self: Scripted, prompt: Prompt, wish: Wish) -> Reply:
+        wishes.append(wish)
+        return reply(self, prompt, wish)
+
+    monkeypatch.setattr(Scripted, "reply", noting)
+    ana.say("how much was it so far", guess("spend_query"))
+
+    assert [wish.temperature for wish in wishes] == [0]
+
+
+def test_temperature_is_sent_to_both_providers_where_it_is_given() -> None:
+    prompt = Prompt(parts=())
+    for request in (anthropic_api.request, openai_api.request):
+        assert request("m", prompt, Wish(schema={}, most_output_tokens=1, seconds=1, temperature=0))["temperature"] == 0
+        assert "temperature" not in request("m", prompt, Wish(schema={}, most_output_tokens=1, seconds=1))

@@ -18,8 +18,6 @@ from decklog.stores.journal.verify import Verification
 
 _numbers = itertools.count(1)
 
-# What no entry tells and nothing can be held against; `docs/security.md` says why.
-UNCOVERED = {("schema_steps", "applied_at")}
 # Full-text tables of SQLite show what their own tables hold.
 _SHOWN = {"entry_text", "entry_terms", "lesson_text", "lesson_terms"}
 

@@ -5,13 +5,14 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from decklog import Decklog
-from decklog.errors import DiskFull, ReadOnly
+from decklog.errors import Denied, DiskFull, ReadOnly
 
 MIB = 1024 * 1024
 KILLED = """
@@ -118,6 +119,53 @@ def test_a_log_with_a_write_ahead_log_is_read_on_a_read_only_disk(disk: Path) ->
         assert next(entry.body for entry in log.journal.find(stream="run_1")) == "only in the write-ahead log"
         with pytest.raises(ReadOnly):
             log.journal.append("run_1", "x")
+
+
+@pytest.mark.parametrize("words", READS, ids=" ".join)
+def test_a_write_ahead_log_without_shared_memory_is_read_on_a_read_only_disk(disk: Path, words: list[str]) -> None:
+    path = make(disk / "decklog.db")
+    done = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    (disk / "decklog.db-shm").unlink()
+    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+    found = cli(path, *words)
+    assert (found.returncode, found.stderr) == (0, "")
+    if words == ["journal", "find"]:
+        assert "only in the write-ahead log" in found.stdout
+
+
+@pytest.fixture
+def guest(another_folder: Path) -> Iterator[None]:
+    """Run as a user who is not root, to whom permissions apply."""
+    if os.getuid():
+        yield
+        return
+    os.setresuid(65534, 65534, 0)
+    yield
+    os.setresuid(0, 0, 0)
+
+
+@pytest.fixture
+def another_folder() -> Iterator[Path]:
+    """A log with a write-ahead log and no shared memory file, in a folder where others may only read."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        path = make(folder / "decklog.db")
+        done = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
+        assert done.returncode == -signal.SIGKILL
+        (folder / "decklog.db-shm").unlink()
+        for file in folder.iterdir():
+            file.chmod(0o444)
+        folder.chmod(0o555)
+        yield folder
+        folder.chmod(0o700)
+
+
+@pytest.mark.usefixtures("guest")
+def test_who_may_not_create_the_shared_memory_file_gets_a_way_out(another_folder: Path) -> None:
+    with pytest.raises(Denied, match="has commits in its write-ahead log") as refusal:
+        Decklog.open(another_folder / "decklog.db")
+    assert "copy it together with decklog.db-wal" in str(refusal.value.hint)
 
 
 def test_an_empty_write_ahead_log_without_shared_memory_is_read_on_a_read_only_disk(disk: Path) -> None:

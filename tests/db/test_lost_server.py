@@ -183,7 +183,7 @@ def test_a_server_without_a_connection_to_spare_says_so(postgres_url: str) -> No
 
 def test_a_client_that_is_open_while_the_log_is_migrated_writes_no_more(log: Decklog, postgres_url: str) -> None:
     with psycopg.connect(postgres_url, autocommit=True) as connection:
-        connection.execute("insert into schema_steps values (9999, 'later', 'x', 'x')")
+        connection.execute("insert into schema_steps values (9999, 'later', 'x', 'x', 'x')")
     for act in (lambda: log.journal.append("run_1", "old"), lambda: log.transaction().__enter__()):
         with pytest.raises(SchemaTooNew, match="9999"):
             act()

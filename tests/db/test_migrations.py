@@ -142,3 +142,18 @@ def test_steps_have_the_same_numbers_on_both_engines_once_and_in_order() -> None
 def test_every_placeholder_of_a_step_is_known(engine: str) -> None:
     for step in schema.steps(engine):
         assert not re.search(r"\{\w+\}", schema.text_of(step, engine)), step.name
+
+
+def test_verify_notices_a_changed_time_of_a_step(log: Decklog) -> None:
+    assert log.journal.verify().ok
+    log.db.write(lambda: log.db.count("update schema_steps set applied_at = '2020-01-01T00:00:00.000000Z' where version = 3", {}))
+    [problem] = log.journal.verify().problems
+    assert (problem.table, problem.record_id, problem.column) == ("schema_steps", "3", "applied_at")
+
+
+def test_verify_notices_a_step_whose_digest_was_computed_anew(log: Decklog) -> None:
+    changed = "update schema_steps set applied_at = '2020-01-01T00:00:00.000000Z', digest = null where version = 3"
+    log.db.write(lambda: log.db.count(changed, {}))
+    anew = [*schema.missing_digests(log.db.read(lambda: log.db.rows(schema.APPLIED, {}))[1])]
+    log.db.write(lambda: log.db.many(schema.WRITE_DIGEST, anew))
+    assert [problem.record_id for problem in log.journal.verify().problems] == ["4"]

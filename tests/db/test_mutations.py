@@ -1,14 +1,12 @@
 """Whatever single value of a log is changed, in any table, verify finds it and names the table."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from decklog import Decklog
 from tests.conftest import ENGINES
 from tests.db.mutations import Mutable, outcomes, postgres_log, sqlite_log
-from tests.db.tampering import UNCOVERED
 from tests.searches import FULL
 
 # A part of the columns, the same ones every time; `python -m tests.db.mutations --times 2000` changes each of them.
@@ -47,9 +45,3 @@ def test_every_table_is_a_record_of_a_store_or_derived(log: Decklog) -> None:
     tables = {row[0] for row in log.db.read(lambda: log.db.rows(sql[log.db.engine], {}))[1]}
     shadows = {f"{name}_{part}" for name in ("entry_text", "lesson_text") for part in ("data", "idx", "docsize", "config")}
     assert tables - shadows <= {*log.record_classes(), *derived, *journal}
-
-
-def test_what_is_not_covered_is_said(tmp_path: Path) -> None:
-    text = (Path(__file__).parents[2] / "docs" / "security.md").read_text(encoding="utf-8")
-    for table, column in UNCOVERED:
-        assert f"`{table}.{column}`" in text

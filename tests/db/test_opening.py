@@ -279,7 +279,7 @@ def test_a_newer_or_older_postgres_schema_is_refused(postgres_url: str, empty_po
     with pytest.raises(SchemaTooOld, match="schema 0"):
         Decklog.open(empty_postgres_url)
     with psycopg.connect(postgres_url, autocommit=True) as connection:
-        connection.execute("insert into schema_steps values (9999, 'later', 'x', 'x')")
+        connection.execute("insert into schema_steps values (9999, 'later', 'x', 'x', 'x')")
     with pytest.raises(SchemaTooNew, match="9999"):
         Decklog.open(postgres_url)
 

@@ -11,14 +11,16 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import apsw
 import pytest
 
-from decklog import Decklog, EntryKind
+from decklog import Decklog, EntryKind, ManualClock
 from decklog.agents.intake import take_in
+from decklog.agents.interrupted import close_killed_sessions
 from decklog.agents.spool import Spool
 from decklog.hooks.hook import Hook
 from decklog.processes.identity import Identity
@@ -447,3 +449,58 @@ def test_a_start_names_the_process_of_the_program(place: Path, log: Decklog) -> 
     take_in(log, Spool(str(place / ".decklog" / "decklog.db-spool")))
     process = log.runs.get("claude-s1").metadata["process"]
     assert Identity.from_text(str(process)).pid == os.getpid()
+
+
+# An agent's program: it calls its hook with what comes on stdin, through a shell as some do, and goes on.
+_AGENT_PROGRAM = """
+import subprocess, sys, time
+payload = sys.stdin.buffer.read()
+subprocess.run(["sh", "-c", f"'{sys.executable}' -m decklog hook {sys.argv[1]}; exit $?"], input=payload, check=True)
+print("ready", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("program", ["codex", "gemini", "opencode", "claude"])
+def test_a_killed_session_of_a_program_without_a_pid_variable_is_interrupted_at_the_next_look(
+    place: Path, log: Decklog, program: str
+) -> None:
+    # Inherited from a Claude Code that lives; it is not the process of another program.
+    inherited = {} if program == "claude" else {"CLAUDE_PID": str(os.getpid())}
+    agent = subprocess.Popen(
+        [sys.executable, "-c", _AGENT_PROGRAM, program],
+        cwd=place,
+        env=environment(**variables(place, **inherited)),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert agent.stdin is not None
+    assert agent.stdout is not None
+    agent.stdin.write(json.dumps(told(place, "SessionStart", source="startup")).encode())
+    agent.stdin.close()
+    assert b"ready\n" in iter(agent.stdout.readline, b"")
+    wait_until(lambda: Spool(str(place / ".decklog" / "decklog.db-spool")).is_empty)
+    run_id = f"{program}-s1"
+    assert Identity.from_text(str(log.runs.get(run_id).metadata["process"])).pid == agent.pid
+    with Decklog.open(place / ".decklog" / "decklog.db", clock=ManualClock(datetime.now(UTC) + timedelta(minutes=5))) as later:
+        close_killed_sessions(later)
+        assert later.runs.get(run_id).status == "active"
+        agent.kill()
+        agent.stdout.close()
+        agent.wait()
+        close_killed_sessions(later)
+        ended = later.runs.get(run_id)
+    assert (ended.status, ended.summary) == ("failed", "interrupted: the process ended before this did")
+
+
+def test_the_next_hook_ends_a_session_whose_program_was_killed(place: Path, log: Decklog) -> None:
+    with subprocess.Popen(["sleep", "60"]) as program:
+        process = Identity.of(program.pid)
+        assert process is not None
+        facts: dict[str, object] = {"program": "codex", "session": "old", "process": process.as_text()}
+        before = ManualClock(datetime.now(UTC) - timedelta(minutes=5))
+        with Decklog.open(place / ".decklog" / "decklog.db", clock=before) as earlier:
+            earlier.runs.start("Session of codex", run_id="codex-old", metadata=facts)
+        program.kill()
+    assert hook(place, told(place, "UserPromptSubmit", prompt="Go on", prompt_id="p1"), "codex").code == 0
+    wait_until(lambda: log.runs.get("codex-old").status == "failed")

@@ -70,6 +70,11 @@ def test_a_person_mends_it_without_any_model_and_the_proof_counts_as_well(bench:
     assert (mend.state, mend.waits_for) == ("published", "merge"), mend.reason
     assert bench.asked == []
 
+    bench.merge("by-hand")
+    assert bench.mend(feedback).state == "closed"
+    (edit,) = bench.log.self_edits.find(feedback_id=feedback)
+    assert edit.fix_class == "tool"
+
 
 def test_below_sixty_it_is_out_of_scope_and_that_is_said(bench: Bench) -> None:
     bench.script = answering(mend_triage={**TRIAGE, "confidence": 59})

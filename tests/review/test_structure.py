@@ -7,13 +7,13 @@ before one as it is, and `!!! PATH` for one that goes. Whoever wrote the rules w
 import re
 import subprocess
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 from decklog.conductor.git.repository import Repository
-from decklog.dataclass import dataclass
 from decklog.review.change import Change
 from decklog.review.passes.architectural import architectural
 from decklog.review.result import Finding

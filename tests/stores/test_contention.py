@@ -383,7 +383,7 @@ def test_an_ended_run_gets_no_new_criteria(log: Decklog, run_id: str) -> None:
 
 def test_a_grant_is_not_used_after_its_time(log: Decklog, run_id: str, clock: ManualClock) -> None:
     asked = log.approvals.ask(run_id, "May I?", by="dev", about="x")
-    log.approvals.decide(asked.id, "granted", by="ana", uses=2, minutes=5)  # type: ignore[arg-type]
+    log.approvals.decide(asked.id, "granted", by="ana", uses=2, valid_seconds=300)  # type: ignore[arg-type]
     assert log.approvals.use(run_id, digest_of("x")) is not None
     clock.advance(seconds=timedelta(minutes=6).total_seconds())
     assert log.approvals.use(run_id, digest_of("x")) is None

@@ -1,11 +1,16 @@
+import subprocess
+import sys
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from decklog import Decklog, ManualClock
+from decklog.db.text.marks import entries_in, not_indexed
 from decklog.errors import Denied, Invalid
-from decklog.stores.journal.entry import EntryKind
+from decklog.records import Page
+from decklog.stores.journal.entry import Entry, EntryKind
 from decklog.stores.journal.replication import Replication
 from decklog.transfer.move.move import Move
 from decklog.transfer.prune import Prune, age_of
@@ -170,3 +175,80 @@ def test_others_write_while_a_log_is_pruned(tmp_path: Path) -> None:
         assert set(seen) == {"counting entries", "pruning entries", "giving pages back"}
         assert len(log.journal.find("run_1", kind=EntryKind.INTERACTION, limit=500)) == len(seen)
         assert log.journal.verify().ok
+
+
+WRITER = """
+import select, sys
+from decklog import Decklog
+with Decklog.open(sys.argv[1]) as log:
+    log.journal.append("run_1", "meanwhile")
+    print("ready", flush=True)
+    count = 1
+    while not select.select([sys.stdin], [], [], 0)[0]:
+        log.journal.append("run_1", "meanwhile")
+        count += 1
+print(count)
+"""
+
+
+def test_another_process_gets_its_turns_while_a_log_is_pruned(tmp_path: Path) -> None:
+    path = tmp_path / "decklog.db"
+    with Decklog.open(path) as log:
+        log.runs.start("x", run_id="run_1")
+        log.journal.append_many([{"stream": "run_1", "body": f"{n} " * 400, "kind": "tool"} for n in range(4000)])
+        log.db.checkpoint()
+        before = path.stat().st_size
+        steps: list[int] = []
+        command = [sys.executable, "-c", WRITER, str(path)]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
+            assert writer.stdout is not None
+            writer.stdout.readline()
+            Prune(log, timedelta(0), kind="tool", progress=lambda *_: steps.append(_last(log))).run(apply=True)
+            written = int(writer.communicate()[0])
+        # Whoever waits gets the lock between two transactions of the prune.
+        assert len(set(steps)) > len(steps) / 2
+        assert len(log.journal.find("run_1", kind="interaction", limit=1)) == 1
+        [(count,)] = log.db.read(lambda: log.db.rows("select count(*) from entries where body = 'meanwhile'", {}))[1]
+        assert count == written
+        assert path.stat().st_size < before / 2
+        assert Prune(log, timedelta(0), kind="tool").run().entries == 0
+        assert log.journal.verify().ok
+
+
+def _last(log: Decklog) -> int:
+    [head] = log.journal.heads()
+    return int(head["seq"])
+
+
+def test_after_a_large_prune_searches_index_in_steps_until_all_is_found_again(tmp_path: Path) -> None:
+    with Decklog.open(tmp_path / "decklog.db", durability="relaxed") as log:
+        log.runs.start("x", run_id="run_1")
+        kinds = ("tool", "reasoning")
+        log.journal.append_many([{"stream": "run_1", "body": f"the lexer {n}", "kind": kinds[n % 2]} for n in range(9000)])
+        log.journal.index()
+        assert _not_indexed(log) == 0
+        Prune(log, timedelta(0), kind="tool").run(apply=True)
+        left = _not_indexed(log)
+        assert left > 9000
+        while left:
+            page = log.journal.search("lexer")
+            assert len(page) == 20
+            assert left - _not_indexed(log) == min(left, 2000)
+            left = _not_indexed(log)
+        found = {entry.seq for page in _pages(log, "lexer") for entry in page}
+        kept = log.db.read(lambda: log.db.rows("select seq from entries where body like 'the lexer%'", {}))[1]
+        assert len(found) == 4500
+        assert found == {seq for (seq,) in kept}
+        assert log.journal.verify().ok
+
+
+def _not_indexed(log: Decklog) -> int:
+    return log.db.read(lambda: entries_in(not_indexed(log.db, None)))
+
+
+def _pages(log: Decklog, words: str) -> Iterator[Page[Entry]]:
+    page = log.journal.search(words, limit=500)
+    yield page
+    while page.next:
+        page = log.journal.search(words, limit=500, after=page.next)
+        yield page

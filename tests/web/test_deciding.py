@@ -176,7 +176,7 @@ def test_what_lapsed_while_it_was_open_says_so_and_has_no_form(
         "Quick?",
         by="dev-1",
         about="x",
-        expires_in_minutes=5,
+        expires_in_seconds=300,
         default_verdict="denied",  # type: ignore[arg-type]
     )
     assert "counts as denied" in Read(browser.get(f"/inbox/approval/{late.id}").text).text
@@ -215,7 +215,7 @@ def test_who_asked_can_not_approve(log: Decklog, browser: Browser, run_id: str) 
 
 
 def test_what_is_not_in_the_log_is_approved_by_its_typed_digest_alone(log: Decklog, browser: Browser, asked: Approval) -> None:
-    far = log.approvals.ask(asked.run_id, "That file?", by="dev-1", digest="ab" * 32)
+    far = log.approvals.ask(asked.run_id, "That file?", by="dev-1", subject_digest="ab" * 32)
     assert "Not in the log" in Read(browser.get(f"/inbox/approval/{far.id}").text).text
     assert browser.post(url(far), form(browser, far)).status == 400
     assert browser.post(url(far), form(browser, far, typed_digest="cd" * 32)).status == 409

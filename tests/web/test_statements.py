@@ -27,7 +27,7 @@ MOST = {
     "/spend?days=90&by=run": 5,
     "/spend?since=2025-03-01&until=2025-12-31&by=run": 6,
     "/search": 1,
-    "/search?q=comma*": 6,
+    "/search?q=comma*": 8,
     "/tasks": 3,
     "/tasks/lexer": 8,
     "/tasks/release": 8,

@@ -12,11 +12,11 @@ import claude_agent_sdk
 from anyio import to_thread
 from claude_agent_sdk import AssistantMessage, ClaudeAgentOptions, HookMatcher, ResultMessage, SystemMessage, TextBlock
 
-from decklog.adapters.loops.interrupted import own_identity
 from decklog.adapters.loops.span import present
 from decklog.adapters.telling import Teller
 from decklog.agents.claude.results import RESULT
 from decklog.agents.events import Outcome
+from decklog.agents.interrupted import own_identity
 from decklog.agents.reading import GONE
 from decklog.aio.log import AsyncDecklog
 from decklog.app import Decklog

@@ -11,10 +11,10 @@ from typing import Any
 from agents.tracing import Span, Trace, TracingProcessor
 from agents.version import __version__ as sdk_version
 
-from decklog.adapters.loops.interrupted import own_identity
 from decklog.adapters.loops.span import present
 from decklog.adapters.telling import Teller
 from decklog.agents.events import Outcome
+from decklog.agents.interrupted import own_identity
 from decklog.aio.log import AsyncDecklog
 from decklog.app import Decklog
 

@@ -11,14 +11,14 @@ import os
 import threading
 import time
 from collections import deque
+from typing import TYPE_CHECKING
 
-from decklog.adapters.loops.interrupted import close_interrupted
 from decklog.adapters.loops.values import as_json
 from decklog.agents.intake import take_in
+from decklog.agents.interrupted import close_interrupted
 from decklog.agents.spool import Spool
 from decklog.place.locate import Place, locate, spool_folder
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any

@@ -1,9 +1,10 @@
 """Writing from a loop that awaits, without holding it up."""
 
+from typing import TYPE_CHECKING
+
 from decklog.aio.calls import Job, insisted
 from decklog.aio.transaction import present as transaction_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any

@@ -4,25 +4,26 @@ For builders it also has the names by which a loop of their own records itself: 
 and `close_interrupted`.
 """
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from typing import Any
 
     from decklog.adapters.loops.calls import Call, Step, step, tool
-    from decklog.adapters.loops.interrupted import close_interrupted
     from decklog.adapters.loops.run import Recorded, acharge, charge, recorded
+    from decklog.agents.interrupted import close_interrupted
 
 # Imported when they are used: hooks import this room, and pay for nothing that they do not need.
 _HOMES = {
-    "Call": "calls",
-    "Recorded": "run",
-    "Step": "calls",
-    "acharge": "run",
-    "charge": "run",
-    "close_interrupted": "interrupted",
-    "recorded": "run",
-    "step": "calls",
-    "tool": "calls",
+    "Call": "decklog.adapters.loops.calls",
+    "Recorded": "decklog.adapters.loops.run",
+    "Step": "decklog.adapters.loops.calls",
+    "acharge": "decklog.adapters.loops.run",
+    "charge": "decklog.adapters.loops.run",
+    "close_interrupted": "decklog.agents.interrupted",
+    "recorded": "decklog.adapters.loops.run",
+    "step": "decklog.adapters.loops.calls",
+    "tool": "decklog.adapters.loops.calls",
 }
 
 __all__ = ["Call", "Recorded", "Step", "acharge", "charge", "close_interrupted", "recorded", "step", "tool"]
@@ -35,4 +36,4 @@ if not TYPE_CHECKING:
             raise AttributeError(f"module 'decklog.agents' has no attribute {name!r}")
         from importlib import import_module
 
-        return getattr(import_module(f"decklog.adapters.loops.{_HOMES[name]}"), name)
+        return getattr(import_module(_HOMES[name]), name)

@@ -7,8 +7,8 @@ import fcntl
 import json
 import os
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

@@ -2,12 +2,12 @@
 
 import hashlib
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from decklog.agents.events import Answered, Called, Compacted, Event, Noted, Outcome, Prompted, Returned, Said, Thought
 from decklog.agents.texts import as_name, storable, tellable
 from decklog.stores.journal.entry import EntryKind
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

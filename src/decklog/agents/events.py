@@ -3,12 +3,10 @@
 Every event names what it is about by the program's own id, so that two who tell the same thing are heard once.
 """
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
-
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any

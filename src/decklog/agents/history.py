@@ -5,7 +5,7 @@ is not read again.
 """
 
 from collections import Counter
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,6 @@ from decklog.agents.history_files import Asked, files_of, many_values, read_file
 from decklog.agents.marks import age_of, bear_witness
 from decklog.agents.recorder import Recorder
 from decklog.agents.sessions import is_charged
-from decklog.dataclass import dataclass
 from decklog.errors import Conflict, Invalid, NotFound, Unavailable
 from decklog.importers.engine import reading_ahead
 

@@ -4,7 +4,7 @@ import json
 import os
 from collections import Counter
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from decklog.agents import claude
@@ -16,7 +16,6 @@ from decklog.agents.marks import OF_A_RUN, Marks
 from decklog.agents.programs import program as known_program
 from decklog.agents.reading import Reading
 from decklog.agents.spool import Spool
-from decklog.dataclass import dataclass
 from decklog.errors import DecklogError
 from decklog.stores.journal.preparing import sealed
 from decklog.values import Values

@@ -2,8 +2,10 @@
 
 import json
 import os
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from decklog.agents import claude
 from decklog.agents.acp.transcripts import transcripts_of_session
@@ -17,10 +19,8 @@ from decklog.agents.reading import Reading
 from decklog.agents.recorder import Recorder
 from decklog.agents.spool import DROPPED
 from decklog.agents.texts import text_or_none
-from decklog.dataclass import dataclass
 from decklog.errors import Conflict, Invalid, NotFound, Unavailable
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

@@ -4,8 +4,8 @@ import errno
 import json
 import os
 import stat
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import IO, Any

@@ -7,11 +7,11 @@ read again: what is known is not written twice.
 import os
 from contextlib import suppress
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from decklog.agents.lines import opened
 from decklog.errors import NotFound
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -4,12 +4,12 @@ The same log gives the same text. Every value from the log is reduced to one lin
 """
 
 from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.errors import Busy, NotFound, ReadOnly
 from decklog.stores.journal.entry import EntryKind
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime

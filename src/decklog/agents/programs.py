@@ -1,8 +1,9 @@
 """The programs whose sessions come into the log, by the names that hooks call them by."""
 
+from typing import TYPE_CHECKING
+
 from decklog.agents import claude, codex
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from decklog.agents.reading import Program
 

@@ -3,6 +3,8 @@
 Whatever is told twice has the same key and is written once; whatever is told late is written where it belongs, with its own time.
 """
 
+from typing import TYPE_CHECKING
+
 from decklog.agents.entries import answer_of, cut_of, entry_of, given, key_of, prompt_of, run_of, run_of_session
 from decklog.agents.events import (
     IMPORTED,
@@ -30,7 +32,6 @@ from decklog.stores.money.bulk import Bulk
 from decklog.stores.runs.run import ENDED, RunStatus
 from decklog.values import from_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime

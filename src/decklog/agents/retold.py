@@ -1,12 +1,12 @@
 """What two who tell of one session have no id for in common: a prompt, a turn's end, a beginning. Moment and words tell it."""
 
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from decklog.agents.events import Begun, Compacted, Prompted, Rested
-from decklog.redact import redact
+from decklog.redaction import redact
 from decklog.stores.journal.entry import EntryKind
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
 

@@ -1,8 +1,9 @@
 """Recorded sessions of agents, as their runs describe them."""
 
+from typing import TYPE_CHECKING
+
 from decklog.agents.texts import storable
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 

@@ -10,10 +10,10 @@ import os
 import stat
 import time
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
 from decklog.agents.texts import as_name
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

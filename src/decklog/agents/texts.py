@@ -2,8 +2,8 @@
 
 import json
 from math import isfinite
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -1,8 +1,8 @@
 """Moments as programs write them."""
 
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -8,12 +8,12 @@ import os
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from decklog.aio import loops
 from decklog.aio.turns import Queues, Turns
 from decklog.errors import Busy, Closed
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from typing import Any

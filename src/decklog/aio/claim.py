@@ -3,11 +3,11 @@
 import time
 from contextlib import contextmanager
 from contextvars import copy_context
+from typing import TYPE_CHECKING
 
 from decklog.aio import loops, transaction
 from decklog.errors import LeaseLost
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime

@@ -2,8 +2,8 @@
 
 import sys
 from contextlib import nullcontext
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from contextlib import AbstractContextManager

@@ -2,6 +2,7 @@
 
 from collections import deque
 from functools import partial, wraps
+from typing import TYPE_CHECKING
 
 from decklog import Claim
 from decklog.aio import loops
@@ -12,7 +13,6 @@ from decklog.app import store_class
 from decklog.errors import Invalid
 from decklog.operations import Step, check_may_wait, operations_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Hashable
     from typing import Any

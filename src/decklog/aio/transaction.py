@@ -3,13 +3,13 @@
 import os
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
+from typing import TYPE_CHECKING
 
 from decklog.aio import loops
 from decklog.aio.calls import Job, insisted
 from decklog.aio.turns import Turns
 from decklog.errors import Busy
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import Future

@@ -2,10 +2,10 @@
 
 from collections import deque
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from decklog.aio import loops
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Hashable
 

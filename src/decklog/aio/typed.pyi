@@ -38,7 +38,7 @@ from decklog.stores.flow.reviews import Review, ReviewPass, ReviewVerdictLike
 from decklog.stores.flow.router import TestingModeLike
 from decklog.stores.flow.verdicts import CheckOutcomeLike, CheckVerdict
 from decklog.stores.flow.workflow import WorkflowDrawingLike
-from decklog.stores.journal.entry import ConfidenceLike, Entry, EntryKindLike, ReasoningPhaseLike
+from decklog.stores.journal.entry import ConfidenceLike, Entry, EntryKindLike, NewEntries, ReasoningPhaseLike
 from decklog.stores.journal.journal import R
 from decklog.stores.journal.verify import Verification
 from decklog.stores.journal.writer import Written
@@ -72,6 +72,22 @@ from decklog.stores.overview.spending import SpendKeyLike
 from decklog.stores.overview.status import StatusLike
 from decklog.stores.overview.summary import Summary
 from decklog.stores.overview.waiting import WaitingItem
+from decklog.stores.results.content import ArtifactContent, EvidenceCheck, RecordedIteration, StateDifference
+from decklog.stores.results.desk import (
+    ActionPermission,
+    ApprovalDetails,
+    ApprovalSubject,
+    TierExplanation,
+    TrustDetails,
+    TrustStatus,
+)
+from decklog.stores.results.flow import ExpectedDuration, PromptCheck, RankedPackage, RouteDecision, WorkflowReadiness
+from decklog.stores.results.journal import StreamChanges, StreamHead
+from decklog.stores.results.memory import LearningsImport, MemoryHealth, TopicSummary
+from decklog.stores.results.money import BudgetCheck, BudgetRebuild, BudgetUsage, SpendSummary
+from decklog.stores.results.overview import DaySpending, EndedRun, FailedTask, StatusWords, TaskSummary, Workload
+from decklog.stores.results.runs import RecordDifference, RunLanes, RunPulse
+from decklog.stores.results.work import ClaimExplanation, ReadyTasks, TaskDetails, TaskExplanation, TaskProgress
 from decklog.stores.runs.run import Agent, Run, RunModeLike, RunStatusLike
 from decklog.stores.runs.snapshot import RunSnapshot
 from decklog.stores.work.criteria import Criterion, CriterionStatusLike
@@ -102,7 +118,7 @@ class AsyncJournal:
         at: datetime | None = ...,
     ) -> Entry:
         """Append one entry to a run's stream."""
-    async def append_many(self, entries: list[dict[str, Any]]) -> Written:
+    async def append_many(self, entries: NewEntries) -> Written:
         """Append several entries in one transaction, each given as the arguments of `append`."""
     async def get(self, stream: str, seq: int | None = ...) -> Entry:
         """Get one entry by its stream and its number, or by its id, STREAM:NUMBER."""
@@ -133,11 +149,11 @@ class AsyncJournal:
         self, stream: str | None = ..., *, after: int | None = ..., follow: bool = ..., timeout_seconds: float | None = ...
     ) -> AsyncIterator[Entry]:
         """Give entries as they are committed, each once and in order, from after a stream's number on."""
-    async def heads(self) -> list[dict[str, Any]]:
+    async def heads(self) -> list[StreamHead]:
         """List every stream with the number and hash of its last entry."""
     async def now(self, *, going_on: bool = ...) -> str:
         """Give a cursor that stands at the last entry of every stream, for `since`."""
-    async def since(self, cursor: str, *, going_on: bool = ...) -> dict[str, Any]:
+    async def since(self, cursor: str, *, going_on: bool = ...) -> StreamChanges:
         """Say which streams have entries after a cursor, from which number to which, and give the cursor behind them."""
     async def history(self, table: str, record_id: str, *, limit: int = ..., after: str | None = ...) -> Page[Entry]:
         """List what a record became, change by change, oldest first."""
@@ -237,11 +253,11 @@ class AsyncRuns:
         """Count a run's tasks by state, its attempts, its entries, its calls to models and what they cost, now or as of an entry."""
     async def records_at(self, run_id: str, table: str, at: str, *, limit: int = ..., after: str | None = ...) -> Page[Any]:
         """List a run's records of one kind as they were at an entry or a time, in the order in which they came to be."""
-    async def pulse(self, run_id: str, *, since: str | None = ..., until: str | None = ..., buckets: int = ...) -> dict[str, Any]:
+    async def pulse(self, run_id: str, *, since: str | None = ..., until: str | None = ..., buckets: int = ...) -> RunPulse:
         """Give the times of a run's entries at even steps, with failures, questions, checkpoints and pivots marked."""
-    async def lanes(self, run_id: str, *, since: str | None = ..., until: str | None = ..., limit: int = ...) -> dict[str, Any]:
+    async def lanes(self, run_id: str, *, since: str | None = ..., until: str | None = ..., limit: int = ...) -> RunLanes:
         """List the attempts at a run's tasks that overlap a span of entries or time, as they stood at its end."""
-    async def diff(self, before: str, after: str) -> list[dict[str, Any]]:
+    async def diff(self, before: str, after: str) -> list[RecordDifference]:
         """List what differs between two moments, each given as RUN, RUN:ENTRY or RUN@TIME."""
     async def fork(
         self,
@@ -402,7 +418,7 @@ class AsyncTasks:
         """Keep a task for one worker, whose claims alone then get it; without a worker, give it free again."""
     async def get(self, task_id: str) -> Task:
         """Get a task."""
-    async def details(self, task_id: str) -> dict[str, Any]:
+    async def details(self, task_id: str) -> TaskDetails:
         """Show a task with all that belongs to it: why it stands so, its links and parts, its attempts, the latest comments."""
     async def find(
         self,
@@ -426,9 +442,9 @@ class AsyncTasks:
         group_id: str | None = ...,
         role: str | None = ...,
         tag: str | None = ...,
-    ) -> dict[str, Any]:
+    ) -> ClaimExplanation:
         """Say why a claim gets nothing, as a code and in words, and what would help."""
-    async def ready(self, run_id: str, *, limit: int = ...) -> dict[str, Any]:
+    async def ready(self, run_id: str, *, limit: int = ...) -> ReadyTasks:
         """List what could be claimed now, most urgent first, and why the rest can't."""
     async def pause(
         self, task_id: str, *, reason: str, fence: int | None = ..., snapshot: dict[str, object] | None = ...
@@ -450,9 +466,9 @@ class AsyncTasks:
         """Take the link between two tasks off, of whichever kind; one that waited for nothing else becomes ready."""
     async def dependencies(self, task_id: str, *, kind: LinkKindLike = ...) -> list[str]:
         """List the tasks that a task waits for, or is linked with in another way."""
-    async def subtasks(self, task_id: str) -> dict[str, Any]:
+    async def subtasks(self, task_id: str) -> TaskProgress:
         """Tell how far the parts of a task are, and their parts: a state, a progress, and each of them."""
-    async def why(self, task_id: str) -> dict[str, Any]:
+    async def why(self, task_id: str) -> TaskExplanation:
         """Say why a task is not being worked on, what it waits for and what that waits for, and who could take it."""
     async def comment(self, task_id: str, body: str, *, author: str | None = ...) -> TaskComment:
         """Say something of a task, whatever its state; without an author, in the name of the agent that acts."""
@@ -664,19 +680,19 @@ class AsyncApprovals:
         *,
         by: str,
         about: bytes | object = ...,
-        digest: str | None = ...,
+        subject_digest: str | None = ...,
         subject: str | None = ...,
         asked_of: str | None = ...,
         source: str | None = ...,
         task_id: str | None = ...,
         expires_at: datetime | None = ...,
-        expires_in_minutes: float | None = ...,
+        expires_in_seconds: float | None = ...,
         default_verdict: VerdictLike | None = ...,
         payload: object = ...,
         key: str | None = ...,
         approval_id: str | None = ...,
     ) -> Approval:
-        """Ask for approval of one exact thing, given as its content (`about`) or its SHA-256 (`digest`)."""
+        """Ask for approval of one exact thing, given as its content (`about`) or its SHA-256 (`subject_digest`)."""
     async def record(
         self,
         run_id: str,
@@ -700,9 +716,9 @@ class AsyncApprovals:
         *,
         by: str,
         rationale: str | None = ...,
-        digest: str | None = ...,
+        subject_digest: str | None = ...,
         uses: int | None = ...,
-        minutes: float | None = ...,
+        valid_seconds: float | None = ...,
     ) -> Approval:
         """Grant or deny an open approval; who asked can't."""
     async def withdraw(self, approval_id: str, *, reason: str | None = ...) -> Approval:
@@ -713,9 +729,9 @@ class AsyncApprovals:
         """Wait until an approval is answered, withdrawn or expired; raise `StillPending` when the time is over first."""
     async def get(self, approval_id: str) -> Approval:
         """Get an approval as it counts now."""
-    async def show(self, approval_id: str) -> dict[str, Any]:
+    async def show(self, approval_id: str) -> ApprovalDetails:
         """Show an approval with the exact thing it is about, whose digest is computed anew and compared with the one asked about."""
-    async def abouts(self, approval_ids: list[str]) -> dict[str, dict[str, Any]]:
+    async def abouts(self, approval_ids: list[str]) -> dict[str, ApprovalSubject]:
         """Show the exact things that some approvals are about, up to 50 at once, each compared with the digest asked about."""
     async def find(
         self,
@@ -725,23 +741,23 @@ class AsyncApprovals:
         asked_of: str | None = ...,
         source: str | None = ...,
         task_id: str | None = ...,
-        digest: str | None = ...,
+        subject_digest: str | None = ...,
         oldest_first: bool = ...,
         limit: int = ...,
         after: str | None = ...,
     ) -> Page[Approval]:
         """List approvals as they count now, newest first."""
     async def answers(
-        self, *, digest: str | None = ..., rule: str | None = ..., run_id: str | None = ..., limit: int = ...
+        self, *, subject_digest: str | None = ..., rule: str | None = ..., run_id: str | None = ..., limit: int = ...
     ) -> Answers:
         """List what was answered, newest question first: lately, and to exactly this thing or to what this rule held."""
     async def latest(self, run_id: str, source: str) -> Approval | None:
         """Get a run's newest approval from one source; none is null."""
     async def grants(self, approval_id: str, action: str) -> bool:
         """Say whether an approval was granted for exactly this action as its subject, and is not used up."""
-    async def granted_for(self, run_id: str, digest: str, *, or_by_default: bool = ...) -> Approval | None:
+    async def granted_for(self, run_id: str, subject_digest: str, *, or_by_default: bool = ...) -> Approval | None:
         """Get the approval that lets exactly this digest pass; none is null. Reading it does not use it up: `use` does."""
-    async def use(self, run_id: str, digest: str) -> Approval | None:
+    async def use(self, run_id: str, subject_digest: str) -> Approval | None:
         """Use the approval of exactly this digest, once; none is null, and so is one that is used up or over."""
 
 class AsyncStates:
@@ -769,11 +785,11 @@ class AsyncStates:
         """List a state's versions, newest first, without the documents."""
     async def diff(
         self, run_id: str, name: str, from_version: int, to_version: int, *, group_id: str = ...
-    ) -> list[dict[str, object]]:
+    ) -> list[StateDifference]:
         """List what differs between two versions of a state, by JSON pointer: added, removed or changed."""
     async def record_investigation(
         self, run_id: str, group_id: str, iteration: int, status: InvestigationStatusLike, state: object, event: dict[str, object]
-    ) -> dict[str, object]:
+    ) -> RecordedIteration:
         """Record one iteration of an investigation: its event and the group's investigation state, both or neither."""
     async def checkpoint(
         self,
@@ -843,7 +859,7 @@ class AsyncArtifacts:
         after: str | None = ...,
     ) -> Page[Artifact]:
         """List artifacts, newest first, without their bytes."""
-    async def content(self, artifact_id: str) -> dict[str, object]:
+    async def content(self, artifact_id: str) -> ArtifactContent:
         """Get an artifact's content: as text when it is text, and as base64 otherwise."""
 
 class AsyncOutputs:
@@ -876,7 +892,7 @@ class AsyncOutputs:
         """List outputs with their documents, newest first."""
     async def check_evidence(
         self, run_id: str, skills: list[str], *, agent: str | None = ..., since_minutes: int = ...
-    ) -> dict[str, object]:
+    ) -> EvidenceCheck:
         """Check that every skill named gave an output in the last minutes; an empty list is complete."""
 
 class AsyncPrices:
@@ -933,11 +949,11 @@ class AsyncBudgets:
         """Get a budget."""
     async def find(self, *, scope: BudgetScopeLike | None = ..., scope_id: str | None = ...) -> list[Budget]:
         """List the budgets, those of everything first."""
-    async def burn(self, *, scope: BudgetScopeLike | None = ..., scope_id: str | None = ...) -> list[dict[str, object]]:
+    async def burn(self, *, scope: BudgetScopeLike | None = ..., scope_id: str | None = ...) -> list[BudgetUsage]:
         """Show how far each budget has burned in its present period, with what was spent on each of the last 14 days."""
-    async def check(self) -> dict[str, object]:
+    async def check(self) -> BudgetCheck:
         """Compare every budget's running sums with its charges, and name the days that differ."""
-    async def rebuild(self) -> dict[str, object]:
+    async def rebuild(self) -> BudgetRebuild:
         """Make every budget's running sums from its charges again, as after an import; say what had been wrong."""
 
 class AsyncReservations:
@@ -1035,7 +1051,7 @@ class AsyncLedger:
         model: str | None = ...,
         since: datetime | None = ...,
         until: datetime | None = ...,
-    ) -> dict[str, object]:
+    ) -> SpendSummary:
         """Add charges up by day (of UTC), model, agent, agent_id, task, group, call_site or run."""
 
 class AsyncMemory:
@@ -1103,9 +1119,9 @@ class AsyncMemory:
         """Turn a proposed lesson down: it is not proposed again, however often it is seen."""
     async def add_topic(self, name: str, description: str) -> Topic:
         """Add a topic to the eight that every log knows; a known one comes back as it is."""
-    async def topics(self) -> list[dict[str, Any]]:
+    async def topics(self) -> list[TopicSummary]:
         """List the topics with what each is about and how many lessons of it hold."""
-    async def health(self, *, limit: int = ...) -> dict[str, Any]:
+    async def health(self, *, limit: int = ...) -> MemoryHealth:
         """Say how the memory is used, and which lessons need a hand: what is wrong with them and what to do, up to LIMIT of each."""
     async def reindex(self) -> int:
         """Build the full-text index anew from the lessons that hold; say how many there are."""
@@ -1147,7 +1163,7 @@ class AsyncMemory:
         key: str | None = ...,
     ) -> Lesson:
         """Learn a lesson; one that says the same already, in this topic and project, is counted as seen once more."""
-    async def supersede(self, lesson_id: str, by: str) -> Lesson:
+    async def supersede(self, lesson_id: str, by: str, *, reason: str | None = ...) -> Lesson:
         """Replace a lesson by another one: it stays on record, and is no longer recalled."""
     async def retire(self, lesson_id: str, *, reason: str | None = ...) -> Lesson:
         """Put a lesson aside that nothing replaces: it stays on record, and is no longer recalled."""
@@ -1288,7 +1304,7 @@ class AsyncLearnings:
         """List learnings, newest first."""
     async def lines(self) -> str:
         """Write all learnings as a plain-text log, one line each, oldest first."""
-    async def take_over(self, text: str, *, tolerant: bool = ...) -> dict[str, Any]:
+    async def take_over(self, text: str, *, tolerant: bool = ...) -> LearningsImport:
         """Take over a plain-text log; say how many learnings are new, known already, or in lines that can't be read."""
 
 class AsyncContext:
@@ -1329,7 +1345,7 @@ class AsyncContext:
         """Offer an agent the packages left for it and not read yet: of its group and of the whole run, most urgent first."""
     async def rank(
         self, run_id: str, agent: ContextAgentLike, *, group_id: str | None = ..., limit: int = ...
-    ) -> list[dict[str, Any]]:
+    ) -> list[RankedPackage]:
         """Rank all of a run's packages for an agent, read or not, with each one's score."""
     async def consumers(self, package_id: str) -> list[ContextConsumer]:
         """List the agents a package is for, and when each read it."""
@@ -1363,7 +1379,7 @@ class AsyncInbox:
         run_id: str | None = ...,
         task_id: str | None = ...,
         context_url: str | None = ...,
-        eta_minutes: int | None = ...,
+        eta_seconds: int | None = ...,
         message_id: str | None = ...,
         received_at: datetime | None = ...,
         key: str | None = ...,
@@ -1462,17 +1478,17 @@ class AsyncFeedbackStore:
         """Add a note without moving anything. Notes are never changed and never go."""
 
 class AsyncTrust:
-    async def show(self) -> dict[str, Any]:
+    async def show(self) -> TrustDetails:
         """Show the manager, the tier and what it permits; without a manager, the question to ask."""
-    async def standing(self) -> dict[str, Any]:
+    async def standing(self) -> TrustStatus:
         """Say who the manager is, how the manager proves a decision, and at which tier agents are; `show` says more."""
     async def history(self, *, kind: ChangeKindLike | None = ..., limit: int = ..., after: str | None = ...) -> Page[TrustChange]:
         """List every change of trust, oldest first."""
-    async def explain(self, tier: int) -> dict[str, Any]:
+    async def explain(self, tier: int) -> TierExplanation:
         """Say what a tier permits, what it adds, and what it does not permit yet."""
-    async def may(self, action: str, *, fix_class: str | None = ...) -> dict[str, Any]:
+    async def may(self, action: str, *, fix_class: str | None = ...) -> ActionPermission:
         """Answer whether an action is permitted now, and why or why not; an unknown action is not."""
-    async def permit(self, action: str, *, fix_class: str | None = ..., approval_id: str | None = ...) -> dict[str, Any]:
+    async def permit(self, action: str, *, fix_class: str | None = ..., approval_id: str | None = ...) -> ActionPermission:
         """Permit an action that is about to be done, or refuse it (`Refused`); the approval it needs is used up by that."""
     async def recognises(self, handle: str) -> bool:
         """Tell whether a handle is the manager's or a reviewer's."""
@@ -1498,7 +1514,7 @@ class AsyncTrust:
         fix_classes: list[str] | None = ...,
         is_on: bool | None = ...,
         reviewers: list[str] | None = ...,
-        minutes: int = ...,
+        expires_in_seconds: int = ...,
         by: str | None = ...,
     ) -> TrustProposal:
         """Write down a change for the manager to sign: `statement` is the text, good once and until it expires."""
@@ -1573,11 +1589,11 @@ class AsyncWorkflow:
         blocked_agent: str | None = ...,
         iteration: int | None = ...,
         unavailable: list[str] | None = ...,
-    ) -> dict[str, Any]:
+    ) -> RouteDecision:
         """Decide who comes next after an agent's report, and say why; the same facts give the same answer."""
-    async def check_prompt(self, agent: str, text: str) -> dict[str, Any]:
+    async def check_prompt(self, agent: str, text: str) -> PromptCheck:
         """Tell which words are missing from an agent's prompt; each has to be there whole."""
-    async def ready(self) -> dict[str, Any]:
+    async def ready(self) -> WorkflowReadiness:
         """Tell whether there is a workflow to route by, where it comes from and what it holds."""
     async def draw(self, *, format: WorkflowDrawingLike = ..., notes: dict[str, str] | None = ...) -> str:
         """Draw the workflow as Mermaid text or as an SVG picture, with `notes` of a few signs beneath its agents."""
@@ -1609,7 +1625,7 @@ class AsyncCi:
         after: str | None = ...,
     ) -> Page[CiRun]:
         """List CI runs, the newest start first."""
-    async def expected(self, workflow_name: str, branch: str, *, last: int = ...) -> dict[str, Any]:
+    async def expected(self, workflow_name: str, branch: str, *, last: int = ...) -> ExpectedDuration:
         """Say how long a run will probably take: median and 90th percentile of the last successful ones, in seconds."""
 
 class AsyncVerdicts:
@@ -1837,9 +1853,9 @@ class AsyncOverview:
         """List runs as they stand, newest first: word, tasks, last entry, who works, what waits and what was spent."""
     async def run(self, run_id: str) -> RunOverview:
         """Show how one run stands."""
-    async def task(self, task_id: str) -> dict[str, object]:
+    async def task(self, task_id: str) -> TaskSummary:
         """Say in a word how a task stands: needs you, quiet, running, idle, held, done, failed or cancelled."""
-    async def words(self, *, run_ids: list[str] | None = ..., task_ids: list[str] | None = ...) -> dict[str, dict[str, str]]:
+    async def words(self, *, run_ids: list[str] | None = ..., task_ids: list[str] | None = ...) -> StatusWords:
         """Say in a word how each of some runs and tasks stands: up to 200 of each, by their ids."""
     async def waiting(self, *, limit: int = ..., after: str | None = ...) -> Page[WaitingItem]:
         """List what waits for a person: approvals, unknown effects, questions, spent budgets, stale evidence and quiet runs."""
@@ -1892,20 +1908,20 @@ class AsyncOverview:
         """Find runs, tasks, lessons, questions, files and whatever was said by words, newest first; `word*` is a beginning."""
     async def days(
         self, *, since: datetime | None = ..., until: datetime | None = ..., by: SpendKeyLike = ...
-    ) -> list[dict[str, object]]:
+    ) -> list[DaySpending]:
         """Add up what was spent on each day of UTC, by model, agent or run if asked; without a beginning, the last 30 days."""
-    async def stations(self) -> list[dict[str, object]]:
+    async def stations(self) -> list[Workload]:
         """Count with whom the work stands, of the newest 200 runs that go on: tasks to do, at work, held and failed, and groups."""
     async def decisions(self) -> int:
         """Count what waits for somebody to say something; a run that has gone quiet is none of it."""
     async def budgets(self) -> list[BudgetStanding]:
         """List how the budgets stand in their present periods, those of everything first, without those of runs that are over."""
-    async def ended(self, since: datetime, *, limit: int = ...) -> list[dict[str, object]]:
+    async def ended(self, since: datetime, *, limit: int = ...) -> list[EndedRun]:
         """List the runs that ended since a time, the latest first, each with its word."""
-    async def failed_tasks(self, since: datetime, *, limit: int = ...) -> list[dict[str, object]]:
+    async def failed_tasks(self, since: datetime, *, limit: int = ...) -> list[FailedTask]:
         """List the tasks of all runs that used up their attempts since a time, the latest first."""
-    async def pulse(self, run_ids: list[str], *, minutes: int = ..., buckets: int = ...) -> dict[str, list[int]]:
-        """Count the entries of runs over the last minutes, in so many even steps, of the newest 120 of each."""
+    async def pulse(self, run_ids: list[str], *, span_seconds: int = ..., buckets: int = ...) -> dict[str, list[int]]:
+        """Count the newest 120 entries of each run over the last `span_seconds`, in even steps."""
     async def recent(self, run_ids: list[str], *, limit: int = ...) -> Recent:
         """Show what happened lately: the last hour of some runs, tasks that failed today, runs that ended since yesterday."""
     async def families(

@@ -1,8 +1,8 @@
 """Which agent calls: those that set variables of their own for what they run are known by them."""
 
 import os
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 

@@ -1,20 +1,21 @@
-"""What an agent claimed last: a small file for each, beside the log, so that every later call shows the fence of its own claim.
+"""Keep each worker's last claim in a small file next to the log, so that later calls present its fencing token.
 
-The log alone can't tell: of two workers with one name, the one whose lease went to the other would be taken for it.
+A worker with a given name (`--as`, DECKLOG_WORKER) has one file, shared by all shells of the user. Any other worker has one
+file for its session or process.
 """
 
 import fcntl
 import json
 import os
 import time
+from typing import TYPE_CHECKING
 
 from decklog.caller.worker import Process
 from decklog.digests import sha256
 from decklog.errors import Busy, Denied
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from typing import Any
 
     from decklog.caller.worker import Worker
@@ -48,7 +49,7 @@ class Claims:
     def __init__(self, folder: str, worker: "Worker") -> None:
         self._folder = folder
         self._worker = worker
-        self._path = os.path.join(folder, _file_name(worker.name, worker.instance))
+        self._path = os.path.join(folder, _file_name(worker))
 
     def load(self) -> Remembered | None:
         """Give what this worker claimed last; None when it never did, or nobody can tell any more."""
@@ -71,7 +72,7 @@ class Claims:
 
     def alone(self, patience_seconds: float) -> "_Lock":
         """Keep out whoever else claims for this worker: it has one task at a time, however many of its calls run at once."""
-        return _Lock(self._open(), time.monotonic() + patience_seconds, self._worker.name, self._sign)
+        return _Lock(self._open, self._path, time.monotonic() + patience_seconds, self._worker.name, self._sign)
 
     def _sign(self, descriptor: int) -> None:
         """Write into a new file whose it is, so that it can be cleared away once that one is gone."""
@@ -84,20 +85,17 @@ class Claims:
         mine = [one for one in told if one and one["instance"] == self._worker.instance and one["is_open"]]
         return [one["worker"] for one in mine if one["worker"] != self._worker.name]
 
-    def left_behind(self, run_id: str | None) -> "Iterator[Remembered]":
-        """Take, one by one, the open claims of workers of the same name whose processes have ended, of one run or of any."""
+    @property
+    def is_from_ended_process(self) -> bool:
+        """Whether the process that last wrote this worker's claim has ended."""
+        return _is_of_ended_process(_read(self._path))
+
+    def clear_ended(self) -> None:
+        """Remove the files of other workers that have no open claim and whose process has ended."""
         for name in _names_in(self._folder):
             path = os.path.join(self._folder, name)
-            told = _read(path) if path != self._path else {}
-            process = Process.read(str(told.get("process", "")))
-            if process is None or not process.is_gone:
-                continue
-            if not told["is_open"]:
-                _taken(path)  # its worker has ended, and so has its task: nobody will ask
-            elif told["worker"] == self._worker.name and run_id in (None, told["run_id"]):
-                claim = _claim_in(_taken(path))
-                if claim is not None and claim.is_open:
-                    yield claim
+            if path != self._path:
+                _remove_if_ended(path)
 
     def _open(self) -> int:
         try:
@@ -114,29 +112,47 @@ class Claims:
 class _Lock:
     """Holds a lock on a worker's file for the length of a block."""
 
-    def __init__(self, descriptor: int, end: float, name: str, begin: "Callable[[int], None]") -> None:
-        self._descriptor = descriptor
+    def __init__(self, open_file: "Callable[[], int]", path: str, end: float, name: str, begin: "Callable[[int], None]") -> None:
+        self._open_file = open_file
+        self._path = path
         self._end = end
         self._name = name
         self._begin = begin
+        self._descriptor = -1
 
     def __enter__(self) -> None:
-        while not self._is_locked():
+        self._lock()
+        while not _is_same_file(self._descriptor, self._path):
+            # Another worker removed the file as ended between the open and the lock.
+            os.close(self._descriptor)
+            self._lock()
+        self._begin(self._descriptor)
+
+    def _lock(self) -> None:
+        self._descriptor = self._open_file()
+        while not _is_locked(self._descriptor):
             if time.monotonic() >= self._end:
                 os.close(self._descriptor)
                 raise Busy(f"another call of {self._name} is claiming at this moment", hint="Wait for it, then: decklog next")
             time.sleep(_STEP_SECONDS)
-        self._begin(self._descriptor)
-
-    def _is_locked(self) -> bool:
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
 
     def __exit__(self, *_: object) -> None:
         os.close(self._descriptor)
+
+
+def _is_locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is_same_file(descriptor: int, path: str) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.lstat(path))
+    except FileNotFoundError:
+        return False
 
 
 def folder_beside(place: "Place") -> str:
@@ -146,8 +162,8 @@ def folder_beside(place: "Place") -> str:
     return beside(place, _FOLDER)
 
 
-def _file_name(name: str, instance: str) -> str:
-    return sha256(f"{name}\0{instance}".encode(errors="surrogateescape")).hexdigest()[:_NAME_LENGTH]
+def _file_name(worker: "Worker") -> str:
+    return sha256(worker.identity.encode(errors="surrogateescape")).hexdigest()[:_NAME_LENGTH]
 
 
 def _names_in(folder: str) -> list[str]:
@@ -172,16 +188,25 @@ def _read(path: str) -> "dict[str, Any]":
     return told if isinstance(told, dict) and told.keys() >= _NEEDED else {}
 
 
-def _taken(path: str) -> "dict[str, Any]":
-    """Remove another's file and give what it said; of several who try, one gets it."""
-    mine = f"{path}.{os.getpid()}"
+def _is_of_ended_process(told: "dict[str, Any]") -> bool:
+    process = Process.read(str(told.get("process", "")))
+    return process is not None and process.is_gone
+
+
+def _remove_if_ended(path: str) -> None:
+    """Remove a worker's file if its claim is closed and its process has ended. A file that is in use is locked, and stays."""
+    told = _read(path)
+    if not told or told["is_open"] or not _is_of_ended_process(told):
+        return
     try:
-        os.rename(path, mine)
-        told = _read(mine)
-        os.unlink(mine)
-    except FileNotFoundError:
-        return {}
-    return told
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return
+    try:
+        if _is_locked(descriptor) and _is_same_file(descriptor, path) and _read(path) == told:
+            os.unlink(path)
+    finally:
+        os.close(descriptor)
 
 
 def _claim_in(told: "dict[str, Any]") -> Remembered | None:

@@ -1,11 +1,11 @@
-"""Who calls: the name that a worker has in the log, and what tells two of one name apart."""
+"""Identify the worker that calls: by its name, by its agent's session, or by the program it calls from."""
 
 import os
+from typing import TYPE_CHECKING
 
 from decklog.caller.agents import recognised
 from decklog.errors import Invalid
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -54,12 +54,21 @@ class Process:
 
 
 class Worker:
-    """A worker: `name` as the log knows it, `instance` for which one of that name it is, `process` for whether it lives."""
+    """A worker: its `name` in the log, the `instance` (session or process) that calls, and the calling `process`.
 
-    def __init__(self, name: str, instance: str, process: Process) -> None:
+    A name that was given identifies the worker in every shell. A name that was derived belongs to one instance.
+    """
+
+    def __init__(self, name: str, instance: str, process: Process, *, is_named: bool = False) -> None:
         self.name = name
         self.instance = instance
         self.process = process
+        self.is_named = is_named
+
+    @property
+    def identity(self) -> str:
+        """Return the text under which this worker's claim is kept."""
+        return self.name if self.is_named else f"{self.name}\0{self.instance}"
 
 
 def worker(named: str | None, environment: "Mapping[str, str] | None" = None, program: str | None = None) -> Worker:
@@ -68,10 +77,10 @@ def worker(named: str | None, environment: "Mapping[str, str] | None" = None, pr
     name = given.get("DECKLOG_WORKER") if named is None else named
     if name is not None and not name.strip():
         raise Invalid("a worker needs a name", hint="Such as: decklog next --as dev-1", field="as")
-    process, agent = _caller(), recognised(given)
+    process, agent = calling_process(), recognised(given)
     instance = agent.session if agent is not None and agent.session else process.spelled()
     if name is not None:
-        return Worker(name, instance, process)
+        return Worker(name, instance, process, is_named=True)
     if agent is not None:
         last = agent.session.replace("-", "").replace(" ", "")[-8:] if agent.session else str(process.number)
         return Worker(f"{agent.kind}-{last}", instance, process)
@@ -87,8 +96,8 @@ def own_process() -> Process:
     return Process(os.getpid(), _UNKNOWN if seen is None else seen[1][_STARTED], _system())
 
 
-def _caller() -> Process:
-    """Find the program that calls: the nearest above this one which does not only start another."""
+def calling_process() -> Process:
+    """Return the program that calls: the nearest ancestor that is not a wrapper such as `env` or `sh -c`."""
     number = os.getppid()
     while (seen := _look_at(number)) is not None:
         program, fields = seen

@@ -1,8 +1,9 @@
 """The command line: one command for agents and people. stdout is data, stderr is talk."""
 
+import os
 import sys
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
@@ -11,42 +12,14 @@ if TYPE_CHECKING:
 
 def main(arguments: list[str] | None = None) -> "NoReturn":
     """Run `decklog` as a program."""
-    import _collections_abc
-    import gc
-    import os
-
-    from decklog.kept_code import kept_code
-
-    # A call lives for some hundredths of a second and its memory goes with it: collecting garbage only costs.
-    gc.disable()
-    # Before anything else is imported: what comes after it is found sooner.
-    kept = kept_code()
-    from decklog.cli.late_import import dedented, import_compiled, import_later, import_without_patterns, known_of
-    from decklog.wrapping import wraps
-
-    # Dataclasses import it to describe those classes that do not describe themselves: a sixth of a whole call. Click has the help
-    # of every option dedented by it, whether it is shown or not.
-    import_later("inspect", cleandoc=dedented)
-    # Dataclasses import it for what is done to none of ours.
-    import_later("copy")
-    # Enumerations and dataclasses import it for one function each, and it imports `collections`.
-    import_later("functools", wraps=wraps, **known_of("_functools", "reduce", "partial"))
-    # The library of SQLite imports `collections.abc`, and by that all of the other.
-    import_later("collections", abc=_collections_abc, **known_of("_collections", "defaultdict", "deque"))
-    import_later("operator", **known_of("_operator", "add", "or_", "itemgetter"))
-    import_compiled("datetime")
-    # They compile a dozen patterns between them, and nearly no call asks one of them.
-    import_without_patterns("json", "dataclasses")
     code = run(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
-        # What is still to be written may meet a reader who went away.
         try:
             stream.flush()
         except BrokenPipeError:
-            continue
-    if kept is not None:
-        kept.keep()
-    os._exit(code)
+            # Nobody reads it any more. Python must not fail on it again at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    sys.exit(code)
 
 
 def bazinga() -> "NoReturn":
@@ -72,9 +45,11 @@ def run(arguments: list[str]) -> int:
     except (Exception, KeyboardInterrupt) as caught:  # noqa: BLE001
         from decklog.cli.call import Usage
         from decklog.cli.next_step import add_next_step
+        from decklog.cli.option_names import name_options
 
         # Only what was given can be so deep: brackets within brackets by the thousand.
         problem = Usage("the JSON that was given is nested too deeply") if isinstance(caught, RecursionError) else caught
+        name_options(problem, call)
         add_next_step(problem, call)
         return report(problem, as_json=call.json)
 

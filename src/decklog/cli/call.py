@@ -1,8 +1,9 @@
 """One call of the program: the words it was given, and the settings that every command shares."""
 
+from typing import TYPE_CHECKING
+
 from decklog.errors import Invalid
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container
 

@@ -1,15 +1,15 @@
 """Runs a store's verb straight from its signature."""
 
 import os
+from contextlib import nullcontext
+from typing import TYPE_CHECKING
 
 from decklog.app import store_class
 from decklog.cli.call import HAND_WRITTEN, SENTENCES, Call, Usage
 from decklog.cli.exits import use_shape_of
 from decklog.cli.parameters import parameters_of, read_words
 from decklog.operations import Operation, operations_of
-from decklog.wrapping import nullcontext
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Any
@@ -31,26 +31,20 @@ def operations(store: str) -> dict[str, Operation]:
     return found
 
 
+def find_operation(store: str, verb: str) -> Operation | None:
+    """Return a store's verb by its name on the command line, or by a name that people type for it."""
+    known = operations(store.replace("-", "_"))
+    verb = verb.replace("_", "-")
+    return known.get(verb if verb in known else _ALSO.get(verb, verb))
+
+
 def run_operation(call: Call) -> int:
-    """Run `STORE VERB …` and show what it gives."""
+    """Run `STORE VERB …` and show its result."""
     store, verb, *words = call.words
     store = store.replace("-", "_")
-    known = operations(store)
-    verb = verb.replace("_", "-")
-    operation = known.get(_ALSO.get(verb, verb) if verb not in known else verb)
+    operation = find_operation(store, verb)
     if operation is None:
-        from decklog.cli.meant import hint
-
-        spelled = store.replace("_", "-")
-        if verb == "undo":
-            raise Usage(
-                f"unknown command: {spelled} undo", hint=f"Any record's last change is undone by: decklog journal undo {store} ID"
-            )
-        verbs = [*known, *HAND_WRITTEN.get(store, ())]
-        sentence = f'A sentence is filed as it is: decklog {spelled} "…". ' if store in SENTENCES else ""
-        can = f"{sentence}It can: {', '.join(dict.fromkeys(verbs))}. See: decklog {spelled} --help"
-        said = hint(verb, verbs, can, before=f"decklog {spelled} ")
-        raise Usage(f"unknown command: {spelled} {verb}", hint=said, known=verbs)
+        raise _unknown(store, verb.replace("_", "-"))
     parameters = parameters_of(operation)
     flags = {parameter.flag for parameter in parameters}
     words = call.take_agent(words, flags)
@@ -61,10 +55,32 @@ def run_operation(call: Call) -> int:
     from decklog.cli.show import show
 
     with call.open(writing=operation.writes) as log, acting(log, call), _proving(log, call, store, operation, arguments):
+        if store == "runs" and not operation.writes:
+            from decklog.agents.interrupted import close_killed_sessions
+
+            close_killed_sessions(log)
         result = getattr(getattr(log, store), operation.name)(**arguments)
         reason = _reason(log, store, operation, arguments) if result is None else None
         warnings = list(getattr(result, "warnings", ()))
         return show(_told(log, store, operation, result), as_json=call.json, warnings=warnings, reason=reason)
+
+
+def _unknown(store: str, verb: str) -> Usage:
+    """Return the error for a verb that a store does not have, with the one that was probably meant."""
+    spelled = store.replace("_", "-")
+    if verb == "undo":
+        hint = f"Any record's last change is undone by: decklog journal undo {store} ID"
+        return Usage(f"unknown command: {spelled} undo", hint=hint)
+    from decklog.cli.meant import meant
+
+    verbs = list(dict.fromkeys([*operations(store), *HAND_WRITTEN.get(store, ())]))
+    near = meant(verb, verbs)
+    if near is not None:
+        hint = f"See its options: decklog {spelled} {near} --help"
+        return Usage(f"unknown command: {spelled} {verb} (did you mean {near}?)", hint=hint, known=verbs)
+    sentence = f'A sentence is filed as it is: decklog {spelled} "…". ' if store in SENTENCES else ""
+    hint = f"{sentence}Commands: {', '.join(verbs)}. See: decklog {spelled} --help"
+    return Usage(f"unknown command: {spelled} {verb}", hint=hint, known=verbs)
 
 
 def _told(log: "Decklog", store: str, operation: Operation, result: "Any") -> "Any":

@@ -1,6 +1,7 @@
 """Examples of commands, which their help shows first. A test types them in this order, as they stand."""
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     import click
 
@@ -32,8 +33,8 @@ EXAMPLES: "dict[str, tuple[str, ...]]" = {
     "approvals find": ("decklog approvals find --state open",),
     "approvals show": ("decklog approvals show release",),
     "approvals decide": ('decklog approvals decide release granted --by ana --rationale "All is green"',),
-    "budgets set": ("decklog budgets set run --scope-id commas --limit-microdollars 5000000",),
-    "ledger charge": ("decklog ledger charge a-model --input-tokens 9000 --cost-microdollars 420000 --run commas",),
+    "budgets set": ("decklog budgets set run --scope-id commas --limit 5.00",),
+    "ledger charge": ("decklog ledger charge a-model --input-tokens 9000 --cost 0.42 --run commas",),
     "ledger burn": ("decklog ledger burn",),
     "overview days": ("decklog overview days --by model",),
     "now": ("decklog now", "decklog now --brief"),

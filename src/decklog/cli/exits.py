@@ -1,12 +1,12 @@
 """From errors to exit codes, and how an error is shown."""
 
 import sys
+from typing import TYPE_CHECKING
 
 from decklog import errors
 from decklog.cli.call import Usage
 from decklog.cli.shape import Shape
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -1,5 +1,8 @@
 """The menu: commands a person needs in words of their own, and every store's verbs with their help."""
 
+from inspect import cleandoc
+from typing import TYPE_CHECKING
+
 import click
 
 from decklog import __version__
@@ -7,10 +10,8 @@ from decklog.app import STORES
 from decklog.cli.call import HAND_WRITTEN, SENTENCES, SHORT_WAY, Call, Usage
 from decklog.cli.derived import operations
 from decklog.cli.examples import with_examples
-from decklog.cli.late_import import dedented
 from decklog.cli.manager import SENTENCE
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -137,13 +138,15 @@ class Menu(click.Group):
                 formatter.write_dl(list(section.items()))
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command of a name; of one that there is not, say which was meant."""
+        """Find a command by its name. Raise Usage for an unknown one, with the one that was probably meant."""
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
-            from decklog.cli.meant import hint
+            from decklog.cli.meant import meant
 
-            known = self.list_commands(ctx)
-            raise Usage(f"there is no command {name!r}", hint=hint(name, known, "See: decklog --help", before="decklog "))
+            near = meant(name, self.list_commands(ctx))
+            if near is None:
+                raise Usage(f"unknown command: {name}", hint="See: decklog --help")
+            raise Usage(f"unknown command: {name} (did you mean {near}?)", hint=f"See its options: decklog {near} --help")
         return super().resolve_command(ctx, args)
 
     def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
@@ -192,7 +195,7 @@ def _verb(verb: str, operation: "Any") -> click.Command:
     from decklog.cli.parameters import parameters_of
 
     found = parameters_of(operation)
-    text = dedented(operation.function.__doc__ or "") + _choices(found)
+    text = cleandoc(operation.function.__doc__ or "") + _choices(found)
     if operation.manager_only:
         text += f"\n\n{SENTENCE}"
     return click.Command(verb, params=_described(found, {}), callback=_run_elsewhere, help=text, short_help=operation.summary)
@@ -204,7 +207,7 @@ def _short(name: str) -> click.Command:
     from decklog.short.verbs import VERBS
 
     found = parameters(name)
-    text = dedented(VERBS[name].__doc__ or "") + _choices(found)
+    text = cleandoc(VERBS[name].__doc__ or "") + _choices(found)
     return click.Command(name, params=_described(found, HELP), callback=_run_elsewhere, help=text)
 
 

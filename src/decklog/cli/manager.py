@@ -1,10 +1,9 @@
 """The mark of commands that only the manager may use; the policy of agents' commands is derived from it."""
 
+from inspect import cleandoc
 from typing import TypeVar
 
 import click
-
-from decklog.cli.late_import import dedented
 
 Command = TypeVar("Command", bound=click.Command)
 SENTENCE = "For a manager; the policy of agents' tools denies it."
@@ -14,7 +13,7 @@ _mark = "is_for_the_manager"
 def for_the_manager(command: Command) -> Command:
     """Mark a command that agents may not run, and say so in its help."""
     setattr(command, _mark, True)
-    command.help = f"{dedented(command.help or '')}\n\n{SENTENCE}".strip()
+    command.help = f"{cleandoc(command.help or '')}\n\n{SENTENCE}".strip()
     return command
 
 

@@ -1,6 +1,7 @@
 """What somebody meant who typed a word that there is not."""
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -46,7 +47,7 @@ def meant(word: str, known: "Iterable[str]") -> str | None:
     return next(iter(get_close_matches(word, words, 1, 0.7)), None)
 
 
-def hint(word: str, known: "Iterable[str]", otherwise: str, *, before: str = "") -> str:
-    """Name the word that was meant, as it is to be typed, or say something else."""
+def hint(word: str, known: "Iterable[str]", otherwise: str) -> str:
+    """Return a hint with the word that was probably meant, or else `otherwise`."""
     near = meant(word, known)
-    return otherwise if near is None else f"Did you mean {before}{near}?"
+    return otherwise if near is None else f"Did you mean {near}?"

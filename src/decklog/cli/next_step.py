@@ -1,9 +1,10 @@
 """What to do after an error that does not say so itself: a command that can be typed as it stands."""
 
+from typing import TYPE_CHECKING
+
 from decklog import errors
 from decklog.cli.call import HAND_WRITTEN, Usage
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from decklog.cli.call import Call
 
@@ -29,14 +30,14 @@ def _step(problem: errors.DecklogError, call: "Call") -> str | None:
     store, path = _command(call.words)
     if store is None and "path" in problem.details and isinstance(problem, (errors.NotFound, errors.Conflict)):
         # It is about a file, and what the log holds tells nothing of it.
-        return f"See what it takes: decklog {path}--help"
+        return f"See its options: decklog {path}--help"
     if isinstance(problem, errors.NotFound):
         return f"See what there is: decklog {_LISTED.get(str(problem.details.get('table'))) or _listing(store)}"
     if isinstance(problem, (errors.Conflict, errors.Denied)):
         shown = _showing(store, problem.details.get("id"))
         return f"See how it stands: decklog {shown}" if shown else f"See what there is: decklog {_listing(store)}"
     if isinstance(problem, (Usage, errors.Invalid)):
-        return f"See what it takes: decklog {path}--help"
+        return f"See its options: decklog {path}--help"
     return None
 
 

@@ -5,10 +5,10 @@ import sys
 from datetime import datetime
 from enum import Enum
 from types import UnionType
+from typing import TYPE_CHECKING
 
 from decklog.cli.call import Usage
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
@@ -16,7 +16,15 @@ if TYPE_CHECKING:
     from decklog.operations import Operation
 
 
-_EXPECTED = {"N": "a whole number", "X": "a number", "TIME": "a time such as 2026-11-18T09:00:00Z", "A,B": "a list such as a,b"}
+_EXPECTED = {
+    "N": "a whole number",
+    "X": "a number",
+    "DOLLARS": "a dollar amount such as 0.42",
+    "TIME": "a time such as 2026-11-18T09:00:00Z",
+    "A,B": "a list such as a,b",
+}
+# A parameter with this suffix is an integer in Python and JSON; on the command line it loses the suffix and takes dollars.
+_MONEY = "_microdollars"
 
 
 def _one_of(words: str) -> str:
@@ -38,14 +46,15 @@ class Parameter:
         # Content of any kind: bytes of a file, a text, or JSON.
         self.is_content = isinstance(annotation, UnionType) and {bytes, object} <= set(annotation.__args__)
         self.is_flag = self.type is bool
+        self.is_money = name.endswith(_MONEY)
         # All words that are left, each as it is.
         self.takes_rest = positional and getattr(self.type, "__origin__", None) is tuple
 
     @property
     def said(self) -> str:
-        """The parameter's name on the command line: `task_id` is `--task`, `run_ids` is `--runs`."""
+        """The name on the command line: `task_id` is `--task`, `run_ids` is `--runs`, `cost_microdollars` is `--cost`."""
         # A name that Python keeps for itself has an underscore behind it.
-        name = self.name.rstrip("_")
+        name = self.name.rstrip("_").removesuffix(_MONEY)
         if name.endswith("_ids"):
             return f"{name.removesuffix('_ids')}s"
         return name if self._keeps_id else name.removesuffix("_id")
@@ -61,6 +70,8 @@ class Parameter:
             return "|".join(member.value for member in self.type)
         if self.is_content:
             return "FILE|TEXT|JSON"
+        if self.is_money:
+            return "DOLLARS"
         words: dict[Any, str] = {int: "N", float: "X", datetime: "TIME", list: "A,B", dict: "JSON", object: "JSON"}
         origin = getattr(self.type, "__origin__", self.type)
         if self.positional or self.said == "run":
@@ -75,10 +86,14 @@ class Parameter:
             read = origin
         if self.is_content:
             read = _read_content
+        if self.is_money:
+            read = read_dollars
         try:
             value = read(text)
         except ValueError:
             wanted = "JSON" if read is _read_json else self.shown
+            if read is _read_object:
+                wanted = "a JSON object or a file that holds one"
             raise Usage(
                 f"{self.flag} must be {_EXPECTED.get(wanted) or _one_of(wanted)} (got {text!r})", hint=self._meant(text)
             ) from None
@@ -153,6 +168,12 @@ def read_file(word: str) -> bytes:
         ) from None
 
 
+def _read_object(text: str) -> "Any":
+    """Read a JSON object from the word itself, from `-`, or from a file named with or without `@`."""
+    is_path = text != "-" and not text.startswith(("{", "@")) and os.path.isfile(text)
+    return _read_json(f"@{text}" if is_path else text)
+
+
 def _read_list(text: str) -> "Any":
     """Read a list as JSON, or as words with commas between them; a sentence is one item, whatever its commas."""
     if text == "-" or text.startswith(("[", "@")):
@@ -192,6 +213,19 @@ def _read_content(text: str) -> "Any":
         return text
 
 
+def read_dollars(text: str) -> int:
+    """Read a dollar amount such as `0.42` or `$5` as microdollars. A comma is refused: it may mean thousands or decimals."""
+    whole, _, decimals = text.strip().removeprefix("$").partition(".")
+    digits = whole + decimals
+    if not (digits.isascii() and digits.isdecimal()) or len(decimals) > _DECIMALS or len(whole) > _LONGEST_AMOUNT:
+        raise ValueError(text)
+    return int((whole or "0") + decimals.ljust(_DECIMALS, "0"))
+
+
+_DECIMALS = 6
+_LONGEST_AMOUNT = 15
+
+
 def _read_number(text: str) -> float:
     number = float(text)
     if not abs(number) < float("inf"):
@@ -204,7 +238,7 @@ _READERS: "dict[Any, Callable[[str], Any]]" = {
     float: _read_number,
     bytes: _read_bytes,
     datetime: read_time,
-    dict: _read_json,
+    dict: _read_object,
     object: _read_json,
     list: _read_list,
 }

@@ -1,12 +1,12 @@
 """Whether the log of a bazinga project that was found, and not named, is used: only with this user's yes."""
 
 import os
+from typing import TYPE_CHECKING
 
 from decklog.compat.bazinga.places import database_of, is_old_database, log_of
 from decklog.errors import NotAccepted
 from decklog.place.accepted import Accepted, accept, check, check_made
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from decklog.app import Decklog
 

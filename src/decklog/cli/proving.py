@@ -3,8 +3,8 @@
 import os
 import sys
 from contextlib import nullcontext
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Protocol

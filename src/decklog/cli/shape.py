@@ -1,6 +1,7 @@
 """What an answer leaves out, for readers who pay for every character: empty fields, or all but those that were asked for."""
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

@@ -1,7 +1,8 @@
 """Shows results: one JSON envelope for programs, plain text for people."""
 
 import sys
-from _collections_abc import Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from decklog.cli import terminal
 from decklog.cli.exits import print_json, shape
@@ -9,7 +10,6 @@ from decklog.cli.styles import DIM, PLAIN, STRONG, of_word, painted
 from decklog.cli.table import WORDS, cut, fitted, in_dollars, plain, readable
 from decklog.records import Page, Record
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

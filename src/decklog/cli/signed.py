@@ -7,6 +7,7 @@ from decklog.characters import revealed
 from decklog.cli.screens import approval as approval_screen
 from decklog.cli.screens.lines import written
 from decklog.cli.terminal import width
+from decklog.figures import dollars
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,8 +26,14 @@ def tell_signed(log: "Decklog", operation: str, arguments: "Mapping[str, Any]") 
 
 
 def _words(operation: str, arguments: "Mapping[str, Any]") -> str:
-    given = (f"{name}={value}" for name, value in arguments.items() if value is not None)
+    given = (_argument(name, value) for name, value in arguments.items() if value is not None)
     return revealed(f"You sign: {operation} {' '.join(given)}"[:_LONGEST])
+
+
+def _argument(name: str, value: object) -> str:
+    if name.endswith("_microdollars") and isinstance(value, int):
+        return f"{name.removesuffix('_microdollars')}={dollars(value, exact=True)}"
+    return f"{name}={value}"
 
 
 def _thing(log: "Decklog", operation: str, arguments: "Mapping[str, Any]") -> list[str]:

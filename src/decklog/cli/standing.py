@@ -1,8 +1,9 @@
 """How the runs and tasks of an answer stand, in the one word that every surface has for it."""
 
+from typing import TYPE_CHECKING
+
 from decklog.records import Page, Record
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
@@ -59,5 +60,4 @@ def of_records(log: "Decklog", table: str, records: "list[dict[str, Any]]") -> "
 def _words(log: "Decklog", table: str, ids: "list[str]") -> "Iterator[dict[str, str]]":
     for start in range(0, len(ids), _BATCH):
         some = ids[start : start + _BATCH]
-        asked = log.overview.words(run_ids=some) if table == "runs" else log.overview.words(task_ids=some)
-        yield asked[table]
+        yield log.overview.words(run_ids=some)["runs"] if table == "runs" else log.overview.words(task_ids=some)["tasks"]

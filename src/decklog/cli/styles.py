@@ -1,10 +1,10 @@
 """The styles of words on a terminal: the one place that says what is coloured, how, and whether anybody wants it."""
 
 import os
+from typing import TYPE_CHECKING
 
 from decklog.cli import terminal
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TextIO
 

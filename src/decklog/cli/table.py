@@ -1,11 +1,12 @@
 """Tables for people. On a terminal: the columns that tell most, as many as fit."""
 
+from typing import TYPE_CHECKING
+
 from decklog.cli import terminal
 from decklog.cli.exits import shape
 from decklog.cli.styles import DIM, of_word, painted
 from decklog.prepared import prepared
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -7,13 +7,12 @@ import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from decklog.conductor.private_home import HomeFiles, PrivateHome, prepare
-from decklog.dataclass import dataclass
 from decklog.processes.identity import Identity
 from decklog.tools.sandbox import sandbox
 from decklog.tools.sandbox.sandbox import Kind, Sandbox, Site

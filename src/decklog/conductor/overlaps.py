@@ -1,9 +1,8 @@
 """Pieces that do not merge with each other, as the record tells: who meets whom, and where."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-from decklog.dataclass import dataclass
 
 if TYPE_CHECKING:
     from decklog.app import Decklog

@@ -8,10 +8,8 @@ such as the credentials, which its program renews.
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
-
-from decklog.dataclass import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 import hashlib
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -16,7 +17,6 @@ from decklog.conductor.machines.host import Host
 from decklog.conductor.machines.tips import Tips, tips_of
 from decklog.conductor.settings.configuration import Configuration
 from decklog.conductor.stages import Stages
-from decklog.dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -1,11 +1,10 @@
 """How a run of the conductor stands, told from the log alone: by any process, about any run."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor import overlaps
 from decklog.conductor.stages import CHECK, LAND, PLAN, WORK, all_tasks, piece_tag
-from decklog.dataclass import dataclass
 from decklog.figures import dollars
 
 if TYPE_CHECKING:
@@ -94,7 +93,7 @@ def standing(log: "Decklog", run_id: str) -> Standing:
             pieces.setdefault(piece_tag(task).removeprefix("piece:"), []).append(task)
         elif task.role == PLAN and task.state != "done":
             planning.append(_planning(task))
-    total: Any = log.ledger.summary(run_id)["total"]
+    total = log.ledger.summary(run_id)["total"]
     told = _with_overlaps(log, run_id, [_piece(name, tasks) for name, tasks in pieces.items()])
     spent, unknown = int(total["cost_microdollars"]), int(total["unpriced_calls"])
     return Standing(run.id, run.goal, run.status.value, (*planning, *told), spent, unknown)

@@ -4,7 +4,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,6 @@ from decklog.conductor.machines.tips import tips_of
 from decklog.conductor.settings import configuration, plan
 from decklog.conductor.settings.plan import Plan
 from decklog.conductor.site import Site
-from decklog.dataclass import dataclass
 from decklog.errors import Conflict, Invalid, NotFound, Unavailable
 
 if TYPE_CHECKING:

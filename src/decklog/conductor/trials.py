@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from decklog.conductor import commands
@@ -15,7 +16,6 @@ from decklog.conductor.git import skeleton
 from decklog.conductor.git.repository import Repository
 from decklog.conductor.settings.check import Check
 from decklog.conductor.settings.configuration import Configuration
-from decklog.dataclass import dataclass
 from decklog.errors import DecklogError
 from decklog.stores.flow.verdicts import CheckOutcome
 from decklog.tools.sandbox import sandbox

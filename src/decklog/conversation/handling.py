@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from decklog.stores.desk.inbox import Message
 
 # How long a yes for a session is good for.
-SESSION_MINUTES = 8 * 60
+SESSION_SECONDS = 8 * 3600
 _SKILL_SUFFIX = ".md"
 
 
@@ -140,7 +140,7 @@ class Handler:
         return self._granted(args, uses=1)
 
     def _grant_for_session(self, args: dict[str, Any]) -> str:
-        return self._granted(args, minutes=SESSION_MINUTES)
+        return self._granted(args, valid_seconds=SESSION_SECONDS)
 
     def _granted(self, args: dict[str, Any], **how_long: Any) -> str:
         approval_id = args.get("approval")

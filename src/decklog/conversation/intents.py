@@ -2,11 +2,9 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
-
-from decklog.dataclass import dataclass
 
 # Below this a model's guess counts as none.
 SURE_ENOUGH = 70

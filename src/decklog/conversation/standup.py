@@ -1,11 +1,11 @@
 """The daily report: what was done yesterday, what is under way today, what is in the way, what it costs, what is asked."""
 
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from decklog.clock import from_text, to_text
-from decklog.dataclass import dataclass
 from decklog.figures import counted, dollars
 from decklog.models.asking import Voices
 from decklog.stores.desk.approval import ApprovalState

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from decklog.conversation.handling import Handler
 from decklog.conversation.intents import FORM, Intent, Understood, command_in, from_answer
-from decklog.dataclass import dataclass
 from decklog.errors import DecklogError
 from decklog.models.asking import Voices
 from decklog.stores.desk.inbox import MessageState
@@ -79,7 +79,9 @@ class Conversation:
         if not with_model or not self._voices.has(SITE):
             return Understood(intent=Intent.FREE_FORM, why="it is no exact command, and no model was asked")
         run_id = message.run_id or self._own_run(message)
-        answer = self._voices.ask(self._log, SITE, FORM, [("message", message.body)], run_id=run_id, task_id=message.task_id)
+        data = [("message", message.body)]
+        # The same message must mean the same each time.
+        answer = self._voices.ask(self._log, SITE, FORM, data, run_id=run_id, task_id=message.task_id, temperature=0)
         if message.run_id is None:
             self._log.runs.finish(run_id, status="completed", summary=answer.why or "understood")
         if answer.data is None:

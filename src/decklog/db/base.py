@@ -1,12 +1,12 @@
 """What the stores know of a database: statements with named parameters, inside one transaction."""
 
 from abc import ABC, abstractmethod
+from contextlib import nullcontext
+from typing import TYPE_CHECKING
 
 from decklog.prepared import prepared
 from decklog.values import Values
-from decklog.wrapping import nullcontext
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
@@ -297,9 +297,9 @@ class Database(ABC):
         """Look for pages that can't be read; return at most `most` of them, and the tables that were not checked in time."""
         return [], []
 
-    def check_wal(self, *, crashes: bool = False) -> "list[str]":  # noqa: ARG002 - a server checks its own
-        """Name what a file's write-ahead log holds and nobody reads; with `crashes`, also what a killed process leaves."""
-        return []
+    def check_wal(self) -> "tuple[list[str], list[str]]":
+        """Name what a file's write-ahead log holds and nobody reads: what is damaged, and what a crash may have left."""
+        return [], []
 
     def hold(self, table: str) -> None:  # noqa: B027 - one writer has all tables where there is only one
         """Keep all others from writing a table until this transaction ends."""

@@ -5,13 +5,13 @@ another, which may have been told that its own write is safe.
 """
 
 import sys
-from _thread import get_ident
+from contextlib import contextmanager
 from contextvars import Context, ContextVar, copy_context
+from threading import get_ident
+from typing import TYPE_CHECKING
 
 from decklog.errors import Busy
-from decklog.wrapping import contextmanager
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

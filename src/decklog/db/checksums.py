@@ -25,6 +25,7 @@ CHECKSUMS = {
         "0021_checks": "e8bad93e4f4f79be98ac887b412ea5ab383851554dabfab919337ee81cbaa57e",
         "0022_one_open_fix": "d39480f582ecfdb8e608f90fa804c74eb2b561d24f14d249ecf6a7b9f1f4452a",
         "0023_words": "8e8577772a53305f66bad7401774c278dc35f12c4df1b3f6ee149924f25c5783",
+        "0024_step_digests": "57ebbb19fb37bb9a66261394b28871b45168817de931ec5e158166a7f4896c2e",
     },
     "postgres": {
         "0001_first": "1f355fe4ab5a16cab9dbd0c4b635bcb78b281112b22476bb2764d28bf27a7550",
@@ -50,5 +51,6 @@ CHECKSUMS = {
         "0021_checks": "ab1a9d1bde556da2abb3a8307cedafe7d04dbefe7e5e46387f82d483a7e34ba4",
         "0022_one_open_fix": "d39480f582ecfdb8e608f90fa804c74eb2b561d24f14d249ecf6a7b9f1f4452a",
         "0023_words": "b01e73a984598bf0474b6bc32251a247bf408c781f1861f732fa41fd8771babd",
+        "0024_step_digests": "29916ad6e854d4af6e3f60c4bd78707cd3bd7cfa2ebe1215369d35f840787be2",
     },
 }

@@ -1,16 +1,16 @@
 """Until when the reads of a thread must be done, where somebody waits who would rather hear that it takes too long."""
 
 import time
-from _thread import _local
+from contextlib import contextmanager
+from threading import local
+from typing import TYPE_CHECKING
 
 from decklog.errors import TimedOut
-from decklog.wrapping import contextmanager
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_told = _local()
+_told = local()
 
 
 @contextmanager

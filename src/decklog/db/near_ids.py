@@ -2,8 +2,8 @@
 
 import re
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from decklog.db.base import Database
 

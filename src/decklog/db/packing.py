@@ -4,7 +4,8 @@ PostgreSQL does so by itself. Beside the bytes stands how many they are; where f
 written before anything was compressed reads as it did.
 """
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from typing import Any
 

@@ -7,14 +7,14 @@ A step that has landed is never edited: a log that was made by another text of i
 """
 
 import os
+from functools import cache
+from typing import TYPE_CHECKING
 
 from decklog.clock import from_text, to_text
 from decklog.db.checksums import CHECKSUMS
 from decklog.digests import sha256
 from decklog.errors import SchemaDiffers, SchemaTooOld
-from decklog.wrapping import cache
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
@@ -34,6 +34,10 @@ class Step:
         self.path = path
 
 
+# The first step whose table of steps has digests.
+DIGESTS_SINCE = 24
+APPLIED = "select version, name, checksum, applied_at, digest from schema_steps order by version"
+WRITE_DIGEST = "update schema_steps set digest = :digest where version = :version"
 FOLDER = _SHIPPED = os.path.join(os.path.dirname(__file__), "migrations")
 
 _SPELLINGS = {
@@ -135,10 +139,25 @@ def differences(expected: "Objects", found: "Objects") -> "Iterator[dict[str, An
         yield {"what": f"the {kind} {name}{whose} {became}", **where}
 
 
+def missing_digests(applied: "Iterable[tuple[Any, ...]]") -> "Iterator[dict[str, Any]]":
+    """Compute the digests that rows of `APPLIED` lack, each as `version` and `digest`."""
+    previous = ""
+    for version, name, checksum, at, digest in applied:
+        previous = digest or _step_digest(previous, version, name, checksum, at)
+        if digest is None:
+            yield {"version": version, "digest": previous}
+
+
+def _step_digest(previous: object, *values: object) -> str:
+    return sha256("\n".join(map(str, (previous, *values))).encode(errors="backslashreplace")).hexdigest()
+
+
 def step_differences(applied: "Iterable[tuple[Any, ...]]", engine: str) -> "Iterator[dict[str, Any]]":
-    """Name the rows of the table of steps (version, name, checksum, time) that are not those of the shipped steps."""
+    """Name the rows of `APPLIED` that are not those of the shipped steps, or were changed since they were written."""
     shipped = {step.version: {"name": step.name, "checksum": checksum_of(step, engine)} for step in steps(engine)}
-    for version, name, checksum, at in applied:
+    previous: object = ""
+    for version, name, checksum, at, digest in applied:
+        expected, previous = _step_digest(previous, version, name, checksum, at), digest
         step = shipped.pop(version, None)
         where = {"table": "schema_steps", "record_id": str(version)}
         if step is None:
@@ -146,7 +165,8 @@ def step_differences(applied: "Iterable[tuple[Any, ...]]", engine: str) -> "Iter
             continue
         said = {"name": name, "checksum": checksum}
         wrong = [column for column, value in step.items() if said[column] != value]
-        if not is_time(at):
+        if not is_time(at) or (digest != expected and not wrong):
+            # The digest may have been changed instead.
             wrong.append("applied_at")
         for column in wrong:
             yield {"what": f"schema_steps {version} has another {column} than was written", **where, "column": column}
@@ -155,7 +175,7 @@ def step_differences(applied: "Iterable[tuple[Any, ...]]", engine: str) -> "Iter
 
 
 def is_time(text: object) -> bool:
-    """Tell whether something is a time as Decklog writes it."""
+    """Return whether something is a time as Decklog writes it."""
     try:
         return isinstance(text, str) and to_text(from_text(text)) == text
     except ValueError:

@@ -9,10 +9,10 @@ import os
 import signal
 import threading
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from decklog.errors import Unavailable
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any

@@ -1,6 +1,7 @@
 """What is known of statements by their text."""
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from typing import TypeVar
 

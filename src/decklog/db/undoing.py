@@ -1,6 +1,7 @@
 """What has to be taken back in Python when a transaction, or a part of it, is undone in the database."""
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 

@@ -5,13 +5,13 @@ import signal
 import subprocess
 import sys
 import time
+from typing import TYPE_CHECKING
 
 from decklog.app import Decklog
 from decklog.errors import NotFound
 from decklog.stores.journal.entry import EntryKind
 from decklog.stores.work.task import TaskState
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeVar

@@ -5,18 +5,18 @@ It is the same log for the same seed and the same end, on whatever machine it is
 
 import random
 import tomllib
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 from decklog.app import Decklog
 from decklog.clock import Clock
-from decklog.dataclass import dataclass
 from decklog.demo.run import OVER, PACE_SECONDS, BigRun, Story
 from decklog.errors import Conflict
 from decklog.ids import Ids
 from decklog.stores.money.records import BudgetAction, BudgetPeriod, BudgetScope
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any

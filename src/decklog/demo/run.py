@@ -1,12 +1,12 @@
 """One run of a large demonstration, from its beginning to where it stands when somebody looks."""
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.stores.desk.approval import Verdict
 from decklog.stores.runs.run import RunStatus
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import random
     from typing import Any, Protocol
@@ -187,7 +187,7 @@ class BigRun:
             by=str(claim.task.worker),
             about=about.format(**words),
             task_id=claim.task.id,
-            expires_in_minutes=40,
+            expires_in_seconds=2400,
             default_verdict=Verdict.DENIED,
         )
         if is_decided:

@@ -1,8 +1,8 @@
 """Critique for those who use tools: hooks of agents' programs, and the guarded tools."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any

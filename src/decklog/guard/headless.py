@@ -6,10 +6,10 @@ The conductor starts it within the agent's sandbox, so it uses no log. It speaks
 import json
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from decklog.guard.judging import decisions
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -1,11 +1,11 @@
 """What the policy says of a tool call before it runs."""
 
 import os
+from typing import TYPE_CHECKING
 
 from decklog.guard.called_files import files_of
 from decklog.guard.harmless import is_plain
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any

@@ -7,11 +7,11 @@ could not be recorded never stops the agent. Nothing heavy is imported before it
 import json
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from decklog.agents.spool import Spool
 from decklog.agents.texts import as_name
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import datetime
@@ -94,14 +94,21 @@ class Hook:
             _apart(lambda: self._take_in(place, spool), spool)
 
     def _told_with_process(self) -> bytes:
-        """Return the payload; that of a start names the program's process, so that its end is seen even if it is killed."""
-        number = self._environment.get("CLAUDE_PID", "")
-        if self.event != "SessionStart" or not number.isdigit():
+        """Return the payload. That of a start names the program's process, so that a later look sees whether it was killed."""
+        if self.event != "SessionStart":
             return self._payload
         from decklog.processes.identity import Identity
 
-        process = Identity.of(int(number))
+        process = Identity.of(self._program_pid())
         return self._payload if process is None else json.dumps({**self.told, "process": process.as_text()}).encode()
+
+    def _program_pid(self) -> int:
+        """Return the process id of the program: the one it names, or the process that called this hook."""
+        from decklog.caller.worker import calling_process
+
+        # A program that was started by Claude Code inherits its variables.
+        named = self._environment.get("CLAUDE_PID", "") if self.program == "claude" else ""
+        return int(named) if named.isdigit() else calling_process().number
 
     def _prime(self, place: "Place", spool: Spool, out: "IO[str]") -> None:
         """Take in what waits, and tell the agent where it stands: what is printed here becomes a part of its conversation."""
@@ -149,7 +156,7 @@ class Hook:
         return found[0].at if found else None
 
     def _take_in(self, place: "Place", spool: Spool) -> None:
-        _take_in(place, spool)
+        _take_in(place, spool, closes_killed=self.event not in _JUDGED)
         program = self._environment.get("CLAUDE_PID", "")
         if self.event == "SessionEnd" and program.isdigit() and _is_gone(int(program)):
             told = {**self.told, "hook_event_name": "ProgramGone"}
@@ -230,11 +237,14 @@ def _object(payload: bytes) -> "dict[str, Any]":
     return found if isinstance(found, dict) else {}
 
 
-def _take_in(place: "Place", spool: Spool) -> None:
+def _take_in(place: "Place", spool: Spool, *, closes_killed: bool = False) -> None:
     from decklog.agents.intake import take_in
+    from decklog.agents.interrupted import close_killed_sessions
 
     with place.open() as log:
         take_in(log, spool)
+        if closes_killed:
+            close_killed_sessions(log)
 
 
 def _situation(place: "Place", asked: "dict[str, Any]", *, is_held: bool) -> str:

@@ -6,6 +6,7 @@ The schemas are read from the functions' signatures. They go into every conversa
 import math
 import types
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
 from inspect import Parameter, signature
 from typing import Any, Union, get_args, get_origin
@@ -13,7 +14,6 @@ from typing import Any, Union, get_args, get_origin
 from mcp_types import Tool as Described
 from mcp_types import ToolAnnotations
 
-from decklog.dataclass import dataclass
 from decklog.errors import Invalid
 from decklog.short.answer import Answer
 

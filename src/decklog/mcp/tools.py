@@ -34,6 +34,21 @@ def ask(
     return verbs.ask(me, question, about=content, options=options, of=of, wait=wait)
 
 
+def spend(
+    me: Caller,
+    model: str,
+    in_: int = 0,
+    out: int = 0,
+    cache_read: int = 0,
+    cache_write: int = 0,
+    cost: float | None = None,
+    key: str | None = None,
+) -> Answer:
+    cost_microdollars = None if cost is None else round(cost * 1_000_000)
+    tokens = {"in_": in_, "out": out, "cache_read": cache_read, "cache_write": cache_write}
+    return verbs.spend(me, model, **tokens, cost_microdollars=cost_microdollars, key=key)
+
+
 def plan(me: Caller, tasks: list[str | dict[str, Any]] | None = None, in_order: bool = False, key: str | None = None) -> Answer:
     from decklog.short.planning import listed_tasks, planned, standing
 
@@ -166,7 +181,7 @@ TOOLS = {
         Tool(
             "spend",
             "Record tokens of a model call that nobody else records; cost: dollars. overdrew: stop, and ask",
-            verbs.spend,
+            spend,
             {"charge": str, "overdrew": bool},
         ),
         Tool(

@@ -3,8 +3,7 @@
 import hashlib
 import json
 import os
-
-from decklog.dataclass import dataclass
+from dataclasses import dataclass
 
 NAME = "all-MiniLM-L6-v2"
 LICENCE = "Apache-2.0"

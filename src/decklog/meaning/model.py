@@ -2,13 +2,13 @@
 
 import os
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from decklog import forks
 from decklog.errors import Unavailable
 from decklog.extras import install_hint
 from decklog.meaning import kept
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from decklog.meaning.encoder import MiniLM
 

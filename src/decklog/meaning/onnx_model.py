@@ -3,11 +3,10 @@
 Only what one encoder needs is here. The fields' numbers are those of the ONNX format, version 9 of its representation.
 """
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from struct import pack
 from typing import TYPE_CHECKING, Any
 
-from decklog.dataclass import dataclass
 from decklog.meaning.arrays import numpy
 
 if TYPE_CHECKING:

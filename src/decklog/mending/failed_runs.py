@@ -6,14 +6,13 @@ mend itself.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from decklog.clock import to_text
 from decklog.conductor.settings import consent
 from decklog.conductor.settings.document import NAME
 from decklog.conductor.stages import all_tasks
-from decklog.dataclass import dataclass
 from decklog.errors import Conflict, Invalid
 from decklog.mending.ground import newest_base
 from decklog.models.composer import Composer

@@ -1,7 +1,7 @@
 """What all steps of mending share: the log, the repository, the rules of the base, and whom to ask."""
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +12,6 @@ from decklog.conductor.git.places import remove_folder
 from decklog.conductor.git.repository import HOME, Repository, ref_part, starting_commit
 from decklog.conductor.settings import consent
 from decklog.conductor.settings.document import NAME
-from decklog.dataclass import dataclass
 from decklog.mending import settings as mend_settings
 from decklog.models.composer import Composer
 from decklog.models.providers.making import maker

@@ -1,4 +1,4 @@
-"""What a verified fix teaches: two lessons, a learning, and the record of an agent's change, each once."""
+"""What a verified fix teaches: two lessons, a learning, and the record of the change, each once."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +21,7 @@ def learn(ground: "Ground") -> "Mend":
         _lessons(ground)
         observation = f"{_first(ground)} Mended as {mend.fix_class}; shown by {_test(mend)}."
         log.learnings.note(mend.id, observation, run_id=mend.run_id, key=f"mend:{mend.id}")
-        if mend.branch is None:
-            _self_edit(ground)
+        _self_edit(ground)
         if ground.feedback.state is FeedbackState.VERIFIED:
             log.feedback.close(mend.feedback_id, by="mend", note=f"mend {mend.id}")
         if mend.for_run_id is not None and log.runs.get(mend.for_run_id).status.value == "paused":
@@ -63,7 +62,7 @@ def _lessons(ground: "Ground") -> None:
 
 
 def _self_edit(ground: "Ground") -> None:
-    """Put an agent's change on record with what each pass said of it."""
+    """Record the change, an agent's or a person's branch, with the result of each review pass."""
     log, mend = ground.log, ground.mend
     review = log.reviews.get(str(mend.review_id))
     said: dict[str, str] = {str(one["name"]): str(one["status"]) for one in review.passes}  # type: ignore[index]

@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.stores.flow.mends import MendState
 from decklog.tools.files.gitignore import Patterns
 

@@ -5,6 +5,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,6 @@ from decklog.conductor import kill_points
 from decklog.conductor.git.changes import changes
 from decklog.conductor.git.repository import Repository, ref_part
 from decklog.conductor.settings.document import NAME
-from decklog.dataclass import dataclass
 from decklog.errors import Busy, Conflict, DecklogError, NotFound, TimedOut, Unavailable
 from decklog.mending import dropping, telling
 from decklog.mending.fix_plan import approve, plan

@@ -1,8 +1,8 @@
 """The states of a mend as data: what is proven in each, what comes next, what a kill leaves, and the way out of every wait."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from decklog.dataclass import dataclass
 from decklog.stores.flow.mends import Mend, MendState, MendWait
 
 

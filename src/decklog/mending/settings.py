@@ -1,11 +1,10 @@
 """`[mend]` of `decklog.toml`, read from the commit that a fix starts from, and never from the fix."""
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 from decklog.conductor.settings.document import load
-from decklog.dataclass import dataclass
 from decklog.errors import Invalid
 
 WAYS = ("branch", "pr", "patch")

@@ -1,10 +1,10 @@
 """Asks the model of a call site about data that others wrote, with the prompts and the models that one commit names."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from decklog.dataclass import dataclass
 from decklog.models import settings as model_settings
 from decklog.models.composer import Composer, PromptSettings, Reader, read_settings
 from decklog.models.providers.making import maker
@@ -18,11 +18,19 @@ if TYPE_CHECKING:
 Data = Sequence[tuple[str, str]]
 
 
-def ask_about(models: Models, composer: Composer, site: str, schema: Mapping[str, Any], data: Data) -> Answer:
+def ask_about(
+    models: Models,
+    composer: Composer,
+    site: str,
+    schema: Mapping[str, Any],
+    data: Data,
+    *,
+    temperature: float | None = None,
+) -> Answer:
     """Ask the model of a call site about data; what does not fit into a prompt is not shown to it at all."""
     composed = composer.compose(site, data=data)
     if composed.fits:
-        return models.ask(Call(site=site, prompt=composed.prompt, schema=schema))
+        return models.ask(Call(site=site, prompt=composed.prompt, schema=schema, temperature=temperature))
     size = f"about {composed.prompt.tokens} of {composed.most_tokens} tokens"
     return Answer(site=site, prompt_digest=composed.prompt.digest, why=f"this is too large to be shown to a model: {size}")
 
@@ -49,10 +57,11 @@ class Voices:
         *,
         run_id: str,
         task_id: str | None = None,
+        temperature: float | None = None,
     ) -> Answer:
         """Ask in a run, which pays and keeps what was said."""
         models = Models(log, self.models, self.make, run_id=run_id, task_id=task_id)
-        return ask_about(models, Composer(self.prompt, self.read), site, schema, data)
+        return ask_about(models, Composer(self.prompt, self.read), site, schema, data, temperature=temperature)
 
 
 def voices_of(log: "Decklog", read: Reader, folder: Path, *, make: "Callable[[ModelChoice], Provider] | None" = None) -> Voices:

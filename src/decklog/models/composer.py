@@ -4,15 +4,14 @@ The same inputs give the same bytes. What is read comes from one commit, so that
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from importlib import resources
 from typing import Any
 
 from decklog.conductor.settings.document import load
-from decklog.dataclass import dataclass
 from decklog.errors import Invalid, NotFound
 from decklog.models.prompt import Part, Prompt, as_data, marked
-from decklog.redact import redact
+from decklog.redaction import redact
 
 Reader = Callable[[str], "bytes | None"]
 DEFAULT_IDENTITY = ("AGENTS.md",)

@@ -1,9 +1,9 @@
 """A prompt as parts: those that stay the same over many calls come first, so that a provider can keep them."""
 
 import hashlib
+from dataclasses import dataclass
 from functools import cached_property
 
-from decklog.dataclass import dataclass
 from decklog.errors import Invalid
 from decklog.values import to_json
 

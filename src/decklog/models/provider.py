@@ -1,10 +1,9 @@
 """What the seam needs of whoever answers: one reply to one prompt, with the provider's own figures."""
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from decklog.dataclass import dataclass
 from decklog.models.prompt import Prompt
 
 # What is nobody's fault and may be over in a while.
@@ -20,6 +19,7 @@ class Wish:
     schema: Mapping[str, Any]
     most_output_tokens: int
     seconds: float
+    temperature: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

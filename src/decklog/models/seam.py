@@ -3,11 +3,10 @@
 import hashlib
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from decklog.dataclass import dataclass
 from decklog.errors import BudgetExceeded, DecklogError, NotFound
 from decklog.models import answer
 from decklog.models.answer import NotAnAnswer
@@ -34,6 +33,8 @@ class Call:
     prompt: Prompt
     schema: Mapping[str, Any]
     most_output_tokens: int = 1500
+    # The provider's own where it is None.
+    temperature: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,7 +179,12 @@ class _Asking:
         seconds = self._deadline - time.monotonic()
         if seconds <= 0:
             return Reply(error_class="timeout", error=f"{self._choice.seconds:g} seconds are over")
-        wish = Wish(schema=self._call.schema, most_output_tokens=self._call.most_output_tokens, seconds=seconds)
+        wish = Wish(
+            schema=self._call.schema,
+            most_output_tokens=self._call.most_output_tokens,
+            seconds=seconds,
+            temperature=self._call.temperature,
+        )
         reply = provider.reply(prompt, wish)
         # What is paid and what was said are one fact: a crash leaves both or neither on record.
         with self._log.transaction():

@@ -1,12 +1,11 @@
 """Which model answers which call, as `decklog.toml` says it. None for a call is a state that is told, and no error."""
 
 from collections.abc import Mapping
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from decklog.conductor.agents.description import Description, describe
 from decklog.conductor.settings.document import load
-from decklog.dataclass import dataclass
 from decklog.errors import Invalid
 
 PROVIDERS = ("agent", "anthropic", "openai", "scripted")

@@ -55,17 +55,17 @@ def _budgets(log: "Decklog", _since: "datetime") -> "Iterator[Event]":
 def _failures(log: "Decklog", since: "datetime") -> "Iterator[Event]":
     for run in log.overview.ended(since, limit=_MOST):
         if run["status"] == "failed":
-            yield Event(f"run:{run['id']}:{run['ended_at']}", f"Failed: {run['goal']}{_summary(run)}", str(run["id"]))
+            yield Event(f"run:{run['id']}:{run['ended_at']}", f"Failed: {run['goal']}{_below(run['summary'])}", run["id"])
     for task in log.overview.failed_tasks(since, limit=_MOST):
-        said = f"All attempts failed: {task['title']}{_summary(task, 'reason')}"
-        yield Event(f"task:{task['id']}:{task['failures']}", said, str(task["run_id"]))
+        said = f"All attempts failed: {task['title']}{_below(task['reason'])}"
+        yield Event(f"task:{task['id']}:{task['failures']}", said, task["run_id"])
 
 
 def _done(log: "Decklog", since: "datetime") -> "Iterator[Event]":
     for run in log.overview.ended(since, limit=_MOST):
         if run["status"] == "done":
-            yield Event(f"run:{run['id']}:{run['ended_at']}", f"Done: {run['goal']}{_summary(run)}", str(run["id"]))
+            yield Event(f"run:{run['id']}:{run['ended_at']}", f"Done: {run['goal']}{_below(run['summary'])}", run["id"])
 
 
-def _summary(record: "dict[str, object]", name: str = "summary") -> str:
-    return f"\n{record[name]}" if record[name] else ""
+def _below(text: str | None) -> str:
+    return f"\n{text}" if text else ""

@@ -2,9 +2,9 @@
 
 import os
 import socket
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.errors import Invalid, NotFound
 from decklog.notify.events import events
 from decklog.notify.sending import Outcome, send

@@ -6,10 +6,10 @@ agent; who uses it believes what it says of budgets, approvals and trust. So one
 """
 
 import os
+from typing import TYPE_CHECKING
 
 from decklog.errors import NotAccepted
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from decklog.app import Decklog
 

@@ -1,10 +1,10 @@
 """Finds the log as git finds `.git`: named, from the environment, in a folder above; outside of repositories, the user's own."""
 
 import os
+from typing import TYPE_CHECKING
 
 from decklog.errors import NotAccepted, NotFound
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any

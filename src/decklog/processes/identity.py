@@ -3,11 +3,10 @@
 The supervisor of a command imports this, so it stays with what costs nothing to import.
 """
 
+import json
 import os
+from typing import TYPE_CHECKING
 
-from decklog.processes import plain_json
-
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
     from typing import Any
@@ -100,12 +99,12 @@ class Identity:
     @classmethod
     def from_text(cls, text: str) -> "Identity":
         """Read what `as_text` wrote."""
-        facts: dict[str, Any] = plain_json.loads(text)
+        facts: dict[str, Any] = json.loads(text)
         return cls(**facts)
 
     def as_text(self) -> str:
         """Write the identity down for a record."""
-        return plain_json.dumps({name: getattr(self, name) for name in self.__slots__})
+        return json.dumps({name: getattr(self, name) for name in self.__slots__})
 
     @property
     def is_visible(self) -> bool:

@@ -12,9 +12,10 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import singledispatch
 from itertools import count
+from typing import TYPE_CHECKING
 
 from decklog.agents.acp import asking
 from decklog.agents.acp.exchange import Exchange
@@ -38,11 +39,9 @@ from decklog.agents.acp.messages import (
 from decklog.agents.acp.tool_calls import arguments_of, tool_of
 from decklog.agents.acp.wire import Wire
 from decklog.agents.events import Answered, Begun, Called, Event, Noted, Rested, Returned, Said, Thought
-from decklog.dataclass import dataclass
 from decklog.proxy.guarding import Guard, denial
 from decklog.proxy.pipes import Outlet, lines
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType

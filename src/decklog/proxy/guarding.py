@@ -1,5 +1,7 @@
 """What the policy says of what an agent asks its editor for, before a person is asked."""
 
+from typing import TYPE_CHECKING
+
 from decklog.agents.acp import tool_calls
 from decklog.agents.acp.messages import (
     PERMISSION,
@@ -17,7 +19,6 @@ from decklog.agents.acp.messages import (
 from decklog.guard.called_files import files_of
 from decklog.guard.judging import decided, held_command, reading, writing
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

@@ -3,8 +3,8 @@
 import os
 import threading
 from collections import deque
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

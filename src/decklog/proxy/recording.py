@@ -10,6 +10,7 @@ import sys
 import threading
 import uuid
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from decklog.agents.acp.transcripts import home_of
 from decklog.agents.connections import Connection
@@ -18,7 +19,6 @@ from decklog.errors import NotAccepted
 from decklog.place.locate import of_session, spool_folder
 from decklog.proxy import taking
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any

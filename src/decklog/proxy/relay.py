@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import threading
+from typing import TYPE_CHECKING
 
 from decklog.agents.acp import asking
 from decklog.agents.acp.exchange import Exchange, Seen
@@ -31,7 +32,6 @@ from decklog.proxy.guarding import JUDGED, Guard, denial
 from decklog.proxy.pipes import Outlet, lines
 from decklog.proxy.recording import Complaints, Recording
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any

@@ -4,11 +4,11 @@ import os
 import select
 import sys
 import time
+from typing import TYPE_CHECKING
 
 from decklog.agents.spool import Spool
 from decklog.place.locate import of_session, spool_folder
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 

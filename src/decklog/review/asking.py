@@ -1,9 +1,9 @@
 """What the passes by a model share: the form of an answer, who is asked, and what the answer comes to as findings."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from decklog.dataclass import dataclass
 from decklog.models.asking import ask_about
 from decklog.models.composer import Composer
 from decklog.models.seam import Models

@@ -4,13 +4,13 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from decklog.conductor.git import changes
 from decklog.conductor.git.changes import Change as ChangedPath
 from decklog.conductor.git.repository import Repository
-from decklog.dataclass import dataclass
 from decklog.errors import Conflict, Invalid, NotFound
 
 _PLAIN = ("--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/")

@@ -4,14 +4,13 @@ What it is nearly sure of is told at once, what it half suspects is kept for the
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor.git.repository import Repository
 from decklog.conductor.settings import consent
 from decklog.conductor.settings.document import NAME, load
-from decklog.dataclass import dataclass
 from decklog.errors import DecklogError, Invalid
 from decklog.models.asking import Voices, voices_of
 from decklog.stores.journal.entry import EntryKind
@@ -120,8 +119,7 @@ class Critic:
         return f"Critique ({finding['severity']}, {sure} of 100 sure): {line}" if is_told else None
 
     def _spent(self) -> int:
-        found: dict[str, Any] = self.log.ledger.summary(self.run_id, call_site=SITE)
-        return int(found["total"]["cost_microdollars"])
+        return self.log.ledger.summary(self.run_id, call_site=SITE)["total"]["cost_microdollars"]
 
     def _task(self) -> str:
         if self.task_id is None:

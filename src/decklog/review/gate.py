@@ -2,11 +2,11 @@
 
 import hashlib
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor.checks.examination import Examiner
 from decklog.conductor.checks.running import Runner
-from decklog.dataclass import dataclass
 from decklog.review.asking import Asked
 from decklog.review.change import Change
 from decklog.review.critique import kept_for_review

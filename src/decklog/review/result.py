@@ -1,11 +1,10 @@
 """The one form of result that all passes have, and the verdict and confidence that follow from seven of them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from decklog.dataclass import dataclass
 from decklog.stores.flow.reviews import Review, ReviewVerdict
 
 NAMES = ("static", "functional", "architectural", "security", "prose", "adversarial", "feedback-binding")

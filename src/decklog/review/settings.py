@@ -2,13 +2,12 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from decklog.conductor.settings.check import Check, define
 from decklog.conductor.settings.configuration import PROTECTED, TESTS, Configuration, sandbox_kind
 from decklog.conductor.settings.document import load
-from decklog.dataclass import dataclass
 from decklog.errors import Invalid
 from decklog.models.composer import PromptSettings
 from decklog.models.composer import read_settings as read_prompt

@@ -1,11 +1,12 @@
 """What a verb of the short way answers: a line or few in words, the same as small JSON, and how it went."""
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from decklog import Approval, Task
+    from decklog import Approval, ClaimExplanation, Task
 
 # How it went, as the exit codes of the command line have it.
 DONE, REFUSED, PENDING = 0, 6, 7
@@ -20,7 +21,7 @@ class Answer:
         data: "Any",
         *,
         code: int = DONE,
-        reason: "dict[str, Any] | None" = None,
+        reason: "ClaimExplanation | None" = None,
         warnings: "Iterable[str]" = (),
         notes: "Iterable[str]" = (),
     ) -> None:

@@ -1,13 +1,13 @@
 """A caller of the short way: who it is, on which log, and which run, task and fence it means."""
 
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from decklog.agents.sessions import is_session
 from decklog.caller.claims import Claims, Remembered
 from decklog.clock import from_text, to_text
 from decklog.errors import NotFound
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager

@@ -1,8 +1,9 @@
 """Plans in few words: tasks from titles, lines or JSON, and how they stand."""
 
+from typing import TYPE_CHECKING
+
 from decklog.short.answer import Answer, one_line
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -1,10 +1,10 @@
 """What an agent asks a person about: a question, or the exact content of a file."""
 
 import os
+from typing import TYPE_CHECKING
 
 from decklog.digests import sha256
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -1,16 +1,17 @@
 """The verbs of the short way. Each signature and docstring is what the command line reads, and what its help shows."""
 
+from typing import TYPE_CHECKING
+
 from decklog import ReasoningPhase
 from decklog.errors import Invalid, LeaseLost, NotFound, StillPending
 from decklog.short.answer import DONE, PENDING, REFUSED, Answer, approval_data, one_line, said_of, task_answer
 from decklog.short.caller import LEASE_SECONDS, Caller
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from decklog import Approval, Task
+    from decklog import Approval, ClaimExplanation, Task
     from decklog.caller.claims import Remembered
 
 # Nothing will come any more; whatever else keeps a task away may pass.
@@ -57,32 +58,25 @@ def _given(me: Caller, lease: float) -> Answer:
     except LeaseLost as problem:
         if problem.details["state"] != "done":
             raise
-        reason = {"code": "task_done", "message": f"task {claim.task_id} is done", "hint": "Nothing else was given to you."}
-        return Answer(f"Nothing: {reason['message']}. {reason['hint']}", None, reason=reason)
+        message, hint = f"task {claim.task_id} is done", "Nothing else was given to you."
+        reason: ClaimExplanation = {"code": "task_done", "message": message, "hint": hint}
+        return Answer(f"Nothing: {message}. {hint}", None, reason=reason)
     return task_answer(task, list(me.log.approvals.find(task.run_id, task_id=task.id, limit=_ANSWERS)))
 
 
 def _go_on(me: Caller, lease: float) -> "tuple[Task | None, list[str]]":
-    """Renew what the worker has, or what one of its name left behind when it died; say what it lost."""
-    notes: list[str] = []
-    if (claim := me.claim()) is not None:
-        try:
-            task = me.log.tasks.extend(claim.task_id, fence=claim.fence, lease_seconds=lease)
-        except (LeaseLost, NotFound) as problem:
-            notes.append(f"lost: {problem.message}")
-            me.end(claim)
-        else:
-            _kept(me, task, claim, lease)
-            return task, notes
-    for left in me.claims.left_behind(me.run_id):
-        try:
-            # Under a new fence: should the one before live after all, it has lost the task.
-            task = me.log.tasks.refence(left.task_id, fence=left.fence, lease_seconds=lease)
-        except (LeaseLost, NotFound):
-            continue
-        _kept(me, task, left, lease)
-        return task, [*notes, f"back: {me.worker.name} had this task before"]
-    return None, notes
+    """Renew the worker's own claim and return its task. The notes name a task that was lost, or that is back after a restart."""
+    me.claims.clear_ended()
+    if (claim := me.claim()) is None:
+        return None, []
+    notes = [f"back: {me.worker.name} had this task before"] if me.claims.is_from_ended_process else []
+    try:
+        task = me.log.tasks.extend(claim.task_id, fence=claim.fence, lease_seconds=lease)
+    except (LeaseLost, NotFound) as problem:
+        me.end(claim)
+        return None, [f"lost: {problem.message}"]
+    _kept(me, task, claim, lease)
+    return task, notes
 
 
 def _kept(me: Caller, task: "Task", before: "Remembered", lease: float) -> None:
@@ -107,7 +101,7 @@ def _none(me: Caller, wanted: "dict[str, Any]", notes: list[str]) -> Answer:
     return Answer(f"Nothing: {reason['message']}. {reason['hint']}", None, code=code, reason=reason, notes=notes)
 
 
-def _reason(me: Caller, wanted: "dict[str, Any]") -> "dict[str, Any]":
+def _reason(me: Caller, wanted: "dict[str, Any]") -> "ClaimExplanation":
     """Say why there is nothing: of the run that was named, or of those under way the first from which something may come."""
     if me.run_id is not None:
         return me.log.tasks.why_none(me.run_id, worker=me.worker.name, **wanted)
@@ -230,14 +224,14 @@ def spend(
     out: int = 0,
     cache_read: int = 0,
     cache_write: int = 0,
-    cost: float | None = None,
+    cost_microdollars: int | None = None,
     key: str | None = None,
 ) -> Answer:
-    """Put on record what a call to a model took: tokens, and dollars unless the price list knows them.
+    """Record the tokens of a model call, and its cost unless the price list knows it.
 
-    It is spent already, so it is recorded whatever the budgets say; exit 6 when one of them is overdrawn: stop, and ask.
+    The money is spent already, so the call is recorded even over budget; exit 6 when a budget is overdrawn: stop, and ask.
     """
-    if cost is None and not (in_ or out or cache_read or cache_write):
+    if cost_microdollars is None and not (in_ or out or cache_read or cache_write):
         # Most likely somebody who wants to see what was spent, and named a run.
         wanted = f"say tokens ({me.surface.option('in', 'N')}, …) or dollars ({me.surface.option('cost', 'X')})"
         raise Invalid(f"nothing was spent: {wanted}", field="in", hint="See what was spent: decklog now")
@@ -249,7 +243,7 @@ def spend(
             output_tokens=out,
             cache_read_tokens=cache_read,
             cache_create_tokens=cache_write,
-            cost_microdollars=None if cost is None else round(cost * 1_000_000),
+            cost_microdollars=cost_microdollars,
             run_id=me.find_run(claim),
             enforce=False,
             key=key,

@@ -1,6 +1,7 @@
 """What every store can do: add a record, change it, and find it again. There is no other way to write."""
 
 from dataclasses import MISSING, fields
+from typing import TYPE_CHECKING
 
 from decklog.clock import from_text
 from decklog.db.where import Where, page_size
@@ -10,7 +11,6 @@ from decklog.records import Page, Record, default_of
 from decklog.stores.journal.attribution import attributed, proving
 from decklog.values import from_json, to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime

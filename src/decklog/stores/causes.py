@@ -1,18 +1,24 @@
 """What made a question wait, as whoever asked told it: the rule that held something, its reason, and the tier in force then."""
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
-    from typing import Any
+    from decklog.stores.results.desk import ApprovalCause
 
-# What a question's payload says of it. Anybody may ask, and so write anything there: it is told, and nothing is decided by it.
-_TEXTS = {"rule": 200, "reason": 1000}
-_TIER = "tier"
+# Anybody may write anything to the payload of a question: it is shown, and nothing is decided by it.
+_LONGEST_RULE, _LONGEST_REASON = 200, 1000
 
 
-def cause_of(payload: object) -> "dict[str, Any]":
-    """Give what a payload tells of the cause: `rule`, `reason` and `tier`, each where it is there; nothing where none is."""
+def cause_of(payload: object) -> "ApprovalCause":
+    """Return the cause that a payload names: `rule`, `reason` and `tier`, each only where it is given."""
+    cause: ApprovalCause = {}
     if not isinstance(payload, dict):
-        return {}
-    told = {name: payload[name][:most] for name, most in _TEXTS.items() if isinstance(payload.get(name), str) and payload[name]}
-    tier = payload.get(_TIER)
-    return {**told, _TIER: tier} if type(tier) is int else told
+        return cause
+    rule, reason, tier = payload.get("rule"), payload.get("reason"), payload.get("tier")
+    if isinstance(rule, str) and rule:
+        cause["rule"] = rule[:_LONGEST_RULE]
+    if isinstance(reason, str) and reason:
+        cause["reason"] = reason[:_LONGEST_REASON]
+    if type(tier) is int:
+        cause["tier"] = tier
+    return cause

@@ -1,12 +1,12 @@
 """JSON documents of any size, checked, redacted and kept once under their digest; and the digests of other things."""
 
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from decklog.errors import Invalid, NotFound
 from decklog.stores.journal import blobs
 from decklog.values import from_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NamedTuple
 

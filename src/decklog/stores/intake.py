@@ -1,7 +1,7 @@
 """Records written as they are told, for those who take over what another product kept. Each still has its entry."""
 
 from itertools import zip_longest
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from decklog.stores.base import Store, bound_whole
 from decklog.stores.journal import chain
@@ -9,7 +9,6 @@ from decklog.stores.journal.attribution import acting, proving
 from decklog.stores.journal.preparing import change_columns
 from decklog.stores.journal.rows import rows_at
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import TypeVar

@@ -1,11 +1,12 @@
 """Stores whose records belong to runs: they hold the run while they decide, and write only what differs."""
 
+from typing import TYPE_CHECKING
+
 from decklog.errors import Conflict, DecklogError, Invalid, NotFound
 from decklog.records import Record
 from decklog.stores.base import Store
 from decklog.stores.journal.rows import number_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any, TypeVar

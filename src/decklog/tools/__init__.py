@@ -3,7 +3,8 @@
 Nothing is imported before it is used: judging a command or a path needs no database.
 """
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from typing import Any
 

@@ -1,17 +1,16 @@
 """A copy of a log as it is at one moment, taken while others write it."""
 
 import os
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 from decklog.clock import to_text
-from decklog.dataclass import dataclass
 from decklog.db.sqlite.backup import publish
 from decklog.errors import Conflict
 from decklog.transfer.move.move import Move, is_same
 from decklog.transfer.progress import Progress, silent
 from decklog.transfer.unfinished import sweep, working_on
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

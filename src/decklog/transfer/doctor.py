@@ -2,13 +2,13 @@
 
 import os
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from decklog.clock import to_text
 from decklog.db.sqlite.errors import is_full
 from decklog.db.sqlite.holders import holders_of
 from decklog.transfer.progress import Progress, silent
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -79,7 +79,7 @@ def _wal(log: "Decklog", facts: "dict[str, Any]") -> "list[Finding]":
 
 def _unread(log: "Decklog") -> "list[Finding]":
     mend = f"decklog recover {log.db.target} (after a copy of the file and its -wal)"
-    return [_finding("wal", what, mend) for what in log.db.check_wal(crashes=True)]
+    return [_finding("wal", what, mend) for found in log.db.check_wal() for what in found]
 
 
 def _pages(log: "Decklog", facts: "dict[str, Any]", deep: bool, progress: Progress) -> "list[Finding]":
@@ -117,7 +117,7 @@ def _stuck_leases(log: "Decklog") -> "list[Finding]":
 def _budgets(log: "Decklog") -> "list[Finding]":
     """Look for running sums that are not those of the charges: a budget would then stop too early or too late."""
     days: dict[str, list[str]] = {}
-    for problem in log.budgets.check()["problems"]:  # type: ignore[attr-defined]
+    for problem in log.budgets.check()["problems"]:
         days.setdefault(problem["budget_id"], []).append(problem["day"])
     return [
         _finding(

@@ -1,11 +1,11 @@
 """Retention: old texts go and their digests stay, so that the chain still verifies. What a record was is never dropped."""
 
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from decklog.clock import to_text
-from decklog.dataclass import dataclass
 from decklog.db.where import enum_of
 from decklog.errors import Invalid, NotFound
 from decklog.stores.journal import chain
@@ -15,12 +15,12 @@ from decklog.transfer.pace import Pace
 from decklog.transfer.progress import Progress, silent
 from decklog.transfer.reading import NAMED
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
     from decklog.app import Decklog
+    from decklog.stores.results.journal import StreamHead
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _FEWEST, _MOST = 100, 4_000
@@ -106,7 +106,7 @@ class Prune:
             self._drop_all(result, unneeded, heads)
         return result
 
-    def _drop_all(self, result: Pruned, unneeded: dict[str, int], heads: "list[dict[str, Any]]") -> None:
+    def _drop_all(self, result: Pruned, unneeded: dict[str, int], heads: "list[StreamHead]") -> None:
         size = self._db.file_bytes()
         entries = sum(head["seq"] for head in heads)
         indexes_anew = self._db.forgets_words_slowly and result.entries * _ENTRIES_PER_WORDS_DROPPED > entries
@@ -131,7 +131,7 @@ class Prune:
 
     # Texts in entries
 
-    def _count(self, heads: "list[dict[str, Any]]", result: Pruned) -> None:
+    def _count(self, heads: "list[StreamHead]", result: Pruned) -> None:
         """Count the entries that go, and their bytes, stream by stream."""
         size_of = self._db.size_of
         sql = f"""
@@ -150,7 +150,7 @@ class Prune:
             done += end - place
             self._progress("counting entries", min(done, whole), whole)
 
-    def _ranges(self, heads: "list[dict[str, Any]]") -> "Iterator[tuple[int, int]]":
+    def _ranges(self, heads: "list[StreamHead]") -> "Iterator[tuple[int, int]]":
         """Cut the streams into ranges of positions; small streams that follow each other are one range."""
         numbers: dict[str, int] = dict(self._db.read(lambda: self._db.rows("select name, no from streams", {})[1]))
         start: int | None = None
@@ -238,11 +238,11 @@ class Prune:
         sql = f"select payload from entries where record_table is not null {condition}"
         return self._db.read(lambda: {digest for row in self._db.each(sql, bound) for digest in NAMED.findall(row[0])})
 
-    def _drop_blobs(self, unneeded: dict[str, int], heads: "list[dict[str, Any]]", result: Pruned) -> None:
+    def _drop_blobs(self, unneeded: dict[str, int], heads: "list[StreamHead]", result: Pruned) -> None:
         dropped = self._db.write(lambda: self._drop_unneeded(unneeded, heads)) if unneeded else {}
         result.blobs, result.blob_bytes = len(dropped), sum(dropped.values())
 
-    def _drop_unneeded(self, unneeded: dict[str, int], heads: "list[dict[str, Any]]") -> dict[str, int]:
+    def _drop_unneeded(self, unneeded: dict[str, int], heads: "list[StreamHead]") -> dict[str, int]:
         """Delete blobs that nobody has named since they were looked for."""
         for stream in sorted(self._owners - self._told):
             self._db.lock_stream(stream)

@@ -1,11 +1,11 @@
 """Reading a log in batches of bounded size, whatever the sizes of its streams and entries."""
 
 import re
+from typing import TYPE_CHECKING
 
 from decklog.stores.journal.chain import SEQ, size_of
 from decklog.stores.journal.replication import FIELDS, Replication
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

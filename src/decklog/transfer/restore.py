@@ -3,10 +3,10 @@
 import itertools
 import os
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 from decklog.clock import Clock, to_text
-from decklog.dataclass import dataclass
 from decklog.db.sqlite.backup import alone, copy_file, publish, use_wal
 from decklog.db.sqlite.fair_lock import FairLock
 from decklog.db.sqlite.file import FileState, look
@@ -17,7 +17,6 @@ from decklog.transfer.move.move import is_same
 from decklog.transfer.progress import Progress, silent
 from decklog.transfer.unfinished import sweep, working_on
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

@@ -14,6 +14,7 @@ from decklog.transfer.verify_steps import Steps
 if TYPE_CHECKING:
     from decklog.app import Decklog
     from decklog.stores.journal.findings import Verification
+    from decklog.stores.results.journal import StreamHead
 
 _SECONDS_BETWEEN_SAVES = 1.0
 # An older run begins anew: what it walked may have been changed since.
@@ -104,7 +105,7 @@ def verify_since_anchor(
     return log.journal.verify(anchor=path, since_anchor=True)
 
 
-def _keep(marks: Marks, anchor: str | None, heads: list[dict[str, Any]]) -> None:
+def _keep(marks: Marks, anchor: str | None, heads: "list[StreamHead]") -> None:
     if anchor is not None:
         Anchors(anchor).keep(heads)
         return

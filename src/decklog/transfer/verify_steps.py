@@ -5,19 +5,21 @@ is compared anew: a record may have been changed since. Where anything is not as
 read, which names all that is wrong.
 """
 
+from typing import TYPE_CHECKING
+
 from decklog.db.where import placed
 from decklog.stores.journal.findings import Verification, resumable
 from decklog.stores.journal.rows import STREAM_SIZE
 from decklog.stores.journal.verify import CHANGED, CUT_OFF
 from decklog.stores.journal.walk import ends, joined_pieces, joined_up, sound, streams_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
     from decklog.app import Decklog
     from decklog.stores.journal.walk import Piece
+    from decklog.stores.results.journal import StreamHead
 
     # Of a stream: up to which entry it was walked, the hash of that, when its first was written, whether it goes back in time.
     Head = tuple[int, str, str, bool]
@@ -68,7 +70,7 @@ class Steps:
         marks, bound = placed(places)
         return dict(self._db.rows(f"select pos, hash from entries where pos in ({marks})", bound)[1])
 
-    def heads(self) -> "list[dict[str, Any]]":
+    def heads(self) -> "list[StreamHead]":
         """Return the newest entry of each stream that was walked, as an anchor file keeps it."""
         names = {stream.number: stream.name for stream in self._db.read(lambda: list(streams_of(self._db)))}
         return [{"stream": names[number], "seq": head[0], "hash": head[1]} for number, head in self._heads.items()]

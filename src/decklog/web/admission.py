@@ -1,8 +1,8 @@
 """Which requests are let in at all, by what a browser says of them: the name, the method, and whose page asks."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from decklog.dataclass import dataclass
 from decklog.web.names import Names
 
 Headers = Sequence[tuple[bytes, bytes]]

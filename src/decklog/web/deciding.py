@@ -57,7 +57,7 @@ def _decide_approval(asked: Asked, approval_id: str) -> None:
         if not digest:
             raise Invalid("only a digest was given with this question: type the digest of what you looked at", field="digest")
     with proven(asked) as manager:
-        asked.log.approvals.decide(approval_id, verdict, by=manager, rationale=reason or None, digest=digest)  # type: ignore[arg-type]
+        asked.log.approvals.decide(approval_id, verdict, by=manager, rationale=reason or None, subject_digest=digest)  # type: ignore[arg-type]
 
 
 def _reconcile(asked: Asked, effect_id: str) -> None:

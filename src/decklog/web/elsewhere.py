@@ -6,10 +6,10 @@ import re
 import secrets
 import ssl
 import stat
+from dataclasses import dataclass
 from hashlib import scrypt
 from ipaddress import ip_address
 
-from decklog.dataclass import dataclass
 from decklog.errors import Invalid
 from decklog.web.names import Names
 

@@ -9,9 +9,9 @@ import os
 import re
 import secrets
 from contextlib import suppress
+from dataclasses import dataclass
 from hashlib import sha256
 
-from decklog.dataclass import dataclass
 from decklog.errors import Invalid
 
 _PORTS = range(1024, 65536)

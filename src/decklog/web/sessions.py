@@ -4,13 +4,12 @@ import hmac
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 from threading import Lock
 
 from decklog.clock import to_text
-from decklog.dataclass import dataclass
 
 LOGIN_SECONDS = 5 * 60
 SESSION_SECONDS = 12 * 60 * 60

@@ -1,11 +1,10 @@
 """What one running dashboard is made of: its log, its names, who is logged in, and what is told to open pages."""
 
 import shlex
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from decklog.app import Decklog
-from decklog.dataclass import dataclass
 from decklog.web.elsewhere import Password
 from decklog.web.live import Feed
 from decklog.web.names import Names

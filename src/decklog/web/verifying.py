@@ -11,14 +11,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from threading import Lock, Thread
 from typing import Any
 
 from decklog.app import Decklog
 from decklog.clock import to_text
-from decklog.dataclass import dataclass
 from decklog.errors import DecklogError
 from decklog.transfer.verify_steps import Steps
 from decklog.web.now_and_then import NowAndThen

@@ -35,10 +35,34 @@ def test_two_agents_in_one_folder_have_a_task_each(agent: Start, tasks: Path) ->
     assert (second("done").code, first("done").code) == (0, 0)
 
 
-def test_two_agents_of_one_name_that_live_have_a_task_each(agent: Start, tasks: Path) -> None:
+def test_a_named_worker_has_its_task_in_every_shell(agent: Start, tasks: Path) -> None:
     first, second = agent(DECKLOG_WORKER="dev"), agent(DECKLOG_WORKER="dev")
-    assert (first("next").out, second("next").out) == ("one  Task one\n", "two  Task two\n")
-    assert first("done").out.startswith("done: one")
+    assert first("next").out == "one  Task one\n"
+    assert second("note 'from another shell'").code == 0
+    assert second("next").out == "one  Task one\n"
+    assert second("done").out.startswith("done: one")
+    assert first("done").out.startswith("done already: one")
+    assert agent()("next --as other").out == "two  Task two\n"
+
+
+def test_a_named_worker_that_repeats_its_question_in_another_shell_does_not_ask_twice(
+    agent: Start, tasks: Path, decklog: Program
+) -> None:
+    first, second = agent(DECKLOG_WORKER="dev"), agent(DECKLOG_WORKER="dev")
+    first("next")
+    asked, repeated = first("ask 'May I?'"), second("ask 'May I?'")
+    assert (asked.code, repeated.code) == (7, 7)
+    assert asked.out.split(":")[0] == repeated.out.split(":")[0]
+    decklog("approvals", "decide", asked.out.split(":")[0], "granted", "--by", "em")
+    assert second("ask 'May I?'").code == 0
+    assert len(decklog("approvals", "find", "run_1", "--json").data) == 1
+
+
+def test_shells_of_one_named_worker_that_claim_at_once_get_the_same_task(agent: Start, tasks: Path) -> None:
+    several = [agent(DECKLOG_WORKER="dev") for _ in range(3)]
+    with ThreadPoolExecutor(3) as pool:
+        heard = [said.out for said in pool.map(lambda one: one("next"), several)]
+    assert heard == ["one  Task one\n"] * 3
 
 
 def test_a_killed_agent_that_starts_again_under_its_name_has_its_task_back(agent: Start, tasks: Path, decklog: Program) -> None:
@@ -59,8 +83,8 @@ def test_an_agent_session_that_is_resumed_in_another_process_has_its_task_back(a
     assert agent(**session)("done").out.startswith("done: one")
 
 
-def test_a_worker_whose_lease_went_to_another_of_its_name_has_lost_it(agent: Start, tasks: Path) -> None:
-    first, second = agent(DECKLOG_WORKER="dev"), agent(DECKLOG_WORKER="dev")
+def test_a_worker_whose_lease_went_to_another_has_lost_it(agent: Start, tasks: Path) -> None:
+    first, second = agent(), agent()
     assert first("next --lease 0.01").out == "one  Task one\n"
     assert second("next --lease 900").out == "one  Task one\n"
     for words in ("done", "note x", "fail x", "block x", "ask x", "remember 'a lesson of it'"):
@@ -71,7 +95,7 @@ def test_a_worker_whose_lease_went_to_another_of_its_name_has_lost_it(agent: Sta
 
 
 def test_what_was_spent_is_on_record_even_when_the_task_is_lost(agent: Start, tasks: Path, decklog: Program) -> None:
-    first, second = agent(DECKLOG_WORKER="dev"), agent(DECKLOG_WORKER="dev")
+    first, second = agent(), agent()
     first("next --lease 0.01")
     second("next")
     assert first("spend m --in 5 --cost 1").code == 0

@@ -114,7 +114,7 @@ def test_the_exit_code_is_the_verdict(decklog: Program, log_folder: Path, verdic
 
 
 def test_what_is_spent_past_a_budget_is_recorded_and_told(decklog: Program, log_folder: Path) -> None:
-    decklog("budgets", "set", "run", "--scope-id", "run_1", "--limit-microdollars", "1000000")
+    decklog("budgets", "set", "run", "--scope-id", "run_1", "--limit", "1.00")
     assert decklog("spend", "m", "--in", "5", "--cost", "0.4").code == 0
     over = decklog("spend", "m", "--out", "5", "--cost", "0.9")
     assert (over.code, "a budget is overdrawn" in over.out) == (6, True)

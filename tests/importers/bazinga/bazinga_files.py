@@ -211,6 +211,13 @@ SCHEMA: dict[str, tuple[int, list[tuple[str, str, int]]]] = {
             ("response_status", "text not null", 13),
             ("next_agent", "text", 13),
             ("action", "text not null", 13),
+            ("include_context", "text", 13),
+            ("escalation_check", "integer default 0", 13),
+            ("model_override", "text", 13),
+            ("fallback_agent", "text", 13),
+            ("bypass_qa", "integer default 0", 13),
+            ("max_parallel", "integer", 13),
+            ("then_action", "text", 13),
         ],
     ),
     "agent_markers": (

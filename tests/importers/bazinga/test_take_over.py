@@ -11,8 +11,10 @@ import pytest
 
 from decklog import Conflict, Decklog, NotFound
 from decklog.cli import run
+from decklog.compat.bazinga import BazingaDB
 from decklog.errors import Busy
 from decklog.importers.bazinga.take_over import TakeOver
+from decklog.stores.flow.document import digest_of, shipped
 from tests.importers.bazinga.bazinga_files import build
 
 SCRIPT = ".claude/skills/bazinga-db/scripts/bazinga_db.py"
@@ -192,3 +194,87 @@ def test_those_who_read_the_file_by_sql_get_the_answers_that_the_old_one_gave(pr
 def _value(value: object) -> object:
     """Read JSON as what it says; its spelling is nobody's."""
     return json.loads(value) if isinstance(value, str) and value[:1] in ("{", "[") else value
+
+
+def _route(project: Path, capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, object]:
+    capsys.readouterr()
+    run(["bazinga", "--db", str(project / "bazinga/bazinga.db"), "--quiet", "route", "--session-id", "bazinga_1", *words])
+    answer: dict[str, object] = json.loads(capsys.readouterr().out)
+    return answer
+
+
+def test_take_over_keeps_the_projects_own_workflow(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    db = apsw.Connection(str(project / "bazinga/bazinga.db"))
+    db.execute("update workflow_transitions set next_agent = 'architect', include_context = '[\"plan\"]'")
+    db.execute(
+        "insert into workflow_transitions (current_agent, response_status, next_agent, action, escalation_check)"
+        " values ('qa_expert', 'FAIL', 'developer', 'respawn', 1)"
+    )
+    db.execute("insert into workflow_special_rules values (9, 'escalation_after_failures', 'later', '{\"threshold\": 7}')")
+    db.close()
+    models = {"agents": {"architect": {"model": "opus"}, "developer": {"model": "haiku"}}}
+    (project / "bazinga/model_selection.json").write_text(json.dumps(models))
+
+    TakeOver(str(project)).run()
+
+    answer = _route(project, capsys, "--current-agent", "developer", "--status", "READY_FOR_QA")
+    assert (answer["next_agent"], answer["include_context"], answer["model"]) == ("architect", ["plan"], "opus")
+    failed = _route(project, capsys, "--current-agent", "qa_expert", "--status", "FAIL")
+    assert (failed["next_agent"], failed["model"]) == ("developer", "haiku")
+    unknown = _route(project, capsys, "--current-agent", "tech_lead", "--status", "APPROVED")
+    assert unknown["success"] is False
+    with Decklog.open(project / "bazinga/bazinga.decklog.db") as log:
+        rules = {rule.name: rule.config for rule in log.workflow.rules()}
+        assert rules["escalation_after_failures"] == {"threshold": 7, "escalation_agent": "senior_software_engineer"}
+        assert "words" in rules["security_sensitive"]
+        assert {marker.agent: marker.required for marker in log.workflow.markers()} == {"developer": ["READY"]}
+
+
+def test_take_over_of_an_unchanged_workflow_loads_the_default(project: Path) -> None:
+    db = apsw.Connection(str(project / "bazinga/bazinga.db"))
+    for table in ("workflow_transitions", "agent_markers", "workflow_special_rules"):
+        db.execute(f"delete from {table}")
+    document = shipped()
+    for agent, statuses in document["transitions"].items():
+        for status, step in statuses.items():
+            values = (agent, status, step["next_agent"], step["action"], json.dumps(step["include_context"]))
+            more = (step.get("escalation_check", False), step.get("model_override"), step.get("fallback_agent"))
+            last = (step.get("bypass_qa", False), step.get("max_parallel"), step.get("then_action"))
+            db.execute(
+                "insert into workflow_transitions (current_agent, response_status, next_agent, action, include_context,"
+                " escalation_check, model_override, fallback_agent, bypass_qa, max_parallel, then_action)"
+                " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (*values, *more, *last),
+            )
+    db.close()
+
+    TakeOver(str(project)).run()
+
+    with Decklog.open(project / "bazinga/bazinga.decklog.db") as log:
+        assert log.workflow.ready()["digest"] == digest_of(shipped())
+
+
+def test_take_over_refuses_a_workflow_that_it_can_not_route_by_unless_losses_are_accepted(project: Path) -> None:
+    db = apsw.Connection(str(project / "bazinga/bazinga.db"))
+    db.execute("update workflow_transitions set next_agent = 'nobody'")
+    db.close()
+
+    with pytest.raises(Conflict, match="sends for nobody, which has no model"):
+        TakeOver(str(project)).run()
+
+    taken = TakeOver(str(project), accept_losses=True).run()
+    assert "workflow" in taken["report"]["losses"][0]
+
+
+def test_script_of_a_project_does_not_claim_an_environment_variable(project: Path, tmp_path: Path) -> None:
+    TakeOver(str(project)).run()
+
+    found = json.loads(_agent(project, "detect-paths", cwd=tmp_path).stdout)
+
+    assert (found["project_root"], found["detection_source"], found["env_var_set"]) == (str(project), "script", False)
+
+
+def test_class_has_the_constants_of_the_older_one() -> None:
+    assert "file is not a database" in BazingaDB.CORRUPTION_ERRORS
+    assert "no such table" in BazingaDB.QUERY_ERRORS
+    assert (BazingaDB.SALVAGE_TABLE_ORDER[0], len(BazingaDB.SALVAGE_TABLE_ORDER)) == ("sessions", 13)

@@ -197,3 +197,24 @@ def test_killed_between_any_two_batches_it_gives_the_same_log(file: Path, monkey
 
 def test_a_dry_run_tells_the_same_and_changes_nothing(log: Decklog, file: Path) -> None:
     claims.check_dry_run(log, _taker(file))
+
+
+@on_both
+def test_link_removed_there_alone_is_removed_here(log: Decklog, tmp_path: Path) -> None:
+    path = tmp_path / "issues.jsonl"
+    one, other = issue("bd-1"), issue("bd-2")
+    linked = {**one, "dependencies": [needs("bd-1", "bd-2")]}
+    _take(log, path, linked, other)
+    assert log.tasks.get("bd-1").open_dependencies == 1
+
+    _take(log, path, one, other)
+
+    assert log.tasks.get("bd-1").open_dependencies == 0
+    assert log.journal.verify().ok
+
+
+def test_title_that_went_back_to_an_earlier_one_is_brought(log: Decklog, tmp_path: Path) -> None:
+    path = tmp_path / "issues.jsonl"
+    for title in ("first", "second", "first"):
+        _take(log, path, {**issue("bd-1"), "title": title})
+        assert log.tasks.get("bd-1").title == title

@@ -6,7 +6,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from decklog import Decklog, ManualClock, redact
+from decklog import Decklog, ManualClock, redaction
 from decklog.importers.bazinga.importer import BazingaImport
 from decklog.importers.engine.report import Fate
 from decklog.stores.journal.entry import COLUMNS_KEPT
@@ -67,9 +67,9 @@ def test_what_is_as_it_was_is_not_looked_through_again(log: Decklog, tmp_path: P
     path = _made(tmp_path / "in.db", MANY)
     _taken(log, path)
     looked_at: list[str] = []
-    clean_among, scan = redact.clean_among, redact.scan
-    monkeypatch.setattr(redact, "clean_among", lambda texts: (looked_at.extend(texts), clean_among(texts))[1])
-    monkeypatch.setattr(redact, "scan", lambda text: (looked_at.append(text), scan(text))[1])
+    clean_texts, scan = redaction.clean_texts, redaction.scan
+    monkeypatch.setattr(redaction, "clean_texts", lambda texts: (looked_at.extend(texts), clean_texts(texts))[1])
+    monkeypatch.setattr(redaction, "scan", lambda text: (looked_at.append(text), scan(text))[1])
 
     _taken(log, path)
 

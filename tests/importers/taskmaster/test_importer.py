@@ -106,6 +106,18 @@ def test_both_sides_of_a_conflict_are_read_and_the_newer_is_taken(log: Decklog, 
     assert (report.tables["tasks"]["read"], report.tables["tasks"][Fate.NEW]) == (4, 2)
 
 
+def test_broken_side_of_a_conflict_is_kept(log: Decklog, tmp_path: Path) -> None:
+    whole = json.dumps({"master": {"tasks": [task(1)]}})
+    torn = json.dumps({"master": {"tasks": [task(1), task(2), task(3, title="cut")]}})
+    text = f"<<<<<<< ours\n{whole}\n=======\n{torn[: torn.index('cut')]}\n>>>>>>> theirs\n"
+
+    report = _taker(write(tmp_path / "tasks.json", text))(log)
+
+    assert log.tasks.get("taskmaster-2").title == task(2)["title"]
+    assert report.tables["lines"][Fate.KEPT] == 1
+    assert any("conflicts of git's" in note for note in report.notes)
+
+
 def test_of_half_a_file_whole_tasks_are_taken_and_the_rest_is_kept(log: Decklog, tmp_path: Path) -> None:
     text = json.dumps({"master": {"tasks": [task(1), task(2)]}, "side": {"tasks": [task(1), task(2, title="cut")]}})
     path = write(tmp_path / "tasks.json", text[: text.index("cut")])

@@ -42,16 +42,16 @@ def test_secrets_are_not_kept_and_the_approval_says_so(log: Decklog, run_id: str
 
 def test_to_grant_what_is_not_in_the_log_takes_its_digest(log: Decklog, run_id: str) -> None:
     digest = sha256(b"elsewhere").hexdigest()
-    asked = log.approvals.ask(run_id, "May I?", by="ada", digest=digest)
+    asked = log.approvals.ask(run_id, "May I?", by="ada", subject_digest=digest)
     assert log.approvals.show(asked.id)["about"]["check"] == "not in the log"
     with pytest.raises(Invalid, match="not in the log") as refused:
         log.approvals.decide(asked.id, "granted", by="bo")  # type: ignore[arg-type]
-    assert refused.value.details["field"] == "digest"
-    assert log.approvals.decide(asked.id, "granted", by="bo", digest=digest).state == "granted"  # type: ignore[arg-type]
+    assert refused.value.details["field"] == "subject_digest"
+    assert log.approvals.decide(asked.id, "granted", by="bo", subject_digest=digest).state == "granted"  # type: ignore[arg-type]
 
 
 def test_to_deny_what_is_not_in_the_log_takes_nothing(log: Decklog, run_id: str) -> None:
-    asked = log.approvals.ask(run_id, "May I?", by="ada", digest="0" * 64)
+    asked = log.approvals.ask(run_id, "May I?", by="ada", subject_digest="0" * 64)
     assert log.approvals.decide(asked.id, "denied", by="bo").state == "denied"  # type: ignore[arg-type]
 
 

@@ -35,7 +35,7 @@ def test_what_was_answered_is_listed_newest_question_first_and_what_waits_is_not
 
 
 def test_what_nobody_answered_in_time_counts_as_what_it_became(log: Decklog, run_id: str, clock: ManualClock) -> None:
-    given: dict[str, Any] = {"expires_in_minutes": 5, "default_verdict": "denied"}
+    given: dict[str, Any] = {"expires_in_seconds": 300, "default_verdict": "denied"}
     asked = log.approvals.ask(run_id, "late?", by="ada", about="x", **given)
     assert log.approvals.answers().latest == []
     clock.advance(minutes=6)
@@ -45,10 +45,10 @@ def test_what_nobody_answered_in_time_counts_as_what_it_became(log: Decklog, run
 def test_answers_to_the_same_thing_come_from_every_run(log: Decklog, run_id: str) -> None:
     other = log.runs.start("another").id
     here, there, _ = answered(log, run_id, "push"), answered(log, other, "push"), answered(log, other, "pull")
-    found = ids(log.approvals.answers(digest=here.subject_digest))
+    found = ids(log.approvals.answers(subject_digest=here.subject_digest))
     assert sorted(found["same_thing"]) == sorted([here.id, there.id])
     with pytest.raises(Invalid):
-        log.approvals.answers(digest="x")
+        log.approvals.answers(subject_digest="x")
 
 
 def test_of_its_own_run_every_answer_to_a_thing_is_found_and_of_others_the_newest(
@@ -60,8 +60,8 @@ def test_of_its_own_run_every_answer_to_a_thing_is_found_and_of_others_the_newes
         clock.advance(seconds=1)
         answered(log, log.runs.start("another").id, f"pull {number}")
     digest = first.subject_digest
-    assert log.approvals.answers(digest=digest).same_thing == []
-    assert [one.id for one in log.approvals.answers(digest=digest, run_id=run_id).same_thing] == [first.id]
+    assert log.approvals.answers(subject_digest=digest).same_thing == []
+    assert [one.id for one in log.approvals.answers(subject_digest=digest, run_id=run_id).same_thing] == [first.id]
 
 
 @pytest.mark.parametrize(
@@ -79,5 +79,5 @@ def test_answers_to_the_same_rule_are_those_whose_payload_says_it(log: Decklog, 
 
 def test_what_is_about_the_same_thing_is_not_told_twice(log: Decklog, run_id: str) -> None:
     one, other = answered(log, run_id, "a", {"rule": "r"}), answered(log, run_id, "b", {"rule": "r"})
-    found = ids(log.approvals.answers(digest=one.subject_digest, rule="r"))
+    found = ids(log.approvals.answers(subject_digest=one.subject_digest, rule="r"))
     assert (found["same_thing"], found["same_rule"]) == ([one.id], [other.id])

@@ -30,7 +30,7 @@ def test_a_question_comes_back_as_it_was_asked(log: Decklog, run_id: str, clock:
         asked_of="gate:review",
         source="conductor",
         task_id="task_1",
-        expires_in_minutes=30,
+        expires_in_seconds=1800,
         default_verdict="denied",
         payload={"risk": "low"},
         key="release-7",
@@ -57,7 +57,9 @@ def test_a_digest_is_made_in_one_way() -> None:
 
 def test_an_approval_is_granted_by_another_than_who_asked(log: Decklog, asked: Approval, clock: ManualClock) -> None:
     clock.advance(minutes=1)
-    granted = log.approvals.decide(asked.id, "granted", by=" Ana  ", rationale="reads well", digest=digest_of(PATCH).upper())
+    granted = log.approvals.decide(
+        asked.id, "granted", by=" Ana  ", rationale="reads well", subject_digest=digest_of(PATCH).upper()
+    )
     assert (granted.state, granted.verdict, granted.decided_by, granted.rationale) == ("granted", "granted", "Ana", "reads well")
     assert granted.decided_at == clock.now()
     assert not granted.is_expired
@@ -114,9 +116,9 @@ def test_nobody_asks_themselves(log: Decklog, run_id: str) -> None:
 def test_an_approval_serves_its_own_digest_alone(log: Decklog, asked: Approval) -> None:
     changed = PATCH + "+ one more line\n"
     with pytest.raises(Conflict, match="is about"):
-        log.approvals.decide(asked.id, "granted", by="ana", digest=digest_of(changed))
+        log.approvals.decide(asked.id, "granted", by="ana", subject_digest=digest_of(changed))
     assert log.approvals.get(asked.id).state == "open"
-    log.approvals.decide(asked.id, "granted", by="ana", digest=digest_of(PATCH))
+    log.approvals.decide(asked.id, "granted", by="ana", subject_digest=digest_of(PATCH))
     assert log.approvals.granted_for(asked.run_id, digest_of(changed)) is None
     assert log.approvals.granted_for("run_2", digest_of(PATCH)) is None
     anew = log.approvals.ask(asked.run_id, "And now?", by="developer", about=changed)
@@ -163,7 +165,7 @@ def test_the_same_key_asks_once_and_never_about_another_thing(log: Decklog, run_
 
 
 def test_a_question_past_its_time_is_expired_before_anyone_records_it(log: Decklog, run_id: str, clock: ManualClock) -> None:
-    asked = log.approvals.ask(run_id, "Now?", by="developer", about="x", expires_in_minutes=10)
+    asked = log.approvals.ask(run_id, "Now?", by="developer", about="x", expires_in_seconds=600)
     clock.advance(minutes=9)
     assert log.approvals.get(asked.id).state == "open"
     assert log.approvals.expire() == []
@@ -186,7 +188,7 @@ def test_a_question_past_its_time_is_expired_before_anyone_records_it(log: Deckl
 
 @pytest.mark.parametrize("verdict", ["granted", "denied"])
 def test_expiry_records_the_default(log: Decklog, run_id: str, clock: ManualClock, verdict: str) -> None:
-    asked = log.approvals.ask(run_id, "Stop me?", by="developer", about="x", expires_in_minutes=2, default_verdict=verdict)
+    asked = log.approvals.ask(run_id, "Stop me?", by="developer", about="x", expires_in_seconds=120, default_verdict=verdict)
     clock.advance(minutes=3)
     seen = log.approvals.get(asked.id)
     assert (seen.state, seen.verdict, seen.decided_by, seen.is_expired) == (verdict, verdict, None, True)
@@ -197,7 +199,7 @@ def test_expiry_records_the_default(log: Decklog, run_id: str, clock: ManualCloc
 
 
 def test_silence_grants_only_where_the_caller_lets_it(log: Decklog, run_id: str, clock: ManualClock) -> None:
-    log.approvals.ask(run_id, "Stop me?", by="developer", about="x", expires_in_minutes=2, default_verdict="granted")
+    log.approvals.ask(run_id, "Stop me?", by="developer", about="x", expires_in_seconds=120, default_verdict="granted")
     assert log.approvals.granted_for(run_id, digest_of("x"), or_by_default=True) is None
     clock.advance(minutes=3)
     assert log.approvals.granted_for(run_id, digest_of("x")) is None
@@ -210,13 +212,13 @@ def test_silence_grants_only_where_the_caller_lets_it(log: Decklog, run_id: str,
 def test_silence_takes_no_answer_back(log: Decklog, run_id: str, clock: ManualClock) -> None:
     asked = log.approvals.ask(run_id, "Merge?", by="developer", about="x")
     log.approvals.decide(asked.id, "granted", by="ana")
-    log.approvals.ask(run_id, "Merge?", by="developer", about="x", expires_in_minutes=1, default_verdict="denied")
+    log.approvals.ask(run_id, "Merge?", by="developer", about="x", expires_in_seconds=60, default_verdict="denied")
     clock.advance(minutes=2)
     assert log.approvals.granted_for(run_id, digest_of("x"), or_by_default=True).id == asked.id  # type: ignore[union-attr]
 
 
 def test_any_write_in_the_run_records_what_expired(log: Decklog, run_id: str, clock: ManualClock) -> None:
-    lapsing = log.approvals.ask(run_id, "Now?", by="developer", about="x", expires_in_minutes=1)
+    lapsing = log.approvals.ask(run_id, "Now?", by="developer", about="x", expires_in_seconds=60)
     other = log.approvals.ask(run_id, "Later?", by="developer", about="y")
     clock.advance(minutes=2)
     log.approvals.decide(other.id, "granted", by="ana")
@@ -245,7 +247,7 @@ def test_wait_says_that_it_is_still_pending(log: Decklog, asked: Approval) -> No
 
 
 def test_wait_ends_when_the_question_expires(log: Decklog, run_id: str, clock: ManualClock) -> None:
-    asked = log.approvals.ask(run_id, "Now?", by="developer", about="x", expires_in_minutes=1, default_verdict="denied")
+    asked = log.approvals.ask(run_id, "Now?", by="developer", about="x", expires_in_seconds=60, default_verdict="denied")
     got: list[Approval] = []
     waiting = threading.Thread(target=lambda: got.append(log.approvals.wait(asked.id, 30)))
     waiting.start()
@@ -313,7 +315,7 @@ def test_filters_find_what_they_name_and_pages_follow(log: Decklog, run_id: str,
     assert len(log.approvals.find(run_id=other)) == 3
     assert len(log.approvals.find(asked_of=" Ana ")) == 4
     assert [each.question for each in log.approvals.find(task_id="t5")] == ["5?"]
-    assert [each.question for each in log.approvals.find(digest=digest_of(4))] == ["4?"]
+    assert [each.question for each in log.approvals.find(subject_digest=digest_of(4))] == ["4?"]
     seen, after = [], None
     while True:
         page = log.approvals.find(limit=2, after=after, oldest_first=True)
@@ -335,15 +337,15 @@ def test_filters_find_what_they_name_and_pages_follow(log: Decklog, run_id: str,
         {"by": "\u200b"},
         {"by": "x" * 201},
         {"about": None},
-        {"digest": "abc"},
-        {"digest": "0" * 64},  # not that of the content
+        {"subject_digest": "abc"},
+        {"subject_digest": "0" * 64},  # not that of the content
         {"default_verdict": "granted"},  # and no time
-        {"expires_in_minutes": 1.0, "default_verdict": "maybe"},
-        {"expires_in_minutes": 0.0},
-        {"expires_in_minutes": float("nan")},
+        {"expires_in_seconds": 60.0, "default_verdict": "maybe"},
+        {"expires_in_seconds": 0.0},
+        {"expires_in_seconds": float("nan")},
         {"expires_at": datetime(2025, 1, 1, tzinfo=UTC)},
         {"expires_at": datetime(2027, 1, 1)},
-        {"expires_at": datetime(2027, 1, 1, tzinfo=UTC), "expires_in_minutes": 1.0},
+        {"expires_at": datetime(2027, 1, 1, tzinfo=UTC), "expires_in_seconds": 60.0},
         {"payload": "text"},
         {"colour": "red"},
     ],
@@ -397,7 +399,7 @@ def test_a_secret_in_a_question_is_not_kept(log: Decklog, run_id: str) -> None:
 
 
 def test_an_approval_can_be_seen_as_of_any_entry(log: Decklog, run_id: str, clock: ManualClock) -> None:
-    first = log.approvals.ask(run_id, "Merge?", by="developer", about="x", expires_in_minutes=5)
+    first = log.approvals.ask(run_id, "Merge?", by="developer", about="x", expires_in_seconds=300)
     second = log.approvals.ask(run_id, "Deploy?", by="developer", about="y")
     granted = log.approvals.decide(second.id, "granted", by="ana")
     clock.advance(minutes=6)
@@ -467,7 +469,7 @@ def test_errors_are_data(log: Decklog, asked: Approval) -> None:
 
 
 def test_a_message_that_asks_the_same_in_words_is_answered_with_it(log: Decklog, run_id: str, clock: ManualClock) -> None:
-    asked = [log.approvals.ask(run_id, "May I?", by="mend", about=n, expires_in_minutes=5) for n in range(5)]
+    asked = [log.approvals.ask(run_id, "May I?", by="mend", about=n, expires_in_seconds=300) for n in range(5)]
     words = [log.inbox.post("mend", "May I?", severity="question", run_id=run_id, key=question_key(one.id)) for one in asked]
     log.inbox.answer(words[4].id, "I said so already", by="bo")
     log.approvals.decide(asked[0].id, "granted", by="ana", rationale="go on")

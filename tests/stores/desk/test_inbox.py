@@ -23,7 +23,7 @@ def post(log: Decklog, body: str = "Why did you drop the cache?", **more: object
 
 def test_a_message_is_acknowledged_in_the_moment_it_comes_in(managed: Decklog, clock: ManualClock) -> None:
     log, before = managed, len(managed.journal.find("@desk"))
-    message = log.inbox.post("ana", "Why did you drop the cache?", severity="question", channel="tui", eta_minutes=7)
+    message = log.inbox.post("ana", "Why did you drop the cache?", severity="question", channel="tui", eta_seconds=7 * 60)
     assert message.ack_sent_at == message.received_at == clock.now()
     assert message.ack.endswith("ETA: ~7 min")
     assert "question" in message.ack
@@ -44,8 +44,8 @@ def test_the_promise_depends_on_the_severity(log: Decklog, severity: MessageSeve
         {"from_handle": ""},
         {"channel": "pigeon"},
         {"severity": "high"},
-        {"eta_minutes": 0},
-        {"eta_minutes": -3},
+        {"eta_seconds": 0},
+        {"eta_seconds": -3},
         {"body": "nul \x00"},
         {"colour": "red"},
     ],

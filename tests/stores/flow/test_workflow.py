@@ -94,6 +94,54 @@ def test_layout_and_remarks_do_not_make_another_version(log: Decklog) -> None:
     assert log.workflow.versions() == [version]
 
 
+def transitions_file() -> dict[str, Any]:
+    """Build bazinga's transitions.json: agents at the top, rules among the remarks, `then` for `then_action`."""
+    steps = copy.deepcopy(shipped()["transitions"])
+    for statuses in steps.values():
+        for step in statuses.values():
+            if "then_action" in step:
+                step["then"] = step.pop("then_action")
+            if "iteration_budget" in step:
+                step.pop("iteration_budget"), step.pop("exhausted_status")
+                step["iteration_budget_check"] = True
+    rules = {name: {"description": "d", **rule["config"]} for name, rule in shipped()["rules"].items()}
+    for rule in rules.values():
+        rule.pop("words", None)
+    return {"_version": "1.3.0", **steps, "_special_rules": rules}
+
+
+def test_load_reads_a_bazinga_transitions_file(log: Decklog) -> None:
+    document = transitions_file()
+    document["developer"]["READY_FOR_QA"]["next_agent"] = "tech_lead"
+    document["_special_rules"]["escalation_after_failures"]["threshold"] = 5
+
+    version = log.workflow.load(document)
+
+    assert (version.name, version.transitions, version.aliases, version.markers, version.models) == ("bazinga", 47, 2, 8, 10)
+    assert log.workflow.route("developer", "READY_FOR_QA")["next_agent"] == "tech_lead"
+    assert log.workflow.route("investigator", "INCOMPLETE")["next_agent"] == "tech_lead"
+    assert log.workflow.route("investigator", "HYPOTHESIS_ELIMINATED", iteration=99)["budget_exhausted"] is True
+    rules = {rule.name: rule.config for rule in log.workflow.rules()}
+    assert rules["escalation_after_failures"]["threshold"] == 5
+    assert "auth" in rules["security_sensitive"]["words"]
+    del document["investigator"]
+    assert log.workflow.load(document).aliases == 0
+
+
+def test_load_fills_missing_sections_with_the_defaults(log: Decklog) -> None:
+    step = {"next_agent": "tech_lead", "action": "spawn"}
+
+    version = log.workflow.load({"name": "ours", "transitions": {"developer": {"READY_FOR_QA": step}}})
+
+    assert (version.transitions, version.aliases, version.rules, version.markers, version.models) == (1, 0, 5, 8, 10)
+
+
+def test_load_names_unknown_sections_in_a_fixed_order(log: Decklog) -> None:
+    with pytest.raises(Invalid) as caught:
+        log.workflow.load({**small(), **{name: {} for name in "zyxwvut"}})
+    assert [text.split()[4].rstrip(";") for text in caught.value.details["problems"]] == list("tuvwxyz")
+
+
 def _without(*path: str) -> dict[str, Any]:
     document = small()
     inner = document

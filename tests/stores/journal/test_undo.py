@@ -55,6 +55,19 @@ def test_leases_and_what_is_done_stay(log: Decklog, run_id: str, task: Task) -> 
         log.journal.undo("tasks", "t1", reason="x")
 
 
+def test_edit_of_a_running_task_is_undone_and_its_worker_keeps_it(log: Decklog, run_id: str, task: Task) -> None:
+    claim = log.tasks.claim(run_id, worker="w")
+    assert claim is not None
+    log.tasks.edit("t1", reason="x", priority=5, tags=["fast"])
+
+    back = log.journal.undo("tasks", "t1", reason="not so")
+
+    assert isinstance(back, Task)
+    assert (back.priority, back.tags, back.state, back.worker, back.fence) == (90, ["slow"], "running", "w", claim.fence)
+    claim.finish()
+    assert log.journal.verify().ok
+
+
 def test_what_depends_on_a_change_since_is_a_conflict(log: Decklog, run_id: str, task: Task) -> None:
     log.tasks.add(run_id, "other", task_id="t2")
     log.tasks.depend("t1", "t2")

@@ -93,7 +93,7 @@ def test_what_waits_is_one_list_and_what_ends_soonest_comes_first(log: Decklog, 
     log.budgets.set("run", scope_id="run_2", limit_microdollars=10)  # type: ignore[arg-type]
     log.ledger.charge("m", cost_microdollars=20, run_id="run_2", enforce=False)
     clock.advance(seconds=1)
-    log.approvals.ask(run_id, "Soon", by="ada", about="y", expires_in_minutes=30, default_verdict="denied")  # type: ignore[arg-type]
+    log.approvals.ask(run_id, "Soon", by="ada", about="y", expires_in_seconds=1800, default_verdict="denied")  # type: ignore[arg-type]
     found = list(log.overview.waiting())
     assert found[0].what == "Soon"
     assert (found[0].default, found[0].deadline is not None) == ("denied", True)
@@ -128,7 +128,7 @@ def test_what_is_asked_of_a_run_that_is_over_waits_all_the_same(log: Decklog, ru
 
 
 def test_a_question_that_lapsed_waits_no_more(log: Decklog, run_id: str, clock: ManualClock) -> None:
-    log.approvals.ask(run_id, "Push?", by="ada", about="x", expires_in_minutes=1)
+    log.approvals.ask(run_id, "Push?", by="ada", about="x", expires_in_seconds=60)
     assert len(log.overview.waiting()) == 1
     clock.advance(minutes=2)
     assert list(log.overview.waiting()) == []

@@ -71,9 +71,9 @@ def _fill_desk(log: Any, clock: ManualClock) -> None:
     for number, state in enumerate(("open", "unused", "used", "denied", "over")):
         asked = log.approvals.ask(PARENT, f"{state}?", by="dev", about=state, key=state, task_id="one")
         if number:
-            minutes = 1 if state == "over" else None
-            log.approvals.decide(asked.id, "denied" if state == "denied" else "granted", by="ana", minutes=minutes)
-    log.approvals.use(PARENT, log.approvals.find(PARENT, digest=None)[2].subject_digest)
+            seconds = 60 if state == "over" else None
+            log.approvals.decide(asked.id, "denied" if state == "denied" else "granted", by="ana", valid_seconds=seconds)
+    log.approvals.use(PARENT, log.approvals.find(PARENT, subject_digest=None)[2].subject_digest)
     log.approvals.record(PARENT, "ci", "passed")
     for state in ("intended", "done", "unknown"):
         effect = log.effects.intend(PARENT, "push", "git", key=state, actor="host:1", task_id="one")
@@ -245,7 +245,7 @@ def test_a_fork_of_a_recorded_run_is_not_closed_as_interrupted(log: Decklog, clo
     import subprocess
     import sys
 
-    code = "from decklog.adapters.loops.interrupted import own_identity; print(own_identity())"
+    code = "from decklog.agents.interrupted import own_identity; print(own_identity())"
     gone = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
     run = log.runs.start("A loop", metadata={"process": gone, "agent": "a"})
     fork = log.runs.fork(run.id)

@@ -184,3 +184,20 @@ def test_counts_below_zero_are_refused(log: Decklog, run_id: str) -> None:
     with pytest.raises((Invalid, Conflict)):
         log.runs.record_agent(run_id, "developer", turns=-1)
     assert log.runs.agents(run_id) == []
+
+
+def test_a_run_completed_with_unfinished_tasks_carries_a_warning(log: Decklog, run_id: str) -> None:
+    for title in ("one", "two", "three"):
+        log.tasks.add(run_id, title)
+    claim = log.tasks.claim(run_id, worker="w")
+    assert claim is not None
+    claim.finish("done")
+    warning = f"run {run_id} is completed with 2 unfinished tasks"
+    assert list(log.runs.finish(run_id).warnings) == [warning]
+    assert list(log.runs.finish(run_id).warnings) == [warning]
+
+
+def test_a_run_without_unfinished_tasks_or_one_that_failed_has_no_warning(log: Decklog, run_id: str) -> None:
+    log.tasks.add(run_id, "one")
+    assert list(log.runs.finish(run_id, status="failed").warnings) == []
+    assert list(log.runs.finish(log.runs.start("another").id).warnings) == []

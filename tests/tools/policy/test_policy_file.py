@@ -165,7 +165,7 @@ def test_a_file_can_stand_alone(tmp_path: Path) -> None:
         "decklog approvals decide apr_1 granted --by em",
         "decklog --json approvals decide apr_1 granted",
         "decklog --agent dev approvals decide apr_1 granted",
-        "decklog budgets set run --limit-microdollars 5",
+        "decklog budgets set run --limit 0.000005",
         "decklog effects reconcile eff_1 yes --by em",
         "decklog prices set x 1",
         "decklog workflow load flow.json",

@@ -10,7 +10,7 @@ from typing import Any
 
 import ormsgpack
 
-from decklog import redact
+from decklog import redaction
 from decklog.stores.content.graphs import Encoded
 
 # Opened, an object of a program's own class is a dictionary with this name in it.
@@ -42,7 +42,7 @@ class Encoder:
         opened = ormsgpack.unpackb(content, ext_hook=_object, option=_NON_TEXT_NAMES)
         if all(self._are_clean(name, pieces) for name, pieces in _pieces(opened)):
             return Encoded(kind, content, False)
-        clean, changed = redact.scan_value(opened)
+        clean, changed = redaction.scan_json(opened)
         return Encoded(kind, _closed(clean) if changed else content, changed)
 
     def _are_clean(self, name: str, pieces: list[Any]) -> bool:
@@ -60,7 +60,7 @@ class Encoder:
         known = self._clean.get(name)
         if known is not None and packed in known:
             return True
-        if redact.scan_value({name: piece})[1]:
+        if redaction.scan_json({name: piece})[1]:
             return False
         self._remember(name, packed)
         return True

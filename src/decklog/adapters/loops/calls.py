@@ -1,6 +1,6 @@
 """Steps of a run, and calls of tools: entries where they begin and where they end."""
 
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 from decklog.adapters.loops.span import Span
 from decklog.adapters.loops.values import arguments_of, as_json, name_of
@@ -11,7 +11,6 @@ from decklog.agents.texts import storable
 from decklog.errors import Invalid
 from decklog.stores.journal.entry import EntryKind
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeVar

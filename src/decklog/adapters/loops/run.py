@@ -1,18 +1,19 @@
 """A run that records itself while a loop is at it."""
 
+from typing import TYPE_CHECKING
+
 from decklog.adapters.loops.calls import Call, Step
-from decklog.adapters.loops.interrupted import close_interrupted, close_open, own_identity
 from decklog.adapters.loops.span import Span, present
 from decklog.adapters.loops.wrapping import wrapped
 from decklog.adapters.waiting import away
 from decklog.agents.entries import cut_of
 from decklog.agents.events import Outcome
+from decklog.agents.interrupted import close_interrupted, close_open, own_identity
 from decklog.agents.texts import storable
 from decklog.aio.log import AsyncDecklog
 from decklog.errors import Invalid
 from decklog.stores.runs.run import ENDED, RunStatus
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeVar

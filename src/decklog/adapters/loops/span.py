@@ -6,13 +6,13 @@ Both ends are on record before the loop goes on: what was begun and has no end i
 import os
 from abc import ABC, abstractmethod
 from contextvars import ContextVar
+from typing import TYPE_CHECKING
 
 from decklog.adapters.loops.values import as_text, error_told
 from decklog.adapters.waiting import away
 from decklog.agents.events import Outcome
 from decklog.aio import loops
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Self

@@ -2,11 +2,11 @@
 
 import json
 from math import isfinite
+from typing import TYPE_CHECKING
 
 from decklog.agents.entries import cut_of
 from decklog.agents.texts import storable
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any

@@ -1,12 +1,12 @@
 """Spans that arrive, put on record: each in the run of its trace, whatever order they come in and however often."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from decklog.adapters.otel import conventions as names
 from decklog.adapters.otel.incoming import ENTRY, RUN, SOURCE, Piece, Sources, pieces_of, run_of_trace
 from decklog.adapters.otel.otlp import Unreadable
 from decklog.clock import from_text
-from decklog.dataclass import dataclass
 from decklog.errors import Conflict, DecklogError, Invalid, Unavailable
 from decklog.importers.engine.landing import run_id_of
 from decklog.stores.intake import Intake
@@ -14,7 +14,6 @@ from decklog.stores.journal.rows import COLUMNS
 from decklog.stores.money.bulk import Bulk
 from decklog.stores.runs.run import ENDED, Run, RunStatus, check_run_id
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any

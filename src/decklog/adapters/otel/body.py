@@ -3,10 +3,10 @@
 import io
 import time
 import zlib
+from typing import TYPE_CHECKING
 
 from decklog.errors import DecklogError, Invalid, TooLarge
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
     from email.message import Message

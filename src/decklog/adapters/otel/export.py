@@ -1,5 +1,7 @@
 """Runs, with those below them, handed on as spans: to a collector, or into a file of JSON lines."""
 
+from typing import TYPE_CHECKING
+
 from decklog.adapters.otel import otlp
 from decklog.adapters.otel.outgoing import RunSpans
 from decklog.adapters.otel.protobuf import REQUEST
@@ -7,7 +9,6 @@ from decklog.importers.engine.exports.texts import TextExport
 from decklog.importers.engine.pages import every
 from decklog.stores.runs.run import ENDED
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any

@@ -1,18 +1,17 @@
 """Spans of a file, read to its end, put in order and prepared: all that needs no log, so that another process can do it."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from decklog.adapters.otel.arrivals import Arrived, Placement, pieces_among, timed
 from decklog.adapters.otel.incoming import ENTRY, Piece
 from decklog.adapters.otel.otlp import spans_in
-from decklog.dataclass import dataclass
 from decklog.errors import DecklogError, Invalid
 from decklog.importers.engine.gathering import Gathered
 from decklog.importers.engine.text_files import document, json_lines
 from decklog.stores.journal.preparing import sealed
 from decklog.values import Values, from_json, to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

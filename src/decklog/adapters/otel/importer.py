@@ -2,6 +2,7 @@
 
 import os
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from decklog.adapters.otel.arrivals import Arrivals, Arrived
 from decklog.adapters.otel.gathering import Asked, Found, read_spans
@@ -10,7 +11,6 @@ from decklog.importers.engine.landing import Landing
 from decklog.importers.engine.report import Fate, Report
 from decklog.stores.journal.attribution import acting
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 

@@ -6,7 +6,9 @@ comes late is written with its own times.
 
 import json
 from copy import copy
+from dataclasses import dataclass
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from decklog.adapters.loops.values import as_json, as_text
 from decklog.adapters.otel import conventions as names
@@ -16,13 +18,11 @@ from decklog.agents.entries import call_told, cut_of
 from decklog.agents.events import Outcome
 from decklog.agents.texts import storable, tellable
 from decklog.clock import to_text
-from decklog.dataclass import dataclass
 from decklog.errors import Invalid
 from decklog.importers.engine.row import parsed_json
 from decklog.stores.journal.entry import EntryKind
 from decklog.stores.money.records import MOST
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

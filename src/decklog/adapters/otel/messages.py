@@ -1,9 +1,10 @@
 """What was said to a model and by it, out of the messages that spans carry: lists of parts, or JSON of them in a text."""
 
+from typing import TYPE_CHECKING
+
 from decklog.importers.engine.row import parsed_json
 from decklog.stores.journal.entry import EntryKind
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

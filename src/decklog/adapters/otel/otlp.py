@@ -2,14 +2,14 @@
 
 import json
 import re
+from dataclasses import dataclass
 from math import isfinite
+from typing import TYPE_CHECKING
 
 from decklog.adapters.otel import protobuf
 from decklog.adapters.otel.span import Span, SpanEvent
-from decklog.dataclass import dataclass
 from decklog.errors import Invalid
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any

@@ -6,6 +6,7 @@ it. What is at one moment is a span without length: collectors show those, and f
 
 import json
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from decklog.adapters.otel import conventions as names
 from decklog.adapters.otel.span import Span, nanoseconds_of
@@ -14,7 +15,6 @@ from decklog.clock import from_text, to_text
 from decklog.stores.journal.entry import EntryKind
 from decklog.stores.runs.run import ENDED, RunStatus
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime

@@ -6,10 +6,10 @@ megabyte, with generated code that takes longer to import than a short call of o
 
 import base64
 import struct
+from typing import TYPE_CHECKING
 
 from decklog.errors import Invalid, TooLarge
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any

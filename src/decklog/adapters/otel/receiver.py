@@ -9,6 +9,7 @@ import ssl
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import BoundedSemaphore, Lock
+from typing import TYPE_CHECKING
 
 from decklog.adapters.otel import otlp
 from decklog.adapters.otel.arrivals import Arrivals
@@ -17,7 +18,6 @@ from decklog.adapters.otel.protobuf import REQUEST, RESPONSE, STATUS
 from decklog.adapters.otel.sending import PATH
 from decklog.errors import Conflict, DecklogError, Denied, Invalid, TooLarge, Unavailable
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any

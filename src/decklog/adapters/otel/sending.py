@@ -4,14 +4,13 @@ import gzip
 import time
 from email.utils import parsedate_to_datetime
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from decklog.adapters.otel import otlp
 from decklog.adapters.otel.protobuf import REQUEST, RESPONSE, STATUS
 from decklog.errors import Denied, Invalid, Unreachable
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 

@@ -1,12 +1,11 @@
 """A span: what some program did from one moment to another, as OpenTelemetry tells it."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.errors import Invalid
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -5,10 +5,10 @@ it may not be led out of. All of it changes what the editor asked for, so it is 
 """
 
 import json
+from typing import TYPE_CHECKING
 
 from decklog.agents.acp.messages import OPENING, dict_of, list_of, params_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any

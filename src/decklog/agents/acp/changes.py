@@ -1,13 +1,13 @@
 """Changes of files, as a call tells them."""
 
 import hashlib
+from typing import TYPE_CHECKING
 
 from decklog.agents.acp import tool_calls
 from decklog.agents.acp.messages import dict_of, list_of
 from decklog.agents.events import Noted
 from decklog.agents.texts import as_text
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

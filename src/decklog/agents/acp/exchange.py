@@ -3,13 +3,12 @@
 Each side numbers its own requests, so an answer belongs to a request of the other side.
 """
 
-from dataclasses import field
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from decklog.agents.acp.messages import AGENT, EDITOR, OPENING, dict_of, params_of, result_of
 from decklog.agents.texts import as_name, text_or_none
-from decklog.dataclass import dataclass
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

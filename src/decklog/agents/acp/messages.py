@@ -1,8 +1,8 @@
 """Single messages of the protocol: JSON-RPC, one a line, in either direction."""
 
 import json
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -3,11 +3,12 @@
 Where a session's own files are read, each answer of a model is paid for by them, and nothing here.
 """
 
+from typing import TYPE_CHECKING
+
 from decklog.agents.acp.messages import dict_of, list_of
 from decklog.agents.events import Answered
 from decklog.agents.texts import text_or_none, whole
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

@@ -7,13 +7,13 @@ output as pieces of a terminal that nobody made; whatever comes is laid over wha
 import base64
 import os
 import shlex
+from typing import TYPE_CHECKING
 
 from decklog.agents.acp.messages import dict_of, list_of
 from decklog.agents.claude.payloads import output_of
 from decklog.agents.events import Outcome
 from decklog.agents.texts import as_text, text_or_none
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -2,10 +2,10 @@
 
 import glob
 import os
+from typing import TYPE_CHECKING
 
 from decklog.agents.claude.payloads import transcripts_below
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any

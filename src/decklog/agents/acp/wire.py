@@ -6,6 +6,7 @@ without an id of the agent's own is known by the connection and the line's numbe
 
 import hashlib
 import json
+from typing import TYPE_CHECKING
 
 from decklog.agents.acp import changes, spending, tool_calls
 from decklog.agents.acp.messages import (
@@ -29,7 +30,6 @@ from decklog.agents.acp.transcripts import transcripts_of_session
 from decklog.agents.events import Begun, Called, Ended, Event, Noted, Outcome, Prompted, Rested, Returned, Said, Thought
 from decklog.agents.texts import as_text, text_or_none
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from datetime import datetime

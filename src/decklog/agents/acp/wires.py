@@ -1,10 +1,10 @@
 """The sessions on the wire that are being read, with what is kept of each from one reading to the next."""
 
 import os
+from typing import TYPE_CHECKING
 
 from decklog.agents.acp.wire import Wire
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from decklog.agents.spool import Spool
 

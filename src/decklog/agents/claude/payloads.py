@@ -1,6 +1,7 @@
 """What Claude Code tells a hook, as events."""
 
 import os
+from typing import TYPE_CHECKING
 
 from decklog.agents.claude.results import RESULT, results_of
 from decklog.agents.events import (
@@ -20,7 +21,6 @@ from decklog.agents.events import (
 from decklog.agents.reading import GONE
 from decklog.agents.texts import as_text, text_or_none
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime

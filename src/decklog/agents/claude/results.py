@@ -1,9 +1,10 @@
 """What the Claude Agent SDK tells at the end of a turn, as events: how it went, and what no transcript has."""
 
+from typing import TYPE_CHECKING
+
 from decklog.agents.events import Answered, Event, Noted, Said
 from decklog.agents.texts import as_text, text_or_none, whole
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

@@ -1,7 +1,8 @@
 """Claude Code's transcripts, line by line, as events: what hooks missed, and sessions from before there were hooks."""
 
 import re
-from dataclasses import field
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from decklog.agents.claude.payloads import output_of
 from decklog.agents.events import (
@@ -21,9 +22,7 @@ from decklog.agents.events import (
 from decklog.agents.reading import Reading, Sums, add
 from decklog.agents.texts import as_text, whole
 from decklog.agents.times import as_time
-from decklog.dataclass import dataclass
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any

@@ -1,11 +1,12 @@
 """What Codex tells a hook, as events. Its payloads have Claude Code's form; what differs is here."""
 
+from typing import TYPE_CHECKING
+
 from decklog.agents.claude import payloads as claude
 from decklog.agents.events import Event, Prompted, Rested
 from decklog.agents.reading import GONE
 from decklog.agents.texts import as_text
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any

@@ -2,13 +2,13 @@
 
 import json
 import re
+from typing import TYPE_CHECKING
 
 from decklog.agents.events import IMPORTED, Answered, Begun, Called, Compacted, Event, Outcome, Prompted, Rested, Returned, Said
 from decklog.agents.reading import Reading, Sums, add
 from decklog.agents.texts import as_text, whole
 from decklog.agents.times import as_time
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

@@ -1,13 +1,13 @@
 """Gemini CLI's chat files, line by line, as events. A message is written again whenever it has grown: the last one holds."""
 
 import os
+from typing import TYPE_CHECKING
 
 from decklog.agents.events import IMPORTED, Answered, Begun, Called, Event, Outcome, Prompted, Returned, Said, Thought
 from decklog.agents.reading import Reading, Sums, add
 from decklog.agents.texts import as_text, text_or_none, whole
 from decklog.agents.times import as_time
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime

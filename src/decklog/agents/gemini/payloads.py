@@ -1,12 +1,12 @@
 """What Gemini CLI tells a hook, as events. A tool's use has no id here, and in the chat file it has one: so that one tells it."""
 
 import os
+from typing import TYPE_CHECKING
 
 from decklog.agents.claude import payloads as claude
 from decklog.agents.events import Called, Compacted, Event, Joined, Outcome, Prompted, Rested, Returned
 from decklog.agents.texts import as_name, as_text
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any

@@ -1,8 +1,9 @@
 """The OpenAI Agents SDK: what its traces tell. Its traces have no files beside them."""
 
+from typing import TYPE_CHECKING
+
 from decklog.agents.openai_agents.payloads import events_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

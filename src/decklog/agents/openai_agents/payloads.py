@@ -1,5 +1,7 @@
 """What a trace of the OpenAI Agents SDK tells, as events: a trace is a session, an agent that a tool runs a sub-agent."""
 
+from typing import TYPE_CHECKING
+
 from decklog.agents.events import (
     Answered,
     Begun,
@@ -17,7 +19,6 @@ from decklog.agents.events import (
 from decklog.agents.texts import as_text, text_or_none, whole
 from decklog.agents.times import as_time
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from datetime import datetime

@@ -1,10 +1,11 @@
 """What our plugin in opencode tells, as events: the words of Claude Code's hooks, and what those leave to a transcript."""
 
+from typing import TYPE_CHECKING
+
 from decklog.agents.claude import payloads as claude
 from decklog.agents.events import Answered, Event, Said, Spawned
 from decklog.agents.texts import as_text, text_or_none, whole
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any

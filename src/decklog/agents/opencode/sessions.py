@@ -1,6 +1,7 @@
 """opencode's database of sessions, message by message, as events. Its tables of accounts and credentials are not read."""
 
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from decklog.agents.events import (
     IMPORTED,
@@ -24,7 +25,6 @@ from decklog.errors import Invalid
 from decklog.importers.engine.row import parsed_json
 from decklog.importers.engine.source import Source
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any

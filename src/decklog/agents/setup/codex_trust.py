@@ -7,14 +7,14 @@ import json
 import re
 import subprocess
 import tomllib
+from dataclasses import dataclass
 from threading import Timer
+from typing import TYPE_CHECKING
 
 from decklog.agents.setup import files
 from decklog.agents.setup.parts import Part, program_called
-from decklog.dataclass import dataclass
 from decklog.errors import Conflict, Invalid, Unavailable
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import IO, Any

@@ -3,14 +3,14 @@
 import json
 import os
 import shutil
+from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from decklog.agents.setup.json_text import Insertion, added, removed
 from decklog.agents.setup.parts import Part, WholeFile, is_blank, parse_file
-from decklog.dataclass import dataclass
 from decklog.errors import Conflict, NotFound
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any

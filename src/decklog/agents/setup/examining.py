@@ -7,6 +7,7 @@ import subprocess
 import time
 import uuid
 from threading import Timer
+from typing import TYPE_CHECKING
 
 from decklog.agents.setup import files
 from decklog.agents.setup.codex_trust import BY_HAND, listed
@@ -16,7 +17,6 @@ from decklog.agents.spool import DROPPED
 from decklog.errors import DecklogError
 from decklog.extras import install_hint
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any

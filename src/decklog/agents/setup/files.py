@@ -5,11 +5,11 @@ import shutil
 import stat
 import tempfile
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from decklog.disk import sync
 from decklog.errors import Conflict, Denied, DiskFull, Invalid, ReadOnly, TooLarge, Unavailable
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from decklog.errors import DecklogError
 

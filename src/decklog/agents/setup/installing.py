@@ -1,12 +1,12 @@
 """Puts parts into files and takes them out: once and no more, all of them or none, and back to what was there before."""
 
+from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from decklog.agents.setup import files
 from decklog.agents.setup.kept import Change, Kept, digest
-from decklog.dataclass import dataclass
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 

@@ -5,12 +5,11 @@ Comments and commas after the last element are read too, since several programs 
 
 import json
 import re
-from dataclasses import field
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.errors import Conflict, Invalid
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, NoReturn

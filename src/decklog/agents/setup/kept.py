@@ -7,10 +7,9 @@ import hashlib
 import json
 import os
 from contextlib import suppress
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 
 from decklog.agents.setup.json_text import Insertion, without_insertions
-from decklog.dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,12 @@ import json
 import os
 import shlex
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from decklog.agents.setup.json_text import Insertion, NotJson, added, parse, removed, with_insertions
-from decklog.dataclass import dataclass
 from decklog.errors import Conflict
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

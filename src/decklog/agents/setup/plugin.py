@@ -3,11 +3,11 @@
 import json
 import os
 import shlex
+from typing import TYPE_CHECKING
 
 from decklog.agents.setup.notes import COMMANDS, TITLE
 from decklog.agents.setup.parts import Part, WholeFile
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -4,14 +4,14 @@ import json
 import os
 import re
 import tomllib
+from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from decklog.agents.setup.json_text import Insertion, added, removed
 from decklog.agents.setup.parts import Part, is_blank, parse_file
-from decklog.dataclass import dataclass
 from decklog.errors import Conflict, Invalid
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

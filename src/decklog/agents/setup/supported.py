@@ -2,8 +2,9 @@
 
 import os
 import shlex
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from decklog.agents.setup import files
 from decklog.agents.setup.editors import Servers, entries, neovim_module
@@ -12,10 +13,8 @@ from decklog.agents.setup.opencode_plugin import opencode_plugin
 from decklog.agents.setup.parts import Hooks, Part, parse_file
 from decklog.agents.setup.plugin import MARKET, NAME, plugin
 from decklog.agents.setup.servers import JsonServer, TomlServer
-from decklog.dataclass import dataclass
 from decklog.errors import Invalid
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any

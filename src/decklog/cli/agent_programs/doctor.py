@@ -1,6 +1,7 @@
 """Looking at agents' programs: which are here, what they are set up to tell, and whether it arrives."""
 
 import os
+from typing import TYPE_CHECKING
 
 import click
 
@@ -26,7 +27,6 @@ from decklog.cli.terminal import say
 from decklog.errors import DecklogError
 from decklog.place.locate import Place, locate, spool_folder
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

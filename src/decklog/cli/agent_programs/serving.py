@@ -2,13 +2,13 @@
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from decklog.cli import terminal
 from decklog.cli.call import Call, Usage
 from decklog.errors import Unavailable
 from decklog.extras import install_hint
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from decklog.mcp.token import Token
 

@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 from difflib import unified_diff
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from decklog import __version__
 from decklog.agents.setup import files
@@ -22,7 +23,6 @@ from decklog.errors import DecklogError, Unavailable
 from decklog.extras import install_hint
 from decklog.place.locate import locate, repository, users_own
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

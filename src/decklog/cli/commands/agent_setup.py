@@ -1,6 +1,7 @@
 """Setting agents' programs and editors up, so that what they do is on record; answering and standing between them."""
 
 import os
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,7 +13,6 @@ from decklog.cli.call import Call, Usage
 from decklog.cli.manager import for_the_manager
 from decklog.errors import NotFound
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 

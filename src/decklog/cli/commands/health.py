@@ -1,5 +1,7 @@
 """Proving that a log is whole, and finding what ails it."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from decklog.cli.call import Call, Usage
@@ -11,7 +13,6 @@ from decklog.errors import Damaged, Invalid
 from decklog.figures import counted
 from decklog.place.locate import locate
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -1,5 +1,7 @@
 """Money for a person: what is spent against what may be."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from decklog.cli.call import Call
@@ -9,9 +11,8 @@ from decklog.cli.styles import DIM, PLAIN, of_word
 from decklog.cli.terminal import is_terminal, visible, width
 from decklog.figures import bar, counted, dollars, sparkline
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from decklog import BudgetUsage
 
 
 @click.command()
@@ -23,17 +24,17 @@ def burn(call: Call) -> int:
     if call.json:
         return show(budgets, as_json=True)
     if not budgets:
-        say([[Piece("No budget is set. A manager sets one: decklog budgets set all --period day --limit-microdollars 25000000")]])
+        say([[Piece("No budget is set. A manager sets one: decklog budgets set all --period day --limit 25.00")]])
     size = max((len(_what(budget)) for budget in budgets), default=0)
     say([line for budget in budgets for line in _lines(budget, size)])
     return 0
 
 
-def _what(budget: "dict[str, Any]") -> str:
+def _what(budget: "BudgetUsage") -> str:
     return visible("everything" if budget["scope"] == "all" else f"{budget['scope']} {budget['scope_id']}")
 
 
-def _lines(budget: "dict[str, Any]", size: int) -> list[Line]:
+def _lines(budget: "BudgetUsage", size: int) -> list[Line]:
     """Write a budget in a line; on a terminal that is too narrow for it, in two."""
     state = str(budget["state"])
     days = sparkline([int(day["spent"]) for day in budget["days"]])
@@ -48,8 +49,10 @@ def _lines(budget: "dict[str, Any]", size: int) -> list[Line]:
     return [[*head, Piece("  "), *tail]] if fits else [head, [Piece("    "), *tail]]
 
 
-def _facts(budget: "dict[str, Any]") -> list[str]:
-    spent, ceiling, held = (_amount(budget[name], budget["unit"]) for name in ("spent", "ceiling", "reserved"))
+def _facts(budget: "BudgetUsage") -> list[str]:
+    spent, ceiling, held = (
+        _amount(figure, budget["unit"]) for figure in (budget["spent"], budget["ceiling"], budget["reserved"])
+    )
     period = "in all" if budget["period"] == "forever" else f"a {budget['period']}"
     facts = [f"{spent} of {ceiling} {period}"]
     if budget["reserved"]:

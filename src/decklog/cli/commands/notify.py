@@ -1,6 +1,7 @@
 """Telling people: one round, or round after round."""
 
 import time
+from typing import TYPE_CHECKING
 
 import click
 
@@ -9,7 +10,6 @@ from decklog.cli.show import show
 from decklog.cli.terminal import say
 from decklog.errors import NotFound
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from decklog import Notice, NotifyRule
     from decklog.notify.round import Told

@@ -1,6 +1,7 @@
 """Reports over several runs, to hand on."""
 
 import os
+from typing import TYPE_CHECKING
 
 import click
 
@@ -9,7 +10,6 @@ from decklog.cli.show import show
 from decklog.cli.styles import STRONG, painted
 from decklog.cli.terminal import put, visible
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

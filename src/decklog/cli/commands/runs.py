@@ -1,7 +1,10 @@
 """Runs for a person: one screen that says how it stands, and who did what when."""
 
+from typing import TYPE_CHECKING
+
 import click
 
+from decklog.agents.interrupted import close_killed_sessions
 from decklog.cli import show as shown
 from decklog.cli.call import Call
 from decklog.cli.screens.lines import say as say_lines
@@ -12,7 +15,6 @@ from decklog.cli.table import fitted, plain
 from decklog.cli.terminal import put, say
 from decklog.figures import counted, dollars
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -29,6 +31,7 @@ _ELSEWHERE = ("recent_entries", "attempts", "dependencies")
 def show(call: Call, run_id: str, at: str | None) -> int:
     """Show a run on one screen: state, tasks, agents, money and the latest entries; with --at as it was then."""
     with call.open(writing=False) as log:
+        close_killed_sessions(log)
         picture = log.runs.snapshot(run_id, at=at)
         data = picture.as_dict()
         if at is None:

@@ -3,6 +3,7 @@
 import os
 import sys
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,7 +14,6 @@ from decklog.cli.show import show
 from decklog.errors import Conflict, DecklogError, Denied, NotAccepted
 from decklog.place.locate import ADDRESS, FILE, FOLDER, Place, in_folder, locate, outside_of, own_log, repository, users_own
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 

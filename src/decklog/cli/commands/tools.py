@@ -2,6 +2,7 @@
 
 import json
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,7 +11,6 @@ from decklog.cli.exits import print_json
 from decklog.cli.show import show
 from decklog.errors import Denied
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import IO, Any

@@ -1,5 +1,7 @@
 """Taking a log elsewhere, keeping copies of it, and mending it."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from decklog.cli.call import Call, Usage
@@ -10,7 +12,6 @@ from decklog.cli.show import show
 from decklog.figures import counted
 from decklog.place.locate import Place, locate
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from decklog.app import Decklog
 

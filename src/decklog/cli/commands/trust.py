@@ -2,6 +2,7 @@
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
@@ -137,7 +138,6 @@ def _statement(text: str) -> str:
     return text
 
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import IO
 

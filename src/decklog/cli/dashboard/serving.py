@@ -3,6 +3,7 @@
 import os
 import sys
 from threading import Thread
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,7 +12,6 @@ from decklog.cli.show import show
 from decklog.errors import Unavailable
 from decklog.extras import install_hint
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
 

@@ -1,6 +1,7 @@
 """An approval as lines of a screen. What was asked about stands behind a rule of its own, so that it can't imitate ours."""
 
 import json
+from typing import TYPE_CHECKING
 
 from decklog.characters import revealed
 from decklog.cli.screens.lines import Line, Piece, wrapped
@@ -8,7 +9,6 @@ from decklog.cli.styles import DIM, LOUD, PLAIN, STRONG
 from decklog.clock import from_text
 from decklog.figures import span
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
@@ -98,7 +98,7 @@ def _broken(text: str, width: int) -> list[str]:
 def _next(approval: "Mapping[str, Any]", is_open: bool) -> list[Line]:
     if not is_open:
         return []
-    digest = " --digest SHA256" if approval["about"]["check"] == "not in the log" else ""
+    digest = " --subject-digest SHA256" if approval["about"]["check"] == "not in the log" else ""
     reason = " --rationale WHY" if approval["needs_reason"] else ""
     said = f"decklog approvals decide {approval['id']}"
     return [[], [Piece(f"{said} granted --by NAME{reason}{digest}")], [Piece(f"{said} denied --by NAME --rationale WHY")]]

@@ -1,12 +1,12 @@
 """A run's tasks as a board: a card each, in columns."""
 
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from decklog.cli.screens.lines import Line, Piece, fit
 from decklog.cli.styles import DIM, PLAIN, STRONG, of_word
 from decklog.figures import span
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from decklog import BoardCard, BoardColumn
 

@@ -2,12 +2,12 @@
 
 import sys
 from collections import namedtuple
+from typing import TYPE_CHECKING
 from unicodedata import category, east_asian_width
 
 from decklog.characters import revealed
 from decklog.cli.styles import PLAIN, are_shown, coded
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NamedTuple
 

@@ -1,27 +1,24 @@
 """What goes on in a log, as lines of a screen: the sentence first, then what needs a person, the runs, and the money."""
 
-from contextlib import suppress
+from typing import TYPE_CHECKING
 
+from decklog.agents.interrupted import close_killed_sessions
 from decklog.cli import terminal
 from decklog.cli.screens.lines import Line, Piece, cells, clipped, fit, say, wrapped
 from decklog.cli.show import show
 from decklog.cli.styles import DIM, LOUD, PLAIN, STRONG, of_word
 from decklog.figures import bar, counted, dollars, span, sparkline
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from decklog import BudgetStanding, Decklog, RunOverview, Summary, WaitingItem
+    from decklog import BudgetStanding, RunOverview, Summary, WaitingItem
     from decklog.cli.call import Call
 
 # So many of each are listed, unless another number is asked for.
 LISTED = 12
 _PENDING = 7
-# Sessions whose program is gone: so many are looked at, once nothing came of them for so long.
-_LOOKED_AT = 50
-_QUIET_SECONDS = 60.0
 _UNLESS_TERMINAL = 80
 _IN_BRIEF = ("at", "sentence", "decisions", "counts", "agents", "spent_today", "unpriced_today")
 START = (
@@ -38,7 +35,7 @@ _BAR = 20
 def tell_now(call: "Call", limit: int = LISTED) -> int:
     """Say what goes on, once; give the exit code, which says whether something waits for a decision."""
     with call.open(writing=False) as log:
-        _close_killed_sessions(log)
+        close_killed_sessions(log)
         summary = log.overview.now(limit=limit)
         strips = None if call.json or call.brief else log.overview.pulse([run.id for run in summary.runs])
     if call.json:
@@ -49,15 +46,6 @@ def tell_now(call: "Call", limit: int = LISTED) -> int:
     else:
         say(screen(summary, terminal.width(_UNLESS_TERMINAL), strips))
     return _PENDING if summary.decisions else 0
-
-
-def _close_killed_sessions(log: "Decklog") -> None:
-    """End the runs of sessions whose program was killed. A look also works where nothing can be written."""
-    from decklog.adapters.loops.interrupted import close_interrupted
-    from decklog.errors import ReadOnly, Unavailable
-
-    with suppress(ReadOnly, Unavailable):
-        close_interrupted(log, most=_LOOKED_AT, quiet_seconds=_QUIET_SECONDS)
 
 
 def screen(summary: "Summary", width: int, strips: "Mapping[str, Sequence[int]] | None" = None) -> list[Line]:

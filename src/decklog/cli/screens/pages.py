@@ -1,6 +1,7 @@
 """The pages of `decklog top`: a list of what waits and what runs, and what each of them is when it is opened."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from decklog.characters import revealed
 from decklog.cli.screens import approval as approvals
@@ -8,10 +9,8 @@ from decklog.cli.screens.lines import Line, Piece, clipped, fit, wrapped
 from decklog.cli.screens.now import START, doing, facts, money_lines, run_line
 from decklog.cli.show import entry_line
 from decklog.cli.styles import DIM, LOUD, STRONG, of_word
-from decklog.dataclass import dataclass
 from decklog.figures import dollars, span
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

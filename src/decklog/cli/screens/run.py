@@ -2,11 +2,11 @@
 
 import shutil
 import sys
+from typing import TYPE_CHECKING
 
 from decklog.cli.screens.lines import Line, Piece, clipped, fit, written
 from decklog.cli.styles import BAD, BUSY, DIM, GOOD, LOUD, PLAIN, STRONG, are_shown
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TextIO
 

@@ -1,13 +1,13 @@
 """A text Gantt: who worked on what, when, and how it ended."""
 
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from decklog.cli import terminal
 from decklog.cli.screens.lines import Line, Piece, fit
 from decklog.cli.styles import BUSY, DIM, STRONG, of_word
 from decklog.figures import took
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
 

@@ -4,6 +4,7 @@ import curses
 import locale
 import os
 import time
+from typing import TYPE_CHECKING
 
 from decklog.characters import revealed
 from decklog.cli.proving import proving
@@ -12,7 +13,6 @@ from decklog.cli.screens.pages import HELP, KEYS, SHOWN, Page, overview_page, th
 from decklog.cli.styles import BAD, BUSY, DIM, GOOD, LOUD, PLAIN, STRONG, are_wanted
 from decklog.errors import DecklogError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -228,7 +228,7 @@ class Top:
                 verdict,  # type: ignore[arg-type]
                 by=name,
                 rationale=reason or None,
-                digest=digest,
+                subject_digest=digest,
             )
 
     def _ask(self, what: str, *, hidden: bool) -> str:

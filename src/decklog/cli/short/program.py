@@ -2,6 +2,7 @@
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from decklog.caller.claims import folder_beside
 from decklog.caller.worker import worker
@@ -12,7 +13,6 @@ from decklog.cli.parameters import Parameter, parameters_in, read_words
 from decklog.short.caller import Caller, Meant, Surface
 from decklog.short.verbs import VERBS
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -41,7 +41,7 @@ HELP = {
     "about": "FILE, or - for stdin: the exact thing that is asked about",
     "after": "seconds before it may be tried again",
     "as_": "who you are, if not said by DECKLOG_WORKER or your agent's session",
-    "cost": "dollars, where the price list does not know",
+    "cost_microdollars": "the price, if the price list does not have the model",
     "evidence": "files, commands or links that show it; may be given several times",
     "from_": "for people who talk to the agents: who says so; at a terminal that is you",
     "plain": "for people: go by exact commands alone, and ask no model",

@@ -3,13 +3,13 @@
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from decklog.cli.call import Usage
 from decklog.cli.show import show
 from decklog.cli.terminal import say
 from decklog.errors import Denied
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 

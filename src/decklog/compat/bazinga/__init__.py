@@ -1,6 +1,7 @@
 """bazinga-db's module over a Decklog log: the class, the validators and the names that others import."""
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from typing import Any
 

@@ -1,12 +1,12 @@
 """AutoLogger: writes down what the agents of one session answer, makes sure that it is there, and keeps count."""
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
 from decklog.compat.bazinga.base import Refusal, answers
 from decklog.compat.bazinga.logs.logs import Logs, newest
 from decklog.compat.bazinga.program.reply import Reply
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
     from typing import Any

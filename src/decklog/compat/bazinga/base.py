@@ -3,12 +3,12 @@
 import os
 from contextlib import suppress
 from functools import wraps
+from typing import TYPE_CHECKING
 
 from decklog.clock import from_text, to_text
 from decklog.errors import Conflict, Damaged, DecklogError, Denied, NotADatabase, NotFound
 from decklog.stores.journal.rows import number_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime

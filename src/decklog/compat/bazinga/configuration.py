@@ -2,10 +2,11 @@
 
 import json
 import os
+from typing import TYPE_CHECKING
 
 from decklog.compat.bazinga.base import Refusal
+from decklog.stores.flow.bazinga_workflow import from_markers_file, from_transitions_file
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 SECTIONS = ("transitions", "markers", "rules")
 TRANSITIONS_FILE = "transitions.json"
 MARKERS_FILE = "agent-markers.json"
-_RULES = "_special_rules"
 
 
 def document_of(root: str, sections: "tuple[str, ...]") -> "dict[str, dict[str, Any]]":
@@ -24,12 +24,16 @@ def document_of(root: str, sections: "tuple[str, ...]") -> "dict[str, dict[str, 
     steps = _read(os.path.join(folder, TRANSITIONS_FILE)) if {"transitions", "rules"} & {*sections} else None
     marks = _read(os.path.join(folder, MARKERS_FILE)) if "markers" in sections else None
     found: dict[str, dict[str, Any]] = {}
-    if steps is not None and "transitions" in sections:
-        found["transitions"] = {f"{agent} {status}": step for agent, status, step in _steps(steps)}
-    if steps is not None and "rules" in sections:
-        found["rules"] = {name: _without_remarks(rule) for name, rule in _object(_RULES, steps.get(_RULES, {})).items()}
+    if steps is not None:
+        document = from_transitions_file(steps)
+        if "transitions" in sections:
+            found["transitions"] = {
+                f"{agent} {status}": step for agent, words in document["transitions"].items() for status, step in words.items()
+            }
+        if "rules" in sections:
+            found["rules"] = {name: rule["config"] for name, rule in document.get("rules", {}).items()}
     if marks is not None:
-        found["markers"] = {agent: _markers(agent, words) for agent, words in _without_remarks(marks).items()}
+        found["markers"] = from_markers_file(marks)
     return found
 
 
@@ -54,30 +58,6 @@ def _fields(record: "Record") -> "dict[str, Any]":
 
 def _says(used: "dict[str, Any] | None", part: "dict[str, Any]") -> bool:
     return used is not None and all(used.get(name) == value for name, value in part.items())
-
-
-def _steps(document: "dict[str, Any]") -> "list[tuple[str, str, dict[str, Any]]]":
-    """Give each transition with its agent and status; one that is no object or has no action makes the whole file useless."""
-    found = []
-    for agent, statuses in _without_remarks(document).items():
-        for status, step in _without_remarks(_object(agent, statuses)).items():
-            fields = _without_remarks(_object(f"{agent} {status}", step))
-            if not fields.get("action"):
-                raise Refusal(f"{TRANSITIONS_FILE}: {agent} {status} has no action")
-            if "then" in fields:
-                fields["then_action"] = fields.pop("then")
-            found.append((agent, status, fields))
-    return found
-
-
-def _markers(agent: str, words: object) -> "dict[str, Any]":
-    given = _object(agent, words)
-    names = {"required": ("required", "required_markers"), "workflow": ("workflow", "workflow_markers")}
-    return {ours: given[theirs] for ours, spelled in names.items() for theirs in spelled if theirs in given}
-
-
-def _without_remarks(document: "dict[str, Any]") -> "dict[str, Any]":
-    return {name: value for name, value in document.items() if not name.startswith("_") and name != "description"}
 
 
 def _object(name: str, value: object) -> "dict[str, Any]":

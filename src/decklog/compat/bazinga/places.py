@@ -1,12 +1,14 @@
 """Finds the project and its database: named, from the environment, from .bazinga/paths.env, or in a folder above."""
 
 import os
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 VARIABLE = "BAZINGA_ROOT"
+# Set by the scripts that call Decklog in a project that was taken over.
+SCRIPT_VARIABLE = "DECKLOG_BAZINGA_SCRIPT_ROOT"
 _PATHS_FILE = os.path.join(".bazinga", "paths.env")
 
 
@@ -37,6 +39,9 @@ def detect() -> tuple[str | None, str]:
     from_file = _from_paths_file()
     if from_file is not None and is_root(from_file):
         return os.path.abspath(from_file), "paths_env"
+    above_script = os.environ.get(SCRIPT_VARIABLE)
+    if above_script and is_root(above_script):
+        return os.path.abspath(above_script), "script"
     folder = os.getcwd()
     while True:
         if is_root(folder):

@@ -1,10 +1,10 @@
 """Questions in SQL from outside: one statement, read-only, limited in time, rows and size, which sees bazinga's tables."""
 
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 from decklog.errors import TooLarge
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from contextlib import AbstractContextManager

@@ -3,13 +3,13 @@
 import os
 import re
 import sys
+from typing import TYPE_CHECKING
 
 from decklog.compat.bazinga import configuration
 from decklog.compat.bazinga.base import PROGRAM, SHIPPED, DatabaseInitError, Desk, Refusal
 from decklog.compat.bazinga.places import log_of
 from decklog.compat.bazinga.program.reply import Reply
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Self
 
@@ -51,7 +51,7 @@ class Readiness:
         if not exists:
             return _not_ready(f"there is no database at {self.db_path}", exists=False)
         try:
-            found = self.desk.log.workflow.ready()
+            found: dict[str, Any] = {**self.desk.log.workflow.ready()}
         except DatabaseInitError as problem:
             return _not_ready(str(problem), exists=True)
         return {"db_exists": True, **{name: found[name] for name in COUNTS}, "ready": found["ready"]}
@@ -62,7 +62,7 @@ class Readiness:
         # Where a manager is bound only the manager loads one; the shipped one is in use all the same.
         if workflow.ready()["source"] == SHIPPED and not self.desk.log.trust.show()["is_bound"]:
             workflow.load(by=PROGRAM)
-        found = workflow.ready()
+        found: dict[str, Any] = {**workflow.ready()}
         return {"success": True, "name": found["name"], **{name: found[name] for name in COUNTS}}
 
     def init_session(self, session_id: str | None = None) -> str:
@@ -133,7 +133,10 @@ def seed_configs(desk: Readiness, given: "Given") -> Reply:
     different = desk.compare(sections or configuration.SECTIONS)
     if different:
         _say(desk, f"bazinga/config differs from the workflow in use in {len(different)} places, such as {different[0]}.")
-        _say(desk, "It stays as it is. A manager loads another with: decklog workflow load DOCUMENT")
+        _say(
+            desk,
+            "Nothing was changed. The owner loads the file with: decklog workflow load bazinga/config/transitions.json",
+        )
     return Reply({**desk.seed(), "differences": different}, said="Workflow written down")
 
 

@@ -1,12 +1,13 @@
 """The router: who comes next after an agent's report."""
 
+from typing import TYPE_CHECKING
+
 from decklog.compat.bazinga.base import answers, filled, told
 from decklog.compat.bazinga.program.reply import Reply
 from decklog.compat.bazinga.work.groups import Groups, group_row, groups_of
 from decklog.errors import DecklogError
 from decklog.stores.flow.router import TestingMode
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -47,7 +48,7 @@ class Router(Groups):
         groups = [group_row(group) for group in groups_of(self, session_id)]
         for group in groups:
             group["security_sensitive"] = bool(group["security_sensitive"])
-        return self.log.workflow.route(agent, status, run_id=session_id, group_id=group_id, testing_mode=mode, groups=groups)
+        return {**self.log.workflow.route(agent, status, run_id=session_id, group_id=group_id, testing_mode=mode, groups=groups)}
 
 
 def _refused(problem: DecklogError) -> "dict[str, Any]":

@@ -1,11 +1,12 @@
 """Upkeep: questions in SQL, whether the log is whole, and ids that no command would accept."""
 
+from typing import TYPE_CHECKING
+
 from decklog.compat.bazinga.base import Desk, answers, filled
 from decklog.compat.bazinga.program.reply import Reply
 from decklog.compat.bazinga.rules import validate_scope_global_or_group, validate_task_group_id
 from decklog.errors import Damaged
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

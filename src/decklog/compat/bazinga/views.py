@@ -2,10 +2,10 @@
 
 import os
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from decklog.errors import Denied
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from decklog.db.base import Database
 

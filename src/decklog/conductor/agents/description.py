@@ -4,13 +4,12 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from importlib import resources
 from typing import Any
 
 from decklog.conductor.private_home import HomeFiles
-from decklog.dataclass import dataclass
 from decklog.errors import Invalid, NotFound
 
 PROMPTS = ("stdin", "argument", "file")

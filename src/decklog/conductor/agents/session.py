@@ -3,7 +3,7 @@
 import signal
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,6 @@ from decklog.conductor.agents.questions import Questions
 from decklog.conductor.agents.reset_times import stated
 from decklog.conductor.agents.stream import Event, Follower, Reader
 from decklog.conductor.commands import Running, killed_by
-from decklog.dataclass import dataclass
 
 if TYPE_CHECKING:
     from decklog.app import Decklog

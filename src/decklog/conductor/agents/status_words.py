@@ -1,9 +1,9 @@
 """The status word that an agent ends with: the workflow says who should come next, which is a wish that facts can overrule."""
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from decklog.dataclass import dataclass
 from decklog.errors import NotFound
 
 if TYPE_CHECKING:

@@ -3,13 +3,12 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from decklog.agents.texts import tellable
 from decklog.conductor.agents.description import Description, ErrorRule, EventRule
-from decklog.dataclass import dataclass
 from decklog.tools.shell.spool import HEAD
 
 LONGEST_LINE = 1024 * 1024

@@ -12,6 +12,7 @@ import stat
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
@@ -19,7 +20,6 @@ from decklog.conductor.git import places
 from decklog.conductor.git.places import Place
 from decklog.conductor.git.removal import Removal
 from decklog.conductor.git.repository import Person, Repository
-from decklog.dataclass import dataclass
 from decklog.errors import DecklogError
 
 _AT_ONCE = 1024 * 1024

@@ -7,7 +7,7 @@ import re
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,6 @@ from decklog.conductor.git.calls import fixed_settings, version
 from decklog.conductor.git.changes import Change, added_lines, changes
 from decklog.conductor.settings.check import Check
 from decklog.conductor.settings.configuration import Configuration
-from decklog.dataclass import dataclass
 from decklog.errors import Conflict, Unavailable
 from decklog.stores.flow.verdicts import CheckOutcome, CheckVerdict
 from decklog.tools.files.gitignore import Patterns

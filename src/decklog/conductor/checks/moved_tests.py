@@ -3,9 +3,9 @@
 import ast
 import copy
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from decklog.conductor.checks.report import PASSED
-from decklog.dataclass import dataclass
 from decklog.python_source import parsed
 
 _Scope = ast.Module | ast.ClassDef

@@ -3,6 +3,7 @@
 import hashlib
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,6 @@ from decklog.conductor.git.changes import changes
 from decklog.conductor.git.places import place_of
 from decklog.conductor.overlaps import SUBTYPE, Overlap
 from decklog.conductor.stages import CHECK, LAND, WORK, all_tasks, piece_tag
-from decklog.dataclass import dataclass
 from decklog.errors import Conflict, DecklogError, Unavailable
 from decklog.values import to_json
 

@@ -3,9 +3,9 @@
 import ast
 import copy
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from decklog.dataclass import dataclass
 from decklog.python_source import parsed
 
 # Two definitions that have so much in common are one that is called otherwise.

@@ -2,11 +2,11 @@
 
 import ast
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from decklog.conductor.checks.moved_tests import TestFile, is_test
 from decklog.conductor.checks.removed_code import Gone
-from decklog.dataclass import dataclass
 from decklog.python_source import parsed
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef

@@ -4,7 +4,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -14,7 +14,6 @@ from decklog.conductor.checks.report import FAILED, read_junit
 from decklog.conductor.commands import Command, Running
 from decklog.conductor.git.repository import Person, Repository
 from decklog.conductor.settings.check import Check
-from decklog.dataclass import dataclass
 from decklog.errors import DecklogError
 from decklog.stores.flow.verdicts import CheckOutcome
 from decklog.tools.sandbox.sandbox import Kind, Sandbox

@@ -3,11 +3,11 @@
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from decklog.conductor import kill_points
-from decklog.dataclass import dataclass
 from decklog.errors import TimedOut, Unavailable
 
 LONGEST_SECONDS = 300.0

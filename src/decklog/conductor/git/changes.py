@@ -3,9 +3,9 @@
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from decklog.conductor.git.repository import Repository
-from decklog.dataclass import dataclass
 from decklog.tools.files.gitignore import Patterns
 
 LINK, SUBMODULE = "120000", "160000"

@@ -8,13 +8,12 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from decklog.conductor.git import skeleton
 from decklog.conductor.git.places import BRANCH, Place
 from decklog.conductor.git.repository import Person, Repository
-from decklog.dataclass import dataclass
 from decklog.errors import DecklogError
 
 LARGEST_IGNORED = 32 * 1024 * 1024

@@ -5,11 +5,10 @@ import os
 import zlib
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 from secrets import token_hex
-
-from decklog.dataclass import dataclass
 
 _LONGEST_HEAD = 64
 # As git has it: what is made is packed later.

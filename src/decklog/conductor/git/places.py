@@ -2,12 +2,12 @@
 
 import os
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 
 from decklog.conductor import kill_points
 from decklog.conductor.git import skeleton
 from decklog.conductor.git.repository import HOME, Person, Repository, ref_part
-from decklog.dataclass import dataclass
 
 BRANCH = "work"
 

@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from secrets import token_hex
@@ -14,7 +15,6 @@ from decklog.conductor.git import loose, skeleton
 from decklog.conductor.git.calls import Answer, begin, call, version
 from decklog.conductor.git.kept_open import KeptOpen
 from decklog.conductor.git.loose import Commit
-from decklog.dataclass import dataclass
 from decklog.errors import Conflict, Invalid, NotFound
 
 HOME = "refs/decklog"

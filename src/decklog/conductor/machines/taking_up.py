@@ -1,10 +1,10 @@
 """What another host kept of an attempt before it died: its refs are at the remote, and the log knows how its agent ended."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor.agents.session import Outcome
-from decklog.dataclass import dataclass
 
 if TYPE_CHECKING:
     from decklog.conductor.site import Site

@@ -1,6 +1,6 @@
 """Cleans up after runs that are over: what is in a place is pinned first, and no ref goes whose work has landed nowhere."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,6 @@ from decklog.conductor.machines.tips import tips_of
 from decklog.conductor.recovery import Recovery
 from decklog.conductor.results.rescue import kept
 from decklog.conductor.stages import LAND, PLAN, all_tasks, piece_tag
-from decklog.dataclass import dataclass
 from decklog.errors import NotFound
 
 if TYPE_CHECKING:

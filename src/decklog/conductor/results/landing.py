@@ -1,5 +1,6 @@
 """Landing on a branch of the user's: a person's act, of exactly one commit, which is examined as it will be."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -7,7 +8,6 @@ from decklog.conductor.checks.examination import Examiner
 from decklog.conductor.git.branches import Branches
 from decklog.conductor.git.changes import changes
 from decklog.conductor.site import Site
-from decklog.dataclass import dataclass
 from decklog.errors import Conflict, DecklogError, Denied
 from decklog.figures import counted
 from decklog.stores.runs.run import ENDED
@@ -109,7 +109,7 @@ def land(site: Site, landing: Landing, *, by: str, proof: "AbstractContextManage
     digest = str(asked.subject_digest)
     try:
         with proof:
-            log.approvals.decide(asked.id, "granted", by=by, digest=digest, rationale="decklog run land")
+            log.approvals.decide(asked.id, "granted", by=by, subject_digest=digest, rationale="decklog run land")
     except DecklogError:
         # Nobody else is to answer it: whoever lands later asks anew.
         log.approvals.withdraw(asked.id, reason="it was not landed")

@@ -1,9 +1,9 @@
 """What is kept under `refs/decklog/`, told by git alone: it is there also when the log is lost."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from decklog.conductor.git.repository import HOME, Repository
-from decklog.dataclass import dataclass
 
 _FORMAT = "%(refname)%00%(objectname)%00%(committerdate:iso-strict)%00%(contents:subject)"
 

@@ -2,10 +2,9 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from decklog.dataclass import dataclass
 from decklog.errors import Invalid
 from decklog.values import to_json
 

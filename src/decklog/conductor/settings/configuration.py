@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,6 @@ from decklog.conductor.git.repository import Repository
 from decklog.conductor.settings import consent
 from decklog.conductor.settings.check import Check, define
 from decklog.conductor.settings.document import NAME, load
-from decklog.dataclass import dataclass
 from decklog.errors import Invalid, NotFound
 from decklog.tools.policy.policy import control_files
 from decklog.tools.sandbox.sandbox import Kind

@@ -5,11 +5,11 @@ Consent is for one file, by its digest, in one repository: the next version of t
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from decklog.conductor.settings.document import NAME, load
 from decklog.conductor.settings.loosening import Loosened, loosened
-from decklog.dataclass import dataclass
 from decklog.errors import NotAccepted
 from decklog.place.settings_consent import give_consent, has_consent
 

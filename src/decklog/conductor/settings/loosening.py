@@ -5,11 +5,10 @@ person whose machine, files, variables, account and money it uses. A key that is
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from decklog.conductor.agents.description import Description, known_table
-from decklog.dataclass import dataclass
 
 
 @dataclass(frozen=True)

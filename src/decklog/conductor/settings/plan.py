@@ -4,10 +4,10 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from decklog.agents.texts import storable
-from decklog.dataclass import dataclass
 from decklog.errors import Invalid
 from decklog.stores.work.task import in_order
 

@@ -2,12 +2,12 @@
 
 import re
 from operator import itemgetter
+from typing import TYPE_CHECKING
 
 import psycopg
 
 from decklog.db.base import upsert_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any

@@ -1,6 +1,7 @@
 """What a PostgreSQL log's schema is made of, as the server's own catalogue tells it."""
 
 import os
+from typing import TYPE_CHECKING
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
@@ -9,7 +10,6 @@ from decklog.db import schema
 from decklog.db.postgres import errors
 from decklog.db.text.vector_index import is_ours
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
@@ -93,7 +93,7 @@ def differences(database: "Database", url: str) -> "Iterator[dict[str, Any]]":
     }
     role = database.one("select current_setting('session_replication_role')", {})
     yield from schema.differences(expected, {**ours, _SETTING: str(role and role[0])})
-    applied = database.rows("select version, name, checksum, applied_at from schema_steps", {})[1]
+    applied = database.rows(schema.APPLIED, {})[1]
     yield from schema.step_differences(applied, "postgres")
 
 

@@ -4,6 +4,7 @@ import logging
 import time
 from contextlib import contextmanager
 from threading import Lock
+from typing import TYPE_CHECKING
 
 import psycopg
 from psycopg_pool import ConnectionPool
@@ -15,7 +16,6 @@ from decklog.db.postgres.wire import Silent, Wire
 from decklog.db.undoing import Undoing
 from decklog.errors import Closed, ReadOnly
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, Self

@@ -1,6 +1,7 @@
 """PostgreSQL through psycopg 3: many writers, each locking what it decides on."""
 
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import psycopg
 
@@ -15,7 +16,6 @@ from decklog.db.statements import Statements
 from decklog.errors import Invalid
 from decklog.values import Values
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from decklog.db.postgres.connections import PatientConnection
 
 # How long the server waits for the next statement of a verb's own transaction, which is retried with twice the time.
-VERB_SECONDS = 0.25
+VERB_SECONDS = 0.5
 # The same for a block of the caller's code, which is never retried.
 BLOCK_SECONDS = 1.5
 _SECONDS_BETWEEN_PINGS = 0.06

@@ -3,12 +3,12 @@
 import time
 from secrets import token_hex
 from threading import Condition, Thread, local
+from typing import TYPE_CHECKING
 
 import psycopg
 
 from decklog.db.postgres.connections import Connections
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any

@@ -1,10 +1,11 @@
 """Somebody else's PostgreSQL database, read at one moment and never written to."""
 
+from typing import TYPE_CHECKING
+
 import psycopg
 
 from decklog.db.postgres.errors import translate
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any

@@ -1,10 +1,10 @@
 """Rows that come a part at a time, through a cursor of the server's."""
 
 import time
+from typing import TYPE_CHECKING
 
 import psycopg
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any

@@ -2,13 +2,13 @@
 
 from contextlib import closing, contextmanager
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import psycopg
 
 from decklog.db.postgres import errors
 from decklog.errors import Denied, TimedOut
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any

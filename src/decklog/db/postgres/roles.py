@@ -11,6 +11,8 @@ _WRITTEN_ONCE = (
     *("entries", "blobs", "charges", "checkpoints", "self_edits", "sightings", "state_versions"),
     *("task_comments", "templates"),
 )
+# Of these, what an import corrects when its source has changed; the manager may.
+_CORRECTED = ("charges",)
 # What the manager decides. Agents read it.
 _OF_THE_MANAGER = (
     *("budgets", "notify_rules", "prices", "proofs", "trust_contract", "trust_changes"),
@@ -82,6 +84,7 @@ def _for_the_manager(place: str) -> list[str]:
     return [
         _on("grant insert, update, delete", place, list(_OF_THE_MANAGER), "to", MANAGER),
         _on(f"grant update ({', '.join(_PRUNED)})", place, ["entries"], "to", MANAGER),
+        _on("grant update", place, list(_CORRECTED), "to", MANAGER),
         _on("grant delete", place, ["blobs", "entry_text"], "to", MANAGER),
     ]
 

@@ -1,10 +1,11 @@
 """The schema of a PostgreSQL log: which one it has, and bringing it up to date when that is asked for."""
 
+from typing import TYPE_CHECKING
+
 from decklog.clock import to_text
 from decklog.db import schema
 from decklog.errors import SchemaTooNew
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -41,6 +42,8 @@ def _note(database: "Database", step: "schema.Step") -> None:
             "at": to_text(database.clock.now()),
         },
     )
+    if step.version >= schema.DIGESTS_SINCE:
+        database.many(schema.WRITE_DIGEST, [*schema.missing_digests(database.rows(schema.APPLIED, {})[1])])
 
 
 def _applied(database: "Database") -> "list[Row]":

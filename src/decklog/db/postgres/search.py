@@ -1,11 +1,11 @@
 """Full-text search on PostgreSQL: the words of every entry in a table of their own, with a GIN index."""
 
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from decklog.db.text.marks import SIZE
 from decklog.db.text.words import entry_words, tsvector
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

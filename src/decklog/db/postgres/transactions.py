@@ -4,6 +4,7 @@ import random
 import time
 from contextlib import contextmanager, nullcontext
 from threading import Lock, local
+from typing import TYPE_CHECKING
 
 import psycopg
 from psycopg_pool import PoolTimeout
@@ -17,7 +18,6 @@ from decklog.db.postgres.keep_alive import BLOCK_SECONDS, VERB_SECONDS
 from decklog.db.postgres.wire import Again, NotBegun, NotSent
 from decklog.errors import Busy, DecklogError, OutcomeUnknown, ReadOnly, SchemaTooNew, Unreachable
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from concurrent.futures import Future, ThreadPoolExecutor

@@ -7,6 +7,7 @@ import select
 import time
 from collections import OrderedDict
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import psycopg
 from psycopg import pq
@@ -15,7 +16,6 @@ from psycopg.errors import error_from_result
 
 from decklog.db.postgres import errors
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, TypeVar

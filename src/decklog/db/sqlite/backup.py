@@ -2,6 +2,7 @@
 
 import os
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import apsw
 
@@ -11,7 +12,6 @@ from decklog.db.sqlite.holders import holders_of
 from decklog.disk import sync
 from decklog.errors import Busy, Conflict
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 

@@ -2,10 +2,10 @@
 
 import os
 import time
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from decklog.clock import Clock, from_text, to_text, told_since_1970
-from decklog.wrapping import suppress
 
 
 class BootClock(Clock):

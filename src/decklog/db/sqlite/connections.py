@@ -3,6 +3,8 @@
 import os
 import stat
 import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import apsw
 
@@ -11,9 +13,7 @@ from decklog.db.sqlite import errors, file
 from decklog.db.sqlite.checkpoints import Checkpoints
 from decklog.db.sqlite.readers import Readers
 from decklog.errors import Closed, Conflict, DiskFull, FileReplaced, ReadOnly
-from decklog.wrapping import suppress
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -59,11 +59,18 @@ class Connections:
         read_only = self.read_only or not shared_memory
         flags = apsw.SQLITE_OPEN_URI | (apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE)
         address = self.address() if shared_memory else file.address_of(self.path) + "?readonly_shm=1"
+        lacks_index = self.read_only and file.lacks_wal_index(self.path)
+        # Nobody can change a file on a read-only disk, so no locks are needed.
+        is_unlocked = lacks_index and file.is_on_read_only_disk(self.path)
+        vfs = "unix-none" if is_unlocked else None
         try:
-            connection = apsw.Connection(address, flags=flags, statementcachesize=_STATEMENTS_KEPT)
+            connection = apsw.Connection(address, flags=flags, vfs=vfs, statementcachesize=_STATEMENTS_KEPT)
         except apsw.Error as problem:
             raise errors.translate(problem, self.path) from problem
         try:
+            if is_unlocked:
+                # SQLite then keeps the WAL index in memory, and creates no file for it.
+                connection.execute("pragma locking_mode = exclusive")
             self._set_up(connection)
             self._identify()
         except BaseException:
@@ -85,6 +92,10 @@ class Connections:
             connection.execute("pragma foreign_keys = on")
             connection.execute(f"pragma synchronous = {self._synchronous}")
             connection.execute("pragma cache_size = -16384")
+        except apsw.CantOpenError as problem:
+            if self.read_only and file.lacks_wal_index(self.path):
+                raise file.no_wal_index(self.path) from problem
+            raise errors.translate(problem, self.path) from problem
         except apsw.Error as problem:
             raise errors.translate(problem, self.path) from problem
 

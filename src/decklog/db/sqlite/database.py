@@ -2,9 +2,11 @@
 
 import os
 import time
-from _thread import allocate_lock, get_ident
+from contextlib import suppress
 from itertools import islice
 from operator import itemgetter
+from threading import Lock, get_ident
+from typing import TYPE_CHECKING
 
 import apsw
 
@@ -18,9 +20,7 @@ from decklog.db.sqlite.transactions import Transactions
 from decklog.db.statements import Statements, by_place
 from decklog.errors import Damaged, DecklogError, Invalid
 from decklog.values import Values
-from decklog.wrapping import suppress
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
@@ -64,7 +64,7 @@ class SqliteDatabase(Database):
         self.write, self.read = self._transactions.write, self._transactions.read  # type: ignore[method-assign]
         self._names: Statements[tuple[str, ...]] = Statements()
         self._watching: Watcher | None = None
-        self._opening_watcher = allocate_lock()
+        self._opening_watcher = Lock()
         forks.follow(self._transactions)
 
     # Transactions
@@ -357,11 +357,18 @@ class SqliteDatabase(Database):
     def file_bytes(self) -> int:
         return os.path.getsize(self.target)
 
-    def check_wal(self, *, crashes: bool = False) -> list[str]:
+    def check_wal(self) -> tuple[list[str], list[str]]:
         from decklog.db.sqlite.damage import wal
+        from decklog.db.sqlite.holders import holders_of
 
         damage = wal.damage_of(self.target)
-        return [damage.what] if damage and (crashes or damage.cause is not wal.Cause.KILLED) else []
+        if damage is None:
+            return [], []
+        if damage.cause is not wal.Cause.KILLED:
+            return [damage.what], []
+        # A large transaction that is still open looks the same.
+        is_written = any(holder["exclusive"] for holder in holders_of(self.connections.lock_path))
+        return [], [] if is_written else [damage.what]
 
     def check_indexes(self, most: int) -> "list[dict[str, Any]]":
         from decklog.db.sqlite import upkeep
@@ -390,7 +397,7 @@ class SqliteDatabase(Database):
 
         found = upkeep.objects_in(self.each_as_is(upkeep.OBJECTS, {}))
         yield from schema.differences(upkeep.expected_objects(), found)
-        applied = self.each_as_is("select version, name, checksum, applied_at from schema_steps", {})
+        applied = self.each_as_is(schema.APPLIED, {})
         yield from schema.step_differences(applied, "sqlite")
         yield from upkeep.settings_differences(self)
 

@@ -3,8 +3,9 @@
 import errno
 import os
 import stat
-from _thread import get_ident
+from contextlib import suppress
 from enum import StrEnum
+from threading import get_ident
 
 import apsw
 
@@ -19,7 +20,6 @@ from decklog.errors import (
     ReadOnly,
     Unavailable,
 )
-from decklog.wrapping import suppress
 
 # Up to 3.51.2, a WAL database that several processes write and checkpoint can be corrupted (the "WAL-reset bug").
 OLDEST_ENGINE = (3, 51, 3)
@@ -148,6 +148,25 @@ def look(path: str) -> FileState:
         # SQLite itself takes a file of one byte for an empty one.
         raise NotADatabase(f"{path} is not a SQLite database, and was left as it is", hint="Name another file.", path=path)
     return FileState.DATABASE if status.st_size else FileState.EMPTY
+
+
+def lacks_wal_index(path: str) -> bool:
+    """Return whether there are commits in the write-ahead log and no shared memory file with its index."""
+    return has_wal(path) and not os.path.exists(f"{path}-shm")
+
+
+def is_on_read_only_disk(path: str) -> bool:
+    return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
+
+
+def no_wal_index(path: str) -> Denied:
+    """Build the error for a reader who may not create the shared memory file."""
+    name = os.path.basename(path)
+    return Denied(
+        f"{path} has commits in its write-ahead log; to read them, SQLite must create {name}-shm, and this user may not",
+        hint=f"Open it once as its owner, or copy it together with {name}-wal to a folder of yours.",
+        path=path,
+    )
 
 
 def has_wal(path: str) -> bool:

@@ -2,6 +2,7 @@
 
 import os
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import apsw
 
@@ -10,7 +11,6 @@ from decklog.db.sqlite import errors
 from decklog.db.sqlite.file import address_of
 from decklog.errors import Busy, Damaged
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any

@@ -4,12 +4,12 @@ There is no writer thread. Whoever comes first leads: it runs its own job and th
 the others. A lone caller pays for nothing but a lock it finds free.
 """
 
-from _thread import allocate_lock, get_ident, start_new_thread
 from collections import deque
+from threading import Lock, Thread, get_ident
+from typing import TYPE_CHECKING
 
 from decklog.db.callers import own_context
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
@@ -34,7 +34,7 @@ class Ticket:
         """Make the job see its caller's context variables in whichever thread runs it."""
         job, context = self.job, own_context()
         self.job = lambda: context.run(job)
-        self.wake = allocate_lock()
+        self.wake = Lock()
         self.wake.acquire()
 
     def settle(self) -> None:
@@ -62,7 +62,7 @@ class GroupCommit:
     def __init__(self, commit_one: "Callable[[Callable[[], Any]], Any]", commit_all: "Callable[[list[Ticket]], None]") -> None:
         self._commit_one = commit_one
         self._commit_all = commit_all
-        self._gate = allocate_lock()
+        self._gate = Lock()
         self._waiting: deque[Ticket] = deque()
         self._led = False
         self._untold: set[Any] = set()
@@ -115,7 +115,7 @@ class GroupCommit:
             if self._led:
                 return
             self._led = True
-        start_new_thread(self._drain, ())
+        Thread(target=self._drain, daemon=True).start()
 
     def wait_until_told(self) -> None:
         """Wait until everybody who left a job knows what came of it; one who is being told it does not wait for the others."""
@@ -204,7 +204,7 @@ class GroupCommit:
                 self._waiting.remove(heir)
                 heir.must_lead = True
         if heir is None:
-            start_new_thread(self._drain, ())
+            Thread(target=self._drain, daemon=True).start()
         else:
             heir.wake.release()
 

@@ -1,6 +1,7 @@
 """Makes a new log, or brings an older one up to date after a backup copy; refuses a newer one."""
 
 import os
+from typing import TYPE_CHECKING
 
 import apsw
 
@@ -9,7 +10,6 @@ from decklog.db import schema
 from decklog.db.sqlite import errors, file
 from decklog.errors import NotADatabase, NotFound, SchemaTooNew
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from decklog.clock import Clock
     from decklog.db.sqlite.connections import Connections
@@ -141,6 +141,8 @@ def _apply(connection: apsw.Connection, step: "schema.Step", now: str) -> str:
             "insert into schema_steps (version, name, checksum, applied_at) values (?, ?, ?, ?)",
             (step.version, step.name, schema.checksum_of(step, "sqlite"), now),
         )
+        if step.version >= schema.DIGESTS_SINCE:
+            write_digests(connection)
         connection.execute(f"pragma application_id = {file.APPLICATION_ID}")
         connection.execute(f"pragma user_version = {step.version}")
         connection.execute("commit")
@@ -149,3 +151,8 @@ def _apply(connection: apsw.Connection, step: "schema.Step", now: str) -> str:
             connection.execute("rollback")
         raise
     return step.name
+
+
+def write_digests(connection: apsw.Connection) -> None:
+    """Chain the steps that have no digest yet."""
+    connection.executemany(schema.WRITE_DIGEST, [*schema.missing_digests(connection.execute(schema.APPLIED))])

@@ -3,6 +3,7 @@
 import os
 import time
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import apsw
 
@@ -10,7 +11,6 @@ from decklog.db import packing
 from decklog.db.sqlite import errors
 from decklog.errors import Denied, Invalid, TimedOut
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any

@@ -1,13 +1,12 @@
 """Reading connections to a SQLite file: one for each thread, gone with its thread, and none alive across a fork."""
 
-from _thread import _local, allocate_lock
-from _weakrefset import WeakSet
+from contextlib import contextmanager
+from threading import Lock, local
+from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 import apsw
 
-from decklog.wrapping import contextmanager
-
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -17,7 +16,7 @@ class Reader:
 
     def __init__(self, connection: "apsw.Connection") -> None:
         self.connection = connection
-        self.lock = allocate_lock()
+        self.lock = Lock()
         self.reading = False
         # Nobody has read with it, but whoever looked the file over before it was opened.
         self.is_new = True
@@ -47,10 +46,10 @@ class Reader:
 class Readers:
     def __init__(self, connect: "Callable[[], apsw.Connection]") -> None:
         self._connect = connect
-        self._local = _local()
+        self._local = local()
         # Weak: a program may start any number of threads, and each connection has two open files.
         self._all: WeakSet[Reader] = WeakSet()
-        self._opening = allocate_lock()
+        self._opening = Lock()
 
     def mine(self) -> Reader:
         """Give this thread's reader, which another thread may close unless its lock is held."""
@@ -123,7 +122,7 @@ class Readers:
             if reader is not but:
                 reader.close()
         self._all = WeakSet()
-        self._local = _local()
+        self._local = local()
         if but is not None:
             self._all.add(but)
             self._local.reader = but

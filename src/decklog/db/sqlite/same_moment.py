@@ -4,10 +4,11 @@ SQLite tells a connection by a number whether others have committed since it was
 any of the processes began to read and in the read that the last of them began, all of them see the same.
 """
 
+from typing import TYPE_CHECKING
+
 from decklog.db import side_by_side
 from decklog.db.side_by_side import Helper, Queue
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any

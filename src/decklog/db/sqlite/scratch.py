@@ -1,10 +1,11 @@
 """Scratch tables: what is too much for memory waits in a SQLite file of its own, which nobody else knows."""
 
+from typing import TYPE_CHECKING
+
 import apsw
 
 from decklog.db.sqlite import errors
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any

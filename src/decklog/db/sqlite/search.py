@@ -2,11 +2,11 @@
 
 from contextlib import contextmanager
 from functools import lru_cache, partial
+from typing import TYPE_CHECKING
 
 from decklog.db.text import entries_check
 from decklog.db.text.marks import SIZE
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 

@@ -1,7 +1,9 @@
 """Transactions on SQLite: one writer at a time in all processes, and readers that never wait for it."""
 
 import time
-from _thread import get_ident
+from contextlib import contextmanager
+from threading import get_ident
+from typing import TYPE_CHECKING
 
 import apsw
 
@@ -12,9 +14,7 @@ from decklog.db.sqlite.connections import Connections
 from decklog.db.sqlite.group_commit import GroupCommit, Ticket
 from decklog.db.undoing import Undoing
 from decklog.errors import Busy, Conflict, SchemaTooNew
-from decklog.wrapping import contextmanager
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any

@@ -4,15 +4,15 @@ import os
 import re
 import time
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import apsw
 
 from decklog.db import schema
 from decklog.db.sqlite import errors, file
 from decklog.db.text import index_structure
-from decklog.errors import TimedOut
+from decklog.errors import Damaged, TimedOut
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any
@@ -107,6 +107,8 @@ def check_tables(
             wrong += [row[0] for row in rows if row[0] != "ok"]
         except TimedOut:
             left.append(name)
+        except Damaged as problem:
+            wrong.append(f"{name}: {problem.message}")
         if len(wrong) >= most:
             break
     return wrong[:most], left
@@ -124,6 +126,12 @@ def checkpoint(connections: "Connections") -> None:
     connection = connections.connect()
     try:
         connection.execute("pragma wal_checkpoint(passive)").fetchall()
+        # The file shrinks only when nothing was written meanwhile. Little is left to copy, so writers wait a moment.
+        connections.lock.acquire()
+        try:
+            connection.execute("pragma wal_checkpoint(passive)").fetchall()
+        finally:
+            connections.lock.release()
     except apsw.Error as problem:
         raise errors.translate(problem, connections.path) from problem
     finally:

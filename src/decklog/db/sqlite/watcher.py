@@ -3,13 +3,13 @@
 import os
 import time
 from threading import Lock, Thread
+from typing import TYPE_CHECKING
 
 import apsw
 
 from decklog.db.sqlite.connections import Connections
 from decklog.errors import DecklogError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 

@@ -1,10 +1,11 @@
 """Search in journal entries: the text index first, then what is not indexed yet."""
 
+from typing import TYPE_CHECKING
+
 from decklog.db.text import marks
 from decklog.db.text.words import entry_words
 from decklog.db.where import placed
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any

@@ -1,8 +1,9 @@
 """Whether the words that entries are found by are the words of the entries."""
 
+from typing import TYPE_CHECKING
+
 from decklog.db.text.marks import SIZE
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

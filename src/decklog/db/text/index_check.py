@@ -7,11 +7,11 @@ again would outlive its text. Where the index differs, every word of both is lis
 """
 
 from itertools import zip_longest
+from typing import TYPE_CHECKING
 
 from decklog.db.text import index_pages, index_structure
 from decklog.errors import Conflict, Damaged, Invalid
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 

@@ -5,7 +5,8 @@ of seven bits a byte, where the first word is, and how much further each other o
 with the one before, how many follow, and those; the first word of a page shares nothing and is written without that number.
 """
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 

@@ -5,8 +5,8 @@ numbers of a segment's origin go beyond those that rows have.
 """
 
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 

@@ -8,11 +8,10 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from hashlib import sha256
 from math import log
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from decklog.db.where import placed
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any

@@ -3,11 +3,11 @@
 from collections import Counter
 from hashlib import sha256
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from decklog.db.text.index_check import IndexCheck
 from decklog.db.text.lessons import all_of, length_of, tags_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Any

@@ -6,10 +6,10 @@ Writers start a step in the background now and then, `serve` while it runs, and 
 
 from contextlib import suppress
 from functools import partial
+from typing import TYPE_CHECKING
 
 from decklog.errors import DiskFull
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

@@ -5,13 +5,12 @@ Each embedder has an index of its own, over its vectors alone. All vectors have 
 
 import re
 from hashlib import sha256
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from decklog.db.text.lessons import HOLDS
 from decklog.db.text.vectors import from_postgres
 from decklog.errors import Denied, Invalid, Unavailable
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from typing import Any

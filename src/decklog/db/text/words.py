@@ -5,15 +5,16 @@ Documents and queries are split here, in Python. SQLite and PostgreSQL get words
 
 import re
 import unicodedata
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 # Longer words are indexed in pieces, one after the other. PostgreSQL takes at most 2,046 bytes.
 _ASCII_WORD = re.compile(r"[a-z0-9]{1,255}")
 _WORD = re.compile(r"[^\W_]{1,255}")
-_LONG_WORD = re.compile(r"[A-Za-z0-9]{256}")
+# Tried where a word begins only: tried at each letter, it would take the square of a word's length.
+_LONG_WORD = re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]{256}")
 _JSON_ESCAPE = re.compile(r'\\["\\/bfnrt]')
 _MOST_CHARACTERS = 65_536
 # Limits of a PostgreSQL tsvector: the last position, and the positions of one word.

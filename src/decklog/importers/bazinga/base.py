@@ -1,9 +1,10 @@
 """What the mappings of bazinga's tables share: the log they write to, and how a row finds its run."""
 
+from typing import TYPE_CHECKING
+
 from decklog.errors import Invalid, NotFound
 from decklog.importers.engine.landing import run_id_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from decklog.app import Decklog
     from decklog.importers.engine.landing import Landing

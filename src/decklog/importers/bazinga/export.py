@@ -1,5 +1,7 @@
 """Writes a log as a bazinga database of the newest version, which its own programs can read."""
 
+from typing import TYPE_CHECKING
+
 from decklog.importers.bazinga.ddl import STATEMENTS
 from decklog.importers.engine.exports.rows import Export, every, text_of
 from decklog.importers.engine.landing import key_start
@@ -11,7 +13,6 @@ from decklog.stores.memory.strategies import Strategy
 from decklog.stores.runs.run import ENDED, RunStatus
 from decklog.stores.work.plans import PhaseStatus, Plan
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any, TypeVar

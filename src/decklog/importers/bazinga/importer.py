@@ -1,5 +1,7 @@
 """Takes over a bazinga database of any version: sessions become runs, logs entries, and all else its own kind of record."""
 
+from typing import TYPE_CHECKING
+
 from decklog.importers.bazinga import schema
 from decklog.importers.bazinga.context import ContextTables
 from decklog.importers.bazinga.memory import MemoryTables
@@ -9,7 +11,6 @@ from decklog.importers.engine.report import Fate
 from decklog.importers.engine.row import Row
 from decklog.importers.engine.source import Source
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from decklog.app import Decklog
     from decklog.importers.engine.landing import Mapping
 
-_CONFIGURATION = "configuration of the old system; a workflow is loaded with decklog workflow load"
+_CONFIGURATION = "configuration of the old system; decklog workflow load bazinga/config/transitions.json routes by it"
 
 
 class BazingaImport(Import, WorkTables, ContextTables, MemoryTables):

@@ -1,5 +1,7 @@
 """What bazinga learned: error patterns and strategies, project by project."""
 
+from typing import TYPE_CHECKING
+
 from decklog.errors import Invalid
 from decklog.importers.bazinga.base import BazingaTables
 from decklog.importers.engine.report import Fate
@@ -7,7 +9,6 @@ from decklog.importers.engine.row import EPOCH, Row
 from decklog.stores.memory.patterns import ErrorPattern
 from decklog.stores.memory.strategies import Strategy, StrategyTopic
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any

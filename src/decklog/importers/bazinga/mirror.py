@@ -5,13 +5,13 @@ marks, so a call that died between the log and the file leaves nothing to repair
 """
 
 import os
+from typing import TYPE_CHECKING
 
 from decklog.db.sqlite.foreign import FileBeside
 from decklog.errors import Conflict, Damaged, NotADatabase
 from decklog.importers.bazinga.mirrored import APPLICATION_ID, ENTRIES, MARKS, MOVED, add_logs, set_marks, set_moved, take_change
 from decklog.stores.journal.rows import STREAM_SIZE
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from decklog.app import Decklog
 

@@ -3,6 +3,7 @@
 import os
 import shutil
 import tempfile
+from typing import TYPE_CHECKING
 
 from decklog.db.sqlite.foreign import FileBeside, put_in_place
 from decklog.importers.bazinga.export import BazingaExport
@@ -17,7 +18,6 @@ from decklog.importers.bazinga.mirrored import (
 )
 from decklog.stores.journal.rows import STREAM_SIZE, number_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -2,12 +2,12 @@
 
 import json
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from decklog.importers.bazinga.schema import TABLES
 from decklog.importers.bazinga.tables import question
 from decklog.stores.journal.rows import STREAM_SIZE
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from decklog.db.sqlite.foreign import FileBeside
 

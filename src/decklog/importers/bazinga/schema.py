@@ -1,8 +1,9 @@
 """What a bazinga database holds: its tables and columns in the newest version, and which tables older ones had."""
 
+from typing import TYPE_CHECKING
+
 from decklog.errors import Invalid, SchemaTooNew
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from decklog.importers.engine.source import Source
 

@@ -25,7 +25,7 @@ COMMAND = {command!r}
 
 if __name__ == "__main__":
     # The project is the one that this file lies in, wherever it is called from.
-    os.environ.setdefault("BAZINGA_ROOT", os.path.abspath(os.path.join(os.path.dirname(__file__), *[".."] * 4)))
+    os.environ.setdefault("DECKLOG_BAZINGA_SCRIPT_ROOT", os.path.abspath(os.path.join(os.path.dirname(__file__), *[".."] * 4)))
     words = ["bazinga", *COMMAND, *sys.argv[1:]]
     try:
         from decklog.cli import main

@@ -5,19 +5,20 @@ import os
 import shutil
 import sys
 import tempfile
+from typing import TYPE_CHECKING
 
 from decklog.app import Decklog
 from decklog.db.sqlite.foreign import held, put_in_place
 from decklog.db.sqlite.query import tables_of
 from decklog.disk import sync
-from decklog.errors import Conflict, NotFound
+from decklog.errors import Conflict, Invalid, NotFound
 from decklog.importers.bazinga.importer import BazingaImport
 from decklog.importers.bazinga.mirror import log_beside
 from decklog.importers.bazinga.mirror_making import make
 from decklog.importers.bazinga.mirrored import MARKS
 from decklog.importers.bazinga.scripts import stand_in
+from decklog.importers.bazinga.workflow import workflow_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
@@ -98,11 +99,19 @@ class TakeOver:
     def _imported(self, made: str, for_readers: str) -> "Report":
         with Decklog.open(made) as log:
             report = BazingaImport(log, self.path, progress=self._progress).run()
+            workflow = self._workflow(report)
             self._check(report)
-            # Written down before the file is made, which goes on showing the workflow that the project had.
-            log.workflow.load(by=_PROGRAM)
+            log.workflow.load(workflow, by=_PROGRAM)
             make(log, for_readers)
         return report
+
+    def _workflow(self, report: "Report") -> "dict[str, Any] | None":
+        """Return the project's own workflow; one that can't be routed by counts as lost."""
+        try:
+            return workflow_of(self.path, self.root)
+        except Invalid as problem:
+            report.lose(f"the project's own workflow was not loaded: {problem.message}")
+            return None
 
     def _check(self, report: "Report") -> None:
         if report.losses and not self._accept_losses:

@@ -1,5 +1,7 @@
 """Bazinga's tables of work: sessions, groups, logs, states, tokens, outputs, plans and criteria."""
 
+from typing import TYPE_CHECKING
+
 from decklog.errors import NotFound
 from decklog.importers.bazinga.base import BazingaTables
 from decklog.importers.engine.draft import Draft, describes
@@ -14,7 +16,6 @@ from decklog.stores.work.groups import Group, GroupStatus, GroupTier, MergeStatu
 from decklog.stores.work.plans import PhaseStatus, Plan, PlanPhase, read_phases
 from decklog.values import to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any

@@ -1,5 +1,7 @@
 """Writes tasks as beads has them: one line an issue, in the order of their ids, so that git can merge two such files."""
 
+from typing import TYPE_CHECKING
+
 from decklog.importers.beads.importer import ISSUES, MEMORIES, TOPIC
 from decklog.importers.beads.words import KIND_WORDS, USUAL_TYPE, WORDS, priority_word
 from decklog.importers.engine.exports.rows import each, every
@@ -8,7 +10,6 @@ from decklog.importers.engine.row import EPOCH
 from decklog.importers.engine.tracker import COMMENTS, LINES, LINKS, link_name
 from decklog.stores.work.task import Dependency, LinkKind, Task, TaskComment, TaskState
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any

@@ -1,5 +1,7 @@
 """Takes over beads' issues from `.beads/issues.jsonl` or what `bd export` wrote: tasks with links, comments, and memories."""
 
+from typing import TYPE_CHECKING
+
 from decklog.errors import Invalid
 from decklog.importers.beads.words import (
     DELETED,
@@ -20,7 +22,6 @@ from decklog.importers.engine.text_files import file_in, has_markers, json_lines
 from decklog.importers.engine.tracker import COMMENTS, LINKS, WAS_RUNNING, Link, Part, Tracker, moment_of, set_time
 from decklog.stores.work.task import LinkKind, Task, TaskState
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime

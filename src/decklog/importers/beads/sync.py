@@ -1,7 +1,7 @@
 """Keeps a run and beads' `issues.jsonl` in step: issue by issue, and field by field."""
 
 from io import BytesIO
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from decklog.clock import from_text, to_text
 from decklog.importers.beads.export import BeadsExport
@@ -13,7 +13,6 @@ from decklog.importers.engine.syncing import FileSync
 from decklog.importers.engine.text_files import file_in, parsed
 from decklog.importers.engine.tracker import COMMENTS, LINKS, moment_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -1,11 +1,10 @@
 """What a row is to become. Drafts of a batch are written together, which costs a tenth of writing each for itself."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.importers.engine.report import Fate
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeVar

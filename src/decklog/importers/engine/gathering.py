@@ -1,10 +1,11 @@
 """Rows that come in any order, some of them twice: put in one order, each id once. What is too much for memory waits on disk."""
 
+from typing import TYPE_CHECKING
+
 from decklog.db.sqlite.scratch import Scratch
 from decklog.importers.engine.row import Row
 from decklog.values import from_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

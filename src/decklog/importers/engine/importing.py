@@ -1,7 +1,7 @@
 """The mechanism that every importer shares: sources, their tables in order, a mapping for each, and a report."""
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from decklog.importers.engine import mapping_ahead
 from decklog.importers.engine.landing import Landing
@@ -9,7 +9,6 @@ from decklog.importers.engine.report import Report
 from decklog.importers.engine.row import Row
 from decklog.importers.engine.source import Source
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any

@@ -3,10 +3,10 @@
 import codecs
 import json
 import re
+from typing import TYPE_CHECKING
 
 from decklog.importers.engine.text_files import MOST_BYTES, OURS, has_halves, opened, storable, text_of, values_in
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
     from typing import IO, Any

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import lru_cache
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from decklog.errors import Closed, Damaged, DecklogError, Invalid, NotFound, ReadOnly
 from decklog.importers.engine.draft import Draft, RecordDraft, only_describes
@@ -16,13 +17,14 @@ from decklog.stores.intake import Intake
 from decklog.stores.journal.entry import BOOKKEEPING, COLUMNS_KEPT, IMPORT_KEY, ROW_KEPT, TAKEN, EntryKind
 from decklog.stores.journal.rows import load, number_of
 from decklog.stores.money.bulk import Bulk
+from decklog.stores.overview import spending
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
     from decklog.app import Decklog
+    from decklog.stores.journal.known_keys import Identity
 
     # Gives what became of a row, or what it is to become when it only describes.
     Mapping = Callable[[Row], Any]
@@ -56,6 +58,8 @@ class Landing:
         # Whether the entries that came last were here already: then most of those that follow are.
         self._is_again = False
         self._turns: dict[tuple[str, str, datetime], dict[str, int]] = {}
+        # The subtypes and groups that keyed entries of a stream had when this import first wrote to it.
+        self._kinds: dict[tuple[str, str], list[tuple[str, str]]] = {}
 
     @contextmanager
     def open(self) -> "Iterator[None]":
@@ -161,7 +165,19 @@ class Landing:
 
     def _charge_all(self, drafts: "list[Draft | RecordDraft]") -> "list[Fate]":
         charges = [draft.entry for draft in drafts if isinstance(draft, Draft) and draft.is_charge]
-        return [Fate.NEW if is_new else Fate.ALREADY for is_new in (self.bulk.charge_all(charges) if charges else ())]
+        known = self.bulk.known(charges) if charges else {}
+        fates = []
+        for charge in charges:
+            present = known.get((charge["run_id"], charge["key"]))
+            if present is None:
+                fates.append(Fate.NEW)
+            elif self.bulk.correct(present, charge, note=NOTE):
+                spending.reopen(self.log.db, charge["run_id"])
+                fates.append(Fate.CHANGED)
+            else:
+                fates.append(Fate.ALREADY)
+        new = iter(self.bulk.charge_all([charge for charge, fate in zip(charges, fates, strict=True) if fate is Fate.NEW]))
+        return [fate if fate is not Fate.NEW or next(new) else Fate.ALREADY for fate in fates]
 
     def _record_all(self, drafts: "list[Draft | RecordDraft]", mapping: "Mapping") -> "list[Fate]":
         """Add the records that are not here, many at once, and bring the others up to date one by one."""
@@ -204,10 +220,38 @@ class Landing:
         if not drafts:
             return []
         told_before = self._told_before(drafts, name_rows=name_rows) if self._is_again else frozenset()
-        if len(told_before) == len(drafts):
-            return [Fate.ALREADY] * len(drafts)
-        fates = iter(self._append([draft for place, draft in enumerate(drafts) if place not in told_before], name_rows=name_rows))
-        return [Fate.ALREADY if place in told_before else next(fates) for place in range(len(drafts))]
+        decided = dict.fromkeys(told_before, Fate.ALREADY)
+        if name_rows:
+            left = {place: draft for place, draft in enumerate(drafts) if place not in decided}
+            decided |= {place: self._beside(drafts[place].row, row) for place, row in self._of_another_kind(left).items()}
+        fates = iter(self._append([draft for place, draft in enumerate(drafts) if place not in decided], name_rows=name_rows))
+        return [decided[place] if place in decided else next(fates) for place in range(len(drafts))]
+
+    def _of_another_kind(self, drafts: "dict[int, Draft]") -> "dict[int, tuple[Any, ...]]":
+        """Find the rows whose entry is here under another subtype or group, which are parts of what it is known by."""
+        asked: dict[Identity, tuple[int, bool]] = {}
+        for place, draft in drafts.items():
+            own = identity_of(draft.entry)
+            kinds = self._kinds_of(own[0], draft.row.table) if own is not None else []
+            if own is not None and kinds:
+                asked[own] = (place, True)
+                others = ((own[0], *kind, own[3]) for kind in kinds if kind != own[1:3])
+                asked |= dict.fromkeys(others, (place, False))
+        known = self.intake.known_rows(asked) if asked else {}
+        as_before = {asked[identity][0] for identity in known if asked[identity][1]}
+        return {asked[identity][0]: row for identity, row in known.items() if asked[identity][0] not in as_before}
+
+    def _kinds_of(self, stream: str, table: str) -> "list[tuple[str, str]]":
+        """List the subtypes and groups of the entries that earlier imports made of a table's rows."""
+        if (stream, table) not in self._kinds:
+            start = key_start(self.report.system, table)
+            sql = f"""
+                select distinct coalesce(subtype, ''), coalesce(group_id, '') from entries
+                 where stream = :stream and key is not null and substr(key, 1, {len(start)}) = :start
+                """
+            _, rows = self.log.db.rows(sql, {"stream": stream, "start": start})
+            self._kinds[stream, table] = [(subtype, group) for subtype, group in rows if subtype not in BOOKKEEPING]
+        return self._kinds[stream, table]
 
     def _told_before(self, drafts: "list[Draft]", *, name_rows: bool) -> "set[int]":
         """Find the places of entries that are here word for word: what is as it was need not be looked through for secrets."""
@@ -242,10 +286,13 @@ class Landing:
         """Look whether a row that became an entry says something else now: an entry stays, and the row is kept beside it."""
         if present is None or says_the_same(said, present):
             return Fate.ALREADY
-        row, entry = draft.row, load(self.log.db, present)
-        if same_entry(self.log, entry, draft.entry, draft.prepared):
+        if same_entry(self.log, load(self.log.db, present), draft.entry, draft.prepared):
             return Fate.ALREADY
-        row.left, row.instead, row.made = dict(row.columns), {}, entry.id
+        return self._beside(draft.row, present)
+
+    def _beside(self, row: Row, present: "tuple[Any, ...]") -> Fate:
+        """Keep a changed row beside the entry that was made of it."""
+        row.left, row.instead, row.made = dict(row.columns), {}, load(self.log.db, present).id
         [fate] = self._write([self._left(row)])
         row.left = {}
         return Fate.ALREADY if fate is Fate.ALREADY else Fate.CHANGED
@@ -365,14 +412,29 @@ class Landing:
         ahead = 0 if clock is None else (fields[clock] > getattr(present, clock)) - (fields[clock] < getattr(present, clock))
         if ahead > 0:
             return self.change(type(present), clock=clock, **fields)
-        came_before, is_ours = versions.story()
-        if came_before or (ahead < 0 and is_ours):
+        moved, _ = versions.moved()
+        is_ours = versions.is_ours()
+        if not moved or (ahead < 0 and is_ours):
             return Fate.ALREADY
+        identity = {name: getattr(present, name) for name in present.identity}
         if not is_ours:
             name = present.id_of(present.values())
             self._notes.append(f"{present.noun()} {name} was changed here and in the source; what is here stays")
             return Fate.ALREADY
-        return self.change(type(present), **fields)
+        return self.change(type(present), **identity, **{name: fields[name] for name in moved if name not in identity})
+
+    def merge(self, present: Record, fields: "dict[str, Any]") -> Fate:
+        """Bring the fields that the source changed since the last import; one that was changed here too stays."""
+        versions = Versions(self.log, present, fields)
+        if versions.is_same():
+            return Fate.ALREADY
+        moved, both = versions.moved()
+        if both:
+            name = present.id_of(present.values())
+            self._notes.append(f"{present.noun()} {name}: {', '.join(both)} changed here and in the source; what is here stays")
+        wanted = {name: fields[name] for name in moved if name not in both}
+        identity = {name: getattr(present, name) for name in present.identity}
+        return self.change(type(present), **identity, **wanted) if wanted else Fate.ALREADY
 
     def change(self, record_class: type[Record], *, clock: str | None = None, **fields: "Any") -> Fate:
         """Write fields of a record that is here as they are; with a `clock`, only over what is older."""

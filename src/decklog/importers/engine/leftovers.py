@@ -1,6 +1,7 @@
 """What imports of one system had to keep in the journal: columns that no field could hold, and rows that no record could."""
 
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from decklog.clock import to_text
 from decklog.db.sqlite.scratch import Scratch
@@ -9,7 +10,6 @@ from decklog.importers.engine.row import unplain
 from decklog.stores.journal.entry import COLUMNS_KEPT, ROW_KEPT
 from decklog.values import from_json, to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from typing import Any

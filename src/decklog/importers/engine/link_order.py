@@ -1,9 +1,10 @@
 """Which of a source's links can be made: each pair of tasks has one, a part has one whole, and nothing waits for itself."""
 
+from typing import TYPE_CHECKING
+
 from decklog.importers.engine.gathering import Gathered
 from decklog.stores.work.task import LinkKind
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any

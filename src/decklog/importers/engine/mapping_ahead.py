@@ -6,8 +6,9 @@ are. What becomes of a row is the same either way.
 
 import marshal
 import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.errors import DecklogError
 from decklog.importers.engine import reading_ahead
 from decklog.importers.engine.draft import Draft, RecordDraft, only_describes
@@ -24,7 +25,6 @@ from decklog.stores.journal.attribution import acting
 from decklog.stores.journal.preparing import sealed
 from decklog.values import Values, from_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any

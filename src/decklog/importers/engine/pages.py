@@ -1,8 +1,9 @@
 """Lists that come in pages, read to their end."""
 
+from typing import TYPE_CHECKING
+
 from decklog.db.where import MAX_PAGE
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any

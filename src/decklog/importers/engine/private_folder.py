@@ -6,8 +6,8 @@ import shutil
 import stat
 import tempfile
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

@@ -15,10 +15,10 @@ from fcntl import F_GETPIPE_SZ, F_SETPIPE_SZ, fcntl, ioctl
 from importlib import import_module
 from termios import FIONREAD
 from threading import Condition, Thread
+from typing import TYPE_CHECKING
 
 from decklog.errors import Unavailable
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import IO, Any

@@ -1,11 +1,9 @@
 """What an import did: row by row it counts, and it says of everything unusual what became of it."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
-
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

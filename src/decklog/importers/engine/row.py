@@ -6,13 +6,13 @@ import marshal
 from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from decklog.clock import from_text
 from decklog.errors import Invalid
 from decklog.importers.engine.text_files import storable
 from decklog.values import to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any, TypeVar

@@ -5,13 +5,13 @@ import shutil
 import stat
 import time
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import apsw
 
 from decklog.errors import Conflict, Damaged, Invalid, NotADatabase, NotFound, TimedOut, TooLarge
 from decklog.importers.engine.private_folder import PrivateFolder
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from types import TracebackType

@@ -7,13 +7,12 @@ import os
 import re
 import tempfile
 from abc import ABC, abstractmethod
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import timedelta
 from types import MappingProxyType
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from decklog.clock import from_text, to_text
-from decklog.dataclass import dataclass
 from decklog.digests import sha256
 from decklog.disk import sync
 from decklog.errors import Conflict, NotFound
@@ -23,7 +22,6 @@ from decklog.importers.engine.three_way import Difference, ThreeWay
 from decklog.stores.desk.inbox import MessageSeverity
 from decklog.values import to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
     from typing import Any

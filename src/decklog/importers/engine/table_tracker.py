@@ -1,9 +1,9 @@
 """A tracker that keeps its items in SQLite: which tables there are, how their rows are named, and what each belongs to."""
 
 from abc import abstractmethod
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
-from decklog.dataclass import dataclass
 from decklog.errors import Damaged, Invalid
 from decklog.importers.engine.row import Row, plain
 from decklog.importers.engine.source import Source
@@ -11,7 +11,6 @@ from decklog.importers.engine.tracker import COMMENTS, LINKS, Tracker, moment_of
 from decklog.stores.journal.entry import EntryKind
 from decklog.values import to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

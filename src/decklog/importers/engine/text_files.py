@@ -6,11 +6,11 @@ git leaves both sides of a conflict in a file, and a program that was killed lea
 import json
 import os
 import stat
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.errors import Invalid, NotFound, TooLarge
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import IO, Any
@@ -84,14 +84,18 @@ def _is_marker(text: str) -> bool:
     return text.startswith(_MARKERS) and (len(text) == _MARKER or text[_MARKER] == " ")
 
 
-def document(path: str) -> "tuple[list[Any], str]":
-    """Read a file that is one JSON value: give each side where git left a conflict, else the one value, and the text.
-
-    Nothing comes back when it is no JSON at all.
-    """
+def document(path: str) -> "tuple[list[Any], list[str]]":
+    """Read a file that is one JSON value, or two where git left a conflict; return values and the texts that are no JSON."""
     text = text_of(path)
-    found = [one for side in _sides(text) if (one := parsed(side)) is not NotImplemented]
-    return [storable(one) for one in found] if has_halves(text) else found, text
+    found: list[Any] = []
+    broken: list[str] = []
+    for side in _sides(text):
+        value = parsed(side)
+        if value is NotImplemented:
+            broken.append(side)
+        else:
+            found.append(storable(value) if has_halves(text) else value)
+    return found, broken
 
 
 def text_of(path: str) -> str:
@@ -110,7 +114,7 @@ def values_in(text: str) -> "tuple[list[Any], str]":
     for side in _sides(text):
         values, left = _values_in(side)
         found += values
-        rest = rest or left
+        rest += left
     return found, rest
 
 

@@ -3,15 +3,14 @@
 Of the last common version only digests are needed, since all that is asked of it is whether a side still says the same.
 """
 
-from dataclasses import field
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.digests import sha256
 from decklog.importers.engine.row import kept_value
-from decklog.redact import scan_value
+from decklog.redaction import scan_json
 from decklog.values import to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
@@ -131,7 +130,7 @@ def _put(item: "Item", one: str, value: "Any") -> None:
 
 def _plain(value: "Any") -> "Any":
     """Give a value as the log would hold it: a secret there is a marker here, and what says nothing is nothing."""
-    return None if value in (None, "", [], {}) else scan_value(kept_value(value))[0]
+    return None if value in (None, "", [], {}) else scan_json(kept_value(value))[0]
 
 
 def _digest(value: "Any") -> str:

@@ -1,12 +1,12 @@
 """Work items of a tracker become tasks of a run, with their links and what was said of them, whatever order they come in."""
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from decklog.clock import from_text, to_text
-from decklog.dataclass import dataclass
 from decklog.errors import Invalid, NotFound
 from decklog.ids import is_ours
 from decklog.importers.engine.draft import RecordDraft, describes
@@ -23,7 +23,6 @@ from decklog.stores.runs.run import Run, RunStatus
 from decklog.stores.work.task import Dependency, LinkKind, Task, TaskComment, TaskState
 from decklog.values import to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from datetime import datetime
@@ -49,6 +48,7 @@ returning *
 """
 _RUNS = f"select id, run_id from tasks where id in {ANY_OF}"
 _TOGETHER = 10_000
+_LINKED = f"select task_id, depends_on from dependencies where task_id in {ANY_OF}"
 _WAITING = f"select run_id, task_id from dependencies where kind = 'blocks' and depends_on in {ANY_OF}"
 
 
@@ -333,7 +333,8 @@ class Tracker(Import):
     def _after_items(self, taken: "list[tuple[Row, Fate]]") -> None:
         """Take off the links that an item has lost since, and let those that wait for it know whether it is done."""
         changed = [row.id for row, fate in taken if fate is Fate.CHANGED]
-        for item in changed:
+        same = {self.task_of(row.id): row for row, fate in taken if fate is Fate.ALREADY and row.id not in self.elsewhere}
+        for item in [*changed, *self._with_lost_links(same)]:
             self._take_links_off(item)
         waiting: dict[str, list[str]] = {}
         for asked in together([self.task_of(item) for item in changed]):
@@ -341,6 +342,20 @@ class Tracker(Import):
                 waiting.setdefault(run_id, []).append(task_id)
         for run_id, tasks in waiting.items():
             self._recount(run_id, tasks)
+
+    def _with_lost_links(self, rows: "dict[str, Row]") -> "Iterator[str]":
+        """Name the items that are as they were but for a link that the source no longer has."""
+        lost: dict[str, Task | None] = {}
+        for asked in together([*rows]):
+            for task_id, other in self.log.db.rows(_LINKED, asked)[1]:
+                if other not in {self.task_of(one) for one in self.links.others_of(rows[task_id].id)}:
+                    lost[task_id] = self.landing.intake.seek(Task, task_id)
+        for task_id, present in lost.items():
+            row = rows[task_id]
+            updated_at = self.item(Row(row.table, row.id, row.columns)).fields.get("updated_at")
+            # An older version of the item has other links, and they are not the present ones.
+            if present is not None and (updated_at is None or updated_at >= present.updated_at):
+                yield row.id
 
     def _take_links_off(self, item: str) -> None:
         task_id, run_id = self.task_of(item), self.run_of(item)

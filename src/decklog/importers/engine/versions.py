@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from decklog.clock import to_text
 from decklog.importers.engine.pages import every
@@ -10,7 +11,6 @@ from decklog.stores.journal.preparing import NOTHING
 from decklog.stores.journal.rows import COLUMNS
 from decklog.values import to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
@@ -48,15 +48,29 @@ class Versions:
         """What the row says as columns hold it: redacted, and JSON in one spelling."""
         return self._log.db.values.bind(self._fields)[0]
 
-    def story(self) -> "tuple[bool, bool]":
-        """Say whether an import brought just this before, and whether nobody but imports changed the record since."""
-        table, record_id = self._present.table, self._present.id_of(self._present.values())
-        entries: list[Entry] = list(every(lambda **page: self._log.journal.history(table, record_id, **page)))
-        brought = [entry.payload for entry in entries if entry.body == NOTE]
-        return any(self._tells(image) for image in brought), entries[-1].body == NOTE
+    def is_ours(self) -> bool:
+        """Return whether an import made the last change."""
+        return self._history[-1].body == NOTE
 
-    def _tells(self, image: object) -> bool:
-        return isinstance(image, dict) and all(image.get(name) == value for name, value in self._given.items())
+    def moved(self) -> "tuple[list[str], list[str]]":
+        """Name the fields that the source changed since an import set them, and those of them that were changed here too."""
+        set_by_import: dict[str, Any] = {}
+        before: dict[str, Any] | None = None
+        for entry in self._history:
+            image = entry.payload if isinstance(entry.payload, dict) else {}
+            if before is None or entry.body == NOTE:
+                set_by_import |= {
+                    name: image.get(name) for name in self._given if before is None or image.get(name) != before.get(name)
+                }
+            before = image
+        here = before or {}
+        moved = [name for name, value in self._given.items() if value != set_by_import.get(name) and value != here.get(name)]
+        return moved, [name for name in moved if here.get(name) != set_by_import.get(name)]
+
+    @cached_property
+    def _history(self) -> "list[Entry]":
+        table, record_id = self._present.table, self._present.id_of(self._present.values())
+        return list(every(lambda **page: self._log.journal.history(table, record_id, **page)))
 
 
 def says_the_same(said: "Sequence[Any]", present: "tuple[Any, ...]") -> bool:

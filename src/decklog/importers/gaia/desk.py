@@ -1,17 +1,20 @@
 """Gaia-coder's messages, feedback and memory, which belong to no run."""
 
+from typing import TYPE_CHECKING
+
 from decklog.clock import to_text
 from decklog.errors import DecklogError, Invalid
-from decklog.importers.engine.landing import Landing, told
+from decklog.importers.engine.landing import Landing
 from decklog.importers.engine.report import Fate, Report
 from decklog.importers.engine.row import EPOCH, Row
 from decklog.importers.engine.source import Source
+from decklog.importers.engine.versions import NOTE
 from decklog.stores.desk.feedback import Feedback, FeedbackSeverity, FeedbackState, FixClass
 from decklog.stores.desk.inbox import Message, MessageChannel, MessageSeverity, MessageState
+from decklog.stores.memory import similarity
 from decklog.stores.memory.lesson import Lesson
 from decklog.values import to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any
@@ -95,33 +98,56 @@ class DeskTables:
             row.left[VECTOR] = row.left.pop("embedding_key")
         confidence = row.whole("confidence", 80, high=100)
         recalls, recalled = row.whole("recall_count", 0), row.time("last_recalled_at")
-        adopted = self.log.memory.adopt(
-            row.text("id"),
-            row.text("topic", ""),
-            body_of(payload),
-            created_at=row.time("created_at", EPOCH),
-            payload=payload,
-            confidence=confidence,
-            source_kind=row.text("source_kind", "import"),
-            source_id=row.text("source_id"),
-            recall_count=recalls,
-            last_recalled_at=recalled,
-        )
-        if adopted.recall_count >= recalls:
-            return told(adopted)
-        # It was recalled there again; how often it was recalled here is not known there, so the greater number stands.
-        return self.landing.change(Lesson, id=adopted.id, recall_count=recalls, last_recalled_at=recalled)
+        fields: dict[str, Any] = {
+            "topic": row.text("topic", ""),
+            "body": body_of(payload),
+            "created_at": row.time("created_at", EPOCH),
+            "payload": payload,
+            "confidence": confidence,
+            "source_kind": row.text("source_kind", "import"),
+            "source_id": row.text("source_id"),
+        }
+        adopted = self.log.memory.adopt(row.text("id"), **fields, recall_count=recalls, last_recalled_at=recalled)
+        return self._changed_lesson(adopted, fields, recalls, recalled) if adopted.already else Fate.NEW
+
+    def _changed_lesson(self, lesson: Lesson, fields: "dict[str, Any]", recalls: int, recalled: "datetime | None") -> Fate:
+        """Bring what changed there. How often it was recalled here is not known there, so the greater number counts."""
+        if lesson.last_seen_at == lesson.created_at:
+            fields["last_seen_at"] = fields["created_at"]
+        body, _ = self.log.db.values.text("body", fields["body"])
+        fields["fingerprint"] = similarity.fingerprint(body)
+        self.landing.vouch(fields["fingerprint"])
+        fates = {self.landing.merge(lesson, fields)}
+        if Fate.CHANGED in fates and body != lesson.body:
+            # The vector is that of the old text; the embedder makes another.
+            self.log.db.count("delete from lesson_vectors where lesson_id = :id", {"id": lesson.id})
+        times = [moment for moment in (recalled, lesson.last_recalled_at) if moment is not None]
+        counts: dict[str, Any] = {"recall_count": max(recalls, lesson.recall_count), "last_recalled_at": max(times, default=None)}
+        if any(getattr(lesson, name) != value for name, value in counts.items()):
+            fates.add(self.landing.change(Lesson, id=lesson.id, **counts))
+        return Fate.CHANGED if Fate.CHANGED in fates else Fate.ALREADY
 
     def supersede_all(self, source: Source) -> None:
-        """Say of every lesson what replaced it; a successor that is not here is reported."""
+        """Mark every lesson with what replaced it there; a successor that is not here is reported."""
         for columns in source.rows("memory"):
-            if columns.get("superseded_by") is not None:
-                self._supersede(str(columns.get("id")), str(columns["superseded_by"]))
+            with self.log.transaction():
+                self._mark_superseded(str(columns.get("id")), columns.get("superseded_by"))
+
+    def _mark_superseded(self, lesson_id: str, by: object) -> None:
+        lesson = self.landing.intake.seek(Lesson, lesson_id)
+        if lesson is None or lesson.superseded_by == by:
+            return
+        if lesson.superseded_by is None:
+            self._supersede(lesson_id, str(by))
+        elif by is None or self.landing.intake.seek(Lesson, str(by)) is not None:
+            self.landing.merge(lesson, {"superseded_by": by})
+        else:
+            self.report.note(f"memory {lesson_id} is not marked as superseded by {by}: it is not here")
 
     def _supersede(self, lesson_id: str, by: str) -> None:
         try:
             with self.log.transaction():
-                self.log.memory.supersede(lesson_id, by)
+                self.log.memory.supersede(lesson_id, by, reason=NOTE)
         except DecklogError as problem:
             if problem.retryable:
                 raise

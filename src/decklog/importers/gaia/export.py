@@ -2,6 +2,7 @@
 
 import os
 from contextlib import closing
+from typing import TYPE_CHECKING
 
 from decklog.importers.engine.exports.report import ExportReport
 from decklog.importers.engine.exports.rows import Export, Folder
@@ -14,7 +15,6 @@ from decklog.importers.gaia.importer import RUN_ID
 from decklog.importers.gaia.schema import DATABASES
 from decklog.importers.gaia.spelling import time_text
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any

@@ -1,5 +1,7 @@
 """Messages, feedback and lessons as gaia-coder's databases have them."""
 
+from typing import TYPE_CHECKING
+
 from decklog.errors import Invalid
 from decklog.importers.engine.exports.rows import Export, each
 from decklog.importers.engine.row import EPOCH
@@ -10,7 +12,6 @@ from decklog.stores.desk.inbox import Message
 from decklog.stores.memory.lesson import Lesson
 from decklog.stores.memory.topics import TOPICS
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

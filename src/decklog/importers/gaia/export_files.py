@@ -3,6 +3,7 @@
 import json
 import os
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from decklog.clock import to_text
 from decklog.db.sqlite.scratch import Scratch
@@ -18,7 +19,6 @@ from decklog.stores.desk.self_edits import PASSES, SelfEdit
 from decklog.stores.memory.learnings import DISMISSED, Learning, LearningLine, format_entry
 from decklog.stores.work.task import Task, TaskState
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from datetime import datetime

@@ -1,5 +1,7 @@
 """Tasks, tool calls, spending and CI runs as gaia-coder's databases have them."""
 
+from typing import TYPE_CHECKING
+
 from decklog.clock import from_text
 from decklog.importers.engine.exports.rows import Export, each
 from decklog.importers.engine.row import EPOCH
@@ -11,7 +13,6 @@ from decklog.stores.journal.rows import SELECT, load
 from decklog.stores.money.records import TOKENS, Charge
 from decklog.stores.work.task import Task
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any

@@ -4,12 +4,12 @@ import json
 import os
 import stat
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from decklog.clock import from_text
 from decklog.errors import Invalid
 from decklog.importers.engine.row import Row, parsed_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

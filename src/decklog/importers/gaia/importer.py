@@ -1,12 +1,14 @@
 """Takes over a gaia-coder home: seven databases and three file stores, which become one run, its tasks, and the log's desk."""
 
 import os
+from typing import TYPE_CHECKING
 
+from decklog.clock import to_text
 from decklog.errors import Invalid, NotFound
 from decklog.importers.engine.importing import Import
 from decklog.importers.engine.landing import told
 from decklog.importers.engine.report import Fate
-from decklog.importers.engine.row import Row
+from decklog.importers.engine.row import EPOCH, Row
 from decklog.importers.engine.source import Source
 from decklog.importers.gaia import files
 from decklog.importers.gaia.desk import DeskTables
@@ -15,7 +17,6 @@ from decklog.importers.gaia.work import GaiaWorkTables
 from decklog.stores.memory.learnings import BadLine, parse_line
 from decklog.stores.runs.run import Run, RunStatus
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -93,6 +94,9 @@ class GaiaImport(Import, GaiaWorkTables, DeskTables):
             self.report.note(f"{source.path} has no table of gaia-coder's")
 
     def _take_files(self) -> None:
+        for name in ("em.toml", "repo_binding.toml"):
+            if os.path.exists(os.path.join(self.path, name)):
+                self.report.note(f"{name} was not imported: the owner binds the log with decklog trust bind")
         self.landing.take_all(files.snapshots(self.path, self.report), self.snapshot)
         self.landing.take_all(files.lines(self.path, files.SELF_EDITS, "self_edits_log", self.report), self.self_edit)
         self.landing.take_all(files.lines(self.path, files.LEARNINGS, "learnings_log", self.report), self.learning)
@@ -105,7 +109,9 @@ class GaiaImport(Import, GaiaWorkTables, DeskTables):
             raise Invalid("a snapshot is a JSON object")
         if not self.landing.first_time(row):
             return Fate.ALREADY
-        self.log.states.save_snapshot(self.run_id, task_id, document)
+        # Older snapshots lack these.
+        known = {"task_id": task_id, "paused_at": to_text(EPOCH), "reason": "paused"}
+        self.log.states.save_snapshot(self.run_id, task_id, {**known, **document})
         return Fate.NEW
 
     def self_edit(self, row: Row) -> Fate:

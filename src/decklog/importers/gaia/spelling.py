@@ -1,10 +1,10 @@
 """How gaia-coder spells times and JSON, and which of several spellings an imported line had."""
 
 import json
+from typing import TYPE_CHECKING
 
 from decklog.importers.engine.row import Row
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from datetime import datetime

@@ -1,6 +1,7 @@
 """Gaia-coder's tasks, tool calls, spending and CI runs."""
 
 from decimal import ROUND_HALF_EVEN, Decimal
+from typing import TYPE_CHECKING
 
 from decklog.clock import from_text, to_text
 from decklog.errors import Invalid
@@ -12,7 +13,6 @@ from decklog.stores.flow.ci import CiConclusion, CiRun
 from decklog.stores.journal.entry import EntryKind
 from decklog.stores.work.task import Task, TaskState
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any

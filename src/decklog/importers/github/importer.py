@@ -1,6 +1,7 @@
 """Takes over GitHub's issues: from `gh` itself, or from a file that `gh` or the API wrote."""
 
 import os
+from typing import TYPE_CHECKING
 
 from decklog.errors import Invalid
 from decklog.importers.engine.draft import RecordDraft, describes
@@ -11,7 +12,6 @@ from decklog.importers.engine.tracker import COMMENTS, LINKS, Link, Part, Tracke
 from decklog.importers.github.reading import REPOSITORY, ask_gh, name_of, needed_by, plain_names, unmarked
 from decklog.stores.work.task import LinkKind, TaskState
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

@@ -4,10 +4,10 @@ import re
 import shutil
 import subprocess
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from decklog.errors import Invalid, TimedOut, Unavailable
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from decklog.errors import Invalid, TimedOut, Unavailable
 from decklog.importers.engine.exports.rows import each
@@ -21,7 +21,6 @@ from decklog.importers.github.importer import GithubImport, is_given_up
 from decklog.importers.github.reading import REPOSITORY, ask_gh, marked, name_of, plain_names, unmarked
 from decklog.stores.work.task import Task, TaskComment, TaskState
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -2,7 +2,7 @@
 
 import os
 from datetime import UTC, datetime
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from decklog.clock import to_text
 from decklog.errors import Invalid, NotFound
@@ -14,7 +14,6 @@ from decklog.importers.engine.table_tracker import COMMENTS, ITEM, LINKS, Table,
 from decklog.importers.engine.tracker import WAS_RUNNING, Link
 from decklog.stores.work.task import LinkKind, TaskState
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

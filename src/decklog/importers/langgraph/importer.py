@@ -1,6 +1,6 @@
 """Takes over LangGraph's checkpoints, from a file of its SQLite saver or from its tables in PostgreSQL. Each thread is a run."""
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from decklog.errors import Invalid
 from decklog.importers.engine import mapping_ahead
@@ -15,7 +15,6 @@ from decklog.stores.content.checkpoints import Checkpoint
 from decklog.stores.journal.entry import EntryKind
 from decklog.stores.runs.run import Run, RunStatus
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime

@@ -1,8 +1,8 @@
 """What a graph needs to go on from an imported thread: LangGraph's own bytes, without secrets, where its saver on a log looks."""
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from decklog import redact
+from decklog import redaction
 from decklog.errors import Invalid
 from decklog.importers.engine.landing import run_id_of
 from decklog.importers.engine.report import Fate
@@ -10,7 +10,6 @@ from decklog.importers.engine.row import EPOCH, Row, parsed_json
 from decklog.importers.langgraph.repacking import closed, opened
 from decklog.stores.content.graphs import Encoded
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
@@ -113,14 +112,14 @@ def _opened(data: bytes) -> "Any":
 
 
 def _encoded(value: "Any") -> Encoded:
-    clean, changed = redact.scan_value(value)
+    clean, changed = redaction.scan_json(value)
     return Encoded("msgpack", closed(clean), changed)
 
 
 def _all_encoded(values: "Sequence[Any]", known: "Values") -> "Iterator[Encoded]":
     """Take the secrets out of many values; they are looked through together, and only what shows a sign by itself."""
-    held = [redact.strings_in(one.value) if isinstance(one, _Opened) else [] for one in values]
-    clean = known.clean_among({text for strings in held if strings for text in strings})
+    held = [redaction.json_strings(one.value) if isinstance(one, _Opened) else [] for one in values]
+    clean = known.clean_texts({text for strings in held if strings for text in strings})
     for one, strings in zip(values, held, strict=True):
         if isinstance(one, Encoded):
             yield one

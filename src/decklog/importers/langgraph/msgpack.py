@@ -2,10 +2,10 @@
 
 import struct
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from decklog.errors import Invalid
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -1,11 +1,11 @@
 """MessagePack taken apart so that it can be written again with every object in it, though none is ever made."""
 
 import struct
+from typing import TYPE_CHECKING
 
 from decklog.errors import Invalid
 from decklog.importers.langgraph.msgpack import Reader, decoded_by
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

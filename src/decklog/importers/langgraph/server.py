@@ -5,6 +5,7 @@ There, the values of a checkpoint's channels stand apart, each version once; her
 
 import base64
 import json
+from typing import TYPE_CHECKING
 
 from decklog.db.postgres.other_database import OtherDatabase
 from decklog.errors import Invalid
@@ -13,7 +14,6 @@ from decklog.importers.engine.source import Source
 from decklog.importers.langgraph.msgpack import decoded
 from decklog.importers.langgraph.repacking import opened
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any

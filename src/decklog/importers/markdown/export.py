@@ -1,5 +1,7 @@
 """Writes a run's plan as Markdown that a person can read and edit."""
 
+from typing import TYPE_CHECKING
+
 from decklog.importers.engine.exports.rows import each
 from decklog.importers.engine.exports.texts import TextExport
 from decklog.importers.markdown.items import item_of
@@ -7,7 +9,6 @@ from decklog.importers.markdown.plan_text import head, section
 from decklog.stores.journal.entry import EntryKind
 from decklog.stores.work.task import Dependency, Task
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any

@@ -1,5 +1,7 @@
 """Takes a plan back that a person edited: field by field against the state that it was written from."""
 
+from typing import TYPE_CHECKING
+
 from decklog.digests import sha256
 from decklog.errors import Conflict, DecklogError, Invalid, NotFound
 from decklog.importers.engine.landing import Landing
@@ -10,7 +12,6 @@ from decklog.importers.markdown.items import THREE_WAY, base_of, item_of
 from decklog.importers.markdown.plan_text import read
 from decklog.stores.work.task import Dependency, LinkKind, Task
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -1,12 +1,13 @@
 """A task as a plan shows it, now and as it was when the plan was written."""
 
+from typing import TYPE_CHECKING
+
 from decklog.errors import NotFound
 from decklog.importers.engine.three_way import ThreeWay
 from decklog.importers.markdown.plan_text import one_line, unix_lines
 from decklog.stores.work.task import Dependency, LinkKind, Task
 from decklog.values import to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any

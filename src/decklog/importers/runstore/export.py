@@ -1,5 +1,7 @@
 """Writes a log as a RunStore database, which its own program can open and go on with."""
 
+from typing import TYPE_CHECKING
+
 from decklog.errors import NotFound
 from decklog.importers.engine.exports.report import ExportReport
 from decklog.importers.engine.exports.rows import Export, each, every, text_of
@@ -11,7 +13,6 @@ from decklog.stores.content.checkpoints import Checkpoint
 from decklog.stores.journal.entry import EntryKind
 from decklog.stores.runs.run import Agent, Run
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime

@@ -1,11 +1,12 @@
 """Tasks and attempts as RunStore has them: its attempts are rows, and here they are the history of their task."""
 
+from typing import TYPE_CHECKING
+
 from decklog.importers.engine.exports.rows import Export, each, text_of
 from decklog.importers.engine.row import EPOCH
 from decklog.importers.runstore.tasks import WAS_RUNNING
 from decklog.stores.work.task import Attempt, AttemptOutcome, Task, TaskState, attempts_from
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

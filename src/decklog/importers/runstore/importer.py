@@ -1,6 +1,6 @@
 """Takes over a RunStore database: runs and their agents, tasks with their attempts, events, artifacts, checkpoints, approvals."""
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from decklog.errors import Invalid, NotFound
 from decklog.importers.engine.draft import Draft, describes
@@ -15,7 +15,6 @@ from decklog.stores.journal.entry import EntryKind
 from decklog.stores.of_run import next_number
 from decklog.stores.runs.run import ENDED, Agent, Run, RunStatus
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any

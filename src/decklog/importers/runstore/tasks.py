@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from decklog.clock import to_text
 from decklog.errors import NotFound
@@ -10,7 +11,6 @@ from decklog.importers.engine.report import Fate
 from decklog.importers.engine.row import EPOCH, Row
 from decklog.stores.work.task import AttemptOutcome, Task, TaskState
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any

@@ -1,10 +1,11 @@
 """Task Master's document as a sync reads and changes it: its tasks and subtasks by name, each in its place."""
 
+from typing import TYPE_CHECKING
+
 from decklog.importers.engine.tracker import moment_of
 from decklog.importers.taskmaster.importer import TASKS
 from decklog.importers.taskmaster.naming import Claims, needed_number, number_of, ours_of, siblings_of, spelled_id
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any

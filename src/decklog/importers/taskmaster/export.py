@@ -1,5 +1,7 @@
 """Writes runs as Task Master has them: a tag each, tasks with their subtasks by number, a field a line, so that git can merge."""
 
+from typing import TYPE_CHECKING
+
 from decklog.importers.engine.exports.rows import each
 from decklog.importers.engine.exports.texts import TextExport, json_text, short_time
 from decklog.importers.engine.landing import run_below
@@ -10,7 +12,6 @@ from decklog.importers.taskmaster.words import MAIN, OURS, WORDS, priority_word
 from decklog.stores.runs.run import Run
 from decklog.stores.work.task import Dependency, LinkKind, Task
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any

@@ -2,7 +2,7 @@
 
 import re
 from datetime import timedelta
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from decklog.clock import from_text
 from decklog.errors import Invalid
@@ -16,7 +16,6 @@ from decklog.importers.taskmaster.reading import TaskFile
 from decklog.importers.taskmaster.words import MAIN, PARENTS, PLACES, PRIORITIES, SHOWN, STATES, WORDS
 from decklog.stores.work.task import LinkKind, Task, TaskState
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from datetime import datetime
@@ -76,12 +75,12 @@ class TaskMasterImport(Tracker):
         return True
 
     def _hold_whole(self, path: str) -> None:
-        sides, text = document(path)
-        if len(sides) > 1:
+        sides, broken = document(path)
+        if len(sides) + len(broken) > 1:
             self.report.note(f"{path} has conflicts of git's in it; of two versions of a task the newer one is taken")
         for side in sides:
             self._hold_document(side)
-        if not sides:
+        for text in broken:
             self._hold_whole_tasks(text)
 
     def _hold_document(self, found: "Any") -> None:

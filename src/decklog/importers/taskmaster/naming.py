@@ -1,8 +1,9 @@
 """What Task Master's tasks are called: a task by its tag and number, a part by its whole's number before its own."""
 
+from typing import TYPE_CHECKING
+
 from decklog.importers.taskmaster.words import MAIN, OURS
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
     from typing import Any

@@ -1,12 +1,12 @@
 """Task Master's document, task by task, where it is large and as the program writes it: few of the tasks are in memory."""
 
 import os
+from typing import TYPE_CHECKING
 
 from decklog.importers.engine.json_pieces import Pieces, elements, members
 from decklog.importers.engine.text_files import MOST_BYTES, opened
 from decklog.importers.taskmaster.words import MAIN
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

@@ -4,7 +4,7 @@ A task is known there by its number, which another may get on the other side mea
 that it has here, and gets a number that is free there.
 """
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from decklog.errors import Invalid
 from decklog.importers.engine.exports.texts import json_text
@@ -18,7 +18,6 @@ from decklog.importers.taskmaster.words import MAIN, PLACES, SHOWN
 from decklog.stores.intake import Intake
 from decklog.stores.work.task import Task
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

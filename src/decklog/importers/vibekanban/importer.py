@@ -1,7 +1,7 @@
 """Takes over Vibe Kanban's database: each project is a run, its tasks are tasks, and what agents did are entries of it."""
 
 import os
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 from uuid import UUID
 
 from decklog.errors import Invalid, NotFound
@@ -13,7 +13,6 @@ from decklog.importers.engine.tracker import LINKS, WAS_RUNNING, Link, Part, set
 from decklog.importers.vibekanban.layout import ELSEWHERE, IGNORED, LAYOUT
 from decklog.stores.work.task import LinkKind, TaskState
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

@@ -5,6 +5,7 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,6 @@ from decklog.conductor.agents.stream import Event, Follower, Reader
 from decklog.conductor.commands import Command, Running
 from decklog.conductor.git import skeleton
 from decklog.conductor.git.places import remove_folder
-from decklog.dataclass import dataclass
 from decklog.errors import DecklogError
 from decklog.models.prompt import Prompt
 from decklog.models.provider import Reply, Wish

@@ -50,6 +50,7 @@ def request(model: str, prompt: Prompt, wish: Wish) -> dict[str, Any]:
     return {
         "model": model,
         "max_tokens": wish.most_output_tokens,
+        **({} if wish.temperature is None else {"temperature": wish.temperature}),
         "system": stable,
         "messages": [{"role": "user", "content": [{"type": "text", "text": joined(prompt.varying)}]}],
         "tools": [tool],

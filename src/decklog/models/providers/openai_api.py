@@ -42,6 +42,7 @@ def request(model: str, prompt: Prompt, wish: Wish) -> dict[str, Any]:
     return {
         "model": model,
         "max_completion_tokens": wish.most_output_tokens,
+        **({} if wish.temperature is None else {"temperature": wish.temperature}),
         "messages": [
             {"role": "system", "content": joined(prompt.stable)},
             {"role": "user", "content": joined(prompt.varying)},

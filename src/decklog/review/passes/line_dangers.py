@@ -6,8 +6,8 @@ name stands for is not followed, as it is in Python.
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from decklog.dataclass import dataclass
 from decklog.review.change import AddedLine
 from decklog.review.rules.languages import COMMENTS, suffix_of
 

@@ -8,8 +8,8 @@ told and does not stop anything.
 import re
 from collections.abc import Iterator, Sequence
 
-from decklog.redact import scan
-from decklog.redact.values import looks_random
+from decklog.redaction import scan
+from decklog.redaction.judge import looks_random
 from decklog.review.change import AddedLine
 from decklog.review.result import Finding, Severity
 
@@ -19,6 +19,8 @@ _BY_NAME = frozenset(
     (
         *("password", "secret", "token", "api-key", "key", "command-password", "told-password", "told-secret", "told-token"),
         *("directive-password", "store-password", "pin", "basic-auth", "auth", "url-password"),
+        *("credential", "printed-secret", "network-password", "connection-password", "typed-password", "listed-password"),
+        *("cookie", "session", "code", "userlist-password", "directive-secret", "directive-key"),
     )
 )
 # Kinds that go by a word before a blank, which in a program are words of a list or of a sentence.

@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
 from decklog.conductor.checks.report import FAILED, PASSED, SKIPPED
-from decklog.dataclass import dataclass
 from decklog.review.proof.trials import Seen, Trial
 from decklog.stores.flow.verdicts import CheckOutcome
 

@@ -2,13 +2,12 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from decklog.conductor.checks.examination import Examiner
 from decklog.conductor.checks.running import Runner
 from decklog.conductor.settings.check import Check
-from decklog.dataclass import dataclass
 from decklog.review.change import Change
 from decklog.review.proof.lines import heads
 from decklog.review.proof.mutants import Mutant, mutants

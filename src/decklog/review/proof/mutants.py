@@ -3,8 +3,7 @@
 import ast
 import copy
 from collections.abc import Collection, Iterator
-
-from decklog.dataclass import dataclass
+from dataclasses import dataclass
 
 _COMPARED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Eq: ast.NotEq,

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -10,7 +10,6 @@ from xml.etree import ElementTree
 from decklog.conductor.checks.report import LARGEST
 from decklog.conductor.checks.running import Runner, Said
 from decklog.conductor.settings.check import Check
-from decklog.dataclass import dataclass
 from decklog.review.proof.lines import Lines
 
 _PROBE = Path(__file__).with_name("probe")

@@ -1,8 +1,7 @@
 """A program's text without its comments, and without what its strings say: blanks stand there instead."""
 
 import re
-
-from decklog.dataclass import dataclass
+from dataclasses import dataclass
 
 _SLASHES = (
     *("js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts", "vue", "svelte", "go", "rs", "java", "kt", "kts", "scala", "swift"),

@@ -4,8 +4,7 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterator
-
-from decklog.dataclass import dataclass
+from dataclasses import dataclass
 
 _RUNNERS = ("run", "call", "check_call", "check_output", "Popen", "popen")
 _SHELLS = (

@@ -5,11 +5,11 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate
 
 from decklog.conductor.git.changes import Line, lines_of
-from decklog.dataclass import dataclass
 from decklog.python_source import parsed
 from decklog.review.change import Change
 from decklog.review.rules.blanking import Blanked, blanked

@@ -4,8 +4,8 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from decklog.dataclass import dataclass
 from decklog.python_source import parsed
 from decklog.review.rules.languages import suffix_of
 from decklog.review.rules.rule import JVM, SCRIPTS, C

@@ -5,9 +5,9 @@ import json
 import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from decklog.dataclass import dataclass
 from decklog.python_source import parsed
 from decklog.review.rules.blanking import blanked
 from decklog.review.rules.languages import suffix_of

@@ -3,9 +3,8 @@
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from decklog.dataclass import dataclass
 from decklog.python_source import parsed
 from decklog.review.rules.blanking import blanked
 from decklog.review.rules.rule import SCRIPTS, C

@@ -5,8 +5,8 @@ import copy
 import difflib
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from decklog.dataclass import dataclass
 from decklog.python_source import parsed
 from decklog.review.rules.blanking import blanked
 from decklog.review.rules.languages import suffix_of

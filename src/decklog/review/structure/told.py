@@ -1,6 +1,6 @@
 """The one form in which the rules over a whole tree say what they found."""
 
-from decklog.dataclass import dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)

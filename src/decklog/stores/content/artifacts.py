@@ -1,11 +1,11 @@
 """Artifacts: files that a run made or used, by path and digest, with their bytes when they are worth keeping."""
 
 from binascii import a2b_base64, b2a_base64
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.db.where import Where
 from decklog.errors import Conflict, Invalid, NotFound
 from decklog.fork_rules import ForkRule, Refer
@@ -16,10 +16,11 @@ from decklog.stores.documents import hex_digest
 from decklog.stores.journal.blobs import keep, kept
 from decklog.stores.of_run import lock_run, next_number
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
+
+    from decklog.stores.results.content import ArtifactContent
 
 
 # Machines disagree on these, or take them for something else: .ts is a video to most, .rs an XML dialect.
@@ -239,7 +240,7 @@ class Artifacts(Store):
         return self._page(Artifact, where, order=order, limit=limit, after=after, descending=not oldest_first)
 
     @reads
-    def content(self, artifact_id: str) -> dict[str, object]:
+    def content(self, artifact_id: str) -> "ArtifactContent":
         """Get an artifact's content: as text when it is text, and as base64 otherwise."""
         artifact = self._fetch(Artifact, artifact_id)
         content = self._bytes(artifact)

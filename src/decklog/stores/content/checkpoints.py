@@ -1,10 +1,11 @@
 """Checkpoints of a run, and snapshots of its paused tasks: what is needed to go on from where it stopped."""
 
+from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from decklog.clock import from_text
-from decklog.dataclass import dataclass
 from decklog.db.where import Where
 from decklog.errors import Conflict, Invalid
 from decklog.fork_rules import LAST_ENTRY, ForkRule, Refer
@@ -16,7 +17,6 @@ from decklog.stores.journal import blobs
 from decklog.stores.journal.rows import STREAM_SIZE, newest_position
 from decklog.stores.of_run import lock_run, next_number
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any

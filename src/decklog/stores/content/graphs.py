@@ -4,11 +4,11 @@ A thread is a run. The bytes of a checkpoint are its framework's own, kept once 
 taken the secrets out.
 """
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from decklog.clock import to_text
-from decklog.dataclass import dataclass
 from decklog.db.where import Where
 from decklog.errors import NotFound
 from decklog.fork_rules import FORK_RUN, ForkRule, Reset
@@ -19,7 +19,6 @@ from decklog.stores.journal import blobs
 from decklog.stores.of_run import lock_run
 from decklog.values import to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any, NamedTuple

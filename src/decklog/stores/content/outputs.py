@@ -1,8 +1,9 @@
 """Outputs: what skills gave back, counted in iterations, and the check that the mandatory ones ran."""
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.db.where import Where
 from decklog.errors import Conflict, Invalid
 from decklog.fork_rules import ForkRule
@@ -12,9 +13,10 @@ from decklog.stores import documents
 from decklog.stores.base import Store
 from decklog.stores.of_run import check_run, next_number
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from decklog.stores.results.content import EvidenceCheck
 
 _LONGEST_WINDOW = 10 * 365 * 24 * 60
 
@@ -139,7 +141,7 @@ class Outputs(Store):
     @reads
     def check_evidence(
         self, run_id: str, skills: list[str], *, agent: str | None = None, since_minutes: int = 30
-    ) -> dict[str, object]:
+    ) -> "EvidenceCheck":
         """Check that every skill named gave an output in the last minutes; an empty list is complete."""
         check_run(self._db, run_id)
         if type(since_minutes) is not int or not 1 <= since_minutes <= _LONGEST_WINDOW:

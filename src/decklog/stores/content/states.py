@@ -1,10 +1,11 @@
 """States: named documents of a run and its groups, with every version they ever had."""
 
 import re
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid, NotFound
 from decklog.fork_rules import Computed, ForkRule
@@ -17,21 +18,22 @@ from decklog.stores.journal.entry import Entry, EntryKind
 from decklog.stores.of_run import lock_run
 from decklog.values import to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any, Literal
+
+    from decklog.stores.results.content import RecordedIteration, StateDifference
 
 
 _GONE = object()
 
 
-def differences(before: object, after: object) -> "list[dict[str, Any]]":
+def differences(before: object, after: object) -> "list[StateDifference]":
     """List what was added, removed or changed, by JSON pointer; objects key by key in order, lists place by place."""
     return list(_walk("", before, after))
 
 
-def _walk(path: str, before: "Any", after: "Any") -> "Iterator[dict[str, Any]]":
+def _walk(path: str, before: "Any", after: "Any") -> "Iterator[StateDifference]":
     if isinstance(before, dict) and isinstance(after, dict):
         for name in sorted(before.keys() | after.keys()):
             yield from _walk(f"{path}/{_escaped(name)}", before.get(name, _GONE), after.get(name, _GONE))
@@ -254,7 +256,7 @@ class States(Checkpoints, Graphs):
     @reads
     def diff(
         self, run_id: str, name: str, from_version: int, to_version: int, *, group_id: str = GLOBAL
-    ) -> "list[dict[str, object]]":
+    ) -> "list[StateDifference]":
         """List what differs between two versions of a state, by JSON pointer: added, removed or changed."""
         _check_place(name, group_id)
         sql = """
@@ -278,7 +280,7 @@ class States(Checkpoints, Graphs):
         status: InvestigationStatusLike,
         state: object,
         event: dict[str, object],
-    ) -> dict[str, object]:
+    ) -> "RecordedIteration":
         """Record one iteration of an investigation: its event and the group's investigation state, both or neither.
 
         An iteration that is known keeps its first event, and neither it nor an older one ever takes the state back.

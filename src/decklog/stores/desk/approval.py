@@ -1,11 +1,11 @@
 """The approval: a question about one exact thing, and the rules for what it is about, until when, and who may answer."""
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from decklog.clock import from_text, to_text
-from decklog.dataclass import dataclass
 from decklog.errors import Conflict, Denied, Invalid
 from decklog.fork_rules import Computed, ForkRule, Refer, Reset
 from decklog.records import Record
@@ -13,7 +13,6 @@ from decklog.stores.checks import is_same
 from decklog.stores.documents import hex_digest
 from decklog.values import to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Literal
@@ -47,7 +46,7 @@ else:
 
 
 UNANSWERED = "nobody answered in time"
-MOST_MINUTES = 10 * 365 * 24 * 60
+MOST_SECONDS = 10 * 365 * 24 * 3600
 MOST_USES = 10**6
 # What may change of a decided approval without another decision: each use is counted.
 _COUNTED = frozenset({"uses"})
@@ -258,43 +257,45 @@ def settled(approval: Approval) -> Conflict:
 def exact_digest(about: object, digest: str | None) -> str:
     """Give the digest of what is asked about; refuse content and digest that do not agree."""
     if about is None and digest is None:
-        raise Invalid("an approval is about one exact thing: give its content (about) or its SHA-256 (digest)", field="about")
+        raise Invalid(
+            "an approval is about one exact thing: give its content (about) or its SHA-256 (subject_digest)", field="about"
+        )
     given = None if digest is None else hex_digest(digest)
     made = given if about is None else digest_of(about)
     if given is not None and given != made:
-        raise Invalid(f"the content has the digest {made}, not {given}", field="digest")
+        raise Invalid(f"the content has the digest {made}, not {given}", field="subject_digest")
     return str(made)
 
 
-def expiry_of(now: datetime, at: datetime | None, minutes: float | None, default_verdict: str | None) -> datetime | None:
+def expiry_of(now: datetime, at: datetime | None, seconds: float | None, default_verdict: str | None) -> datetime | None:
     """Work out when a question expires; refuse a time that is past, and a default without a time."""
-    if at is not None and minutes is not None:
-        raise Invalid("give expires_at or expires_in_minutes, not both", field="expires_at")
-    if minutes is not None and not 0 < minutes <= MOST_MINUTES:
+    if at is not None and seconds is not None:
+        raise Invalid("give expires_at or expires_in_seconds, not both", field="expires_at")
+    if seconds is not None and not 0 < seconds <= MOST_SECONDS:
         raise Invalid(
-            f"expires_in_minutes is {minutes}; it is more than 0 and at most {MOST_MINUTES}", field="expires_in_minutes"
+            f"expires_in_seconds is {seconds}; it is more than 0 and at most {MOST_SECONDS}", field="expires_in_seconds"
         )
     if at is not None and at.tzinfo is None:
         raise Invalid("expires_at needs a time zone; use datetime.now(UTC)", field="expires_at")
-    end = now + timedelta(minutes=minutes) if minutes is not None else at
+    end = now + timedelta(seconds=seconds) if seconds is not None else at
     if end is None and default_verdict is not None:
-        raise Invalid("a default verdict needs a time at which it counts: expires_at or expires_in_minutes", field="expires_at")
+        raise Invalid("a default verdict needs a time at which it counts: expires_at or expires_in_seconds", field="expires_at")
     if end is not None and end <= now:
         raise Invalid(f"{to_text(end)} is past; an approval expires in the future", field="expires_at")
     return end
 
 
-def grant_of(verdict: Verdict, now: datetime, uses: int | None, minutes: float | None) -> "dict[str, Any]":
+def grant_of(verdict: Verdict, now: datetime, uses: int | None, seconds: float | None) -> "dict[str, Any]":
     """Work out how long a grant is good for: one use, unless a number of uses or a time is said."""
     if verdict is not Verdict.GRANTED:
-        if uses is not None or minutes is not None:
+        if uses is not None or seconds is not None:
             raise Invalid("only a grant is for a number of uses or a time", field="uses")
         return {"max_uses": None, "valid_until": None}
     if uses is not None and not 1 <= uses <= MOST_USES:
         raise Invalid(f"uses is {uses}; it is a whole number from 1 to {MOST_USES}", field="uses")
-    if minutes is not None and not 0 < minutes <= MOST_MINUTES:
-        raise Invalid(f"minutes is {minutes}; it is more than 0 and at most {MOST_MINUTES}", field="minutes")
-    until = None if minutes is None else now + timedelta(minutes=minutes)
+    if seconds is not None and not 0 < seconds <= MOST_SECONDS:
+        raise Invalid(f"valid_seconds is {seconds}; it is more than 0 and at most {MOST_SECONDS}", field="valid_seconds")
+    until = None if seconds is None else now + timedelta(seconds=seconds)
     return {"max_uses": uses if uses is not None or until is not None else 1, "valid_until": until}
 
 

@@ -2,16 +2,17 @@
 
 from enum import StrEnum
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from decklog.errors import Damaged, Invalid
 from decklog.stores.journal.blobs import keep, kept
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from decklog.db.base import Database
     from decklog.stores.desk.approval import Approval
+    from decklog.stores.results.desk import ApprovalSubject
 
 
 class AboutCheck(StrEnum):
@@ -75,13 +76,13 @@ def check_seen(db: "Database", approval: "Approval", digest: str | None) -> None
     if check is AboutCheck.ABSENT and approval.subject_digest is not None and digest is None:
         raise Invalid(
             f"what approval {approval.id} is about is not in the log: to grant it, give the digest of what you looked at",
-            hint="Compute it from the thing itself (sha256sum) and add: --digest SHA256",
-            field="digest",
+            hint="Compute it from the thing itself (sha256sum) and add: --subject-digest SHA256",
+            field="subject_digest",
             id=approval.id,
         )
 
 
-def shown(approval: "Approval", content: bytes | None) -> "dict[str, Any]":
+def shown(approval: "Approval", content: bytes | None) -> "ApprovalSubject":
     """Describe what an approval is about: its content as text, or as base64 where it is none, and what the check said."""
     check, content = seen(approval, content)
     if content is None:

@@ -1,12 +1,13 @@
 """What was answered before: lately, to exactly the same thing, and to what the same rule held."""
 
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
 from decklog.clock import to_text
-from decklog.dataclass import dataclass
 from decklog.stores.causes import cause_of
 from decklog.stores.desk.approval import Approval
 from decklog.values import to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any

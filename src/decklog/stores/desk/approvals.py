@@ -2,6 +2,7 @@
 
 import time
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from decklog.clock import to_text
 from decklog.db.packing import unpacked
@@ -36,7 +37,6 @@ from decklog.stores.desk.approval_about import check_seen, keep_about, shown
 from decklog.stores.documents import hex_digest
 from decklog.stores.of_run import next_number
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
     from typing import Any, Protocol
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from decklog.operations import Step
     from decklog.stores.base import Parts
     from decklog.stores.desk.approval_answers import Answers
+    from decklog.stores.results.desk import ApprovalDetails, ApprovalSubject
 
     class Questions(Protocol):
         """Keeps what people are asked in words; the inbox does."""
@@ -76,19 +77,19 @@ class Approvals(Store):
         *,
         by: str,
         about: bytes | object = None,
-        digest: str | None = None,
+        subject_digest: str | None = None,
         subject: str | None = None,
         asked_of: str | None = None,
         source: str | None = None,
         task_id: str | None = None,
         expires_at: datetime | None = None,
-        expires_in_minutes: float | None = None,
+        expires_in_seconds: float | None = None,
         default_verdict: VerdictLike | None = None,
         payload: object = None,
         key: str | None = None,
         approval_id: str | None = None,
     ) -> Approval:
-        """Ask for approval of one exact thing, given as its content (`about`) or its SHA-256 (`digest`).
+        """Ask for approval of one exact thing, given as its content (`about`) or its SHA-256 (`subject_digest`).
 
         The content is kept, without its secrets, for whoever decides. When the thing changes, ask anew: an approval serves its
         own digest alone. With a key or an id that is known, the first question comes back. `default_verdict` is what counts when
@@ -98,8 +99,8 @@ class Approvals(Store):
         fields = {
             "question": _question(question),
             "subject": subject,
-            "subject_digest": exact_digest(about, digest),
-            "expires_at": expiry_of(now, expires_at, expires_in_minutes, default_verdict),
+            "subject_digest": exact_digest(about, subject_digest),
+            "expires_at": expiry_of(now, expires_at, expires_in_seconds, default_verdict),
             "default_verdict": default_verdict and enum_of(Verdict, default_verdict, "default_verdict"),
             "source": source,
             "task_id": task_id,
@@ -189,24 +190,24 @@ class Approvals(Store):
         *,
         by: str,
         rationale: str | None = None,
-        digest: str | None = None,
+        subject_digest: str | None = None,
         uses: int | None = None,
-        minutes: float | None = None,
+        valid_seconds: float | None = None,
     ) -> Approval:
         """Grant or deny an open approval; who asked can't.
 
-        `digest` says what the decider saw: when another thing was asked about, nothing is decided; a grant needs it where the
-        thing itself is not in the log. The same answer by the same decider again changes nothing. A grant is good for one use,
-        unless `uses` or `minutes` say for how many or how long.
+        `subject_digest` is that of what the decider saw: when another thing was asked about, nothing is decided. A grant needs
+        it where the thing itself is not in the log. The same answer by the same decider again changes nothing. A grant is good
+        for one use, unless `uses` or `valid_seconds` say for how many or how long.
         """
         chosen, decider = enum_of(Verdict, verdict, "verdict"), name_of(by, "by")
-        grant = grant_of(chosen, self._now(), uses, minutes)
+        grant = grant_of(chosen, self._now(), uses, valid_seconds)
         asked = self._fetch(Approval, approval_id)
         check_decider(asked, decider)
-        check_digest(asked, digest)
+        check_digest(asked, subject_digest)
         check_reason(asked, chosen, rationale)
         if chosen is Verdict.GRANTED:
-            check_seen(self._db, asked, digest)
+            check_seen(self._db, asked, subject_digest)
         self._record_lapsed(asked.run_id)
         changed = self._change_all(
             Approval,
@@ -325,7 +326,7 @@ class Approvals(Store):
         return self._proofs().checked(self._fetch(Approval, approval_id)).seen_at(self._now())
 
     @reads
-    def show(self, approval_id: str) -> "dict[str, Any]":
+    def show(self, approval_id: str) -> "ApprovalDetails":
         """Show an approval with the exact thing it is about, whose digest is computed anew and compared with the one asked about.
 
         `check` is: matches; parts redacted, where the thing had secrets; or not in the log, where only its digest was given.
@@ -333,12 +334,13 @@ class Approvals(Store):
         """
         found = self._with_things([approval_id]) or [(self._fetch(Approval, approval_id), None)]
         approval, content = found[0]
-        known = self._proofs().checked(approval).seen_at(self._now()).as_dict()
-        cause = cause_of(approval.payload)
-        return {**known, "needs_reason": approval.needs_reason, "cause": cause, "about": shown(approval, content)}
+        known: Any = self._proofs().checked(approval).seen_at(self._now()).as_dict()
+        known |= {"needs_reason": approval.needs_reason, "cause": cause_of(approval.payload), "about": shown(approval, content)}
+        details: ApprovalDetails = known
+        return details
 
     @reads
-    def abouts(self, approval_ids: list[str]) -> "dict[str, dict[str, Any]]":
+    def abouts(self, approval_ids: list[str]) -> "dict[str, ApprovalSubject]":
         """Show the exact things that some approvals are about, up to 50 at once, each compared with the digest asked about."""
         if len(approval_ids) > MOST_SHOWN:
             raise Invalid(f"ask for the things of up to {MOST_SHOWN} approvals at once", field="approval_ids")
@@ -362,7 +364,7 @@ class Approvals(Store):
         asked_of: str | None = None,
         source: str | None = None,
         task_id: str | None = None,
-        digest: str | None = None,
+        subject_digest: str | None = None,
         oldest_first: bool = False,
         limit: int = 20,
         after: str | None = None,
@@ -371,7 +373,7 @@ class Approvals(Store):
         now = self._now()
         where = Where(Approval)
         where.equal(run_id=run_id, asked_of=asked_of and name_of(asked_of, "asked_of"), source=source, task_id=task_id)
-        where.equal(subject_digest=digest and hex_digest(digest))
+        where.equal(subject_digest=subject_digest and hex_digest(subject_digest))
         if state is not None:
             where.add(condition_for(enum_of(ApprovalState, state, "state")), state=state, now=to_text(now))
         order = ("number",) if run_id is not None else ("asked_at", "run_id", "number")
@@ -380,7 +382,7 @@ class Approvals(Store):
 
     @reads
     def answers(
-        self, *, digest: str | None = None, rule: str | None = None, run_id: str | None = None, limit: int = 8
+        self, *, subject_digest: str | None = None, rule: str | None = None, run_id: str | None = None, limit: int = 8
     ) -> "Answers":
         """List what was answered, newest question first: lately, and to exactly this thing or to what this rule held.
 
@@ -388,7 +390,7 @@ class Approvals(Store):
         """
         from decklog.stores.desk.approval_answers import read
 
-        return read(self._db, self._now(), page_size(limit), digest and hex_digest(digest), rule, run_id)
+        return read(self._db, self._now(), page_size(limit), subject_digest and hex_digest(subject_digest), rule, run_id)
 
     @reads
     def latest(self, run_id: str, source: str) -> Approval | None:
@@ -410,23 +412,23 @@ class Approvals(Store):
         return approval.subject == action and self._counts(approval)
 
     @reads
-    def granted_for(self, run_id: str, digest: str, *, or_by_default: bool = False) -> Approval | None:
+    def granted_for(self, run_id: str, subject_digest: str, *, or_by_default: bool = False) -> Approval | None:
         """Get the approval that lets exactly this digest pass; none is null. Reading it does not use it up: `use` does.
 
         The newest answer counts. Silence never does, unless nobody answered at all and `or_by_default` lets the default stand.
         Where a manager is bound, only what the manager proved counts.
         """
-        return self._granted_for(run_id, digest, or_by_default=or_by_default)
+        return self._granted_for(run_id, subject_digest, or_by_default=or_by_default)
 
     @writes(hands_out=True)
-    def use(self, run_id: str, digest: str) -> Approval | None:
+    def use(self, run_id: str, subject_digest: str) -> Approval | None:
         """Use the approval of exactly this digest, once; none is null, and so is one that is used up or over.
 
         Whoever lets a thing pass because it was approved calls this first, so that one grant is not two acts.
         """
         # Locked before it is read: of several who use one grant at once, each sees what the others have used.
         self._db.lock_stream(run_id)
-        found = self._granted_for(run_id, digest)
+        found = self._granted_for(run_id, subject_digest)
         return None if found is None else self._used(found)
 
     def use_for(self, approval_id: str, action: str) -> bool:
@@ -459,12 +461,12 @@ class Approvals(Store):
         """Tell whether a grant still lets its thing pass, and is the manager's own where one is bound."""
         return approval.is_usable(self._now()) and self._proofs().counts(Approval, approval.id)
 
-    def _granted_for(self, run_id: str, digest: str, *, or_by_default: bool = False) -> Approval | None:
+    def _granted_for(self, run_id: str, subject_digest: str, *, or_by_default: bool = False) -> Approval | None:
         asked = self._select(
             Approval,
             "select * from approvals where run_id = :run_id and subject_digest = :digest",
             run_id=run_id,
-            digest=hex_digest(digest),
+            digest=hex_digest(subject_digest),
         )
         settled_now = [approval.seen_at(self._now()) for approval in asked]
         answers = [approval for approval in settled_now if approval.verdict and not approval.is_expired]

@@ -1,18 +1,17 @@
 """Feedback: a correction from a person, followed from triage to a fix that a regression test proves."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from decklog.clock import to_text
-from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid, NotFound, Refused
 from decklog.operations import reads, writes
 from decklog.records import Page, Record
 from decklog.stores.base import Store
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Literal, Protocol

@@ -1,9 +1,10 @@
 """The inbox: messages from people to agents, acknowledged at once and read at the next break in the work."""
 
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid, NotFound
 from decklog.operations import reads, writes
@@ -11,7 +12,6 @@ from decklog.records import Page, Record
 from decklog.stores.base import Store
 from decklog.stores.desk.feedback import Feedback, FeedbackSeverity, FixClass, FixClassLike
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Literal, Protocol
@@ -140,7 +140,7 @@ class Inbox(Store):
         run_id: str | None = None,
         task_id: str | None = None,
         context_url: str | None = None,
-        eta_minutes: int | None = None,
+        eta_seconds: int | None = None,
         message_id: str | None = None,
         received_at: datetime | None = None,
         key: str | None = None,
@@ -162,7 +162,7 @@ class Inbox(Store):
             "severity": severity,
             "body": _text(body, "body"),
             **about,
-            "ack": _ack(severity, eta_minutes, is_authorised),
+            "ack": _ack(severity, eta_seconds, is_authorised),
             "ack_sent_at": now,
             "received_at": received_at or now,
             "key": key,
@@ -364,9 +364,9 @@ def _text(text: str, field: str) -> str:
     return text.strip() if field == "from_handle" else text
 
 
-def _ack(severity: MessageSeverity, eta_minutes: int | None, is_authorised: bool) -> str:
+def _ack(severity: MessageSeverity, eta_seconds: int | None, is_authorised: bool) -> str:
     """Write the acknowledgement from a template: no model is asked, so it can't be late."""
-    if eta_minutes is not None and eta_minutes < 1:
-        raise Invalid(f"an ETA of {eta_minutes} minutes is not a promise; give 1 or more", field="eta_minutes")
-    eta = _ETA_MINUTES[severity] if eta_minutes is None else eta_minutes
+    if eta_seconds is not None and eta_seconds < 1:
+        raise Invalid(f"eta_seconds is {eta_seconds}; give 1 or more", field="eta_seconds")
+    eta = _ETA_MINUTES[severity] if eta_seconds is None else (eta_seconds + 59) // 60
     return (_ACK if is_authorised else _ACK_STRANGER).format(severity=severity.value, eta=eta)

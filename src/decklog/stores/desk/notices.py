@@ -1,17 +1,16 @@
 """Notices: what people are told of by rules of the manager's, each once, whoever sends it."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Invalid
 from decklog.operations import reads, writes
 from decklog.records import Page, Record
 from decklog.stores.base import Store
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Literal
 

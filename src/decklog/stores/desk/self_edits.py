@@ -1,9 +1,10 @@
 """Self-edits: one record for each pull request in which an agent changed its own source."""
 
+from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from decklog.clock import from_text
-from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Invalid
 from decklog.operations import reads, writes
@@ -11,7 +12,6 @@ from decklog.records import Page, Record
 from decklog.stores.base import Store
 from decklog.stores.desk.feedback import FixClass, FixClassLike
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -1,10 +1,10 @@
 """Effects: what tools did to the world outside, written down before it is done and settled after."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Invalid, Unproven
 from decklog.fork_rules import Computed, ForkRule, Refer, Replace, Reset
@@ -14,7 +14,6 @@ from decklog.stores.base import Store
 from decklog.stores.journal.blobs import INLINE_CHARACTERS, keep, kept_text
 from decklog.values import from_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any, Literal, Self

@@ -1,10 +1,10 @@
 """Processes: what tools left running in the background, and how it ended."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Invalid
 from decklog.fork_rules import left_out
@@ -12,7 +12,6 @@ from decklog.operations import reads, writes
 from decklog.records import Page, Record
 from decklog.stores.base import Store
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Literal
 

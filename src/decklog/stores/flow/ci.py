@@ -1,18 +1,20 @@
 """CI history: what ran, how it ended, and how long the next one will probably take."""
 
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid, NotFound
 from decklog.operations import reads, within_lease, writes
 from decklog.records import Page, Record
 from decklog.stores.base import Store
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal
+
+    from decklog.stores.results.flow import ExpectedDuration
 
 
 class CiConclusion(StrEnum):
@@ -167,7 +169,7 @@ class Ci(Store):
         return self._page(CiRun, where, order=order, limit=limit, after=after, descending=True)
 
     @reads
-    def expected(self, workflow_name: str, branch: str, *, last: int = 20) -> "dict[str, Any]":
+    def expected(self, workflow_name: str, branch: str, *, last: int = 20) -> "ExpectedDuration":
         """Say how long a run will probably take: median and 90th percentile of the last successful ones, in seconds.
 
         A branch without any is judged by the others (`source` says so); without any run at all, both are unknown (null).

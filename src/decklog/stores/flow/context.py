@@ -1,5 +1,7 @@
 """Context packages: what one agent leaves for the next ones, offered to each in the order of its worth."""
 
+from typing import TYPE_CHECKING
+
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid, NotFound
 from decklog.operations import reads, writes
@@ -26,12 +28,12 @@ from decklog.stores.flow.context_package import (
     summary_of,
 )
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
     from decklog.records import Record
+    from decklog.stores.results.flow import RankedPackage
 
 MAX_OFFER = 50
 _BY_WORTH = """
@@ -219,9 +221,7 @@ class Context(Store):
         )
 
     @reads
-    def rank(
-        self, run_id: str, agent: ContextAgentLike, *, group_id: str | None = None, limit: int = 5
-    ) -> "list[dict[str, Any]]":
+    def rank(self, run_id: str, agent: ContextAgentLike, *, group_id: str | None = None, limit: int = 5) -> "list[RankedPackage]":
         """Rank all of a run's packages for an agent, read or not, with each one's score.
 
         Worth most is a high priority, then the agent's own group, then being meant for the agent, then being new.

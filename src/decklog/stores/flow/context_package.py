@@ -1,16 +1,16 @@
 """Context packages as records, and how much each is worth to an agent."""
 
 import re
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.errors import Invalid
 from decklog.fork_rules import Computed, ForkRule, Refer
 from decklog.records import Record
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal
 

@@ -5,9 +5,11 @@ import os
 import re
 from functools import lru_cache
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from decklog.errors import Invalid
 from decklog.records import Record
+from decklog.stores.flow import bazinga_workflow
 from decklog.stores.flow.records import (
     ENDINGS,
     RETURN_TO_BLOCKED,
@@ -22,7 +24,6 @@ from decklog.stores.flow.records import (
 )
 from decklog.values import to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
@@ -85,6 +86,15 @@ def shipped() -> "dict[str, Any]":
     return document
 
 
+def completed(document: "dict[str, Any]") -> "dict[str, Any]":
+    """Return a whole workflow: bazinga's transitions.json is read as one, and the shipped one fills the missing sections."""
+    default = shipped()
+    if bazinga_workflow.is_transitions_file(document):
+        document = bazinga_workflow.completed(bazinga_workflow.from_transitions_file(document), default)
+    # Without any section there is nothing to complete; the check refuses it.
+    return bazinga_workflow.fill(document, default) if document else document
+
+
 def digest_of(document: "dict[str, Any]") -> str:
     """Digest what a document says, however it is laid out; keys that start with an underscore are remarks."""
     return sha256(to_json(_said(document)).encode()).hexdigest()
@@ -129,7 +139,7 @@ def _problems(said: "dict[str, Any]") -> "Iterator[str]":
 
 
 def _wrong_sections(said: "dict[str, Any]") -> "Iterator[str]":
-    for name in said.keys() - {*_SECTIONS, "name"}:
+    for name in sorted(said.keys() - {*_SECTIONS, "name"}):
         yield f"it has no section {name}; there are name, {', '.join(_SECTIONS)}"
     if not _is_text(said.get("name", "x")):
         yield "its name is not a text"

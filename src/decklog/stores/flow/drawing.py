@@ -1,10 +1,10 @@
 """Draws a workflow: as Mermaid text, or as one SVG that needs nothing else."""
 
 from html import escape
+from typing import TYPE_CHECKING
 
 from decklog.stores.flow.records import RETURN_TO_BLOCKED, Definition, RouteAction, WorkflowTransition
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 

@@ -1,16 +1,16 @@
 """Gates: what many workers share, and what is closed for all of them at once, such as an account that has met its quota."""
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.operations import reads, writes
 from decklog.records import Page, Record
 from decklog.stores.base import Store
 from decklog.stores.checks import check_span, filled, moment
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Literal
 

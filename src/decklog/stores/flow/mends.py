@@ -1,11 +1,10 @@
 """Mends: how far the fix of a piece of feedback is proven, and what it waits for."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid
 from decklog.fork_rules import left_out
@@ -13,7 +12,6 @@ from decklog.operations import reads, within_lease
 from decklog.records import Page, Record
 from decklog.stores.base import Store
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Literal
 

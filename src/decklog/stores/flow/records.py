@@ -1,10 +1,9 @@
 """The workflow as records, and all of them together as one definition."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from decklog.dataclass import dataclass
 from decklog.records import Record
 
 RETURN_TO_BLOCKED = "_return_to_blocked"

@@ -1,12 +1,11 @@
 """Reviews: what the gate said of a change, bound to its tree and its patch."""
 
 import hashlib
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
-from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Invalid
 from decklog.fork_rules import ForkRule, Refer

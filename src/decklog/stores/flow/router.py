@@ -1,17 +1,18 @@
 """The router: who comes next after a report, decided from the workflow and the facts alone. Pure functions."""
 
 import re
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.errors import Conflict, Invalid, NotFound
 from decklog.stores.flow.records import RETURN_TO_BLOCKED, Definition, RouteAction, WorkflowRuleName, WorkflowTransition
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any, Literal
+    from typing import Any, Literal, Unpack
+
+    from decklog.stores.results.flow import GroupSpawn, RouteExtras
 
 _BATCH = 4
 _PLAIN, _MANAGER, _TESTER, _REVIEWER = "developer", "project_manager", "qa_expert", "tech_lead"
@@ -95,13 +96,13 @@ class Decision:
     next_agent: str | None
     action: str
     include_context: list[str]
-    more: "dict[str, Any]" = field(default_factory=dict)
+    more: "RouteExtras"
     reasons: list[str] = field(default_factory=list)
 
-    def to(self, agent: str, why: str, action: str | None = None, **more: "Any") -> None:
+    def to(self, agent: str, why: str, action: str | None = None, **more: "Unpack[RouteExtras]") -> None:
         self.next_agent, self.action = agent, action or self.action
         self.reasons.append(why)
-        self.more |= more
+        self.more.update(more)
 
 
 def decide(question: Question) -> Decision:
@@ -112,6 +113,7 @@ def decide(question: Question) -> Decision:
         next_agent=step.next_agent,
         action=step.action.value,
         include_context=list(step.include_context),
+        more={},
         reasons=[f"{question.agent} reports {step.status}"],
     )
     step = _spend_iterations(question, step, decision)
@@ -214,7 +216,7 @@ def _hand_out(question: Question, step: WorkflowTransition, decision: Decision, 
     """Name the groups to start, oldest first. Nothing is claimed here: whoever starts a group marks it in progress."""
     pending = [group for group in in_order(question.groups) if group.status == "pending" and group.id != but]
     rule, most = question.rule(WorkflowRuleName.RESEARCH_TASKS), step.max_parallel or _BATCH
-    spawns: list[dict[str, Any]] = []
+    spawns: list[GroupSpawn] = []
     research = 0
     for group in pending:
         is_studied = rule is not None and is_research(group, rule)
@@ -232,7 +234,7 @@ def _hand_out(question: Question, step: WorkflowTransition, decision: Decision, 
         decision.next_agent = agents.pop()
 
 
-def _spawn(question: Question, group: GroupFacts, agent: str) -> "dict[str, Any]":
+def _spawn(question: Question, group: GroupFacts, agent: str) -> "GroupSpawn":
     rule = question.rule(WorkflowRuleName.SECURITY_SENSITIVE)
     forced = rule is not None and agent == _PLAIN and is_security(group, rule)
     agent = rule["force_agent"] if forced and rule else agent

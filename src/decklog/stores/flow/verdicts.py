@@ -1,11 +1,10 @@
 """Verdicts: what checks said of a tree, and whether a tree has passed all that it must."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Invalid
 from decklog.fork_rules import ForkRule, Refer
@@ -13,7 +12,6 @@ from decklog.operations import reads, within_lease
 from decklog.records import Page, Record
 from decklog.stores.base import Store
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Literal
 

@@ -2,13 +2,14 @@
 
 import re
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid, NotFound
 from decklog.operations import reads, writes
 from decklog.records import Page, Record
 from decklog.stores.base import Store
-from decklog.stores.flow.document import digest_of, records_of, shipped
+from decklog.stores.flow.document import completed, digest_of, records_of, shipped
 from decklog.stores.flow.records import (
     PARTS,
     Definition,
@@ -20,12 +21,12 @@ from decklog.stores.flow.records import (
 )
 from decklog.stores.flow.router import Decision, GroupFacts, Question, TestingMode, TestingModeLike, decide
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any, Literal, Protocol
 
     from decklog.stores.base import Parts
+    from decklog.stores.results.flow import PromptCheck, RouteDecision, WorkflowReadiness
 
     class KnownGroup(Protocol):
         """A group of a run, with what `router.Group` names."""
@@ -66,9 +67,10 @@ class Workflow(Store):
     def load(self, document: dict[str, object] | None = None, *, by: str | None = None) -> WorkflowVersion:
         """Replace the workflow by a document, all of it or nothing; without one, by the one that comes with the package.
 
-        What is in use already comes back as it is. Keys that start with an underscore are remarks.
+        The default fills sections that the document lacks. It may also be bazinga's transitions.json. A workflow that is
+        already in use comes back unchanged. Keys that start with an underscore are remarks.
         """
-        given = shipped() if document is None else document
+        given = shipped() if document is None else completed(document)
         records = records_of(given)
         digest, present = digest_of(given), self._version()
         if present is not None and present.digest == digest:
@@ -182,7 +184,7 @@ class Workflow(Store):
         blocked_agent: str | None = None,
         iteration: int | None = None,
         unavailable: list[str] | None = None,
-    ) -> "dict[str, Any]":
+    ) -> "RouteDecision":
         """Decide who comes next after an agent's report, and say why; the same facts give the same answer.
 
         The groups' facts are those of the run, or those given. Nothing is claimed or counted here: the caller marks groups that
@@ -203,7 +205,7 @@ class Workflow(Store):
             iteration=iteration,
             unavailable=frozenset(unavailable or ()),
         )
-        return {"run_id": run_id, **_answer(question, decide(question))}
+        return _answer(run_id, question, decide(question))
 
     def _groups(self, run_id: str | None, given: object) -> list[GroupFacts] | None:
         """Take the groups that were given, or those of the run; None when nothing is known of them."""
@@ -216,7 +218,7 @@ class Workflow(Store):
         return [GroupFacts.of({**one.as_dict(), "id": one.group_id}) for one in self._known_groups().of_run(run_id)]
 
     @reads
-    def check_prompt(self, agent: str, text: str) -> "dict[str, Any]":
+    def check_prompt(self, agent: str, text: str) -> "PromptCheck":
         """Tell which words are missing from an agent's prompt; each has to be there whole."""
         markers = self._definition().markers
         if agent not in markers:
@@ -226,22 +228,19 @@ class Workflow(Store):
         return {"agent": agent, "ok": not (missing or ways), "missing_required": missing, "missing_workflow": ways}
 
     @reads
-    def ready(self) -> "dict[str, Any]":
+    def ready(self) -> "WorkflowReadiness":
         """Tell whether there is a workflow to route by, where it comes from and what it holds."""
         version, definition = self._version(), self._definition()
-        counts = {
+        reporting = dict.fromkeys(agent for agent, _ in definition.transitions)
+        return {
+            "ready": bool(definition.transitions and definition.markers and definition.rules and definition.models),
+            "source": "shipped" if version is None else "loaded",
+            "name": version.name if version else shipped()["name"],
+            "digest": version.digest if version else digest_of(shipped()),
             "transitions_count": len(definition.transitions),
             "markers_count": len(definition.markers),
             "rules_count": len(definition.rules),
             "models_count": len(definition.models),
-        }
-        reporting = dict.fromkeys(agent for agent, _ in definition.transitions)
-        return {
-            "ready": all(counts.values()),
-            "source": "shipped" if version is None else "loaded",
-            "name": version.name if version else shipped()["name"],
-            "digest": version.digest if version else digest_of(shipped()),
-            **counts,
             "agents_without_markers": [agent for agent in reporting if agent not in definition.markers],
         }
 
@@ -255,8 +254,9 @@ class Workflow(Store):
         return drawing.svg(definition, notes or {}) if kind is WorkflowDrawing.SVG else drawing.mermaid(definition)
 
 
-def _answer(question: Question, decision: Decision) -> "dict[str, Any]":
+def _answer(run_id: str | None, question: Question, decision: Decision) -> "RouteDecision":
     return {
+        "run_id": run_id,
         "agent": question.agent,
         "status": question.status,
         "group_id": question.group_id,

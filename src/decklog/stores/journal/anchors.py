@@ -2,15 +2,16 @@
 
 import json
 import os
+from typing import TYPE_CHECKING
 
 from decklog.errors import Invalid
 from decklog.stores.journal.rows import STREAM_SIZE
 from decklog.values import to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
+
+    from decklog.stores.results.journal import StreamHead
 
 
 class Anchors:
@@ -39,7 +40,7 @@ class Anchors:
         except (OSError, ValueError) as problem:
             raise Invalid(f"the anchors in {self._path!r} can't be read: {problem}") from None
 
-    def keep(self, heads: "list[dict[str, Any]]") -> None:
+    def keep(self, heads: "list[StreamHead]") -> None:
         """Replace the file by the present heads, all or nothing."""
         partial = f"{self._path}.partial"
         try:

@@ -1,11 +1,11 @@
 """Who is acting: the agent, task and group that entries are attributed to when a call does not say, and under which proof."""
 
 from contextvars import ContextVar
+from typing import TYPE_CHECKING
 
 from decklog.digests import sha256
 from decklog.operations import lease
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any

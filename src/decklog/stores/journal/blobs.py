@@ -1,9 +1,10 @@
 """Bytes kept once, under their digest: long texts, documents and the contents of artifacts."""
 
+from typing import TYPE_CHECKING
+
 from decklog.db.packing import SHORTEST, packed, unpacked
 from decklog.errors import Damaged
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -2,13 +2,13 @@
 
 from json.encoder import encode_basestring as _quote
 from operator import itemgetter
+from typing import TYPE_CHECKING
 
 from decklog import digests
 from decklog.errors import Damaged
 from decklog.stores.journal.rows import COLUMNS, STREAM_SIZE
 from decklog.values import from_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any

@@ -1,14 +1,19 @@
 """The entry: one line of the journal."""
 
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.records import Record
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from typing import Any, Literal
+
+    NewEntries = Sequence[Mapping[str, object]]
+else:
+    NewEntries = list[dict[str, object]]
 
 
 # Subtypes of what an import notes down about its rows: its own bookkeeping, which the older system never said.

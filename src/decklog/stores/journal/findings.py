@@ -2,12 +2,11 @@
 
 import json
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.errors import Conflict, Damaged, Invalid, NotFound
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any

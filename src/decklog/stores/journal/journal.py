@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from functools import partial
+from typing import TYPE_CHECKING
 
 from decklog.db.where import Where, cursor_of, enum_of, moment_of, page_size
 from decklog.errors import Invalid, NotFound
@@ -22,13 +23,13 @@ from decklog.stores.journal.entry import (
     Entry,
     EntryKind,
     EntryKindLike,
+    NewEntries,
     ReasoningPhase,
     ReasoningPhaseLike,
 )
 from decklog.stores.journal.rows import SELECT, STREAM_SIZE, heads, load, load_all, newest_position, number_of
 from decklog.stores.journal.time_index import Times
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
     from typing import Any, TypeVar, overload
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from decklog.db.text.words import Query
     from decklog.operations import Step
     from decklog.stores.journal.verify import Audit, Verification, Verifier
+    from decklog.stores.results.journal import StreamChanges, StreamHead
 
     R = TypeVar("R", bound=Record)
     from decklog.stores.journal.writer import Writer, Written
@@ -110,7 +112,7 @@ class Journal:
         return within_lease(self._db, partial(self._writer.append, self._writer.prepared(given)))
 
     @prepares_to_write
-    def append_many(self, entries: "list[dict[str, Any]]") -> "Written":
+    def append_many(self, entries: NewEntries) -> "Written":
         """Append several entries in one transaction, each given as the arguments of `append`.
 
         For a key that is known, in the journal or earlier in the list, the first entry with it comes back, marked `already`.
@@ -119,7 +121,9 @@ class Journal:
         for given in entries:
             if not known.issuperset(given) or "stream" not in given:
                 raise Invalid(f"an entry needs a stream and takes {', '.join(sorted(known))}; got {', '.join(given)}")
-        return within_lease(self._db, partial(self._writer.append_many, self._writer.prepared_many(entries)))
+        return within_lease(
+            self._db, partial(self._writer.append_many, self._writer.prepared_many([dict(given) for given in entries]))
+        )
 
     @reads
     def get(self, stream: str, seq: int | None = None) -> Entry:
@@ -288,7 +292,7 @@ class Journal:
         return Tail(self._db).entries(stream, after=after, follow=follow, timeout_seconds=timeout_seconds)
 
     @reads
-    def heads(self) -> "list[dict[str, Any]]":
+    def heads(self) -> "list[StreamHead]":
         """List every stream with the number and hash of its last entry."""
         return heads(self._db)
 
@@ -305,7 +309,7 @@ class Journal:
         return cursor_at_heads(self._db, going_on=going_on)
 
     @reads
-    def since(self, cursor: str, *, going_on: bool = False) -> "dict[str, Any]":
+    def since(self, cursor: str, *, going_on: bool = False) -> "StreamChanges":
         """Say which streams have entries after a cursor, from which number to which, and give the cursor behind them.
 
         `going_on` looks only at the runs that go on, at new streams and at those of no run: that costs the same however many

@@ -1,10 +1,10 @@
 """Which of many entries the journal knows already, by their keys: asked in one go, where a question each costs a round trip."""
 
 from itertools import chain, zip_longest
+from typing import TYPE_CHECKING
 
 from decklog.stores.journal.rows import COLUMNS
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any

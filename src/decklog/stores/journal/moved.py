@@ -1,14 +1,14 @@
 """What has come since somebody last looked: stream by stream, since no number is shared by all."""
 
+from typing import TYPE_CHECKING
+
 from decklog.errors import Invalid
 from decklog.stores.journal.rows import RESERVED, STREAM_SIZE
 from decklog.values import from_json, to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from decklog.db.base import Database
+    from decklog.stores.results.journal import StreamChanges, StreamRange
 
 _HEAD = f"(select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and pos < (s.no + 1) * {STREAM_SIZE})"
 _ALL = f"select s.no, s.name, {_HEAD} from streams s"
@@ -37,12 +37,12 @@ def cursor_at_heads(db: "Database", *, going_on: bool) -> str:
     return _written(max((row[0] for row in rows), default=0), {name: (head or 0) % STREAM_SIZE for _, name, head in rows})
 
 
-def moved(db: "Database", cursor: str, *, going_on: bool) -> "dict[str, Any]":
+def moved(db: "Database", cursor: str, *, going_on: bool) -> "StreamChanges":
     """Say which streams have entries after a cursor, and give the cursor behind them."""
     known, heads = _read(cursor)
     rows = db.rows(_GOING_ON, {"known": known})[1] if going_on else db.rows(_ALL, {})[1]
     newest = {name: (head or 0) % STREAM_SIZE for _, name, head in sorted(rows)}
-    found = [
+    found: list[StreamRange] = [
         {"stream": name, "first": heads.get(name, 0) + 1, "last": head}
         for name, head in newest.items()
         if head > heads.get(name, 0)

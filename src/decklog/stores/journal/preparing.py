@@ -1,5 +1,7 @@
 """An entry's columns, checked and redacted but for its place and its hash: all that can be done away from the database."""
 
+from typing import TYPE_CHECKING
+
 from decklog.db.where import enum_of
 from decklog.errors import Invalid
 from decklog.stores.journal import chain
@@ -7,7 +9,6 @@ from decklog.stores.journal.blobs import INLINE_CHARACTERS
 from decklog.stores.journal.entry import Confidence, EntryKind, ReasoningPhase
 from decklog.stores.journal.rows import COLUMNS, Rows
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from typing import Any

@@ -4,6 +4,7 @@ from dataclasses import fields
 from functools import cached_property, lru_cache
 from itertools import islice
 from operator import itemgetter
+from typing import TYPE_CHECKING
 
 from decklog.errors import Damaged, Invalid
 from decklog.records import Record
@@ -11,7 +12,6 @@ from decklog.stores.journal.findings import object_of, passing_over
 from decklog.stores.journal.rows import STREAM_SIZE
 from decklog.stores.journal.texts import Text, Texts
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

@@ -5,6 +5,7 @@ is put into the table it is about, so the projections of the receiving log are m
 """
 
 from operator import gt
+from typing import TYPE_CHECKING
 
 from decklog.errors import Conflict, Damaged, Invalid, NotFound
 from decklog.records import Record
@@ -14,7 +15,6 @@ from decklog.stores.journal.chain import AT, HASH, RECORD_ID, RECORD_TABLE, SEQ,
 from decklog.stores.journal.rows import COLUMNS, SELECT, STREAM_SIZE, number_of
 from decklog.stores.journal.writer import Writer
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any, Protocol, Self

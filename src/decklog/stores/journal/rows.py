@@ -1,17 +1,18 @@
 """Entries as rows of a database: where they lie, and how one is read."""
 
-from _collections_abc import Sequence
+from collections.abc import Sequence
 from itertools import zip_longest
+from typing import TYPE_CHECKING
 
 from decklog.stores.journal.blobs import kept_text
 from decklog.stores.journal.entry import Entry
 from decklog.values import from_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from decklog.db.base import Database, Row
+    from decklog.stores.results.journal import StreamHead
 
 # Streams that belong to no run.
 RESERVED = frozenset({"@desk", "@memory", "@workflow", "@ledger"})
@@ -57,7 +58,7 @@ def newest_position(db: "Database", number: int) -> int:
     return row[0] if row else start
 
 
-def heads(db: "Database") -> "list[dict[str, Any]]":
+def heads(db: "Database") -> "list[StreamHead]":
     """List every stream with the number and hash of its last entry; the reserved ones, whose records name runs, come last."""
     _, rows = db.rows(
         f"""

@@ -1,6 +1,6 @@
 """Verifying only what was written after an anchor: the anchored entries are compared, and the entries behind them walked."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from decklog.db.where import placed
 from decklog.stores.journal.anchors import Anchors
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from decklog.stores.journal.findings import Verification
     from decklog.stores.journal.walk import Piece
+    from decklog.stores.results.journal import StreamHead
 
     # The stream, number and hash of an entry that was verified.
     Anchor = tuple[str, int, str]
@@ -45,7 +46,7 @@ class SinceAnchor:
         self._verifier = verifier
         self._db = verifier.db
         self._streams: dict[int, Stream] = {}
-        self.heads: list[dict[str, Any]] = []
+        self.heads: list[StreamHead] = []
 
     def run(self, anchors: "Iterable[Anchor]") -> "Verification":
         """Return what was found; afterwards `heads` are the newest entries that were verified."""
@@ -127,7 +128,7 @@ class SinceAnchor:
                 where = {"stream": stream.name, "table": "streams", "record_id": stream.name}
                 self._verifier.result.bad(f"the stream {stream.name} has no entry", **where)
 
-    def _heads(self, lasts: "list[tuple[int, int]]") -> "Iterator[dict[str, Any]]":
+    def _heads(self, lasts: "list[tuple[int, int]]") -> "Iterator[StreamHead]":
         for start in range(0, len(lasts), _AT_ONCE):
             part = [(number, last) for number, last in lasts[start : start + _AT_ONCE] if number in self._streams]
             hashes = self._hashes([last for _, last in part])

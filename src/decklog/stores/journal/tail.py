@@ -4,12 +4,12 @@ Numbers within a stream are given out under that stream's lock and have no gap, 
 """
 
 import time
+from typing import TYPE_CHECKING
 
 from decklog.errors import NotFound
 from decklog.operations import check_committed, reading, waiting
 from decklog.stores.journal.rows import SELECT, STREAM_SIZE, load_all, number_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Generator
     from typing import Any

@@ -6,13 +6,13 @@ could not find in events `recovered`. A text that is missing for no such reason 
 
 from hashlib import sha256
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from decklog.db.packing import beginning, unpacked
 from decklog.stores.journal.entry import EntryKind
 from decklog.stores.journal.findings import object_of
 from decklog.stores.journal.rows import STREAM_SIZE
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any

@@ -1,9 +1,10 @@
 """From times to positions: where a stream's times only grow, a time is found by halving and needs no index."""
 
+from typing import TYPE_CHECKING
+
 from decklog.clock import to_text
 from decklog.stores.journal.rows import STREAM_SIZE
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
 

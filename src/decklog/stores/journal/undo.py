@@ -1,11 +1,12 @@
 """Taking the last change of a record back: it becomes what its entry before the last one says."""
 
+from typing import TYPE_CHECKING
+
 from decklog.errors import Conflict, DecklogError, Denied
 from decklog.records import Record
 from decklog.stores.journal.chain import STREAM
 from decklog.values import from_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

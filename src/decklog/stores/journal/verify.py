@@ -1,6 +1,7 @@
 """Proving a log: the chains link, every row is what its newest entry says, and what is derived is what it is derived from."""
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from decklog.errors import Denied, NotFound, ReadOnly
 from decklog.stores.journal.anchors import Anchors
@@ -10,7 +11,6 @@ from decklog.stores.journal.rows import STREAM_SIZE, heads, number_of
 from decklog.stores.journal.texts import Texts
 from decklog.stores.journal.walk import ALL, Stream, Walk, joined_up, ranges, sound, streams_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from decklog.records import Record
     from decklog.stores.journal.findings import Sound
     from decklog.stores.journal.walk import Range
+    from decklog.stores.results.journal import StreamHead
 
     # Name what is in the log and should not be, each as the fields of a problem; each goes by the name of what it looks at.
     Audit = Callable[[dict[str, type[Record]]], Iterator[dict[str, Any]]]
@@ -42,7 +43,7 @@ class Verifier:
         self.db = db
         self.classes = record_classes
         self._audits = audits or {}
-        self._verified: list[dict[str, Any]] = []
+        self._verified: list[StreamHead] = []
         self.begin()
 
     def begin(self) -> None:
@@ -204,8 +205,10 @@ class Verifier:
         }
 
     def _check_wal(self) -> None:
-        for what in self.db.check_wal():
+        damaged, cut_short = self.db.check_wal()
+        for what in damaged:
             self.result.bad(what)
+        self.result.unchecked += cut_short
 
     def _check_indexes(self) -> None:
         with self.result.checking(self.db, "the indexes"):

@@ -7,6 +7,7 @@ where it is not, `Walk` names everything that is wrong.
 
 from itertools import chain as joined
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from decklog.stores.journal import chain
 from decklog.stores.journal.chain import AT, BODY_DIGEST, HASH, KIND, PAYLOAD_DIGEST, SEQ, STREAM, flaw, follow
@@ -14,7 +15,6 @@ from decklog.stores.journal.findings import Verification, passing_over
 from decklog.stores.journal.rows import COLUMNS, SELECT, STREAM_SIZE
 from decklog.stores.journal.texts import Texts
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any, NamedTuple

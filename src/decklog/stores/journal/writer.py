@@ -1,8 +1,9 @@
 """Writing the journal: every entry of every stream passes through here."""
 
-from _collections_abc import Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from operator import itemgetter
+from typing import TYPE_CHECKING
 
 from decklog.db.text.marks import ENTRIES_BETWEEN_STEPS, STREAMS_BETWEEN_STEPS
 from decklog.errors import Conflict, NotFound
@@ -22,7 +23,6 @@ from decklog.stores.journal.preparing import (
 )
 from decklog.stores.journal.rows import COLUMNS, HEAD, RESERVED, SELECT, STREAM_SIZE, Rows, entry_at, load, rows_at
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
     from typing import Any

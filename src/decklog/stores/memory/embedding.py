@@ -1,5 +1,7 @@
 """Embedding of lessons: by which embedder, and when. Never while one is learned; a few at each recall, or all at once."""
 
+from typing import TYPE_CHECKING
+
 from decklog.errors import DecklogError, Invalid, Unavailable
 from decklog.operations import writes, writes_in_steps
 from decklog.stores.journal.entry import EntryKind
@@ -7,7 +9,6 @@ from decklog.stores.memory.indexing import STREAM, LessonIndex
 from decklog.stores.memory.learning import LessonWriter
 from decklog.stores.memory.lesson import HOLDS
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 

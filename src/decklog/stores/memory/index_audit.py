@@ -1,12 +1,13 @@
 """Whether the index of lessons holds what the lessons say, up to the entry that it has come to."""
 
+from typing import TYPE_CHECKING
+
 from decklog.db.text import lessons_check
 from decklog.db.text.lessons_check import Told
 from decklog.stores.memory.indexing import FORMER_MARK, MARK, STREAM, terms_in_index
 from decklog.stores.memory.lesson import Lesson
 from decklog.values import from_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

@@ -6,6 +6,7 @@ otherwise, from another log or under an older schema, is caught up with before t
 
 from contextlib import contextmanager
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from decklog.db.text.lessons import lesson_search
 from decklog.stores.memory.error_signatures import signature
@@ -13,7 +14,6 @@ from decklog.stores.memory.lesson import Lesson
 from decklog.stores.memory.similarity import essence_digest
 from decklog.stores.memory.tokens import SPELLING, terms_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 

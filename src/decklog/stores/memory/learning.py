@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from decklog.db.text.lessons import lesson_search
 from decklog.errors import Invalid, NotFound
@@ -14,7 +15,6 @@ from decklog.stores.memory.lesson import Lesson, Sighting, Topic
 from decklog.stores.memory.settling import LessonSettler
 from decklog.stores.memory.tokens import words_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

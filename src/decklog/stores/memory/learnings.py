@@ -1,21 +1,23 @@
 """Learnings: observations from tasks, until someone makes them part of a document or a skill, or dismisses them."""
 
 import re
+from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from decklog.clock import from_text, to_text
-from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid
 from decklog.operations import reads, writes
 from decklog.records import Page, Record
 from decklog.stores.base import Store
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from typing import Any, Literal
+    from typing import Literal
+
+    from decklog.stores.results.memory import LearningsImport
 
 
 DOCUMENT = "GAIA.md"
@@ -305,7 +307,7 @@ class Learnings(Store):
         return "".join(learning.line() + "\n" for learning in learnings)
 
     @writes
-    def take_over(self, text: str, *, tolerant: bool = False) -> "dict[str, Any]":
+    def take_over(self, text: str, *, tolerant: bool = False) -> "LearningsImport":
         """Take over a plain-text log; say how many learnings are new, known already, or in lines that can't be read.
 
         A bad line is an error that names its number, and nothing is taken; `tolerant` takes the rest and lists the bad ones.

@@ -1,12 +1,11 @@
 """The lesson: something learned, what it rests on, and what became of it since."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.records import Record
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 

@@ -1,6 +1,7 @@
 """Memory: lessons that a log has learned, recalled when they matter."""
 
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from decklog.db.text.lessons import lesson_search
 from decklog.db.where import Where
@@ -16,7 +17,6 @@ from decklog.stores.memory.proposals.proposal import Proposal
 from decklog.stores.memory.proposals.proposing import LessonProposals
 from decklog.stores.memory.settling import Contradiction
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any

@@ -1,10 +1,11 @@
 """Error patterns: errors that came back, what solved them, and how sure that is."""
 
+from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from decklog.clock import to_text
-from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of, page_size
 from decklog.errors import Invalid
 from decklog.operations import reads, writes
@@ -12,7 +13,6 @@ from decklog.records import Record
 from decklog.stores.base import Store
 from decklog.stores.memory.error_signatures import classic_message, message_pattern, pattern_hash
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal
 

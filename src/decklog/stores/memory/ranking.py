@@ -1,8 +1,9 @@
 """Ranking: which of the lessons that match a question deserve to be told, and why."""
 
+from dataclasses import dataclass
 from heapq import heappop, heappush
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.db.text.lessons import K1
 from decklog.stores.memory.indexing import signs_of
 from decklog.stores.memory.lesson import Hit, Lesson
@@ -10,7 +11,6 @@ from decklog.stores.memory.similarity import LEAST_IN_COMMON, content_of, contra
 from decklog.stores.memory.stemming import stem_of
 from decklog.stores.memory.tokens import little_words_of, terms_of, words_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime

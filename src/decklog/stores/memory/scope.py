@@ -4,10 +4,10 @@
 """
 
 import re
+from typing import TYPE_CHECKING
 
 from decklog.errors import Invalid
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any

@@ -1,9 +1,10 @@
 """Contradictions: lessons that can't both be followed, kept apart, told, and settled by whoever knows."""
 
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid
 from decklog.operations import reads, writes
@@ -13,7 +14,6 @@ from decklog.stores.memory import scope as scopes
 from decklog.stores.memory.indexing import STREAM, LessonIndex
 from decklog.stores.memory.lesson import HOLDS, Lesson
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Literal
 
@@ -56,7 +56,7 @@ class LessonSettler(Store):
     """Replaces lessons by others, and keeps those that contradict each other until it is known which one holds."""
 
     @writes
-    def supersede(self, lesson_id: str, by: str) -> Lesson:
+    def supersede(self, lesson_id: str, by: str, *, reason: str | None = None) -> Lesson:
         """Replace a lesson by another one: it stays on record, and is no longer recalled."""
         self._alone()
         lesson = self._fetch(Lesson, lesson_id)
@@ -70,6 +70,7 @@ class LessonSettler(Store):
                 Lesson,
                 lesson_id,
                 "update lessons set superseded_by = :by where id = :id and superseded_by is null returning *",
+                note=reason,
                 by=by,
             )
             index.put(changed)

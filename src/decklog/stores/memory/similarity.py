@@ -10,12 +10,12 @@ from collections import Counter
 from functools import lru_cache
 from hashlib import sha256
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from decklog.stores.memory.contraries import ADVICE, COURTESIES, NEGATIONS, PAIRS, PREFIXES, SUCCESSES
 from decklog.stores.memory.stemming import inflection_of
 from decklog.stores.memory.tokens import STOP_WORDS, terms_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     Words = tuple[str, ...]
 

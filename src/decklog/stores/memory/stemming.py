@@ -6,8 +6,8 @@ The index is given stems, so that both engines see the same ones.
 import re
 from functools import lru_cache
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

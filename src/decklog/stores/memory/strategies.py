@@ -1,11 +1,11 @@
 """Strategies: insights that helped, project by project."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of, page_size
 from decklog.errors import Invalid
 from decklog.operations import reads, writes
@@ -13,7 +13,6 @@ from decklog.records import Record
 from decklog.stores.base import Store
 from decklog.stores.journal.entry import Entry, EntryKind, ReasoningPhase
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal
 

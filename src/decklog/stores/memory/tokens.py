@@ -3,10 +3,10 @@
 import re
 import unicodedata
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from decklog.stores.memory.stemming import stem_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

@@ -1,10 +1,10 @@
 """Topics: the eight kinds of lesson every log knows, and the shape of what each one carries."""
 
 import re
+from typing import TYPE_CHECKING
 
 from decklog.errors import Invalid
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any

@@ -1,6 +1,7 @@
 """Upkeep of the memory: its topics, its health, its index and its vectors, and lessons that come from elsewhere."""
 
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from decklog.db.text.vectors import LessonVectors
 from decklog.db.where import page_size
@@ -12,12 +13,12 @@ from decklog.stores.memory.indexing import LessonIndex
 from decklog.stores.memory.lesson import HALF_LIFE_DAYS, HOLDS, Lesson, Topic
 from decklog.values import from_json, to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
     from decklog.records import Record
+    from decklog.stores.results.memory import LessonFinding, MemoryFinding, MemoryHealth, SemanticSearchStatus, TopicSummary
 
 # A lesson has this long to be asked for before it counts as one that nobody needs.
 _SETTLING_IN_DAYS = 30
@@ -75,7 +76,7 @@ class LessonUpkeep(LessonEmbedding):
         )
 
     @reads
-    def topics(self) -> "list[dict[str, Any]]":
+    def topics(self) -> "list[TopicSummary]":
         """List the topics with what each is about and how many lessons of it hold."""
         about = {name: shape.about for name, shape in topics.TOPICS.items()} | self._added_topics()
         _, rows = self._db.rows(f"select topic, count(*) from lessons where {HOLDS} group by topic", {})
@@ -83,7 +84,7 @@ class LessonUpkeep(LessonEmbedding):
         return [{"topic": name, "about": text, "lessons": counts.get(name, 0)} for name, text in about.items()]
 
     @reads
-    def health(self, *, limit: int = 5) -> "dict[str, Any]":
+    def health(self, *, limit: int = 5) -> "MemoryHealth":
         """Say how the memory is used, and which lessons need a hand: what is wrong with them and what to do, up to LIMIT of each.
 
         Useful recalls should be 15 to 40 in a hundred, and stale lessons under 30.
@@ -102,7 +103,7 @@ class LessonUpkeep(LessonEmbedding):
             **self._meaning(),
         }
 
-    def _meaning(self) -> "dict[str, Any]":
+    def _meaning(self) -> "SemanticSearchStatus":
         """Say by what lessons are found besides their words, or why by nothing, and how many have no vector of it yet."""
         try:
             embedder = self._embedder()
@@ -132,7 +133,7 @@ class LessonUpkeep(LessonEmbedding):
         now = self._now()
         return {"stale": now - timedelta(days=HALF_LIFE_DAYS), "settled_in": now - timedelta(days=_SETTLING_IN_DAYS)}
 
-    def _findings(self, limit: int) -> "Iterator[dict[str, Any]]":
+    def _findings(self, limit: int) -> "Iterator[MemoryFinding]":
         """Say what is wrong, with which lessons, and what to do about it."""
         yield self._contradictory(limit)
         yield self._proposed_lessons(limit)
@@ -140,7 +141,7 @@ class LessonUpkeep(LessonEmbedding):
             yield self._wrong(name, condition, what, do, limit)
         yield self._near_equal(limit)
 
-    def _contradictory(self, limit: int) -> "dict[str, Any]":
+    def _contradictory(self, limit: int) -> "MemoryFinding":
         row = self._db.one("select count(*) from contradictions where state = 'open'", {})
         found = self.contradictions(limit=limit)
         return {
@@ -151,7 +152,7 @@ class LessonUpkeep(LessonEmbedding):
             "found": [{"id": one.id, "about": one.about, "lessons": [one.lesson_id, one.other_id]} for one in found],
         }
 
-    def _proposed_lessons(self, limit: int) -> "dict[str, Any]":
+    def _proposed_lessons(self, limit: int) -> "MemoryFinding":
         row = self._db.one("select count(*) from proposals where state = 'open'", {})
         _, rows = self._db.rows(
             f"select id, body from proposals where state = 'open' order by confidence desc, id limit {limit}", {}
@@ -164,19 +165,19 @@ class LessonUpkeep(LessonEmbedding):
             "found": [{"id": proposal_id, "body": body} for proposal_id, body in rows],
         }
 
-    def _wrong(self, name: str, condition: str, what: str, do: str, limit: int) -> "dict[str, Any]":
+    def _wrong(self, name: str, condition: str, what: str, do: str, limit: int) -> "MemoryFinding":
         bound = {key: value for key, value in self._db.values.bind(self._dates())[0].items() if f":{key}" in condition}
         row = self._db.one(f"select count(*) from lessons where {HOLDS} and {condition}", bound)
         _, rows = self._db.rows(
             f"select id, body from lessons where {HOLDS} and {condition} order by created_at, id limit {limit}", bound
         )
-        found = [{"id": lesson_id, "body": body} for lesson_id, body in rows]
+        found: list[LessonFinding] = [{"id": lesson_id, "body": body} for lesson_id, body in rows]
         return {"kind": name, "count": row[0] if row else 0, "what": what, "do": do, "found": found}
 
-    def _near_equal(self, limit: int) -> "dict[str, Any]":
+    def _near_equal(self, limit: int) -> "MemoryFinding":
         """Find lessons among the newest that nearly say what an older one says, and are not known to contradict it."""
         newest = self._select(Lesson, f"select * from lessons where {HOLDS} order by created_at desc, id desc limit {_LOOKED_AT}")
-        pairs: dict[frozenset[str], dict[str, Any]] = {}
+        pairs: dict[frozenset[str], LessonFinding] = {}
         for lesson in newest:
             for other in self._near(lesson.body, lesson.project):
                 pair = frozenset((lesson.id, other.id))

@@ -1,6 +1,7 @@
 """Budgets: how much may be spent, by whom, in which period, and how far each has burned."""
 
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from decklog.db.where import Where, enum_of
 from decklog.errors import Invalid, NotFound
@@ -17,15 +18,16 @@ from decklog.stores.money.records import (
     BudgetScope,
     BudgetScopeLike,
     BudgetUnit,
+    check_amount,
 )
 from decklog.values import to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
     from decklog.records import Record
+    from decklog.stores.results.money import BudgetCheck, BudgetDay, BudgetDifference, BudgetRebuild, BudgetState, BudgetUsage
 
 MOST = 10**15
 CHART_DAYS = 14
@@ -162,16 +164,16 @@ class Budgets(Store):
         return sorted(map(checked, found), key=lambda budget: order.index(budget.scope))
 
     @reads
-    def burn(self, *, scope: BudgetScopeLike | None = None, scope_id: str | None = None) -> list[dict[str, object]]:
+    def burn(self, *, scope: BudgetScopeLike | None = None, scope_id: str | None = None) -> "list[BudgetUsage]":
         """Show how far each budget has burned in its present period, with what was spent on each of the last 14 days."""
         meter, now = Meter(self._db, self._clock), self._now()
-        shown = []
+        shown: list[BudgetUsage] = []
         for budget in self.find(scope=scope, scope_id=scope_id):
             standing = meter.standing(budget, now)
             shown.append({**standing.as_details(), **_state(standing), "days": self._days(budget, now)})
         return shown
 
-    def _days(self, budget: Budget, now: datetime) -> "list[dict[str, Any]]":
+    def _days(self, budget: Budget, now: datetime) -> "list[BudgetDay]":
         days = [(now - timedelta(days=back)).date().isoformat() for back in reversed(range(CHART_DAYS))]
         _, rows = self._db.rows(
             f"select day, {budget.unit} from budget_days where budget_id = :id and day >= :first and day <= :last",
@@ -181,13 +183,13 @@ class Budgets(Store):
         return [{"day": day, "spent": spent.get(day, 0)} for day in days]
 
     @reads
-    def check(self) -> dict[str, object]:
+    def check(self) -> "BudgetCheck":
         """Compare every budget's running sums with its charges, and name the days that differ."""
         meter, budgets = Meter(self._db, self._clock), self.find()
         problems = [problem for budget in budgets for problem in self._differing(meter, budget)]
         return {"ok": not problems, "budgets": len(budgets), "problems": problems}
 
-    def _differing(self, meter: Meter, budget: Budget) -> "list[dict[str, Any]]":
+    def _differing(self, meter: Meter, budget: Budget) -> "list[BudgetDifference]":
         rows = self._db.each_as_is(
             "select day, microdollars, tokens, calls, unpriced_calls from budget_days where budget_id = :id",
             {"id": budget.id},
@@ -229,7 +231,7 @@ class Budgets(Store):
         self.rebuild()
 
     @writes
-    def rebuild(self) -> dict[str, object]:
+    def rebuild(self) -> "BudgetRebuild":
         """Make every budget's running sums from its charges again, as after an import; say what had been wrong."""
         meter, budgets = self._closed(), self.find()
         wrong = [problem for budget in budgets for problem in self._differing(meter, budget)]
@@ -247,13 +249,15 @@ def _wrong_day(budget_id: str, day: str, what: str, column: str) -> "dict[str, A
 def _limit(microdollars: int | None, tokens: int | None) -> tuple[BudgetUnit, int]:
     if (microdollars is None) == (tokens is None):
         raise Invalid("a budget has one limit: give limit_microdollars or limit_tokens", field="limit_microdollars")
-    limit = tokens if microdollars is None else microdollars
-    if type(limit) is not int or not 0 <= limit <= MOST:
-        raise Invalid(f"the limit is {limit!r}; it is a whole number from 0 to {MOST}", field="limit_microdollars")
-    return (BudgetUnit.TOKENS if microdollars is None else BudgetUnit.MICRODOLLARS), limit
+    if microdollars is None:
+        assert tokens is not None
+        check_amount("limit_tokens", tokens, MOST)
+        return BudgetUnit.TOKENS, tokens
+    check_amount("limit_microdollars", microdollars, MOST)
+    return BudgetUnit.MICRODOLLARS, microdollars
 
 
-def _state(standing: Standing) -> "dict[str, Any]":
+def _state(standing: Standing) -> "BudgetState":
     """Say in a word how a budget stands: ok, warn, or stop when nothing more may be spent."""
     budget, spent = standing.budget, standing.spent
     percent = spent * 100 // budget.ceiling if budget.ceiling else 100

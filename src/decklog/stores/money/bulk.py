@@ -7,6 +7,7 @@ where a budget stands is another question after each.
 from itertools import zip_longest
 from json.encoder import encode_basestring as _quote
 from operator import itemgetter
+from typing import TYPE_CHECKING
 
 from decklog.clock import to_text
 from decklog.operations import is_late
@@ -17,9 +18,8 @@ from decklog.stores.journal.rows import RESERVED
 from decklog.stores.money.ledger import Ledger
 from decklog.stores.money.meter import Meter
 from decklog.stores.money.prices import PriceList
-from decklog.stores.money.records import TOKENS, Charge, check, complete_by_task
+from decklog.stores.money.records import TOKENS, Charge, check, complete_by_task, day_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from datetime import datetime
@@ -36,6 +36,9 @@ _ANY_OF = f"({', '.join(f':a{number}' for number in range(_TOGETHER))})"
 _PAID = f"select answer_id from charges where answer_id in {_ANY_OF}"
 _KEYED = f"select key from charges where coalesce(run_id, '') = :run_id and key in {_ANY_OF}"
 _ANSWERS = [f"a{number}" for number in range(_TOGETHER)]
+_WITH_KEY = f"select * from charges where coalesce(run_id, '') = :run_id and key in {_ANY_OF}"
+# What another program may take away again; of all else nothing is told.
+_MAY_BE_NOTHING = ("task_id", "call_site")
 _UNSAID: "dict[str, Any]" = dict.fromkeys(("group_id", "task_id", "call_site", "occurred_at", "cost_microdollars"))
 _UNSAID.update(dict.fromkeys(("agent", "agent_id", "reservation_id", "key", "answer_id")), **dict.fromkeys(TOKENS, 0))
 _FIELDS = Charge.columns()
@@ -161,6 +164,41 @@ class Bulk(Ledger):
             known.add(place)
         self._flush(batch, "key", "answer_id")
         return new
+
+    def known(self, told: "Sequence[dict[str, Any]]") -> "dict[tuple[str, str], Charge]":
+        """Return the charges that are here under the keys of some, by run and key. In the caller's transaction."""
+        self._lock_all({one["run_id"] for one in told})
+        found: dict[tuple[str, str], Charge] = {}
+        for run_id in dict.fromkeys(one["run_id"] for one in told):
+            named = {self._db.values.text("key", one["key"])[0]: one["key"] for one in told if one["run_id"] == run_id}
+            keys = [*named]
+            for start in range(0, len(keys), _TOGETHER):
+                asked = dict(zip_longest(_ANSWERS, keys[start : start + _TOGETHER]))
+                rows = self._db.rows(_WITH_KEY, {"run_id": run_id, **asked})
+                found |= {(run_id, named[str(charge.key)]): charge for charge in Charge.from_rows(*rows)}
+        return found
+
+    def correct(self, charge: Charge, told: "dict[str, Any]", *, note: str) -> bool:
+        """Make a charge what another program tells of it now, in its budgets too; return whether anything differed.
+
+        What is not told stays: a price that was looked up, and who was acting. In the caller's transaction.
+        """
+        given = self._placed(told)
+        names = [name for name in told if name not in ("run_id", "key") and (told[name] is not None or name in _MAY_BE_NOTHING)]
+        bound = self._db.values.bind({name: given[name] for name in names})[0]
+        if bound == self._db.values.bind({name: getattr(charge, name) for name in names})[0]:
+            return False
+        fields = {name: given[name] for name in names}
+        counted = charge.counted_at or charge.occurred_at
+        if day_of(counted) != day_of(fields.get("occurred_at", charge.occurred_at)):
+            fields["counted_at"] = counted
+        changes = ", ".join(f"{name} = :{name}" for name in fields)
+        sql = f"update charges set {changes} where id = :id returning *"
+        changed = self._change(Charge, charge.id, sql, note=note, **fields)
+        meter, told_at = self._meter, self._told_at(charge.run_id or "@ledger")
+        meter.pass_gates({charge.run_id or "@ledger"})
+        meter.move(charge, changed, counted, told_at)
+        return True
 
     def _keyed(self, all_given: "list[dict[str, Any]]") -> "set[tuple[str, str]]":
         """Say which keys are known, each with its run; they are named as they were given."""

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid
@@ -14,9 +15,10 @@ from decklog.stores.money.meter import Meter, Spending
 from decklog.stores.money.prices import PriceList
 from decklog.stores.money.records import TOKENS, Charge, Reservation, check, complete_by_task, day_of, place_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal
+
+    from decklog.stores.results.money import SpendRow, SpendSummary, SpendTotal
 
 _SAME = ("model", *TOKENS)
 
@@ -44,7 +46,6 @@ _GROUPED = {
     SpendBy.GROUP: "group_id",
     SpendBy.RUN: "run_id",
 }
-_FIGURES = ("calls", *TOKENS, "cost_microdollars", "unpriced_calls")
 
 
 class Ledger(Store):
@@ -276,7 +277,7 @@ class Ledger(Store):
         model: str | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
-    ) -> dict[str, object]:
+    ) -> "SpendSummary":
         """Add charges up by day (of UTC), model, agent, agent_id, task, group, call_site or run.
 
         Each row has its name as `key`, which is null for charges that name none. The cost is that of the calls whose price is
@@ -288,13 +289,13 @@ class Ledger(Store):
         where.between("occurred_at", since, until)
         by = enum_of(SpendBy, by, "by")
         rows = self._sums(by, where)
-        rows.sort(
-            key=lambda row: row["key"] if by is SpendBy.DAY else (-row["cost_microdollars"], -row["calls"], row["key"] or "")
-        )
-        total = {name: sum(row[name] for row in rows) for name in _FIGURES}
-        return {"by": by.value, "rows": rows, "total": total}
+        if by is SpendBy.DAY:
+            rows.sort(key=lambda row: row["key"] or "")
+        else:
+            rows.sort(key=lambda row: (-row["cost_microdollars"], -row["calls"], row["key"] or ""))
+        return {"by": by.value, "rows": rows, "total": _total(rows)}
 
-    def _sums(self, by: SpendBy, where: Where) -> "list[dict[str, Any]]":
+    def _sums(self, by: SpendBy, where: Where) -> "list[SpendRow]":
         bound, _ = self._db.values.bind(where.bound)
         sums = ", ".join(f"cast(sum({name}) as bigint)" for name in TOKENS)
         _, rows = self._db.rows(
@@ -307,4 +308,31 @@ class Ledger(Store):
             """,
             bound,
         )
-        return [dict(zip(("key", *_FIGURES), row, strict=True)) for row in rows]
+        return [_spend_row(*row) for row in rows]
+
+
+def _spend_row(
+    key: str | None, calls: int, input: int, cache_read: int, cache_create: int, output: int, cost: int, unpriced: int
+) -> "SpendRow":
+    return {
+        "key": key,
+        "calls": calls,
+        "input_tokens": input,
+        "cache_read_tokens": cache_read,
+        "cache_create_tokens": cache_create,
+        "output_tokens": output,
+        "cost_microdollars": cost,
+        "unpriced_calls": unpriced,
+    }
+
+
+def _total(rows: "list[SpendRow]") -> "SpendTotal":
+    return {
+        "calls": sum(row["calls"] for row in rows),
+        "input_tokens": sum(row["input_tokens"] for row in rows),
+        "cache_read_tokens": sum(row["cache_read_tokens"] for row in rows),
+        "cache_create_tokens": sum(row["cache_create_tokens"] for row in rows),
+        "output_tokens": sum(row["output_tokens"] for row in rows),
+        "cost_microdollars": sum(row["cost_microdollars"] for row in rows),
+        "unpriced_calls": sum(row["unpriced_calls"] for row in rows),
+    }

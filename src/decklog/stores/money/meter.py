@@ -12,13 +12,13 @@ Decisions about one budget are taken one after the other, under the lock of its 
 clocks disagree. It is the time of an entry, so that `verify` can tell it from one that somebody made up.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from operator import itemgetter
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 from decklog.clock import to_text
-from decklog.dataclass import dataclass
 from decklog.errors import BudgetExceeded, Refused
 from decklog.stores.money.records import (
     COLUMNS,
@@ -35,7 +35,6 @@ from decklog.stores.money.records import (
 )
 from decklog.stores.of_run import no_run
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import datetime
@@ -43,7 +42,8 @@ if TYPE_CHECKING:
 
     from decklog.clock import Clock
     from decklog.db.base import Database
-    from decklog.stores.money.records import Budget, Reservation
+    from decklog.stores.money.records import Budget, Charge, Reservation
+    from decklog.stores.results.money import BudgetFigures
 
 
 _TOGETHER = 20_000
@@ -109,7 +109,7 @@ class Standing:
             asked=asked,
         )
 
-    def as_details(self) -> "dict[str, Any]":
+    def as_details(self) -> "BudgetFigures":
         budget = self.budget
         return {
             "budget_id": budget.id,
@@ -235,6 +235,27 @@ class Meter:
             },
         )
 
+    def move(self, before: "Charge", after: "Charge", at: "datetime", told_at: str) -> None:
+        """Count a corrected charge as it is now instead of as it was, on the day that it was counted on."""
+        for charge, sign in ((before, -1), (after, 1)):
+            for budget in self.budgets(place_of(charge.values())):
+                self._db.count(
+                    _ADD,
+                    {
+                        "budget_id": budget.id,
+                        "day": day_of(at),
+                        "microdollars": sign * (charge.cost_microdollars or 0),
+                        "tokens": sign * charge.tokens,
+                        "calls": sign,
+                        "unpriced_calls": sign if charge.cost_microdollars is None else 0,
+                        "as_of": max(self.standing(budget, at).seen, told_at),
+                    },
+                )
+                if sign < 0 and day_of(at) not in self.days_of_reservations(budget):
+                    # A day without a call or a reservation has no row.
+                    sql = "delete from budget_days where budget_id = :id and day = :day and calls = 0"
+                    self._db.count(sql, {"id": budget.id, "day": day_of(at)})
+
     def counted(self, budget: Budget) -> "list[tuple[Any, ...]]":
         """Count a budget's charges by day: day, micro-dollars, tokens, calls, calls without a known price."""
         _, rows = self._db.rows(
@@ -353,7 +374,7 @@ class Spending:
         for standing in self._standings:
             self._meter.add(standing, self.at, told_at=told_at, microdollars=self._cost, tokens=self._tokens, calls=1)
 
-    def news(self) -> "Iterator[tuple[str, str, dict[str, Any]]]":
+    def news(self) -> "Iterator[tuple[str, str, BudgetFigures]]":
         """Tell what the manager should hear of, as kind, words and figures: budgets overdrawn, passed or nearly so."""
         for before in self._standings:
             budget, amount = before.budget, self._amount(before.budget) or 0

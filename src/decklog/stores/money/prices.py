@@ -2,11 +2,12 @@
 
 import json
 import os
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from decklog.clock import from_text
-from decklog.dataclass import dataclass
 from decklog.db.where import Where
 from decklog.errors import Invalid, NotFound
 from decklog.operations import reads, writes
@@ -14,7 +15,6 @@ from decklog.records import Record
 from decklog.stores.base import Store
 from decklog.stores.money.records import aware
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

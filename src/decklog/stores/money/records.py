@@ -3,17 +3,17 @@
 Periods are those of UTC: a day starts at midnight, a week on Monday, a month on its first day.
 """
 
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from decklog.clock import to_text
-from decklog.dataclass import dataclass
 from decklog.errors import Invalid
 from decklog.figures import dollars
 from decklog.fork_rules import left_out
 from decklog.records import Record
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Literal
@@ -286,10 +286,14 @@ def check(given: "Mapping[str, Any]") -> None:
     if not given["model"].strip():
         raise Invalid("a charge needs the name of its model", field="model")
     for name in TOKENS if given["cost_microdollars"] is None else _FIGURES:
-        value = given[name]
-        if type(value) is not int or not 0 <= value <= MOST:
-            raise Invalid(f"{name} is {value!r}; it is a whole number from 0 to {MOST}", field=name)
+        check_amount(name, given[name], MOST)
     aware("occurred_at", given["occurred_at"])
+
+
+def check_amount(name: str, value: int, most: int) -> None:
+    """Refuse an amount of money or tokens that is no whole number in its range."""
+    if type(value) is not int or not 0 <= value <= most:
+        raise Invalid(f"{name} is {value!r}; it must be a whole number from 0 to {most}", field=name, most=most)
 
 
 def aware(name: str, moment: datetime | None) -> None:

@@ -5,6 +5,7 @@ last three: its reservation holds nothing after `expires_at`, and needs nobody t
 """
 
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from decklog.clock import to_text
 from decklog.db.where import Where, enum_of
@@ -23,11 +24,11 @@ from decklog.stores.money.records import (
     ReservationState,
     ReservationStateLike,
     aware,
+    check_amount,
     complete_by_task,
     place_of,
 )
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -202,6 +203,5 @@ class Reservations(Store):
 
 
 def _amount(name: str, value: int) -> int:
-    if type(value) is not int or not 0 <= value <= MOST:
-        raise Invalid(f"{name} is {value!r}; it is a whole number from 0 to {MOST}", field=name)
+    check_amount(name, value, MOST)
     return value

@@ -1,13 +1,13 @@
 """The tasks of a run in columns: to do, doing, held and over, each with its first cards and how many there are."""
 
+from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from decklog.clock import from_text, to_text
-from decklog.dataclass import dataclass
 from decklog.db.where import placed
 from decklog.stores.overview.status import Status, TaskFacts, of_task
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any

@@ -1,9 +1,10 @@
 """Two moments of runs side by side, each as the head of its page shows it, and what differs between their records."""
 
-from decklog.dataclass import dataclass
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
 from decklog.stores.overview.picture import RunPicture, head_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -1,6 +1,7 @@
 """Families: the runs that came of no other, each with its forks and the runs of its sub-agents, newest first."""
 
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from decklog.db.where import enum_of, page_size
 from decklog.operations import reads_in_steps
@@ -10,7 +11,6 @@ from decklog.stores.overview.looking import Looking
 from decklog.stores.overview.status import Status, StatusLike
 from decklog.stores.overview.wanted import Wanted
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from decklog.stores.overview.kin import FamiliesTable, Family
     from decklog.stores.overview.looking import Base

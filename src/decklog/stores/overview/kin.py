@@ -1,17 +1,16 @@
 """Which runs came of which: walked from those that came of no other, as far as a page shows them."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from decklog.clock import to_text
-from decklog.dataclass import dataclass
 from decklog.db.where import placed
 from decklog.records import Page
 from decklog.stores.overview.run_facts import look
 from decklog.stores.overview.wanted import NEWEST_GOING_ON, STATES, place_in
 from decklog.values import to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any

@@ -1,12 +1,13 @@
 """How every overview is read: at one moment, from marks that are moved first where they are far behind."""
 
-from decklog.dataclass import dataclass
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
 from decklog.errors import Busy, Denied, ReadOnly
 from decklog.stores.base import Store
 from decklog.stores.overview import spending, tallies, waiting
-from decklog.stores.overview.run_facts import Moment, TooFarBehind, check_marks, look
+from decklog.stores.overview.run_facts import Moment, OverviewOutdated, check_marks, look
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any, TypeVar
@@ -50,11 +51,11 @@ class Looking(Store):
         for _ in range(2):
             try:
                 return self._db.read(lambda: job(can_move), same_plans=True)  # noqa: B023 - it is called before the next round
-            except TooFarBehind as behind:
+            except OverviewOutdated as behind:
                 can_move = self._moved(behind)
         return self._db.read(lambda: job(False), same_plans=True)
 
-    def _moved(self, behind: TooFarBehind) -> bool:
+    def _moved(self, behind: OverviewOutdated) -> bool:
         """Move marks; say whether that was permitted."""
         try:
             for run_id in behind.run_ids:

@@ -1,14 +1,14 @@
 """Where the money goes: each day by model, the dearest of a span, what is held, and how the budgets stand."""
 
+from dataclasses import dataclass
 from datetime import UTC, date, timedelta
 from itertools import repeat
 from operator import itemgetter
+from typing import TYPE_CHECKING
 
 from decklog.clock import to_text
-from decklog.dataclass import dataclass
 from decklog.stores.overview import spending
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -1,6 +1,8 @@
 """The overview: what goes on in a whole log, in statements whose number and cost do not grow with it."""
 
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 from decklog.clock import to_text
 from decklog.db.where import cursor_of, enum_of, page_size, placed
@@ -15,15 +17,13 @@ from decklog.stores.overview.budgets import BudgetStanding, standings
 from decklog.stores.overview.families import Families
 from decklog.stores.overview.looking import Base
 from decklog.stores.overview.recent import Recent
-from decklog.stores.overview.run_facts import RunOverview, TooFarBehind, check_marks, look
+from decklog.stores.overview.run_facts import OverviewOutdated, RunOverview, check_marks, look
 from decklog.stores.overview.spending import SpendKey, SpendKeyLike
 from decklog.stores.overview.status import TASK_FACTS, Status, StatusLike, TaskFacts, of_task
 from decklog.stores.overview.waiting import WaitingItem
 from decklog.stores.overview.wanted import MOST_GOING_ON, NEWEST_GOING_ON, STATES, RunsTable, Wanted, place_in, place_of
 from decklog.values import to_json
-from decklog.wrapping import suppress
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any, Protocol, TypeVar
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from decklog.stores.overview.search import SearchResult
     from decklog.stores.overview.spending import Charged
     from decklog.stores.overview.summary import Summary
+    from decklog.stores.results.overview import DaySpending, EndedRun, FailedTask, StatusWords, TaskSummary, Workload
 
     T = TypeVar("T")
 
@@ -142,14 +143,14 @@ class Overview(Families):
         return found[0]
 
     @reads
-    def task(self, task_id: str) -> dict[str, object]:
+    def task(self, task_id: str) -> "TaskSummary":
         """Say in a word how a task stands: needs you, quiet, running, idle, held, done, failed or cancelled."""
         task = self._tasks().get(task_id)
         word = self._words_of_tasks(self._base(False), [task.id])[task.id]
         return {"id": task.id, "run_id": task.run_id, "title": task.title, "status": word, "state": task.state.value}
 
     @reads_in_steps
-    def words(self, *, run_ids: "list[str] | None" = None, task_ids: "list[str] | None" = None) -> "dict[str, dict[str, str]]":
+    def words(self, *, run_ids: "list[str] | None" = None, task_ids: "list[str] | None" = None) -> "StatusWords":
         """Say in a word how each of some runs and tasks stands: up to 200 of each, by their ids."""
         runs, tasks = run_ids or [], task_ids or []
         if len(runs) > MOST_GOING_ON or len(tasks) > MOST_GOING_ON:
@@ -213,7 +214,7 @@ class Overview(Families):
 
         try:
             return draw(not (self._db.read_only or self._db.is_reading))
-        except TooFarBehind as behind:
+        except OverviewOutdated as behind:
             self._moved(behind)
         return draw(False)
 
@@ -299,7 +300,7 @@ class Overview(Families):
     @reads_in_steps
     def days(
         self, *, since: datetime | None = None, until: datetime | None = None, by: SpendKeyLike = SpendKey.NONE
-    ) -> list[dict[str, object]]:
+    ) -> "list[DaySpending]":
         """Add up what was spent on each day of UTC, by model, agent or run if asked; without a beginning, the last 30 days.
 
         The cost is that of the calls whose price is known; `unpriced_calls` counts the others.
@@ -314,7 +315,7 @@ class Overview(Families):
         return self._looked(lambda can_move: self._days(names, *days, spending.behind(self._db), can_move))
 
     @reads
-    def stations(self) -> list[dict[str, object]]:
+    def stations(self) -> "list[Workload]":
         """Count with whom the work stands, of the newest 200 runs that go on: tasks to do, at work, held and failed, and groups.
 
         Tasks count for their role, one at work without a role for its worker, and groups for whom they are assigned to; what is
@@ -335,23 +336,24 @@ class Overview(Families):
         return standings(self._db, self._now())
 
     @reads
-    def ended(self, since: datetime, *, limit: int = 20) -> list[dict[str, object]]:
+    def ended(self, since: datetime, *, limit: int = 20) -> "list[EndedRun]":
         """List the runs that ended since a time, the latest first, each with its word."""
         return recent.read(self._db, ended_since=since, most=page_size(limit)).ended
 
     @reads
-    def failed_tasks(self, since: datetime, *, limit: int = 20) -> list[dict[str, object]]:
+    def failed_tasks(self, since: datetime, *, limit: int = 20) -> "list[FailedTask]":
         """List the tasks of all runs that used up their attempts since a time, the latest first."""
         return recent.read(self._db, failed_since=since, most=page_size(limit)).failed
 
     @reads
-    def pulse(self, run_ids: list[str], *, minutes: int = 60, buckets: int = 24) -> dict[str, list[int]]:
-        """Count the entries of runs over the last minutes, in so many even steps, of the newest 120 of each."""
-        if not 1 <= buckets <= 300 or not 1 <= minutes <= 60 * 24 * 366 or len(run_ids) > MOST_GOING_ON:
+    def pulse(self, run_ids: list[str], *, span_seconds: int = 3600, buckets: int = 24) -> dict[str, list[int]]:
+        """Count the newest 120 entries of each run over the last `span_seconds`, in even steps."""
+        if not 1 <= buckets <= 300 or not 1 <= span_seconds <= 3600 * 24 * 366 or len(run_ids) > MOST_GOING_ON:
             raise Invalid("a pulse has 1 to 300 steps of up to a year, of at most 200 runs", field="buckets")
-        since = self._now() - timedelta(minutes=minutes)
+        span = timedelta(seconds=span_seconds)
+        since = self._now() - span
         times = recent.read(self._db, run_ids=run_ids, moved_since=since).times
-        return recent.steps(run_ids, times, since, timedelta(minutes=minutes), buckets)
+        return recent.steps(run_ids, times, since, span, buckets)
 
     @reads
     def recent(self, run_ids: list[str], *, limit: int = 5) -> Recent:
@@ -377,7 +379,7 @@ class Overview(Families):
 
     # How they are read
 
-    def _words(self, run_ids: "list[str]", task_ids: "list[str]", can_move_marks: bool) -> "dict[str, dict[str, str]]":
+    def _words(self, run_ids: "list[str]", task_ids: "list[str]", can_move_marks: bool) -> "StatusWords":
         base = self._base(can_move_marks)
         marks, ids = placed(run_ids)
         bound, _ = self._db.values.bind(ids)
@@ -454,9 +456,11 @@ class Overview(Families):
 
     def _days(
         self, names: "tuple[str, ...]", first: str, last: str, streams: "list[Charged]", can_move_marks: bool
-    ) -> "list[dict[str, object]]":
+    ) -> "list[DaySpending]":
         check_marks(streams, can_move_marks)
-        return spending.by(self._db, names, first, last, streams)
+        # Which keys it has follows from the names.
+        days: Any = spending.by(self._db, names, first, last, streams)
+        return list(days)
 
     # What is derived
 

@@ -1,10 +1,10 @@
 """One run on one page, now or as of an entry: its head, its counts, its strip, its lanes and its latest entries."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from decklog.clock import to_text
-from decklog.dataclass import dataclass
 from decklog.db.packing import beginning
 from decklog.db.where import placed
 from decklog.errors import Invalid
@@ -15,7 +15,6 @@ from decklog.stores.overview import spending
 from decklog.stores.overview.board import BoardColumn, columns
 from decklog.stores.overview.run_facts import RunOverview, look_at_one
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any

@@ -1,19 +1,20 @@
 """What happened lately, read at once: the newest entries of some runs, the tasks that failed and the runs that ended."""
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from decklog.clock import from_text, to_text
-from decklog.dataclass import dataclass
 from decklog.db.where import placed
 from decklog.stores.journal.rows import STREAM_SIZE
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
     from decklog.db.base import Database, Row
     from decklog.stores.overview.run_facts import RunOverview
+    from decklog.stores.results.overview import EndedRun, FailedTask
 
 # What happened lately is told of the last hour, in so many steps.
 HOUR, STEPS = timedelta(hours=1), 24
@@ -43,7 +44,6 @@ select * from (
    limit :most
 ) ended
 """
-_TASK = ("id", "run_id", "title", "reason", "failures", "updated_at")
 _WORDS = {"completed": "done", "failed": "failed", "cancelled": "cancelled"}
 
 
@@ -52,8 +52,8 @@ class Recent:
     """`pulse` counts the entries of each run in 24 steps of the last hour; the others are listed latest first."""
 
     pulse: dict[str, list[int]]
-    failed: list[dict[str, object]]
-    ended: list[dict[str, object]]
+    failed: "list[FailedTask]"
+    ended: "list[EndedRun]"
 
     def as_dict(self) -> "dict[str, Any]":
         return dict(vars(self))
@@ -64,8 +64,8 @@ class Found:
     """What one look found; of runs, the times of their entries."""
 
     times: "list[tuple[str, str]]"
-    failed: list[dict[str, object]]
-    ended: list[dict[str, object]]
+    failed: "list[FailedTask]"
+    ended: "list[EndedRun]"
 
 
 def read(
@@ -90,7 +90,10 @@ def read(
     rows = db.rows(sql, bound)[1]
     return Found(
         [(row[1], row[6]) for row in rows if row[0] == "time"],
-        [dict(zip(_TASK, row[1:], strict=True)) for row in _latest(rows, "failed")],
+        [
+            {"id": task_id, "run_id": run_id, "title": title, "reason": reason, "failures": failures, "updated_at": at}
+            for _, task_id, run_id, title, reason, failures, at in _latest(rows, "failed")
+        ],
         [
             {"id": run_id, "goal": goal, "status": _WORDS[state], "summary": summary, "ended_at": at}
             for _, run_id, goal, state, summary, _, at in _latest(rows, "ended")

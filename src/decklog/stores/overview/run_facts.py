@@ -1,16 +1,15 @@
 """Runs as an overview shows them: their word, their last entry, who works, how the tasks stand and what was spent."""
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from decklog.clock import from_text, to_text
-from decklog.dataclass import dataclass
 from decklog.db.where import placed
 from decklog.stores.journal.rows import STREAM_SIZE
 from decklog.stores.overview import spending, tallies
 from decklog.stores.overview.status import Status, of_run, silence_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
@@ -125,8 +124,8 @@ class RunOverview:
         return {**values, "status": self.status.value}
 
 
-class TooFarBehind(Exception):
-    """Marks have to be moved before this is read. It is no error: whoever hears it moves them and looks again."""
+class OverviewOutdated(Exception):
+    """The sums of runs or spending are outdated. The caller moves the marks and reads again."""
 
     def __init__(self, run_ids: list[str], *, of_spending: bool) -> None:
         super().__init__(run_ids)
@@ -137,7 +136,7 @@ class TooFarBehind(Exception):
 def check_marks(streams: "Sequence[spending.Charged]", can_move_marks: bool) -> None:
     """Ask for the marks of spending to be moved, where they are far behind and can be."""
     if can_move_marks and spending.is_far(streams):
-        raise TooFarBehind([], of_spending=True)
+        raise OverviewOutdated([], of_spending=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,13 +157,13 @@ def look(
     *,
     with_money: bool = True,
 ) -> list[RunOverview]:
-    """Read runs, which a statement names, as an overview shows them; raise `TooFarBehind` where marks must be moved first."""
+    """Read runs, which a statement names, as an overview shows them; raise `OverviewOutdated` where marks must be moved first."""
     facts = _facts(db, runs, bound)
     ids = [fact["id"] for fact in facts]
     behind = _behind(facts, "mark", tallies.MOST_BEHIND)
     spent_behind = with_money and bool(_behind(facts, "spend_mark", spending.MOST_BEHIND))
     if (behind or spent_behind) and moment.can_move_marks:
-        raise TooFarBehind(behind, of_spending=spent_behind)
+        raise OverviewOutdated(behind, of_spending=spent_behind)
     kept = {fact["id"]: {name: fact[name] for name in tallies.FIELDS} for fact in facts}
     leases, moved = _leases_and_moved(db, ids if behind else _at_work(facts), [] if behind else _spans(facts, "mark"))
     counts = tallies.counted(db, ids) if behind else tallies.added(kept, moved)

@@ -1,11 +1,11 @@
 """Search over everything: what was said, and runs, tasks, lessons, questions and files by the entries that tell of them."""
 
 from collections import Counter
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from decklog.clock import from_text, to_text
-from decklog.dataclass import dataclass
 from decklog.db.text.entries import Search
 from decklog.db.text.entries import search as search_entries
 from decklog.db.text.words import Query
@@ -13,7 +13,6 @@ from decklog.db.where import placed
 from decklog.records import unindexed_warnings
 from decklog.values import from_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any

@@ -6,12 +6,12 @@ streams have charges after their mark is known (`spend_open`), so that nobody lo
 
 from enum import StrEnum
 from operator import add
+from typing import TYPE_CHECKING
 
 from decklog.db.where import placed
 from decklog.stores.journal.rows import HEAD, STREAM_SIZE
 from decklog.stores.overview.tallies import between, hash_at, in_parts
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Any, Literal
@@ -215,6 +215,21 @@ def _added(names: "Sequence[str]", rows: str, condition: str, figures: "Sequence
         f"with parts ({', '.join((*KEY, *FIGURES))}) as ({rows}) "
         f"select {', '.join(names)}, {sums} from parts where {condition} group by {places} order by {places}"
     )
+
+
+def reopen(db: "Database", stream: str) -> None:
+    """Forget the sums of a stream, so that its charges, one of which was corrected, are added up again. It must be locked."""
+    run = {"run_id": "" if stream == "@ledger" else stream}
+    key = " and ".join(f"{name} = :{name}" for name in _OF_DAY)
+    less = ", ".join(f"{name} = {name} - :{name}" for name in FIGURES)
+    names = (*_OF_DAY, *FIGURES)
+    kept = db.rows(f"select {', '.join(names)} from {TABLE} where run_id = :run_id order by {', '.join(_OF_DAY)}", run)[1]
+    for row in kept:
+        db.count(f"update {TOTALS} set {less} where {key}", dict(zip(names, row, strict=True)))
+    db.count(f"delete from {TOTALS} where calls = 0", {})
+    db.count(f"delete from {TABLE} where run_id = :run_id", run)
+    db.count(f"delete from {MARKS} where stream = :stream", {"stream": stream})
+    db.count(f"insert into {OPEN} (stream) values (:stream) on conflict do nothing", {"stream": stream})
 
 
 def derive(db: "Database") -> None:

@@ -2,10 +2,10 @@
 
 from datetime import timedelta
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from decklog.clock import from_text
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime

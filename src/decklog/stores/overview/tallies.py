@@ -4,11 +4,12 @@ Kept up to date with every claim, a row of counts would cost each of them a page
 entries say; when they are many, the mark is moved.
 """
 
+from typing import TYPE_CHECKING
+
 from decklog.db.where import placed, size_for
 from decklog.stores.journal.rows import HEAD, STREAM_SIZE, number_of
 from decklog.values import from_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any

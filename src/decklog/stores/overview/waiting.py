@@ -1,16 +1,15 @@
 """What waits for a person: questions, effects that nobody knows the outcome of, budgets that stop, evidence that went stale."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from decklog.clock import from_text, to_text
-from decklog.dataclass import dataclass
 from decklog.stores.causes import cause_of
 from decklog.stores.overview import budgets, spending
 from decklog.values import from_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from decklog.stores.overview.budgets import BudgetStanding
     from decklog.stores.overview.run_facts import RunOverview
     from decklog.stores.overview.spending import Charged
+    from decklog.stores.results.desk import ApprovalCause
 
 
 class WaitingKind(StrEnum):
@@ -57,7 +57,7 @@ class WaitingItem:
     default: str | None = None
     digest: str | None = None
     goal: str | None = None
-    cause: "dict[str, Any]" = field(default_factory=dict)
+    cause: "ApprovalCause" = field(default_factory=lambda: cause_of(None))
 
     @property
     def is_decision(self) -> bool:
@@ -202,7 +202,7 @@ def _item(row: "Row") -> WaitingItem:
         default=default or ("expired" if deadline else None),
         digest=digest,
         goal=goal,
-        cause=cause_of(from_json(payload)) if payload else {},
+        cause=cause_of(from_json(payload) if payload else None),
     )
 
 

@@ -1,14 +1,14 @@
 """Which runs a list is to have."""
 
+from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from decklog.clock import to_text
-from decklog.dataclass import dataclass
 from decklog.errors import Invalid
 from decklog.stores.overview.status import Status
 from decklog.values import from_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

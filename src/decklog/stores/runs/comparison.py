@@ -1,18 +1,18 @@
 """Two moments of runs side by side: what their entries add up to, and which records differ, from one look at their images."""
 
-from decklog.dataclass import dataclass
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
 from decklog.stores.runs.difference import differing
 from decklog.stores.runs.history import History, Place
 from decklog.stores.runs.snapshot import RunSnapshot
 from decklog.stores.runs.timeline import Story
 from decklog.values import from_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from decklog.db.base import Database, Row
     from decklog.records import Record
+    from decklog.stores.results.runs import RecordDifference
 
 # A difference is made of every image of a run: of longer runs it is not made.
 MOST_ENTRIES = 2000
@@ -38,7 +38,7 @@ class Beside:
     """Both moments, and what differs between their records; None where one of them is too long for that."""
 
     sides: list[Side]
-    differences: "list[dict[str, Any]] | None"
+    differences: "list[RecordDifference] | None"
 
 
 def moment_named(text: str) -> "tuple[str, str | None]":
@@ -50,7 +50,7 @@ def moment_named(text: str) -> "tuple[str, str | None]":
 def look(
     db: "Database", history: History, classes: "dict[str, type[Record]]", moments: "tuple[str, str]", *, can_mark: bool
 ) -> Beside:
-    """Look at two moments; raise `FarBehind` where marks of a long run are due and can be made."""
+    """Look at two moments; raise `TimelineOutdated` where marks of a long run are due and can be made."""
     named = [moment_named(text) for text in moments]
     places = history.places([run_id for run_id, _ in named])
     ends = [(places[run_id], at, history.entry_for(places[run_id], at)) for run_id, at in named]

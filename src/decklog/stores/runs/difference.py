@@ -1,15 +1,15 @@
 """What differs between two moments: of one run record by record, of two runs by what their records are called."""
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
 from decklog.records import Record
-from decklog.stores.runs.snapshot import RunSnapshot, difference
+from decklog.stores.runs.snapshot import RunSnapshot, compared, difference
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    Row = dict[str, Any]
+    from decklog.stores.results.runs import RecordDifference
 
 # What people know a record by that has an id of its own.
 _CALLED = ("title", "name", "path", "question", "criterion", "goal")
@@ -17,27 +17,27 @@ _CALLED = ("title", "name", "path", "question", "criterion", "goal")
 _OWN = ("id", "key", "worker", "fence", "actor", "parent_seq", "leased_until", "not_before", "tags", "inputs")
 
 
-def differing(before: RunSnapshot, after: RunSnapshot) -> "list[Row]":
+def differing(before: RunSnapshot, after: RunSnapshot) -> "list[RecordDifference]":
     """List what differs between two moments of one run, or of two such as two forks of one, each of which has its own ids."""
     return difference(before, after) if before.run_id == after.run_id else _between(before, after)
 
 
-def _between(before: RunSnapshot, after: RunSnapshot) -> "list[Row]":
+def _between(before: RunSnapshot, after: RunSnapshot) -> "list[RecordDifference]":
     """List how two runs differ: the runs themselves, what they spent, then all else by what it is called."""
-    changes = [_told("runs", f"{before.run_id} {after.run_id}", _plain(before.run), _plain(after.run))]
-    changes.append(_told("charges", "spent", dict(before.spent), dict(after.spent)))
+    changes = [compared("runs", f"{before.run_id} {after.run_id}", _plain(before.run), _plain(after.run))]
+    changes.append(compared("charges", "spent", dict(before.spent), dict(after.spent)))
     for table in dict.fromkeys([*before.records, *after.records]):
         if table not in ("runs", "charges"):
             changes += _of_table(table, before.records.get(table, []), after.records.get(table, []))
     return [change for change in changes if change is not None]
 
 
-def _of_table(table: str, old: "list[Record]", new: "list[Record]") -> "list[Row | None]":
+def _of_table(table: str, old: "list[Record]", new: "list[Record]") -> "list[RecordDifference | None]":
     is_named = all(_name(record) for record in (*old, *new))
     if not is_named:
-        return [_told(table, "all", {"count": len(old)}, {"count": len(new)})]
+        return [compared(table, "all", {"count": len(old)}, {"count": len(new)})]
     some, others = _by_name(old), _by_name(new)
-    return [_told(table, name, some.get(name), others.get(name)) for name in dict.fromkeys([*some, *others])]
+    return [compared(table, name, some.get(name), others.get(name)) for name in dict.fromkeys([*some, *others])]
 
 
 def _by_name(records: "list[Record]") -> "dict[str, dict[str, Any]]":
@@ -71,10 +71,3 @@ def _plain(record: Record) -> "dict[str, Any]":
         elif name != "metadata":
             found[name] = value
     return found
-
-
-def _told(table: str, name: str, old: "dict[str, Any] | None", new: "dict[str, Any] | None") -> "Row | None":
-    if old is None or new is None:
-        return {"table": table, "record_id": name, "change": "added" if old is None else "removed", "fields": {}}
-    fields = {part: [old.get(part), new.get(part)] for part in dict.fromkeys([*old, *new]) if old.get(part) != new.get(part)}
-    return {"table": table, "record_id": name, "change": "changed", "fields": fields} if fields else None

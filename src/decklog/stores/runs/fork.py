@@ -1,9 +1,10 @@
 """Builds the records of a fork from those of its parent, by the rule of each type of record."""
 
+from typing import TYPE_CHECKING
+
 from decklog.records import Record
 from decklog.stores.runs.run import Run
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

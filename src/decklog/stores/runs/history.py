@@ -2,11 +2,12 @@
 
 from bisect import bisect_right
 from collections import OrderedDict
+from dataclasses import dataclass
 from datetime import datetime
 from operator import itemgetter
+from typing import TYPE_CHECKING
 
 from decklog import forks
-from decklog.dataclass import dataclass
 from decklog.db.where import cursor_of, moment_of, placed
 from decklog.errors import Invalid, NotFound
 from decklog.records import Page
@@ -18,13 +19,13 @@ from decklog.stores.runs.newest import newest
 from decklog.stores.runs.timeline import ATTEMPT, EVERY, FIELDS, MARK, MOMENTS, Story
 from decklog.values import from_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
     from decklog.db.base import Database, Row
     from decklog.records import Record
+    from decklog.stores.results.runs import PulseMark, PulseStep, RunAttempt, RunLanes, RunPulse
 
 MOST_STEPS, MOST_MARKS = 300, 200
 # What is a smaller part of a run than this is no wider than a line of its strip.
@@ -135,8 +136,8 @@ select coalesce(m.moments, 0) + (
 """
 
 
-class FarBehind(Exception):
-    """Marks have to be made before this is read. It is no error: whoever hears it makes them and looks again."""
+class TimelineOutdated(Exception):
+    """The timeline of a run is outdated. The caller writes the missing marks and reads again."""
 
 
 @dataclass(frozen=True)
@@ -204,13 +205,13 @@ class History:
         return moment
 
     def story(self, place: Place, *, can_mark: bool) -> Story:
-        """Add up what came after the last mark; raise `FarBehind` where another one is due and can be made."""
+        """Add up what came after the last mark; raise `TimelineOutdated` where another one is due and can be made."""
         with self._lock:
             hash, known = self._remembered.get(place.run_id, ("", None))
         if known is not None and hash == place.hash:
             return known
         if place.head - place.marked >= EVERY and can_mark:
-            raise FarBehind
+            raise TimelineOutdated
         # What is remembered was committed, and goes on from there; unless a mark was made since, behind which there is less.
         can_go_on = known is not None and place.marked <= known.since and known.seq < place.head
         story = known.copied() if known is not None and can_go_on else timeline.story_from(place.mark)
@@ -309,7 +310,7 @@ class History:
 
     # The strip and the lanes
 
-    def pulse(self, place: Place, story: Story, span: "tuple[int, int]", steps: int) -> "dict[str, Any]":
+    def pulse(self, place: Place, story: Story, span: "tuple[int, int]", steps: int) -> "RunPulse":
         """Give the times of entries at even steps, and the entries that a person looks for."""
         first, until = span
         whole = self._moments_between(place, story, first, until) if story.tally["moments"] > MOST_MARKS else 0
@@ -325,9 +326,11 @@ class History:
         shown = [row for row in rows if row[1] is not None]
         room = max(MOST_MARKS - len(shown), _PARTS)
         newer = [newer[place * len(newer) // room] for place in range(room)] if len(newer) > room else newer
-        marks = [{"seq": seq, "what": what, "record_id": record_id, "at": at} for seq, what, record_id, at in (*shown, *newer)]
+        marks: list[PulseMark] = [
+            {"seq": seq, "what": what, "record_id": record_id, "at": at} for seq, what, record_id, at in (*shown, *newer)
+        ]
         marks.sort(key=itemgetter("seq", "what"))
-        found = [{"seq": seq, "at": at} for seq, what, _, at in rows if what is None]
+        found: list[PulseStep] = [{"seq": seq, "at": at} for seq, what, _, at in rows if what is None]
         left_out = whole - len(marks) if is_many else 0
         return {"run_id": place.run_id, "first": first, "last": until, "steps": found, "marks": marks, "left_out": left_out}
 
@@ -341,9 +344,7 @@ class History:
         most = {"sections": min(_PARTS, max(1, steps // 4))} if is_many else {"most": MOST_MARKS}
         return sorted(self._db.rows(_SPREAD if is_many else _STRIP, {**bound, **even, **most})[1], key=lambda row: row[0])
 
-    def lanes(
-        self, place: Place, story: Story, span: "tuple[int, int]", limit: int, begun_by: int | None = None
-    ) -> "dict[str, Any]":
+    def lanes(self, place: Place, story: Story, span: "tuple[int, int]", limit: int, begun_by: int | None = None) -> "RunLanes":
         """Give the attempts that overlap a span of entries, as they stood at its end; `begun_by`: how many had begun by then."""
         first, until = span
         found = self._attempts(place, story, first, until, limit + 1)
@@ -404,12 +405,22 @@ def _ends_after(attempt: "Mapping[str, Any]", seq: int) -> bool:
     return attempt["ended_seq"] is None or attempt["ended_seq"] >= seq
 
 
-def _as_of(attempt: "dict[str, Any]", until: int) -> "dict[str, Any]":
-    """Show an attempt as it stood at an entry: one that ended later was under way."""
-    shown = {name: attempt[name] for name in (*ATTEMPT[1:], "title", "summary", "blocker")}
-    if attempt["ended_seq"] is not None and attempt["ended_seq"] > until:
-        shown |= dict.fromkeys(("ended_seq", "ended_at", "outcome", "summary", "blocker"))
-    return shown
+def _as_of(attempt: "dict[str, Any]", until: int) -> "RunAttempt":
+    """Return an attempt as it was at an entry: one that ended later was under way."""
+    is_over = attempt["ended_seq"] is not None and attempt["ended_seq"] <= until
+    return {
+        "started_seq": attempt["started_seq"],
+        "task_id": attempt["task_id"],
+        "number": attempt["number"],
+        "worker": attempt["worker"],
+        "started_at": attempt["started_at"],
+        "ended_seq": attempt["ended_seq"] if is_over else None,
+        "ended_at": attempt["ended_at"] if is_over else None,
+        "outcome": attempt["outcome"] if is_over else None,
+        "title": attempt["title"],
+        "summary": attempt["summary"] if is_over else None,
+        "blocker": attempt["blocker"] if is_over else None,
+    }
 
 
 def steps_of(buckets: int) -> int:

@@ -1,9 +1,10 @@
 """The newest records of some kinds as they were at an entry of their run: one statement for all of them."""
 
+from typing import TYPE_CHECKING
+
 from decklog.stores.runs.timeline import FIRSTS
 from decklog.values import from_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

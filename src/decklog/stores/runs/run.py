@@ -1,17 +1,17 @@
 """The run, and an agent of a run."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.errors import Invalid
 from decklog.fork_rules import FORK_RUN, FORK_TIME, Computed, ForkRule, Refer, Replace, Reset
 from decklog.records import Record
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Literal
+    from collections.abc import Sequence
+    from typing import Any, Literal
 
 
 class RunStatus(StrEnum):
@@ -88,6 +88,14 @@ class Run(Record):
     key: str | None = None
     ended_at: datetime | None = None
 
+    # What the caller of the verb should know, such as unfinished tasks of a completed run.
+    warnings = ()  # type: tuple[str, ...]
+
+    def warned(self, warnings: "Sequence[str]") -> "Run":
+        """Attach warnings to the run."""
+        object.__setattr__(self, "warnings", tuple(warnings))
+        return self
+
 
 @dataclass(frozen=True, kw_only=True)
 class Agent(Record):
@@ -114,3 +122,12 @@ def check_run_id(text: str, field: str = "run_id") -> None:
     """Refuse an id that could not name a stream, or could not be told from an entry of one."""
     if not 0 < len(text) <= 200 or text[0] == "@" or ":" in text or any(character.isspace() for character in text):
         raise Invalid(f"{text!r} can't be a run's id: 1 to 200 characters, no blanks, colons or leading @", field=field)
+
+
+def unfinished(db: "Any", run: Run) -> list[str]:
+    """Return a warning if a completed run has unfinished tasks."""
+    if run.status != RunStatus.COMPLETED:
+        return []
+    sql = "select count(*) from tasks where run_id = :run_id and state not in ('done', 'abandoned')"
+    count = db.one(sql, {"run_id": run.id})[0]
+    return [f"run {run.id} is completed with {count} unfinished {'task' if count == 1 else 'tasks'}"] if count else []

@@ -1,6 +1,8 @@
 """Runs: one goal pursued in one repository, and the agents that work on it."""
 
+from contextlib import suppress
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from decklog.clock import to_text
 from decklog.db.where import Where, enum_of, page_size
@@ -8,16 +10,15 @@ from decklog.errors import Busy, Conflict, Denied, Invalid, ReadOnly
 from decklog.operations import reads, reads_in_steps, writes
 from decklog.records import Page
 from decklog.stores.base import Store
-from decklog.stores.runs.run import ENDED, Agent, Run, RunMode, RunModeLike, RunStatus, RunStatusLike, check_run_id
-from decklog.wrapping import suppress
+from decklog.stores.runs.run import ENDED, Agent, Run, RunMode, RunModeLike, RunStatus, RunStatusLike, check_run_id, unfinished
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any, Protocol, TypeVar
 
     from decklog.records import Record
     from decklog.stores.base import Parts
+    from decklog.stores.results.runs import RecordDifference, RunLanes, RunPulse
     from decklog.stores.runs.comparison import Beside
     from decklog.stores.runs.history import History, Place
     from decklog.stores.runs.snapshot import AttemptReader, Past, RunSnapshot
@@ -186,8 +187,8 @@ class Runs(Store):
     ) -> Run:
         """End a run as completed, failed or cancelled; one that ended so already comes back as it is.
 
-        It can't be completed while a required criterion is open or stale, unless forced with a reason. `ended_at` says when it
-        ended, where that was not now.
+        It can't be completed while a required criterion is open or stale, unless forced with a reason. Unfinished tasks of a
+        completed run are counted in `warnings`. `ended_at` says when it ended, where that was not now.
         """
         if enum_of(RunStatus, status, "status") not in ENDED:
             raise Invalid(f"a run ends as {', '.join(ENDED)}, not as {status}", field="status")
@@ -198,7 +199,7 @@ class Runs(Store):
             raise Invalid(f"run {run_id} began at {to_text(run.started_at)}; it can't have ended before", field="ended_at")
         is_same = summary is None or self._stored("summary", summary) == run.summary
         if run.status == status and is_same and ended_at in (None, run.ended_at):
-            return run.marked_already()
+            return run.marked_already().warned(unfinished(self._db, run))
         if run.status in ENDED and run.status != status:
             raise Conflict(
                 f"run {run_id} ended as {run.status}; it can't end as {status} as well",
@@ -212,7 +213,8 @@ class Runs(Store):
         if summary is not None:
             changes["summary"] = summary
         note = ", ".join(part for part in (str(status), summary, f"forced: {reason}" if force else None) if part)
-        return self._set(run_id, changes, note=note)
+        ended = self._set(run_id, changes, note=note)
+        return ended.warned(unfinished(self._db, ended))
 
     def _check_criteria(self, run_id: str) -> None:
         still_open = self._criteria().open_required(run_id)
@@ -347,7 +349,7 @@ class Runs(Store):
         return self.told(run_id, lambda history, *place: history.records(*place, classes[table], at, size, after))
 
     @reads_in_steps
-    def pulse(self, run_id: str, *, since: str | None = None, until: str | None = None, buckets: int = 300) -> "dict[str, Any]":
+    def pulse(self, run_id: str, *, since: str | None = None, until: str | None = None, buckets: int = 300) -> "RunPulse":
         """Give the times of a run's entries at even steps, with failures, questions, checkpoints and pivots marked.
 
         A span begins and ends at an entry or a time. Of more than 200 marks, the first of each kind in each part are given;
@@ -357,14 +359,14 @@ class Runs(Store):
 
         steps = steps_of(buckets)
 
-        def look(history: "History", place: "Place", story: "Story") -> "dict[str, Any]":
+        def look(history: "History", place: "Place", story: "Story") -> "RunPulse":
             ends = history.entry_for(place, since, is_end=False), history.entry_for(place, until)
             return history.pulse(place, story, span_of(*ends, run_id), steps)
 
         return self.told(run_id, look)
 
     @reads_in_steps
-    def lanes(self, run_id: str, *, since: str | None = None, until: str | None = None, limit: int = 200) -> "dict[str, Any]":
+    def lanes(self, run_id: str, *, since: str | None = None, until: str | None = None, limit: int = 200) -> "RunLanes":
         """List the attempts at a run's tasks that overlap a span of entries or time, as they stood at its end.
 
         The newest come if there are more than asked for; `left_out` counts the others.
@@ -373,7 +375,7 @@ class Runs(Store):
 
         size = page_size(limit)
 
-        def look(history: "History", place: "Place", story: "Story") -> "dict[str, Any]":
+        def look(history: "History", place: "Place", story: "Story") -> "RunLanes":
             ends = history.entry_for(place, since, is_end=False), history.entry_for(place, until)
             return history.lanes(place, story, span_of(*ends, run_id), size)
 
@@ -401,14 +403,14 @@ class Runs(Store):
     def _with_marks(self, run_ids: "Sequence[str]", job: "Callable[[History, bool], T]") -> "T":
         """Read at one moment; where marks of runs are due and may be made, make them first."""
         from decklog.stores.runs import timeline
-        from decklog.stores.runs.history import FarBehind, History
+        from decklog.stores.runs.history import History, TimelineOutdated
 
         history = self._history = self._history or History(self._db)
         # Inside of a read, which sees one moment, marks that are made now would not be seen.
         can_mark = not (self._db.read_only or self._db.is_reading)
         try:
             return self._db.read(lambda: job(history, can_mark), same_plans=True)
-        except FarBehind:
+        except TimelineOutdated:
             with suppress(Denied, ReadOnly, Busy):
                 for run_id in run_ids:
                     timeline.catch_up(self._db, run_id)
@@ -426,7 +428,7 @@ class Runs(Store):
         self._db.write(lambda: timeline.derive(self._db))
 
     @reads
-    def diff(self, before: str, after: str) -> "list[dict[str, Any]]":
+    def diff(self, before: str, after: str) -> "list[RecordDifference]":
         """List what differs between two moments, each given as RUN, RUN:ENTRY or RUN@TIME.
 
         Of two runs, such as two forks of one, it tells how each stands, what each spent, and then record by record, matched by

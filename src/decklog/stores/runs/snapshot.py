@@ -1,10 +1,10 @@
 """A run as it was: every record of its stream at one moment, made from the journal alone."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.db.where import moment_of
 from decklog.errors import NotFound
 from decklog.records import Record
@@ -13,13 +13,13 @@ from decklog.stores.journal.time_index import Times
 from decklog.stores.of_run import no_run
 from decklog.values import from_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any, Protocol
 
     from decklog.db.base import Database, Row
     from decklog.stores.journal.entry import Entry
+    from decklog.stores.results.runs import RecordDifference
     from decklog.stores.work.task import Attempt
 
     class AttemptReader(Protocol):
@@ -159,16 +159,16 @@ def _is_removal(text: str) -> bool:
     return _REMOVED in text and bool(from_json(text).get("removed"))
 
 
-def difference(before: RunSnapshot, after: RunSnapshot) -> "list[dict[str, Any]]":
+def difference(before: RunSnapshot, after: RunSnapshot) -> "list[RecordDifference]":
     """List what was added, removed or changed from one snapshot to another, field by field."""
-    changes = []
+    changes: list[RecordDifference] = []
     for table in dict.fromkeys([*before.records, *after.records]):
         old = _by_id(before, table)
         new = _by_id(after, table)
         for record_id in dict.fromkeys([*old, *new]):
-            changed = _changed(old.get(record_id), new.get(record_id))
+            changed = compared(table, record_id, old.get(record_id), new.get(record_id))
             if changed is not None:
-                changes.append({"table": table, "record_id": record_id, **changed})
+                changes.append(changed)
     return changes
 
 
@@ -176,8 +176,9 @@ def _by_id(snapshot: RunSnapshot, table: str) -> "dict[str, dict[str, Any]]":
     return {record.id_of(record.values()): record.as_dict() for record in snapshot.records.get(table, [])}
 
 
-def _changed(old: "dict[str, Any] | None", new: "dict[str, Any] | None") -> "dict[str, Any] | None":
+def compared(table: str, record_id: str, old: "dict[str, Any] | None", new: "dict[str, Any] | None") -> "RecordDifference | None":
+    """Compare two states of a record, field by field; return None where they are the same."""
     if old is None or new is None:
-        return {"change": "added" if old is None else "removed", "fields": {}}
-    fields = {name: [old.get(name), new.get(name)] for name in new if old.get(name) != new.get(name)}
-    return {"change": "changed", "fields": fields} if fields else None
+        return {"table": table, "record_id": record_id, "change": "added" if old is None else "removed", "fields": {}}
+    fields = {name: [old.get(name), new.get(name)] for name in {**old, **new} if old.get(name) != new.get(name)}
+    return {"table": table, "record_id": record_id, "change": "changed", "fields": fields} if fields else None

@@ -4,12 +4,11 @@ It is kept at every so many entries of a run, made when somebody looks, and neve
 page for each of these tables. Whoever looks reads the entries after the last mark; when they are many, marks are made first.
 """
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from decklog.stores.journal.rows import HEAD, STREAM_SIZE, number_of
 from decklog.values import from_json, to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any

@@ -1,11 +1,11 @@
 """A claim in Python: a task that is yours for the length of a `with` block."""
 
 import time
+from typing import TYPE_CHECKING
 
 from decklog.errors import DecklogError, LeaseLost, OutcomeUnknown
 from decklog.stores.journal import attribution
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime

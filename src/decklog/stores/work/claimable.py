@@ -1,9 +1,10 @@
 """What can be claimed: which tasks are ready, and the statements that take one, end it and take it back."""
 
-from decklog.values import to_json
-from decklog.wrapping import cache
+from functools import cache
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
+from decklog.values import to_json
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime

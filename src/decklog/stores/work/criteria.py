@@ -1,11 +1,11 @@
 """Criteria: what must be true for a run to be a success, and evidence that notices when the world moved on."""
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid
 from decklog.fork_rules import ForkRule
@@ -14,7 +14,6 @@ from decklog.records import Page, Record
 from decklog.stores.checks import filled, flag, mapping, moment, text
 from decklog.stores.of_run import RunBound, check_goes_on, cleared, given_of, missing, next_number
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any, Literal, Self

@@ -2,11 +2,12 @@
 
 import posixpath
 import re
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import partial
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid
 from decklog.fork_rules import ForkRule, Refer
@@ -15,7 +16,6 @@ from decklog.records import Page, Record
 from decklog.stores.checks import filled, flag, text, texts, whole
 from decklog.stores.of_run import RunBound, cleared, given_of, missing, next_number
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Literal

@@ -1,9 +1,10 @@
 """Whether a task is still held: the check of its fence, what is said once it is lost, and what a task becomes at its end."""
 
+from typing import TYPE_CHECKING
+
 from decklog.errors import LeaseLost, NotFound
 from decklog.stores.work.task import AttemptOutcome, Task, TaskState
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any

@@ -4,6 +4,7 @@ A lease has a number that only grows. Whoever comes with an older number has los
 """
 
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from decklog.errors import BudgetExceeded, Conflict, Invalid, LeaseLost
 from decklog.operations import calling, check_may_wait, reading, waiting, waits_to_write, writes, writing
@@ -29,7 +30,6 @@ from decklog.stores.work.claimable import (
 from decklog.stores.work.held import ending, lease_check, lost
 from decklog.stores.work.task import AttemptOutcome, LinkKind, Task, TaskState
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
     from typing import Any, Protocol

@@ -1,5 +1,7 @@
 """What ties tasks together: what each waits for, what it is a part of, where it came from, and what people said of it."""
 
+from typing import TYPE_CHECKING
+
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Invalid
 from decklog.operations import reads, writes
@@ -10,12 +12,11 @@ from decklog.stores.work.leases import Leases
 from decklog.stores.work.task import Dependency, LinkKind, LinkKindLike, Task, TaskComment, TaskState
 from decklog.values import to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from typing import Any
 
     from decklog.db.base import Row
+    from decklog.stores.results.work import LinkedTask, TaskExplanation, TaskLinks, TaskProgress
 
 ENDED = (TaskState.DONE, TaskState.ABANDONED)
 # Which of its parts' states a task shows, the first that one of them has.
@@ -237,7 +238,7 @@ class Links(Leases):
         return [row[0] for row in rows]
 
     @reads
-    def subtasks(self, task_id: str) -> "dict[str, Any]":
+    def subtasks(self, task_id: str) -> "TaskProgress":
         """Tell how far the parts of a task are, and their parts: a state, a progress, and each of them.
 
         Progress is how many of the tasks without parts of their own are done; what was abandoned does not count. The task's
@@ -245,7 +246,7 @@ class Links(Leases):
         """
         return self._progress(self._fetch(Task, task_id), self._db.rows(_WITH_PARTS + _PARTS, {"task_id": task_id})[1])
 
-    def _progress(self, task: Task, rows: "Sequence[Row]") -> "dict[str, Any]":
+    def _progress(self, task: Task, rows: "Sequence[Row]") -> "TaskProgress":
         parents = {parent for *_, parent, _ in rows}
         states = [state for name, _, state, _, _ in rows if name not in parents and state != TaskState.ABANDONED]
         done = states.count(TaskState.DONE)
@@ -263,14 +264,14 @@ class Links(Leases):
         }
 
     @reads
-    def why(self, task_id: str) -> "dict[str, Any]":
+    def why(self, task_id: str) -> "TaskExplanation":
         """Say why a task is not being worked on, what it waits for and what that waits for, and who could take it.
 
         What it waits for comes nearest first, to a depth of 20; `first` names those that wait for nothing themselves.
         """
         return self._explained(self._fetch(Task, task_id))
 
-    def _explained(self, task: Task) -> "dict[str, Any]":
+    def _explained(self, task: Task) -> "TaskExplanation":
         from decklog.stores.work.why import explained
 
         return explained(self._db, task, self._now(), self._steady_now())
@@ -303,10 +304,10 @@ class Links(Leases):
         where.equal(task_id=task_id)
         return self._page(TaskComment, where, order=("created_at", "id"), limit=limit, after=after)
 
-    def _linked(self, task: Task) -> "dict[str, Any]":
+    def _linked(self, task: Task) -> "TaskLinks":
         """Give what a task is linked with, by how each link reads from its end, and how far its parts are, if it has any."""
         rows = self._db.rows(_LINKED, {"task_id": task.id})[1]
-        links: dict[str, list[dict[str, str]]] = {}
+        links: dict[str, list[LinkedTask]] = {}
         for way, kind, name, title, state in sorted(row[:5] for row in rows if row[0] != "part"):
             links.setdefault(_READS[way, kind], []).append({"id": name, "title": title, "state": state})
         parts = [row[2:] for row in rows if row[0] == "part"]

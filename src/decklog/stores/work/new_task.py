@@ -1,11 +1,11 @@
-"""A task that is about to be added, as `tasks.add_many` takes it."""
+"""A task for `tasks.add_many`. Written by `make docs` from the signature of `tasks.add`; a test keeps it true."""
 
 from datetime import datetime
 from typing import Required, TypedDict
 
 
 class NewTask(TypedDict, total=False):
-    """The arguments of `tasks.add`, but for the run."""
+    """The arguments of `tasks.add`, without the run."""
 
     title: Required[str]
     objective: str

@@ -1,10 +1,10 @@
 """Plans: what a run means to do, phase by phase, and how far each phase is."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.db.where import enum_of
 from decklog.errors import Conflict, Invalid, NotFound
 from decklog.fork_rules import ForkRule
@@ -13,7 +13,6 @@ from decklog.records import Record
 from decklog.stores.checks import filled, mapping, moment, text, whole
 from decklog.stores.of_run import RunBound, cleared, given_of, missing
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Literal

@@ -1,10 +1,10 @@
 """The tags of tasks that can be claimed: derived from the tasks by triggers, compared with them, and made anew."""
 
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from decklog.values import from_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

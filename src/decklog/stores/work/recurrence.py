@@ -3,11 +3,11 @@
 import re
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from decklog.errors import Invalid
 from decklog.prepared import prepared
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from datetime import tzinfo

@@ -4,12 +4,12 @@ Each claim of a run, and whoever looks, first makes tasks of what is due, in the
 of its own, so that it comes once, whoever sees it first.
 """
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from decklog.clock import to_text
-from decklog.dataclass import dataclass
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Denied, Invalid, NotFound
 from decklog.fork_rules import ForkRule, Refer, Reset
@@ -23,7 +23,6 @@ from decklog.stores.work.recurrence import recurrence, zone_of
 from decklog.stores.work.task import EDITABLE, Task
 from decklog.stores.work.templates import fill_in
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any, Literal, Protocol

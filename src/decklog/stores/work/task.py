@@ -1,20 +1,21 @@
 """The task: one piece of work, what it needs, who has it, and what came of it."""
 
-from dataclasses import field
+from dataclasses import MISSING, dataclass, field
+from dataclasses import fields as dataclass_fields
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from decklog.clock import from_text, to_text
-from decklog.dataclass import dataclass
 from decklog.errors import Conflict, Invalid
 from decklog.fork_rules import Computed, ForkRule, Refer, Replace, Reset
 from decklog.records import Record
 from decklog.stores.checks import filled, mapping, moment, text, texts, whole
 from decklog.values import from_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from dataclasses import Field
     from typing import Any, Literal
 
     from decklog.stores.work.new_task import NewTask
@@ -74,13 +75,9 @@ EDITABLE = (
     *("not_before", "max_attempts", "stage", "state_name", "trace_file", "loop_version"),
 )
 EDITABLE_WHILE_RUNNING = ("priority", "role", "tags", "not_before", "max_attempts")
-# What each field that can be cleared is then.
-CLEARED: "dict[str, Any]" = {
-    **dict.fromkeys(("group_id", "role", "not_before", "stage", "state_name", "trace_file", "loop_version")),
-    "objective": "",
-    **{name: [] for name in ("tags", "acceptance", "verification", "allowed_paths")},
-    "inputs": {},
-}
+# These always have a value; any other editable field can be cleared, and then has its default.
+_NEVER_CLEARED = ("title", "priority", "max_attempts")
+CLEARABLE = tuple(name for name in EDITABLE if name not in _NEVER_CLEARED)
 
 
 _DONE_PARENT = """
@@ -163,6 +160,9 @@ class Task(Record):
     def why_not_undone(cls, before: "Mapping[str, Any]", after: "Mapping[str, Any]", db: "Any") -> str | None:
         """Refuse to take back what a worker was given or has done, and to open again what others were done without."""
         if TaskState.RUNNING in (before["state"], after["state"]):
+            changed = {name for name in before if before[name] != after.get(name)}
+            if changed <= {*EDITABLE_WHILE_RUNNING, "assigned_to", "updated_at"}:
+                return None
             return "a worker was given it, or gave it back, and a lease is not restored"
         if TaskState.DONE in (before["state"], after["state"]):
             return "what is done stays done"
@@ -283,8 +283,23 @@ def _attempt(begun: "Mapping[str, Any]", ended: "Mapping[str, Any] | None") -> A
 
 
 def checked(fields: "dict[str, Any]") -> "dict[str, Any]":
-    """Check the fields of one task; give them as they are kept."""
-    return {name: _CHECKS[name](name, value) for name, value in fields.items()}
+    """Check the fields of one task; return them as they are stored."""
+    return {name: _check_of(name)(name, value) for name, value in fields.items()}
+
+
+def _check_of(name: str) -> "Callable[[str, Any], Any]":
+    """Return the check of a field: its own, or the one for its type."""
+    return _CHECKS[name] if name in _CHECKS else _CHECKS_BY_TYPE[Task.__annotations__[name]]
+
+
+def cleared_values(names: "Iterable[str]") -> "dict[str, Any]":
+    """Return the value of each field after it was cleared, which is its default."""
+    by_name = {one.name: one for one in dataclass_fields(Task)}
+    return {name: _default_of(by_name[name]) for name in names}
+
+
+def _default_of(one: "Field[Any]") -> "Any":
+    return one.default if one.default_factory is MISSING else one.default_factory()
 
 
 def _title(name: str, value: object) -> str:
@@ -315,13 +330,16 @@ _CHECKS: "dict[str, Callable[[str, Any], Any]]" = {
     "objective": text,
     "priority": _bounded("it goes from 0 to 100", 0, 100),
     "max_attempts": _bounded("a task needs at least one", 1),
-    **dict.fromkeys(("tags", "acceptance", "verification", "allowed_paths", "depends_on"), _list),
-    **dict.fromkeys(
-        ("task_id", "group_id", "role", "stage", "state_name", "trace_file", "key", "assigned_to", "parent_id"), _or_none(filled)
-    ),
-    "loop_version": _or_none(whole),
     "inputs": lambda name, value: {} if value is None else mapping(name, value),
-    "not_before": _or_none(moment),
+    # Arguments that are no fields.
+    "depends_on": _list,
+    **dict.fromkeys(("task_id", "parent_id"), _or_none(filled)),
+}
+_CHECKS_BY_TYPE: "dict[Any, Callable[[str, Any], Any]]" = {
+    str | None: _or_none(filled),
+    int | None: _or_none(whole),
+    datetime | None: _or_none(moment),
+    list[str]: _list,
 }
 
 

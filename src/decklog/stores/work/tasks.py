@@ -1,6 +1,7 @@
 """Tasks: what a run has to do, in which order, and why something can't be done yet."""
 
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from decklog.db.where import Where, enum_of, page_size
 from decklog.errors import Conflict, Invalid, NotFound
@@ -12,7 +13,7 @@ from decklog.stores.work import ready_tags
 from decklog.stores.work.claimable import GOES_ON, TAGGED, spelled_tag
 from decklog.stores.work.links import Links
 from decklog.stores.work.task import (
-    CLEARED,
+    CLEARABLE,
     EDITABLE_WHILE_RUNNING,
     Attempt,
     AttemptOutcome,
@@ -25,6 +26,7 @@ from decklog.stores.work.task import (
     TaskStateLike,
     attempts_from,
     checked,
+    cleared_values,
     in_order,
     listed,
     not_editable,
@@ -32,12 +34,12 @@ from decklog.stores.work.task import (
 )
 from decklog.values import from_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
     from decklog.records import Record
+    from decklog.stores.results.work import ClaimExplanation, ReadyTasks, TaskDetails
 
 ENDED = (TaskState.DONE, TaskState.ABANDONED)
 
@@ -215,7 +217,7 @@ class Tasks(Links):
         max_attempts. What is done or abandoned stays as it is.
         """
         given = checked(given_of(locals(), "task_id", "reason", "clear"))
-        changes = given | {name: CLEARED[name] for name in cleared(clear, tuple(CLEARED), given)}
+        changes = given | cleared_values(cleared(clear, CLEARABLE, given))
         if not changes:
             raise Invalid("nothing to change was given", field="task_id")
         return self._set(task_id, changes, f"edited {', '.join(changes)}: {filled('reason', reason)}")
@@ -263,7 +265,7 @@ class Tasks(Links):
         return self._fetch(Task, task_id)
 
     @reads
-    def details(self, task_id: str) -> "dict[str, Any]":
+    def details(self, task_id: str) -> "TaskDetails":
         """Show a task with all that belongs to it: why it stands so, its links and parts, its attempts, the latest comments."""
         task = self.get(task_id)
         where = Where(TaskComment)
@@ -322,7 +324,7 @@ class Tasks(Links):
         group_id: str | None = None,
         role: str | None = None,
         tag: str | None = None,
-    ) -> "dict[str, Any]":
+    ) -> "ClaimExplanation":
         """Say why a claim gets nothing, as a code and in words, and what would help."""
         from decklog.stores.work.unclaimed import explain
 
@@ -332,7 +334,7 @@ class Tasks(Links):
         return explain(self._db, run_id, wanted, self._now(), self._steady_now())
 
     @reads
-    def ready(self, run_id: str, *, limit: int = 20) -> "dict[str, Any]":
+    def ready(self, run_id: str, *, limit: int = 20) -> "ReadyTasks":
         """List what could be claimed now, most urgent first, and why the rest can't."""
         from decklog.stores.work.unclaimed import why_not
 

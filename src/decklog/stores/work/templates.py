@@ -1,8 +1,9 @@
 """Templates: sets of tasks that are planned again and again, with places to be filled in."""
 
+from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.errors import Invalid, NotFound
 from decklog.operations import reads, writes
 from decklog.prepared import prepared
@@ -12,7 +13,6 @@ from decklog.stores.checks import filled, mapping, name_of, text
 from decklog.stores.of_run import lock_run
 from decklog.stores.work.task import EDITABLE, Task, in_order, listed
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any, Protocol

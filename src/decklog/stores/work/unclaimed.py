@@ -1,17 +1,19 @@
 """Why a claim gets nothing, as a code and in words, and what would help."""
 
+from typing import TYPE_CHECKING
+
 from decklog.clock import from_text, to_text
 from decklog.errors import Conflict, Invalid
 from decklog.figures import counted
 from decklog.stores.work.claimable import GOES_ON, first_later, is_ready, narrowed
 from decklog.stores.work.task import Task, TaskState
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any
 
     from decklog.db.base import Database
+    from decklog.stores.results.work import ClaimExplanation
 
 _RUNNING = """
 select count(*), min(leased_until) from (
@@ -84,7 +86,7 @@ def _is_held(db: "Database", run_id: str) -> bool:
 
 def explain(
     db: "Database", run_id: str | None, wanted: "dict[str, str | None]", now: "datetime", steady_now: "datetime"
-) -> "dict[str, Any]":
+) -> "ClaimExplanation":
     """Say why nothing of a run, or of any run, can be claimed by whoever asks for a group, role or tag."""
     if run_id is None:
         row = db.one(f"select count(*) from runs where {GOES_ON}", {})
@@ -97,7 +99,7 @@ def explain(
     return _of_ready(db, run_id, wanted, to_text(now)) or _of_running(db, run_id, steady_now) or _of_open(db, run_id)
 
 
-def _of_ready(db: "Database", run_id: str, wanted: "dict[str, str | None]", now: str) -> "dict[str, Any] | None":
+def _of_ready(db: "Database", run_id: str, wanted: "dict[str, str | None]", now: str) -> "ClaimExplanation | None":
     # No worker has an empty name: nothing is assigned to it.
     bound = {**wanted, "worker": wanted["worker"] or "", "run_id": run_id, "now": now}
     asked = tuple(name for name in wanted if name != "worker" and wanted[name] is not None)
@@ -111,7 +113,7 @@ def _of_ready(db: "Database", run_id: str, wanted: "dict[str, str | None]", now:
     return _told("later", run_id=run_id, count=later[0], at=from_text(later[1])) if later and later[0] else None
 
 
-def _of_running(db: "Database", run_id: str, steady_now: "datetime") -> "dict[str, Any] | None":
+def _of_running(db: "Database", run_id: str, steady_now: "datetime") -> "ClaimExplanation | None":
     row = db.one(_RUNNING, {"run_id": run_id})
     if not row or not row[0]:
         return None
@@ -120,7 +122,7 @@ def _of_running(db: "Database", run_id: str, steady_now: "datetime") -> "dict[st
     return _told("all_taken", run_id=run_id, tasks=tasks, seconds=max(0, round(left.total_seconds())))
 
 
-def _of_open(db: "Database", run_id: str) -> "dict[str, Any]":
+def _of_open(db: "Database", run_id: str) -> "ClaimExplanation":
     _, rows = db.rows(_OPEN, {"run_id": run_id})
     states = {state: count for state, count, _ in rows}
     if states:
@@ -158,6 +160,6 @@ _SAID = {
 }
 
 
-def _told(code: str, **facts: "Any") -> "dict[str, Any]":
+def _told(code: str, **facts: "Any") -> "ClaimExplanation":
     message, hint = _SAID[code]
     return {"code": code, "message": message.format(**facts), "hint": hint.format(**facts)}

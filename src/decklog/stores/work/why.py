@@ -1,14 +1,15 @@
 """Why one task is where it is: the reason in words, what it waits for and what that waits for, and who could take it."""
 
+from typing import TYPE_CHECKING
+
 from decklog.stores.work.task import Task, TaskState
 from decklog.stores.work.unclaimed import why_not
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
-    from typing import Any
 
     from decklog.db.base import Database
+    from decklog.stores.results.work import BlockingTask, TaskExplanation
 
 DEEPEST, MOST = 20, 200
 # Level by level, and no further than is shown: many tasks may wait for many.
@@ -29,10 +30,9 @@ select t.id, t.title, t.state, t.worker, t.reason, t.open_dependencies, c.depth
   from (select id, depth from chain limit {MOST + 1}) c
   join tasks t on t.id = c.id
 """
-_NAMES = ("id", "title", "state", "worker", "reason", "open_dependencies", "depth")
 
 
-def explained(db: "Database", task: Task, now: "datetime", steady_now: "datetime") -> "dict[str, Any]":
+def explained(db: "Database", task: Task, now: "datetime", steady_now: "datetime") -> "TaskExplanation":
     """Say why a task is not being worked on, or that it is; and name what it waits for, the nearest first."""
     chain, is_cut = _chain(db, task) if task.state == TaskState.PENDING and task.open_dependencies else ([], False)
     code, words = _waits(chain, is_cut) if chain else _standing(db, task, now, steady_now)
@@ -60,15 +60,29 @@ def _standing(db: "Database", task: Task, now: "datetime", steady_now: "datetime
     return ("ready", "it can be claimed now") if code == "just_now" else (code, words)
 
 
-def _chain(db: "Database", task: Task) -> "tuple[list[dict[str, Any]], bool]":
-    rows = [dict(zip(_NAMES, row, strict=True)) for row in db.rows(_CHAIN, {"task_id": task.id})[1]]
-    found: dict[str, dict[str, Any]] = {}
+def _chain(db: "Database", task: Task) -> "tuple[list[BlockingTask], bool]":
+    rows = [_blocking(*row) for row in db.rows(_CHAIN, {"task_id": task.id})[1]]
+    found: dict[str, BlockingTask] = {}
     for one in sorted(rows, key=lambda row: (row["depth"], row["id"]))[:MOST]:
         found.setdefault(one["id"], one)
     return list(found.values()), len(rows) > MOST
 
 
-def _waits(chain: "list[dict[str, Any]]", is_cut: bool) -> "tuple[str, str]":
+def _blocking(
+    id: str, title: str, state: str, worker: str | None, reason: str | None, open_dependencies: int, depth: int
+) -> "BlockingTask":
+    return {
+        "id": id,
+        "title": title,
+        "state": state,
+        "worker": worker,
+        "reason": reason,
+        "open_dependencies": open_dependencies,
+        "depth": depth,
+    }
+
+
+def _waits(chain: "list[BlockingTask]", is_cut: bool) -> "tuple[str, str]":
     """Say what a task waits for, as a claim would."""
     nearest = [f"{one['id']} ({one['state']})" for one in chain if one["depth"] == 1]
     return "waits", f"waits for {', '.join(nearest)}{', and more' if is_cut else ''}"

@@ -1,10 +1,9 @@
 """One call of a tool: where it works, under which guard, and what goes on record about it."""
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from decklog.dataclass import dataclass
 from decklog.tools.calls.commands import Commands
 from decklog.tools.calls.guard import Guard
 from decklog.tools.files.root import Root

@@ -3,9 +3,9 @@
 import shutil
 import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
-from decklog.dataclass import dataclass
 from decklog.errors import Invalid
 from decklog.tools.sandbox.sandbox import Sandbox
 

@@ -3,9 +3,9 @@
 import hashlib
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
-from decklog.dataclass import dataclass
 from decklog.errors import Refused, StillPending
 from decklog.tools.policy import Decision, Policy, Publication, Verdict, examine
 from decklog.values import to_json
@@ -22,9 +22,9 @@ class Approvals(Protocol):
 
     def ask(self, run_id: str, question: str, *, by: str, about: object, **details: Any) -> Any: ...
 
-    def use(self, run_id: str, digest: str) -> Any: ...
+    def use(self, run_id: str, subject_digest: str) -> Any: ...
 
-    def find(self, run_id: str, *, digest: str, limit: int) -> Any: ...
+    def find(self, run_id: str, *, subject_digest: str, limit: int) -> Any: ...
 
 
 class Trust(Protocol):
@@ -125,7 +125,7 @@ class Guard:
     def _asked(self, about: dict[str, Any], digest: str, verdict: Verdict) -> Refused | StillPending:
         """Ask a person, or find that it was asked before; give what to raise."""
         assert self.approvals is not None
-        asked = self.approvals.find(self.run_id, digest=digest, limit=1)
+        asked = self.approvals.find(self.run_id, subject_digest=digest, limit=1)
         if asked and str(asked[0].state) in ("open", "denied"):
             question = asked[0]
         else:

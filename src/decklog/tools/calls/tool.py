@@ -1,11 +1,11 @@
 """A tool: a typed function with a docstring, and what the toolbox must know besides."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from inspect import Parameter, cleandoc, signature
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-from decklog.dataclass import dataclass
 from decklog.tools.calls import schema
 from decklog.tools.calls.call import Call
 

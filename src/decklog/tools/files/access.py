@@ -3,11 +3,10 @@
 import os
 import stat
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache, cached_property
 
-from decklog.dataclass import dataclass
 from decklog.tools.files.gitignore import Patterns
 from decklog.tools.files.path_spelling import HONEST, denied, folded, unmask
 from decklog.tools.policy.policy import control_files

@@ -1,6 +1,7 @@
 """The file tools of a coding agent: read, write and edit, beneath one root."""
 
-from decklog.dataclass import dataclass
+from dataclasses import dataclass
+
 from decklog.errors import Invalid
 from decklog.tools.files import edits
 from decklog.tools.files.root import LARGEST_FILE, Root

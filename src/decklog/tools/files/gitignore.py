@@ -5,13 +5,11 @@ They run on RE2, so a repository's own ignore file can't make a search slow.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import re2
-
-from decklog.dataclass import dataclass
 
 LARGEST = 0x10FFFF
 NEVER = f"[^\\x{{0}}-\\x{{{LARGEST:X}}}]"

@@ -14,9 +14,9 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
 
-from decklog.dataclass import dataclass
 from decklog.tools.files.path_spelling import denied
 
 OPENAT2 = 437

@@ -10,9 +10,9 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from types import TracebackType
 
-from decklog.dataclass import dataclass
 from decklog.errors import Closed, Conflict, DecklogError, DiskFull, Invalid, NotFound, ReadOnly, TooLarge, Unavailable
 from decklog.tools.files.access import Op, Rules
 from decklog.tools.files.open_beneath import PASS, Opener, Place, best_opener

@@ -5,8 +5,8 @@ valid UTF-8; else Latin-1, in which every byte is a character. Line endings are 
 """
 
 import codecs
+from dataclasses import dataclass
 
-from decklog.dataclass import dataclass
 from decklog.errors import Invalid
 
 MARKS = (

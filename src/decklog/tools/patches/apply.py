@@ -1,8 +1,8 @@
 """Apply a patch to the files beneath a root: all of it, or nothing."""
 
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 
-from decklog.dataclass import dataclass
 from decklog.errors import Conflict, DecklogError, Invalid, NotFound
 from decklog.tools.files.access import Op
 from decklog.tools.files.pending import Change

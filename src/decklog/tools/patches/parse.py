@@ -1,9 +1,9 @@
 """Read a unified diff, plain or in git's form, into the changes it asks for."""
 
 import re
+from dataclasses import dataclass
 from typing import NoReturn
 
-from decklog.dataclass import dataclass
 from decklog.errors import Invalid
 from decklog.tools.files.path_spelling import denied
 from decklog.tools.files.text import lines_of

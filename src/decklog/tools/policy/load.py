@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from decklog.errors import Invalid, NotFound
 from decklog.tools.policy.entries import Finding, Program, Rule
@@ -13,7 +13,6 @@ from decklog.tools.policy.verdict import Decision
 _ALLOWED = "Nothing in this command needs a person's attention."
 
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
 

@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from decklog.errors import Invalid
 from decklog.tools.policy.entries import Finding, Program, Rule
@@ -21,7 +21,6 @@ from decklog.tools.policy.load import Tables, merge, read, words
 from decklog.tools.policy.made_on_use import MadeOnUse
 from decklog.tools.policy.verdict import Decision
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
 

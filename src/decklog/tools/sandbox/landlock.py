@@ -8,10 +8,10 @@ import ctypes
 import os
 import stat
 import sys
+from typing import TYPE_CHECKING
 
 from decklog.tools.sandbox import seccomp
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

@@ -7,10 +7,9 @@ Landlock refuses it to mount, nor move what lies under it, for the kernel keeps 
 import ctypes
 import os
 import sys
+from functools import cache
+from typing import TYPE_CHECKING
 
-from decklog.wrapping import cache
-
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

@@ -6,10 +6,8 @@ A sandbox that runs as root is refused nothing by a file's mode, so it is told w
 import os
 import stat
 import time
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import lru_cache
-
-from decklog.dataclass import dataclass
 
 _FILE, _DIRECTORY = stat.S_IROTH, stat.S_IROTH | stat.S_IXOTH
 # How long what was found is believed: a look takes as long as a tenth of a command, and what others install comes seldom.

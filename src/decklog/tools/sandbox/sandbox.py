@@ -4,12 +4,11 @@ import os
 import shutil
 import subprocess
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
 
-from decklog.dataclass import dataclass
 from decklog.errors import Invalid, Unavailable
 from decklog.tools.sandbox import landlock, log_folder, mounts, seccomp
 from decklog.tools.sandbox.landlock import Ground

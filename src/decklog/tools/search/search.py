@@ -7,11 +7,11 @@ search slow. With ripgrep installed the search is faster; what it finds is the s
 import os
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import re2
 
-from decklog.dataclass import dataclass
 from decklog.errors import DecklogError, Invalid, NotFound, Unavailable
 from decklog.tools.files.root import LARGEST_FILE, Root
 from decklog.tools.search import ripgrep

@@ -2,8 +2,8 @@
 
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from decklog.dataclass import dataclass
 from decklog.tools.files.access import Op
 from decklog.tools.files.gitignore import Ignores, with_parents
 from decklog.tools.files.root import Root, errors_of

@@ -4,10 +4,10 @@ import json
 import os
 import signal
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from decklog.dataclass import dataclass
 from decklog.errors import Conflict, Invalid, NotFound
 from decklog.processes.identity import Identity
 from decklog.stores.effects.processes import Process, ProcessState

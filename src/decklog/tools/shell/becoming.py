@@ -3,12 +3,12 @@
 From where it is held in on nothing may be imported any more: Python's own modules may lie out of the command's reach.
 """
 
+import json
 import os
+from typing import TYPE_CHECKING
 
-from decklog.processes import plain_json
 from decklog.tools.sandbox import landlock, mounts
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
     from typing import Any
@@ -33,7 +33,7 @@ def become(spec: "dict[str, Any]", out: int, err: int, trouble: int) -> None:
             landlock.restrict(spec["rules_fd"], network=held["network"])
         _execute(spec["argv"], spec["env"])
     except OSError as error:
-        os.write(trouble, plain_json.dumps({"errno": error.errno, "strerror": error.strerror}).encode())
+        os.write(trouble, json.dumps({"errno": error.errno, "strerror": error.strerror}).encode())
     finally:
         os._exit(127)
 

@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 
-from decklog import redact
-from decklog.dataclass import dataclass
+from decklog import redaction
 from decklog.errors import Invalid
 from decklog.tools.policy import is_name
 
@@ -51,7 +51,7 @@ def environment(
 @lru_cache(maxsize=256)
 def is_secret(name: str, value: str) -> bool:
     """Say whether a variable holds something that the redaction would take out of a text."""
-    return redact.scan(f"{name}={value}")[1] or redact.scan(value)[1]
+    return redaction.scan(f"{name}={value}")[1] or redaction.scan(value)[1]
 
 
 def _check(name: str, value: str) -> None:

@@ -6,16 +6,16 @@ that it serves, with the standard library alone; it ends as soon as nobody can g
 
 import ctypes
 import gc
+import json
 import os
 import select
 import struct
 import sys
+from typing import TYPE_CHECKING
 
-from decklog.processes import plain_json
 from decklog.tools.shell import process_tree
 from decklog.tools.shell.supervisor import HANDLES, supervise
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
     import socket
@@ -48,7 +48,7 @@ def main() -> None:
         if os.fork() == 0:
             channel.close()
             # What is read here leaves no trace in the pages that the next fork gets.
-            _become_supervisor(plain_json.loads(line.decode()), handles)
+            _become_supervisor(json.loads(line.decode()), handles)
         for handle in handles:
             os.close(handle)
 

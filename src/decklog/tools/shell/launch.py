@@ -12,11 +12,10 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from decklog.dataclass import dataclass
 from decklog.errors import Denied, Invalid, NotFound, Unavailable
 from decklog.processes.identity import Identity
 from decklog.tools.sandbox.landlock import Ground

@@ -2,9 +2,9 @@
 
 import codecs
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
-from decklog.dataclass import dataclass
 from decklog.tools.shell.spool import HEAD, STREAMS
 
 

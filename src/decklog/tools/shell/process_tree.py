@@ -1,10 +1,10 @@
 """The processes that came of one command: found by their ancestry, and by a mark that they all inherit."""
 
 import os
+from typing import TYPE_CHECKING
 
 from decklog.processes.identity import Identity, Stat, stat_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

@@ -4,11 +4,11 @@ import json
 import os
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from decklog import redact
-from decklog.dataclass import dataclass
+from decklog import redaction
 from decklog.errors import Invalid, StillPending, TimedOut, Unavailable
 from decklog.tools.calls.call import Call
 from decklog.tools.calls.commands import Commands
@@ -198,7 +198,7 @@ class _Stream:
         self._next = time.monotonic() + STREAM_SECONDS
         text = read_output(self._folder).text
         # Whole lines, and redacted together with all that came before: half of a secret looks like no secret.
-        clean = redact.redact(text[: text.rfind("\n") + 1])
+        clean = redaction.redact(text[: text.rfind("\n") + 1])
         if clean.startswith(self._said) and len(clean) > len(self._said):
             self._call.say("run.output", {"text": clean[len(self._said) :]})
             self._said = clean

@@ -6,19 +6,19 @@ interpreter with the standard library alone, because it must start fast and must
 """
 
 import ctypes
+import json
 import os
 import select
 import sys
 import time
+from typing import TYPE_CHECKING
 
 from decklog.disk import sync
-from decklog.processes import plain_json
 from decklog.processes.identity import Identity
 from decklog.tools.shell import process_tree
 from decklog.tools.shell.becoming import become
 from decklog.tools.shell.spool import STREAMS, Spool
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
     from typing import Any
@@ -51,7 +51,7 @@ def main() -> None:
     if not line.endswith(b"\n"):
         # Whoever started us died before it said what to do: nothing was done, and nothing will be.
         return
-    spec = plain_json.loads(line.decode())
+    spec = json.loads(line.decode())
     if os.fork():
         # The starter waits for this process alone; the supervisor itself belongs to nobody.
         os._exit(0)
@@ -161,7 +161,7 @@ class Supervisor:
         for stream, read in (("stdout", out[0]), ("stderr", err[0])):
             os.set_blocking(read, False)
             self._hear(read, stream)
-        return plain_json.loads(problem.decode()) if problem else None
+        return json.loads(problem.decode()) if problem else None
 
     # Watching
 
@@ -209,7 +209,7 @@ class Supervisor:
         """Read how to stop from the file that whoever asks leaves in the folder."""
         try:
             with open(os.path.join(self.folder, "stop.json"), encoding="utf-8") as file:
-                return tuple((int(number), float(seconds)) for number, seconds in plain_json.loads(file.read()))
+                return tuple((int(number), float(seconds)) for number, seconds in json.loads(file.read()))
         except (OSError, ValueError):
             return BRISK
 
@@ -321,7 +321,7 @@ class Supervisor:
 
     def _tell(self, message: "dict[str, Any]") -> None:
         try:
-            os.write(self.spec["status_fd"], plain_json.dumps(message).encode() + b"\n")
+            os.write(self.spec["status_fd"], json.dumps(message).encode() + b"\n")
         except OSError:
             # Whoever asked is gone; the files tell the next one.
             return
@@ -329,7 +329,7 @@ class Supervisor:
     def _note(self, name: str, content: "dict[str, Any]") -> None:
         """Write a file in the folder, all of it or nothing."""
         path = os.path.join(self.folder, name)
-        text = plain_json.dumps(content).encode()
+        text = json.dumps(content).encode()
         handle = os.open(f"{path}.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         try:
             while text:

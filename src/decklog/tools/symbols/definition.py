@@ -1,8 +1,7 @@
 """A definition or an import met in a source file, whatever the language."""
 
+from dataclasses import dataclass
 from enum import StrEnum
-
-from decklog.dataclass import dataclass
 
 
 class Kind(StrEnum):

@@ -2,10 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from decklog.dataclass import dataclass
 from decklog.errors import DecklogError, Invalid, NotFound
 from decklog.tools.files.root import Root
 from decklog.tools.search.walk import Skipped, walk

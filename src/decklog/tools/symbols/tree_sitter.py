@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
-from decklog.dataclass import dataclass
 from decklog.tools.symbols.definition import Definition, Kind
 
 LEAVES = frozenset({"identifier", "type_identifier", "package_identifier", "constant"})

@@ -2,9 +2,9 @@
 
 import json
 import os
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.errors import Conflict, NotFound
 from decklog.stores.journal.replication import Replication
 from decklog.transfer.jsonl.file_names import file_of
@@ -12,11 +12,11 @@ from decklog.transfer.progress import Progress, silent
 from decklog.transfer.reading import digests_in, digests_of, entries_of
 from decklog.values import to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from decklog.app import Decklog
+    from decklog.stores.results.journal import StreamHead
 
 BLOBS = "blobs"
 _LAST_BLOCK = 64 * 1024
@@ -60,7 +60,7 @@ class JsonlExport:
             self._write_blob(digest)
         return self._done
 
-    def _write_stream(self, head: "dict[str, Any]", whole: int, named: set[str] | None) -> None:
+    def _write_stream(self, head: "StreamHead", whole: int, named: set[str] | None) -> None:
         path = os.path.join(self._folder, file_of(head["stream"]))
         self._refuse_to_lose(path, head["stream"])
         partial = path + ".partial"

@@ -4,10 +4,10 @@ import json
 import os
 import stat
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 from decklog.clock import from_text, to_text
-from decklog.dataclass import dataclass
 from decklog.errors import DecklogError, Invalid, NotFound, TooLarge
 from decklog.stores.journal.replication import FIELDS, Replication
 from decklog.stores.journal.rows import RESERVED
@@ -16,7 +16,6 @@ from decklog.transfer.jsonl.file_names import SUFFIX, file_of, is_digest
 from decklog.transfer.progress import Progress, silent
 from decklog.transfer.reading import has_blob
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import IO, Any

@@ -3,9 +3,9 @@
 import os
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.errors import Conflict, Invalid
 from decklog.stores.journal import chain
 from decklog.stores.journal.chain import HASH, SEQ
@@ -15,7 +15,6 @@ from decklog.transfer.move.read_ahead import read_ahead
 from decklog.transfer.progress import Progress, silent
 from decklog.transfer.reading import MOST_CHARACTERS, MOST_ENTRIES, digest_batches_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from concurrent.futures import Future
@@ -23,8 +22,8 @@ if TYPE_CHECKING:
 
     from decklog.app import Decklog
     from decklog.stores.journal.chain import Stretch
+    from decklog.stores.results.journal import StreamHead
 
-    Head = dict[str, Any]
 
 _MOST_PASSES = 5
 
@@ -68,7 +67,7 @@ class Move:
             proof.compare(heads)
         return self._done
 
-    def _copy_all(self) -> "list[Head]":
+    def _copy_all(self) -> "list[StreamHead]":
         for _ in range(_MOST_PASSES):
             heads = self._source.journal.heads()
             self._copy_blobs()
@@ -78,7 +77,7 @@ class Move:
                 break
         return heads
 
-    def _behind(self, copied: "list[Head]") -> int:
+    def _behind(self, copied: "list[StreamHead]") -> int:
         """Count what the source got since its heads were read."""
         now = sum(int(head["seq"]) for head in self._source.journal.heads())
         return now - sum(int(head["seq"]) for head in copied)
@@ -103,7 +102,7 @@ class Move:
 
     # Entries
 
-    def _copy(self, heads: "list[Head]") -> None:
+    def _copy(self, heads: "list[StreamHead]") -> None:
         here = {head["stream"]: head for head in self._target.journal.heads()}
         lacking = [(head["stream"], *self._start(head, here.get(head["stream"])), int(head["seq"])) for head in heads]
         already, whole = sum(start for _, start, _, _ in lacking), sum(head["seq"] for head in heads)
@@ -127,7 +126,7 @@ class Move:
             if pending is not None:
                 yield pending.result()
 
-    def _start(self, head: "Head", here: "Head | None") -> tuple[int, str]:
+    def _start(self, head: "StreamHead", here: "StreamHead | None") -> tuple[int, str]:
         """Say after which entry to go on, and its hash; where the two meet they must have the same entry."""
         if here is None:
             return 0, chain.START

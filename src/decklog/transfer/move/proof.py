@@ -7,6 +7,8 @@ What the chain holds only by digest, the texts that retention may drop, is then 
 has.
 """
 
+from typing import TYPE_CHECKING
+
 from decklog.errors import Damaged
 from decklog.stores.journal.replication import Replication
 from decklog.stores.journal.verify import Verifier
@@ -14,14 +16,11 @@ from decklog.transfer.move.table_check import table_check
 from decklog.transfer.progress import Progress, silent
 from decklog.transfer.reading import digest_batches_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from decklog.app import Decklog
     from decklog.stores.journal.verify import Verification
+    from decklog.stores.results.journal import StreamHead
 
-    Head = dict[str, Any]
 
 _HINT = "The source is as it was. Move it into an empty target."
 
@@ -34,7 +33,7 @@ class Proof:
         self._target = target
         self._progress = progress
 
-    def prove(self, heads: "list[Head]") -> int:
+    def prove(self, heads: "list[StreamHead]") -> int:
         """Prove that the target has all that the source had up to these heads; give how many entries were read."""
         self._progress("verifying the target", 0, 0)
         entries = sum(int(head["seq"]) for head in heads)
@@ -45,27 +44,27 @@ class Proof:
         self._look_for_blobs(heads)
         return walked
 
-    def _walk(self, heads: "list[Head]") -> int:
+    def _walk(self, heads: "list[StreamHead]") -> int:
         result = Verifier(self._target.db, self._target.record_classes()).run_chains()
         _refuse(result)
         self.compare(heads)
         return result.entries
 
-    def compare(self, heads: "list[Head]") -> None:
+    def compare(self, heads: "list[StreamHead]") -> None:
         """Compare the heads; where every entry was walked, a head's hash stands for all of them."""
         there = {head["stream"]: head["hash"] for head in self._target.journal.heads()}
         for head in heads:
             if there.get(head["stream"]) != head["hash"]:
                 raise Damaged(f"{head['stream']} ended differently in the target", hint=_HINT, stream=head["stream"])
 
-    def _look_for_blobs(self, heads: "list[Head]") -> None:
+    def _look_for_blobs(self, heads: "list[StreamHead]") -> None:
         """Make sure that the target lacks no blob of the source, but for those that came with entries after these heads."""
         for digests in digest_batches_of(self._source):
             lacking = Replication.of(self._target).lacking_blobs(digests)
             if lacking and self._source.journal.heads() == heads:
                 raise Damaged(f"blob {lacking[0]} did not arrive in the target", hint=_HINT, digest=lacking[0])
 
-    def _look_for_texts(self, heads: "list[Head]") -> None:
+    def _look_for_texts(self, heads: "list[StreamHead]") -> None:
         """Make sure that the target lacks no text that the source still has."""
         for head in heads:
             stream = head["stream"]

@@ -7,13 +7,13 @@ import json
 import marshal
 import sys
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from decklog.stores.journal.chain import HASH, SEQ, Stretch
 from decklog.transfer.move import child as processes
 from decklog.transfer.move.child import child
 from decklog.transfer.reading import rows_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Iterable, Iterator

@@ -6,13 +6,13 @@ Both take about as long, and one Python process uses one core.
 import json
 import sys
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from decklog.errors import Damaged
 from decklog.stores.journal.verify import Problem, Verification, Verifier
 from decklog.transfer.move import child as processes
 from decklog.transfer.move.child import child
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable, Iterator

@@ -3,6 +3,7 @@
 from hashlib import sha256
 from itertools import groupby
 from operator import itemgetter
+from typing import TYPE_CHECKING
 
 from decklog.db.packing import unpacked
 from decklog.db.sqlite.scratch import Scratch
@@ -10,7 +11,6 @@ from decklog.stores.journal.rows import COLUMNS, STREAM_SIZE
 from decklog.transfer.recover.pages import Pages
 from decklog.transfer.recover.payload import UNREADABLE, types_at, values_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any

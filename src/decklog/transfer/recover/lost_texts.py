@@ -1,10 +1,11 @@
 """Telling which texts and bytes a recovered log names and nobody has, so that a later loss is not taken for this one."""
 
+from typing import TYPE_CHECKING
+
 from decklog.stores.journal.entry import EntryKind
 from decklog.stores.journal.texts import RECOVERED
 from decklog.stores.journal.verify import Verifier
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from decklog.app import Decklog
 

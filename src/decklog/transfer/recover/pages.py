@@ -3,13 +3,13 @@
 import mmap
 import os
 import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.db.sqlite.damage.sums import FRAME_HEADER_SIZE, HEADER_SIZE
 from decklog.db.sqlite.damage.wal import WriteAheadLog, is_page_size
 from decklog.transfer.recover.payload import UNREADABLE, size_of, types_at, varint
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 

@@ -1,9 +1,10 @@
 """What a record refers to: an entry can't be taken in while the records that its own one names are not there."""
 
-from decklog.dataclass import dataclass
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
 from decklog.values import from_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

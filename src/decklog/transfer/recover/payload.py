@@ -2,8 +2,8 @@
 
 from struct import error as TooShort
 from struct import unpack_from
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -1,11 +1,12 @@
 """Telling which of the entries that were found are as they were written: each follows, by its hash, from the one before it."""
 
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain as joined
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from decklog.clock import from_text
-from decklog.dataclass import dataclass
 from decklog.errors import DecklogError
 from decklog.stores.journal import chain
 from decklog.stores.journal.replication import linked
@@ -13,7 +14,6 @@ from decklog.stores.journal.rows import COLUMNS
 from decklog.transfer.recover.findings import in_digits
 from decklog.transfer.recover.payload import UNREADABLE, spans_of, value_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

@@ -1,9 +1,9 @@
 """Making one stream of a new log from what recovery found of the old one."""
 
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
 
 from decklog.clock import to_text
-from decklog.dataclass import dataclass
 from decklog.errors import DecklogError, NotFound
 from decklog.stores.journal import chain
 from decklog.stores.journal.replication import Replication, linked
@@ -12,7 +12,6 @@ from decklog.transfer.recover.parents import Lost, Parents
 from decklog.transfer.recover.proof import Found, Standing
 from decklog.values import from_json, to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any

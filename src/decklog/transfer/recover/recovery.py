@@ -1,9 +1,9 @@
 """Taking what can be read out of a damaged SQLite file into a new log, and saying exactly what is missing."""
 
 import os
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.db.sqlite.backup import publish
 from decklog.db.sqlite.file import unusable
 from decklog.errors import Conflict, Invalid, NotFound
@@ -15,7 +15,6 @@ from decklog.transfer.recover.proof import Mending, Proof
 from decklog.transfer.recover.rebuild import Rebuild, StreamReport
 from decklog.transfer.recover.salvage import Salvage
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

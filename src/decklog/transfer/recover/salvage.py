@@ -4,6 +4,7 @@ import os
 import shutil
 import tempfile
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from decklog.db.sqlite.damage.tables import has_readable_schema, readable_rows
 from decklog.errors import DecklogError, NotFound
@@ -16,7 +17,6 @@ from decklog.transfer.recover.proof import follows, is_sound
 from decklog.transfer.unfinished import sweep
 from decklog.values import to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Self
 
@@ -86,7 +86,7 @@ class Salvage:
                 shutil.copyfile(self._raw + suffix, opened + suffix)
         try:
             with Decklog.open(opened) as log:
-                if log.db.check_wal(crashes=True) or any(log.db.check_pages(1, None, silent)) or not log.journal.verify().ok:
+                if any(log.db.check_wal()) or any(log.db.check_pages(1, None, silent)) or not log.journal.verify().ok:
                     return False
                 return self._shows_all(log)
         except (DecklogError, *_UNREADABLE):

@@ -1,11 +1,11 @@
 """The attempts at a run's tasks as bars over time: who worked on what, when, and how it ended."""
 
 from html import escape
+from typing import TYPE_CHECKING
 
 from decklog.figures import took
 from decklog.transfer.report.document import shown_time
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime, timedelta

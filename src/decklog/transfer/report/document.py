@@ -2,11 +2,11 @@
 
 import os
 from html import escape
+from typing import TYPE_CHECKING
 
 from decklog.clock import to_text
 from decklog.errors import Conflict
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from datetime import datetime

@@ -3,13 +3,13 @@
 import os
 from html import escape
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from decklog.figures import counted, dollars, took
 from decklog.transfer.report.bars import bars
 from decklog.transfer.report.document import document, figures, in_the_way, needs_you, share, shown_time, table, write_file
 from decklog.transfer.report.story import story
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any, TypeVar
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from decklog.app import Decklog
     from decklog.records import Page
     from decklog.stores.desk.approval import Approval
+    from decklog.stores.results.money import BudgetUsage, SpendRow
     from decklog.stores.runs.run import Run
     from decklog.stores.work.criteria import Criterion
     from decklog.stores.work.task import Task
@@ -49,8 +50,8 @@ class RunPage:
         self._tasks = everything(lambda after: log.tasks.find(run.id, limit=200, after=after))
         self._criteria = everything(lambda after: log.criteria.find(run.id, limit=200, after=after))
         self._approvals = everything(lambda after: log.approvals.find(run.id, oldest_first=True, limit=200, after=after))
-        self._spent: dict[str, Any] = log.ledger.summary(run.id)
-        self._budgets: list[dict[str, Any]] = log.budgets.burn(scope="run", scope_id=run.id)
+        self._spent = log.ledger.summary(run.id)
+        self._budgets = log.budgets.burn(scope="run", scope_id=run.id)
 
     def parts(self) -> "Iterator[str]":
         head = next(head for head in self._log.journal.heads() if head["stream"] == self._run.id)
@@ -122,10 +123,10 @@ class RunPage:
         yield "<h2>Money</h2>\n"
         for budget in self._budgets:
             yield share(float(budget["percent"]), _budget(budget))
-        by_task: dict[str, Any] = self._log.ledger.summary(self._run.id, by="task")
+        by_task = self._log.ledger.summary(self._run.id, by="task")
         titles = {task.id: task.title for task in self._tasks}
         for name, rows in (("model", self._spent["rows"]), ("task", by_task["rows"])):
-            shown = (_spent(row, titles.get(row["key"], row["key"] or "(none)")) for row in rows)
+            shown = (_spent(row, titles.get(row["key"] or "", row["key"] or "(none)")) for row in rows)
             yield from table((name, "calls", "tokens", "spent"), shown, numbers=("calls", "tokens", "spent"))
 
     def _shown_approvals(self) -> "Iterator[str]":
@@ -192,18 +193,18 @@ def _task(task: "Task") -> "tuple[Any, ...]":
     return task.title, (state[0], state[1] + who), str(task.attempts), _flat(said), shown_time(task.updated_at)
 
 
-def _spent(row: "dict[str, Any]", name: str) -> "tuple[Any, ...]":
-    tokens = sum(value for key, value in row.items() if key.endswith("_tokens"))
+def _spent(row: "SpendRow", name: str) -> "tuple[Any, ...]":
+    tokens = row["input_tokens"] + row["cache_read_tokens"] + row["cache_create_tokens"] + row["output_tokens"]
     unknown = row["unpriced_calls"] == row["calls"]
     return name, f"{row['calls']:,}", f"{tokens:,}", "price unknown" if unknown else dollars(row["cost_microdollars"])
 
 
-def _budget(budget: "dict[str, Any]") -> str:
-    def amount(name: str) -> str:
-        return dollars(budget[name]) if budget["unit"] == "microdollars" else counted(budget[name], "token")
+def _budget(budget: "BudgetUsage") -> str:
+    def amount(figure: int) -> str:
+        return dollars(figure) if budget["unit"] == "microdollars" else counted(figure, "token")
 
     period = "" if budget["period"] == "forever" else f" a {budget['period']}"
-    return f"{amount('spent')} of {amount('ceiling')}{period} ({budget['percent']} %)"
+    return f"{amount(budget['spent'])} of {amount(budget['ceiling'])}{period} ({budget['percent']} %)"
 
 
 def _flat(text: str | None) -> str:

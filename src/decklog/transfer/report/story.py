@@ -1,12 +1,12 @@
 """What happened, entry by entry, in words; what only keeps the books is folded away."""
 
 from html import escape
+from typing import TYPE_CHECKING
 
 from decklog.figures import counted
 from decklog.transfer.reading import entries_of
 from decklog.transfer.report.words import Told, told
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

@@ -1,18 +1,20 @@
 """One week over all runs: what it cost, what was done, what was decided, and what waits for a person."""
 
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING
 
 from decklog.clock import to_text
-from decklog.dataclass import dataclass
 from decklog.errors import Invalid
 from decklog.transfer.report.page import everything
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from decklog.app import Decklog
+    from decklog.stores.money.ledger import SpendByLike
     from decklog.stores.overview.waiting import WaitingItem
+    from decklog.stores.results.money import SpendRow, SpendSummary
     from decklog.stores.runs.run import Run
     from decklog.stores.work.task import Task
 
@@ -45,7 +47,7 @@ class Week:
     calls: int
     unpriced_calls: int
     days: "list[dict[str, Any]]"
-    models: "list[dict[str, Any]]"
+    models: "list[SpendRow]"
     runs: "list[RunWeek]"
     waiting: "list[WaitingItem]"
     decided: "list[dict[str, Any]]"
@@ -114,10 +116,9 @@ class _Reader:
             lessons=self._lessons(),
         )
 
-    def _spent(self, by: str, *, back: timedelta = timedelta()) -> "dict[str, Any]":
+    def _spent(self, by: "SpendByLike", *, back: timedelta = timedelta()) -> "SpendSummary":
         since, until = self._start - back, self._end - back - timedelta(microseconds=1)
-        found: dict[str, Any] = self._log.ledger.summary(by=by, since=since, until=until)  # type: ignore[arg-type]
-        return found
+        return self._log.ledger.summary(by=by, since=since, until=until)
 
     def _days(self) -> "list[dict[str, Any]]":
         spent = {row["key"]: row["cost_microdollars"] for row in self._spent("day")["rows"]}
@@ -126,7 +127,7 @@ class _Reader:
         return [{"day": day, "microdollars": spent.get(day, 0)} for day in days]
 
     def _runs(self) -> "list[RunWeek]":
-        spent = {row["key"]: row["cost_microdollars"] for row in self._spent("run")["rows"]}
+        spent = {row["key"] or "": row["cost_microdollars"] for row in self._spent("run")["rows"]}
         runs = everything(lambda after: self._log.runs.find(until=self._end, limit=200, after=after))
         told = [self._run(run, spent.get(run.id, 0)) for run in runs if self._is_of_the_week(run, spent)]
         return [run for run in told if run is not None]

@@ -1,12 +1,12 @@
 """A week in Markdown, for a chat or a mail, and as a page."""
 
 from html import escape
+from typing import TYPE_CHECKING
 
 from decklog.figures import counted, dollars, sparkline
 from decklog.transfer.report.document import figures, in_the_way, needs_you, table
 from decklog.transfer.report.page import toned
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -110,7 +110,7 @@ def _days(week: "Week") -> str:
 
 
 def _models(week: "Week") -> "Iterator[tuple[str, str, str]]":
-    return ((row["key"], f"{row['calls']:,}", dollars(row["cost_microdollars"])) for row in week.models)
+    return ((row["key"] or "", f"{row['calls']:,}", dollars(row["cost_microdollars"])) for row in week.models)
 
 
 def _listed(title: str, items: list[str]) -> "Iterator[str]":

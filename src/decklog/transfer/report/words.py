@@ -2,11 +2,11 @@
 
 import json
 import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.figures import counted, dollars
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from decklog import TrustStatus
 from decklog.app import Decklog
 from decklog.errors import DecklogError, Invalid, NotFound
 from decklog.web.answers import told
@@ -93,7 +94,7 @@ def _approval(asked: Asked, approval_id: str, listed: Any) -> dict[str, Any]:
     log = asked.log
     record = log.approvals.show(approval_id)
     rule = record["cause"].get("rule")
-    given = {"digest": record["subject_digest"], "rule": rule, "run_id": record["run_id"]}
+    given = {"subject_digest": record["subject_digest"], "rule": rule, "run_id": record["run_id"]}
     answers = log.approvals.answers(**given, limit=_DECIDED)
     found = (("to exactly this", answers.same_thing), ("to what this rule held", answers.same_rule))
     earlier = [(said, [one for one in same if one.id != approval_id]) for said, same in found]
@@ -139,7 +140,7 @@ def proof_of(asked: Asked) -> dict[str, Any]:
     return proof_by(asked, asked.log.trust.standing())
 
 
-def proof_by(asked: Asked, shown: dict[str, Any]) -> dict[str, Any]:
+def proof_by(asked: Asked, shown: TrustStatus) -> dict[str, Any]:
     """Say it where it is known who the manager is."""
     if asked.site.is_read_only:
         return {

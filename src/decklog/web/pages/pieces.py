@@ -1,8 +1,7 @@
 """Pieces of a plan that the conductor takes through a repository: at which stage each is, and what waits to land."""
 
+from dataclasses import dataclass
 from typing import Any
-
-from decklog.dataclass import dataclass
 
 STAGES = {"work": "work", "check": "check", "land": "landing"}
 

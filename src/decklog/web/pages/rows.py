@@ -3,13 +3,13 @@
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 from markupsafe import Markup
 
 from decklog.characters import revealed
-from decklog.dataclass import dataclass
 from decklog.figures import counted, dollars
 from decklog.web.rendering import name_of, segment
 

@@ -1,12 +1,12 @@
 """A run as it stands now, or as it stood when an entry had just been written: the same figures either way."""
 
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from typing import Any
 
 from decklog import Run, Status
 from decklog.app import Decklog
-from decklog.dataclass import dataclass
 
 _ENDED = {"completed": Status.DONE, "failed": Status.FAILED, "cancelled": Status.CANCELLED}
 STATES = ("pending", "running", "waiting", "paused", "blocked", "done", "abandoned")

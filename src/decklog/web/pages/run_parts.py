@@ -1,6 +1,6 @@
 """The tabs of a run that show its records: lanes, checks, money, plan, states, files and forks."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -111,7 +111,7 @@ def _address(run_id: str, one: Any, at: int | None) -> str:
 
 def artifacts(asked: Asked, _: RunMoment, picture: Any) -> Part:
     found, wanted = picture.records["artifacts"], asked.word("artifact")
-    opened = asked.log.artifacts.content(wanted) if wanted else None
+    opened: Mapping[str, Any] | None = asked.log.artifacts.content(wanted) if wanted else None
     if opened is not None and opened["encoding"] == "utf-8":
         text = str(opened["content"])
         opened = {**opened, "content": text[:_LONGEST_FILE], "rest": max(0, len(text) - _LONGEST_FILE)}

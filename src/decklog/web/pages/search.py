@@ -1,13 +1,12 @@
 """Search: where was that? Words over everything, narrowed by what stands before a colon; an id goes there at once."""
 
 import re
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
 from decklog import SearchResult
 from decklog.app import Decklog
-from decklog.dataclass import dataclass
 from decklog.errors import NotFound, TimedOut
 from decklog.web.pages.since import since_of
 from decklog.web.rendering import segment

@@ -1,6 +1,7 @@
 """Workflow: who comes next after each report and what stands with whom, as a picture and as tables; and its versions."""
 
 import re
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -32,7 +33,7 @@ def read(asked: Asked) -> View:
     return View("workflow.html", "Workflow", "decklog overview stations", data, shown, place="more", decisions=decisions)
 
 
-def stations_of(agents: list[str], found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def stations_of(agents: list[str], found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Add up what stands with each agent of the workflow, and below these with whoever is none of it."""
     known = {agent: {"who": agent, "is_known": True, **dict.fromkeys(_FIELDS, 0)} for agent in agents}
     others: dict[str | None, dict[str, Any]] = {}

@@ -233,7 +233,7 @@ def test_unsigned_grant_with_a_digest_is_reported(desk: Desk, good_for: dict[str
 @pytest.mark.parametrize("column", ["question", "rationale", "asked_by", "payload", "source", "about_digest", "default_verdict"])
 def test_decided_question_that_is_reworded_is_reported(desk: Desk, column: str) -> None:
     desk.bind()
-    asked = desk.log.approvals.ask("run_1", "May I tidy up?", by="dev", about="rm -r build", expires_in_minutes=5)
+    asked = desk.log.approvals.ask("run_1", "May I tidy up?", by="dev", about="rm -r build", expires_in_seconds=300)
     with desk.proving():
         desk.log.approvals.decide(asked.id, "granted", by="ana", uses=2)
     assert desk.log.approvals.use("run_1", asked.subject_digest or "") is not None
@@ -262,7 +262,7 @@ def test_fork_of_a_run_with_decisions_of_every_kind_verifies(desk: Desk) -> None
     log = desk.log
     desk.bind()
     asked = [log.approvals.ask("run_1", f"May I {number}?", by="dev", about=f"act {number}") for number in range(4)]
-    ways = ({}, {"uses": 3}, {"minutes": 5})
+    ways = ({}, {"uses": 3}, {"valid_seconds": 300})
     with desk.proving():
         for one, way in zip(asked, ways, strict=False):
             log.approvals.decide(one.id, "granted", by="ana", **way)

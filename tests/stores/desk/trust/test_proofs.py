@@ -243,13 +243,13 @@ def test_a_grant_may_be_for_several_uses_or_for_a_time(desk: Desk) -> None:
     several, timed = log.approvals.get(asked(log)), log.approvals.get(asked(log, "other"))
     log.approvals.decide(several.id, "granted", by="ana", uses=2)
     assert [log.approvals.use("run_1", several.subject_digest or "") is not None for _ in range(3)] == [True, True, False]
-    assert log.approvals.decide(timed.id, "granted", by="ana", minutes=10).valid_until > now
+    assert log.approvals.decide(timed.id, "granted", by="ana", valid_seconds=600).valid_until > now
     assert [log.approvals.use("run_1", timed.subject_digest or "") is not None for _ in range(3)] == [True] * 3
     desk.clock.advance(minutes=10)
     assert log.approvals.use("run_1", timed.subject_digest or "") is None
 
 
-@pytest.mark.parametrize("bad", [{"uses": 0}, {"minutes": 0}, {"minutes": -1}, {"uses": 10**7}])
+@pytest.mark.parametrize("bad", [{"uses": 0}, {"valid_seconds": 0}, {"valid_seconds": -1}, {"uses": 10**7}])
 def test_a_grant_for_no_use_or_no_time_is_refused(desk: Desk, bad: dict[str, int]) -> None:
     with pytest.raises(Invalid):
         desk.log.approvals.decide(asked(desk.log), "granted", by="ana", **bad)  # type: ignore[arg-type]
@@ -303,7 +303,7 @@ def test_what_is_signed_is_kept_whatever_its_digests_look_like(desk: Desk, monke
         return clean, clean != text
 
     desk.bind()
-    monkeypatch.setattr("decklog.redact.scan", scan)
+    monkeypatch.setattr("decklog.redaction.scan", scan)
     desk.promote()
     with desk.proving():
         desk.log.budgets.set("run", scope_id="run_1", limit_microdollars=10)

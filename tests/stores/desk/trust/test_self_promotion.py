@@ -182,7 +182,7 @@ def _swap_key(agent: Agent, log: Decklog) -> None:
 
 
 def _prolong(agent: Agent, log: Decklog) -> None:
-    proposal = log.trust.propose("promote", "good work", minutes=1)
+    proposal = log.trust.propose("promote", "good work", expires_in_seconds=60)
     signature = log.trust.sign(proposal.statement, agent.keys["manager"].path)  # signed, and never used in its time
     agent.sql(f"update trust_proposals set expires_at = '{LATER}' where nonce = '{proposal.nonce}'")
     log.clock.advance(hours=2)  # type: ignore[attr-defined]

@@ -98,7 +98,7 @@ def test_each_step_up_takes_the_managers_signature(desk: Desk) -> None:
 
 def test_a_statement_names_all_that_the_signature_is_for(desk: Desk) -> None:
     desk.bind()
-    proposal = desk.trust.propose("promote", "good work", minutes=30, by="developer")
+    proposal = desk.trust.propose("promote", "good work", expires_in_seconds=1800, by="developer")
     said = json.loads(proposal.statement)
     assert said["log"] == desk.trust.show()["log_id"]
     assert (said["change"], said["tier_before"], said["tier_after"]) == ("promote", 0, 1)

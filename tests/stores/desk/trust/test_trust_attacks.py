@@ -382,8 +382,8 @@ def test_of_four_processes_that_bind_at_once_one_is_the_manager(desk: Desk, targ
     [
         {"change": "fire"},
         {"reason": " "},
-        {"minutes": 0},
-        {"minutes": 100_000},
+        {"expires_in_seconds": 0},
+        {"expires_in_seconds": 6_000_000},
         {"change": "promote", "is_on": True},
         {"change": "dev-mode"},
         {"change": "hand-over", "handle": "ben"},

@@ -4,6 +4,7 @@ import signal
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,7 +17,6 @@ from decklog.cli.styles import are_shown
 from decklog.cli.terminal import say
 from decklog.figures import counted
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from types import FrameType
@@ -184,7 +184,7 @@ def _is_plan_taken(call: Call, site: "Site", conductor: "Conductor") -> bool:
             verdict,  # type: ignore[arg-type]
             by=site.person.name,
             rationale=why,
-            digest=asked.subject_digest,
+            subject_digest=asked.subject_digest,
         )
     return True
 

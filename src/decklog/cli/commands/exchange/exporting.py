@@ -1,6 +1,7 @@
 """Writing a log in the format of an older system."""
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
@@ -8,7 +9,6 @@ from decklog.cli.call import Call
 from decklog.cli.progress import Meter
 from decklog.cli.show import show
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

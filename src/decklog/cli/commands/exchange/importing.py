@@ -3,6 +3,7 @@
 import os
 import sys
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,7 +11,6 @@ from decklog.cli.call import Call
 from decklog.cli.progress import Meter
 from decklog.cli.show import show
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any

@@ -1,6 +1,7 @@
 """Keeping the log and other trackers in step."""
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
@@ -9,7 +10,6 @@ from decklog.cli.commands.transfer import Formats
 from decklog.cli.manager import for_the_manager
 from decklog.cli.show import show
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any

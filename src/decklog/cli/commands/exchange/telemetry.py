@@ -2,6 +2,7 @@
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,7 +13,6 @@ from decklog.cli.manager import for_the_manager
 from decklog.cli.progress import Meter
 from decklog.cli.show import show
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

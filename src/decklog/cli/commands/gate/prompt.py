@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -9,7 +10,6 @@ from decklog.cli.call import Call, Usage
 from decklog.cli.show import show
 from decklog.cli.terminal import visible
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

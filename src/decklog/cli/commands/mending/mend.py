@@ -3,6 +3,7 @@
 import getpass
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,7 +11,6 @@ from decklog.cli.call import Call, Usage
 from decklog.cli.show import show
 from decklog.cli.terminal import say
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -1,12 +1,13 @@
 """Consumption: which agent used which package, in which iteration of a group's work."""
 
+from typing import TYPE_CHECKING
+
 from decklog.compat.bazinga.base import MOST_ROWS, Desk, Refusal, answers, check, one_of, stamp
 from decklog.compat.bazinga.program.reply import Reply
 from decklog.compat.bazinga.rules import CONSUMING_AGENTS, validate_scope_global_or_group, validate_scope_group_only
 from decklog.stores.flow.context_package import ConsumingAgent, ContextConsumption
 from decklog.stores.journal.entry import EntryKind
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

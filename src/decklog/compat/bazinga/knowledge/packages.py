@@ -1,13 +1,13 @@
 """Context packages: files that one agent leaves for others."""
 
 import os
+from typing import TYPE_CHECKING
 
 from decklog.compat.bazinga.base import Desk, Refusal, answers, check, filled, one_of
 from decklog.compat.bazinga.program.reply import Reply
 from decklog.compat.bazinga.rules import AGENTS, validate_scope_global_or_group, validate_task_group_id
 from decklog.stores.flow.context_package import ContextAgent, ContextPackage, PackagePriority, PackageType
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -1,11 +1,12 @@
 """Error patterns: errors that came back, and what solved them."""
 
-from decklog import redact
+from typing import TYPE_CHECKING
+
+from decklog import redaction
 from decklog.compat.bazinga.base import MOST_ROWS, Desk, Refusal, answers, filled, given, reports, stamp
 from decklog.compat.bazinga.program.reply import Reply
 from decklog.stores.memory.patterns import ErrorPattern, PatternOutcome
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -40,7 +41,7 @@ class Patterns(Desk):
             classic=True,
         )
         texts = [error_type, error_message, solution, *(context_hints or []), *(stack_pattern or [])]
-        return _saved(pattern, redacted=any(redact.scan(text)[1] for text in texts))
+        return _saved(pattern, redacted=any(redaction.scan(text)[1] for text in texts))
 
     @answers
     def get_error_patterns(

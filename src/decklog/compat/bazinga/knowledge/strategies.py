@@ -1,13 +1,13 @@
 """Strategies: insights that helped, and those found in what agents reasoned out."""
 
 import sys
+from typing import TYPE_CHECKING
 
 from decklog.compat.bazinga.base import Desk, Refusal, answers, check, filled, given, reports, stamp
 from decklog.compat.bazinga.program.reply import Reply
 from decklog.compat.bazinga.rules import TOPICS, validate_scope_group_only
 from decklog.stores.memory.strategies import MOST_CREDIT, Strategy, StrategyTopic
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -1,12 +1,13 @@
 """Events: what happened, with a payload, once for each key."""
 
+from typing import TYPE_CHECKING
+
 from decklog.compat.bazinga.base import Desk, Refusal, answers, check, filled, from_json_text, reports, stamp
 from decklog.compat.bazinga.logs.logs import newest
 from decklog.compat.bazinga.program.reply import Reply
 from decklog.compat.bazinga.rules import validate_scope_global_or_group
 from decklog.stores.journal.entry import Entry, EntryKind
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -1,10 +1,11 @@
 """Logs: a session's interactions, reasoning and events, which are entries of its run."""
 
+from typing import TYPE_CHECKING
+
 from decklog.compat.bazinga.base import MOST_ROWS, Desk, answers, filled, json_text, moment, reports, stamp
 from decklog.compat.bazinga.program.reply import Reply
 from decklog.stores.journal.entry import BOOKKEEPING, IMPORT_KEY
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

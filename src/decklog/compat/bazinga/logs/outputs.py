@@ -1,10 +1,11 @@
 """Skill outputs, and whether the mandatory ones are recent."""
 
+from typing import TYPE_CHECKING
+
 from decklog.compat.bazinga.base import MOST_ROWS, Desk, Refusal, answers, check, filled, given, stamp
 from decklog.compat.bazinga.program.reply import Reply
 from decklog.compat.bazinga.rules import validate_scope_global_or_group
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

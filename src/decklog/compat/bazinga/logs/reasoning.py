@@ -1,12 +1,13 @@
 """Reasoning: what agents thought in which phase, written down without secrets."""
 
+from typing import TYPE_CHECKING
+
 from decklog.compat.bazinga.base import MOST_ROWS, Desk, Refusal, answers, check, filled, one_of, reports, stamp
 from decklog.compat.bazinga.logs.tokens import charge
 from decklog.compat.bazinga.program.reply import Reply
 from decklog.compat.bazinga.rules import CONFIDENCES, MANDATORY_PHASES, PHASES, validate_scope_global_or_group
 from decklog.stores.journal.entry import Confidence, Entry, EntryKind, ReasoningPhase
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -1,8 +1,9 @@
 """Reasoning as text: a summary for the next agent's prompt, and a timeline for a person."""
 
+from typing import TYPE_CHECKING
+
 from decklog.compat.bazinga.base import stamp
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from decklog.stores.journal.entry import Entry
 

@@ -1,9 +1,10 @@
 """Token usage, which is charged to Decklog's ledger."""
 
+from typing import TYPE_CHECKING
+
 from decklog.compat.bazinga.base import Desk, Refusal, answers, filled, given, one_of
 from decklog.compat.bazinga.program.reply import Reply
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from decklog.compat.bazinga import places
 from decklog.compat.bazinga.base import PROGRAM, DatabaseInitError, Refusal, told
@@ -9,7 +10,6 @@ from decklog.compat.bazinga.program.commands import COMMANDS, JSON_ERRORS, WITHO
 from decklog.compat.bazinga.program.usage import Given, Misuse, Usage
 from decklog.errors import DecklogError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
@@ -85,7 +85,7 @@ class Call:
                 "no project found: no folder above has both .claude/ and bazinga/, or a .decklog. "
                 f"Name one with --project-root or {places.VARIABLE}, or a database with --db."
             )
-        self.is_found = source != "env_var"
+        self.is_found = source not in ("env_var", "script")
         if os.environ.get("BAZINGA_VERBOSE"):
             sys.stderr.write(f"[INFO] project root {root} (from {source})\n")
         return places.database_of(root), root

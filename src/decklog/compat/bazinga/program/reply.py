@@ -1,6 +1,7 @@
 """What a command answers: a sentence for people, and JSON or text for programs."""
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from typing import Any
 

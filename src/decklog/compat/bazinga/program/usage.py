@@ -1,10 +1,10 @@
 """A command's words, read by its usage line: flags in both spellings and both forms, and no unknown ones."""
 
 import re
+from typing import TYPE_CHECKING
 
 from decklog.compat.bazinga.base import Refusal
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

@@ -1,12 +1,13 @@
 """Success criteria: what must be true for a session to be a success."""
 
+from typing import TYPE_CHECKING
+
 from decklog.compat.bazinga.base import Desk, Refusal, answers, filled, one_of, stamp
 from decklog.compat.bazinga.program.reply import Reply
 from decklog.compat.bazinga.rules import CRITERION_STATUSES
 from decklog.stores.intake import Intake
 from decklog.stores.work.criteria import Criterion, CriterionStatus
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

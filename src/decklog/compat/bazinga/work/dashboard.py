@@ -1,5 +1,7 @@
 """The dashboard: one moment of a session, all of it from one read."""
 
+from typing import TYPE_CHECKING
+
 from decklog.compat.bazinga.base import answers
 from decklog.compat.bazinga.logs.logs import KINDS, log_row, newest
 from decklog.compat.bazinga.logs.tokens import Tokens
@@ -9,7 +11,6 @@ from decklog.compat.bazinga.work.groups import Groups
 from decklog.compat.bazinga.work.sessions import Sessions
 from decklog.compat.bazinga.work.states import States
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -25,13 +26,12 @@ class Dashboard(Sessions, States, Groups, Tokens, Criteria):
     def get_dashboard_snapshot(self, session_id: str) -> "dict[str, Any]":
         """Give a session, its states, groups, tokens, criteria and newest entries, as they were at one moment.
 
-        `recent_logs` are interactions alone; `timeline` has reasoning and events between them.
+        `recent_logs` are the newest entries of all three kinds.
         """
         return self.log.db.read(lambda: self._snapshot(session_id))
 
     def _snapshot(self, session_id: str) -> "dict[str, Any]":
-        recent = [log_row(self, entry) for entry in newest(self, session_id, KINDS[:1], _RECENT)]
-        timeline = [log_row(self, entry) for entry in newest(self, session_id, KINDS, _RECENT)]
+        recent = [log_row(self, entry) for entry in newest(self, session_id, KINDS, _RECENT)]
         return {
             "session": self.get_session(session_id),
             "orchestrator_state": self.get_latest_state(session_id, "orchestrator"),
@@ -40,7 +40,6 @@ class Dashboard(Sessions, States, Groups, Tokens, Criteria):
             "token_summary": self.get_token_summary(session_id),
             "recent_logs": recent,
             "criteria": self.get_success_criteria(session_id),
-            "timeline": timeline,
         }
 
 

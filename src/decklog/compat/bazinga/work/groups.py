@@ -1,12 +1,13 @@
 """Task groups, which are Decklog's groups; blank text means that a field was not given."""
 
+from typing import TYPE_CHECKING
+
 from decklog.compat.bazinga.base import Desk, Refusal, answers, check, given, json_text, one_of, reports, stamp
 from decklog.compat.bazinga.program.reply import Reply
 from decklog.compat.bazinga.rules import TIERS, validate_complexity, validate_task_group_id
 from decklog.errors import NotFound
 from decklog.stores.work.groups import Group
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -1,12 +1,13 @@
 """Development plans: one per session, with phases that are marked one by one."""
 
+from typing import TYPE_CHECKING
+
 from decklog.compat.bazinga.base import Desk, Refusal, answers, from_json_text, stamp
 from decklog.compat.bazinga.program.reply import Reply
 from decklog.errors import NotFound
 from decklog.stores.journal.rows import number_of
 from decklog.stores.work.plans import PhaseStatus, PlanPhase
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

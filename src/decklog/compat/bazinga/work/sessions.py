@@ -1,11 +1,12 @@
 """Sessions, which are Decklog's runs."""
 
+from typing import TYPE_CHECKING
+
 from decklog.compat.bazinga.base import MOST_ROWS, Desk, Refusal, answers, filled, from_json_text, json_text, stamp
 from decklog.compat.bazinga.program.reply import Reply
 from decklog.compat.bazinga.rules import VALID_SESSION_STATUSES
 from decklog.stores.runs.run import ENDED, Run, RunMode, RunStatus
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -1,5 +1,7 @@
 """State documents of a session and its groups, and the iterations of an investigation."""
 
+from typing import TYPE_CHECKING
+
 from decklog.compat.bazinga.base import Desk, Refusal, answers, check, from_json_text, one_of, told
 from decklog.compat.bazinga.program.reply import Reply
 from decklog.compat.bazinga.rules import (
@@ -11,7 +13,6 @@ from decklog.compat.bazinga.rules import (
 from decklog.errors import DecklogError, NotFound
 from decklog.stores.content.states import InvestigationStatus
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -5,8 +5,8 @@ as the parts of one large number: with hundreds of them that takes a tenth of th
 """
 
 import sys
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

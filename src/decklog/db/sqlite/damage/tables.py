@@ -1,8 +1,9 @@
 """Reads the tables of a SQLite file around what is damaged in it."""
 
+from typing import TYPE_CHECKING
+
 import apsw
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

@@ -8,11 +8,11 @@ import os
 import time
 from enum import StrEnum
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from decklog.db.sqlite.damage.sums import FRAME_HEADER_SIZE, HEADER_SIZE, checksum, checksums
 from decklog.errors import Damaged
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -48,7 +48,7 @@ class Frame:
 class Cause(StrEnum):
     """What may have left a write-ahead log as it is; the one that does least harm."""
 
-    # A process ended in the middle of its last write.
+    # A process ended in the middle of its last write, or the end was cut off; nothing tells which.
     KILLED = "a commit that a crash cut short, or damage"
     # The disk had written a later page of the last commit and not an earlier one.
     POWER_CUT = "a commit that a power cut cut short, or damage"
@@ -186,9 +186,14 @@ class WriteAheadLog:
         return Cause.POWER_CUT if most or None in self.frames[broken:] else Cause.KILLED
 
     def _cut_short(self) -> Damage | None:
-        """Look at what is left behind the last whole frame: a page that was cut off is none that a killed process leaves."""
+        """Look for a transaction without its commit at the end. Its commit was never written, or was cut off with the end."""
+        read = self.read_by_sqlite
+        pages = self._whole_after(read)
+        if pages:
+            what = f"{pages} pages at the end of the write-ahead log are of a transaction without its commit"
+            return Damage(f"{what}: {Cause.KILLED}", Cause.KILLED)
         rest = self._size - HEADER_SIZE - self.slots * self._step
-        if rest > FRAME_HEADER_SIZE and self._head(self.slots)[8:16] == self.salts and self.read_by_sqlite == self.slots:
+        if rest > FRAME_HEADER_SIZE and self._head(self.slots)[8:16] == self.salts and read == self.slots:
             return Damage(f"the write-ahead log ends in the middle of a page: {Cause.KILLED}", Cause.KILLED)
         return None
 

@@ -1,8 +1,8 @@
 """What an export wrote, what the old system's own rules refused, and what it has no place for."""
 
 from dataclasses import MISSING, fields
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from typing import Any

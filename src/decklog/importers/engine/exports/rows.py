@@ -5,6 +5,7 @@ import os
 import shutil
 import tempfile
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import apsw
 
@@ -15,7 +16,6 @@ from decklog.importers.engine.leftovers import Kept
 from decklog.importers.engine.pages import every
 from decklog.values import to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any, Self, TypeVar

@@ -3,6 +3,7 @@
 import json
 import os
 import tempfile
+from typing import TYPE_CHECKING
 
 from decklog.clock import to_text
 from decklog.errors import Conflict, Invalid
@@ -10,7 +11,6 @@ from decklog.importers.engine.exports.report import ExportReport
 from decklog.importers.engine.exports.rows import folder_of, refuse_full
 from decklog.importers.engine.leftovers import Kept
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from datetime import datetime

@@ -4,12 +4,12 @@ import json
 import os
 from collections import Counter
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from decklog.clock import to_text
-from decklog.dataclass import dataclass
 from decklog.db.where import Where
 from decklog.errors import Unavailable, Unproven
 from decklog.operations import reads
@@ -22,7 +22,6 @@ from decklog.stores.journal.attribution import Act, change_digest, proving
 from decklog.stores.journal.findings import object_of
 from decklog.values import to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any, TypeVar

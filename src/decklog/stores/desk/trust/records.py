@@ -1,13 +1,12 @@
 """What the log keeps of trust: the contract with the manager, proposals to change it, and the changes that were made."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.records import Record
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Literal
 

@@ -9,15 +9,14 @@ Invariants:
 """
 
 import json
-from dataclasses import field
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from decklog.dataclass import dataclass
 from decklog.errors import Damaged
 from decklog.stores.desk.trust.records import ChangeKind, TrustChange, TrustContract, TrustProposal
 from decklog.stores.desk.trust.signatures import fingerprint, is_signed
 from decklog.values import to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -4,12 +4,12 @@ import base64
 import binascii
 import os
 from hashlib import scrypt, sha256
+from typing import TYPE_CHECKING
 
 from decklog.errors import Denied, Invalid, NotFound, Unavailable
 from decklog.extras import install_hint
 from decklog.values import to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import ModuleType

@@ -3,6 +3,7 @@
 import re
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from decklog.clock import to_text
 from decklog.errors import Denied, Invalid
@@ -11,7 +12,6 @@ from decklog.stores.desk.trust.records import SignedChange, TrustContract, Trust
 from decklog.stores.desk.trust.signatures import fingerprint, public_key_of
 from decklog.values import to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

@@ -3,13 +3,15 @@
 import json
 import os
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from decklog.errors import Invalid
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection
     from typing import Any
+
+    from decklog.stores.results.desk import ActionPermission, TierExplanation
 
 _FILE = os.path.join(os.path.dirname(__file__), "tiers.json")
 HIGHEST = 5
@@ -32,11 +34,13 @@ def listable_classes() -> list[str]:
     return list(_data()["auto_merge_classes"])
 
 
-def explain(tier: int) -> "dict[str, Any]":
+def explain(tier: int) -> "TierExplanation":
     """Say what a tier permits, what it adds to the one below, and what it does not permit yet."""
-    actions = _data()["actions"]
+    found, actions = _tier(tier), _data()["actions"]
     return {
-        **_tier(tier),
+        "tier": tier,
+        "name": found["name"],
+        "adds": found["adds"],
         "may": [name for name, rule in actions.items() if rule["tier"] is not None and rule["tier"] <= tier],
         "may_not_yet": [name for name, rule in actions.items() if rule["tier"] is not None and rule["tier"] > tier],
         "needs_approval": [name for name, rule in actions.items() if rule.get("needs_approval")],
@@ -52,7 +56,7 @@ def decide(
     is_dev_mode: bool = False,
     listed: "Collection[str]" = (),
     fix_class: str | None = None,
-) -> "dict[str, Any]":
+) -> "ActionPermission":
     """Answer whether an action is permitted, with the reason; what is not known is not permitted."""
     rule = _data()["actions"].get(action)
     needed = rule and rule["tier"]

@@ -2,6 +2,7 @@
 
 import os
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Denied, Invalid, Refused
@@ -23,12 +24,12 @@ from decklog.stores.desk.trust.replay import Contracts
 from decklog.stores.journal.entry import EntryKind
 from decklog.values import from_json, to_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Protocol, TypeVar
 
     from decklog.stores.base import Parts
+    from decklog.stores.results.desk import ActionPermission, TierExplanation, TrustDetails, TrustStatus
 
     F = TypeVar("F", bound=Callable[..., Any])
     T = TypeVar("T")
@@ -58,17 +59,20 @@ class Trust(Store):
     # Reading
 
     @reads
-    def show(self) -> "dict[str, Any]":
+    def show(self) -> "TrustDetails":
         """Show the manager, the tier and what it permits; without a manager, the question to ask."""
         contract, problem = self._contracts.look()
-        explained = tiers.explain(contract.tier if contract else 0)
-        may = {"may": explained["may"], "may_not_yet": explained["may_not_yet"]}
-        shown = {**_standing(contract, problem), **may}
         if contract is None:
-            return shown if problem else {**shown, "question": _QUESTION}
-        last = self._last_moves()
+            return _unbound(problem)
+        tier, last = tiers.explain(contract.tier), self._last_moves()
         return {
-            **shown,
+            "is_bound": True,
+            "tier": contract.tier,
+            "tier_name": tier["name"],
+            "manager": contract.handle,
+            "has_password": contract.phrase is not None,
+            "may": tier["may"],
+            "may_not_yet": tier["may_not_yet"],
             "log_id": contract.id,
             "channel": contract.channel,
             "fingerprint": signatures.fingerprint(contract.public_key),
@@ -81,7 +85,7 @@ class Trust(Store):
         }
 
     @reads
-    def standing(self) -> "dict[str, Any]":
+    def standing(self) -> "TrustStatus":
         """Say who the manager is, how the manager proves a decision, and at which tier agents are; `show` says more."""
         return _standing(*self._contracts.look())
 
@@ -93,12 +97,12 @@ class Trust(Store):
         return self._page(TrustChange, where, order=("revision",), limit=limit, after=after)
 
     @reads
-    def explain(self, tier: int) -> "dict[str, Any]":
+    def explain(self, tier: int) -> "TierExplanation":
         """Say what a tier permits, what it adds, and what it does not permit yet."""
         return tiers.explain(tier)
 
     @reads
-    def may(self, action: str, *, fix_class: str | None = None) -> "dict[str, Any]":
+    def may(self, action: str, *, fix_class: str | None = None) -> "ActionPermission":
         """Answer whether an action is permitted now, and why or why not; an unknown action is not.
 
         Without a manager the tier is 0, and so it is where the contract is not what the manager signed. Some actions also need
@@ -107,7 +111,7 @@ class Trust(Store):
         return self._answer(action, fix_class, is_approved=False)
 
     @writes
-    def permit(self, action: str, *, fix_class: str | None = None, approval_id: str | None = None) -> "dict[str, Any]":
+    def permit(self, action: str, *, fix_class: str | None = None, approval_id: str | None = None) -> "ActionPermission":
         """Permit an action that is about to be done, or refuse it (`Refused`); the approval it needs is used up by that.
 
         Whoever acts calls this first, so that one grant is not two acts. An approval is one that was granted for this action as
@@ -128,7 +132,7 @@ class Trust(Store):
             )
         return {**answer, "approval_id": approval_id} if answer["needs_approval"] else answer
 
-    def _answer(self, action: str, fix_class: str | None, *, is_approved: bool) -> "dict[str, Any]":
+    def _answer(self, action: str, fix_class: str | None, *, is_approved: bool) -> "ActionPermission":
         contract, problem = self._contracts.look()
         answer = tiers.decide(
             action,
@@ -227,7 +231,7 @@ class Trust(Store):
         fix_classes: list[str] | None = None,
         is_on: bool | None = None,
         reviewers: list[str] | None = None,
-        minutes: int = 60,
+        expires_in_seconds: int = 3600,
         by: str | None = None,
     ) -> TrustProposal:
         """Write down a change for the manager to sign: `statement` is the text, good once and until it expires.
@@ -238,8 +242,8 @@ class Trust(Store):
         change = enum_of(SignedChange, change, "change")
         if not reason.strip():
             raise Invalid("a proposal needs a reason; it is part of what the manager signs", field="reason")
-        if not 1 <= minutes <= 24 * 60:
-            raise Invalid(f"a proposal lives 1 to {24 * 60} minutes, not {minutes}", field="minutes")
+        if not 1 <= expires_in_seconds <= 24 * 3600:
+            raise Invalid(f"expires_in_seconds is {expires_in_seconds}; it is 1 to {24 * 3600}", field="expires_in_seconds")
         given = {
             "to_tier": to_tier,
             "handle": handle,
@@ -250,12 +254,12 @@ class Trust(Store):
             "reviewers": reviewers,
         }
         asked = {"change": change.value, "reason": reason, **{name: value for name, value in given.items() if value is not None}}
-        return self._attempt("propose", asked, lambda: self._propose(change, reason.strip(), given, minutes, by))
+        return self._attempt("propose", asked, lambda: self._propose(change, reason.strip(), given, expires_in_seconds, by))
 
-    def _propose(self, change: SignedChange, reason: str, given: "dict[str, Any]", minutes: int, by: str | None) -> TrustProposal:
+    def _propose(self, change: SignedChange, reason: str, given: "dict[str, Any]", seconds: int, by: str | None) -> TrustProposal:
         contract, now = self._bound(), self._now()
         terms = self._without_secrets(statements.terms_of(change, contract, given))
-        nonce, expires = os.urandom(16).hex(), now + timedelta(minutes=minutes)
+        nonce, expires = os.urandom(16).hex(), now + timedelta(seconds=seconds)
         told, _ = self._db.values.text("reason", reason)
         text = to_json(statements.statement_of(change, contract, terms, reason=told, nonce=nonce, expires_at=expires))
         # What others wrote is redacted by now. The rest is random letters of ours, and the text must be kept as it is signed.
@@ -460,9 +464,19 @@ def _key_of(password: str) -> "dict[str, Any]":
     return {"public_key": signatures.signer_of_password(password, phrase).public_key, "phrase": phrase}
 
 
-def _standing(contract: TrustContract | None, problem: str | None) -> "dict[str, Any]":
+def _standing(contract: TrustContract | None, problem: str | None) -> "TrustStatus":
     tier = contract.tier if contract else 0
-    known = {"is_bound": contract is not None or problem is not None, "tier": tier, "tier_name": tiers.name_of(tier)}
+    is_bound = contract is not None or problem is not None
+    known: TrustStatus = {"is_bound": is_bound, "tier": tier, "tier_name": tiers.name_of(tier)}
     if contract is None:
         return {**known, "problem": problem} if problem else known
     return {**known, "manager": contract.handle, "has_password": contract.phrase is not None}
+
+
+def _unbound(problem: str | None) -> "TrustDetails":
+    """Show tier 0: nobody is the manager, or the contract does not count."""
+    tier = tiers.explain(0)
+    name, may, may_not_yet = tier["name"], tier["may"], tier["may_not_yet"]
+    if problem:
+        return {"is_bound": True, "tier": 0, "tier_name": name, "problem": problem, "may": may, "may_not_yet": may_not_yet}
+    return {"is_bound": False, "tier": 0, "tier_name": name, "may": may, "may_not_yet": may_not_yet, "question": _QUESTION}

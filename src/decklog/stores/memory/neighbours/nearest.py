@@ -1,13 +1,13 @@
 """The neighbours of a question: the vectors of the lessons that hold, read once and followed up from the journal."""
 
 from math import sqrt
+from typing import TYPE_CHECKING
 
 from decklog import forks
 from decklog.db.text.vectors import LessonVectors
 from decklog.stores.memory.neighbours.rows import EXACT, Rows, rows_for
 from decklog.values import from_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
     from typing import Any

@@ -1,6 +1,7 @@
 """The neighbours of a question as PostgreSQL finds them: nothing is read into the process but what it asks for."""
 
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from decklog import forks
 from decklog.db.text.vector_index import VectorIndex
@@ -9,7 +10,6 @@ from decklog.stores.memory.neighbours.nearest import changed_lessons, in_general
 from decklog.stores.memory.neighbours.rows import ExactRows
 from decklog.values import from_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
     from typing import Any

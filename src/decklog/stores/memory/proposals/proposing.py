@@ -4,6 +4,7 @@ Every stream has a mark up to which it was looked through, so that no write wait
 """
 
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict
@@ -29,7 +30,6 @@ from decklog.stores.memory.proposals.proposal import (
 )
 from decklog.stores.memory.upkeep import LessonUpkeep
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

@@ -1,6 +1,7 @@
 """Where proposals come from: checks, attempts, blockers, fixes, reviews and what people said, read from entries."""
 
 import re
+from typing import TYPE_CHECKING
 
 from decklog.stores.journal.rows import COLUMNS, load, load_all
 from decklog.stores.memory.error_signatures import signature
@@ -8,7 +9,6 @@ from decklog.stores.memory.proposals.proposal import Observation, ProposalKind, 
 from decklog.stores.memory.tokens import words_of
 from decklog.values import from_json
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any, TypeGuard

@@ -1,8 +1,7 @@
 """A chart of columns, drawn by the server: each day's values on top of each other, the largest kinds told apart."""
 
 from collections.abc import Callable, Mapping, Sequence
-
-from decklog.dataclass import dataclass
+from dataclasses import dataclass
 
 WIDTH, HEIGHT = 900, 140
 # So many kinds have a shade of their own; the rest is one.

@@ -1,13 +1,13 @@
 """Lanes: who worked on which task from when to when, with the hours in which nobody did folded."""
 
 from bisect import bisect_left
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from operator import itemgetter
 from typing import Any
 
 from decklog.characters import revealed
 from decklog.clock import from_text
-from decklog.dataclass import dataclass
 from decklog.figures import span
 from decklog.web.rendering import segment
 

@@ -1,8 +1,7 @@
 """A line over the entries of a run, drawn by the server: how far something had come at each of them, and its ceiling."""
 
 from collections.abc import Callable
-
-from decklog.dataclass import dataclass
+from dataclasses import dataclass
 
 WIDTH, HEIGHT = 900, 120
 

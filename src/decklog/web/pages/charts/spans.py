@@ -3,9 +3,9 @@
 from bisect import bisect_right
 from calendar import monthrange
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import date, timedelta
 
-from decklog.dataclass import dataclass
 from decklog.errors import Invalid
 
 LONGEST = 400

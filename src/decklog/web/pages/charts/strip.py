@@ -1,5 +1,6 @@
 """The strip above a run's slider: how fast its entries came, where it was silent, and the entries that a person looks for."""
 
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
 from itertools import pairwise
@@ -7,7 +8,6 @@ from math import log
 from typing import Any
 
 from decklog.clock import from_text
-from decklog.dataclass import dataclass
 from decklog.figures import span
 
 STEPS = 120

@@ -1,0 +1,192 @@
+"""Train the weights of the redaction's judge on the labelled corpus: gradient-boosted trees, written as JSON.
+
+Run `python -m benchmarks.train_judge` after a change of the features or the corpus, and commit the new weights. Needs numpy.
+"""
+
+import json
+import math
+import sys
+import sysconfig
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tests.redaction import corpus
+
+from decklog.redaction import judge
+from decklog.redaction.keyvalue import Candidate
+from decklog.redaction.redactor import Redactor
+
+_WEIGHTS = Path(judge.__file__).with_name("weights.json")
+_TREES, _DEPTH, _RATE, _BINS = 120, 4, 0.25, 32
+_LEAST_LEAF = 6.0
+_ROW_SHARE, _COLUMN_SHARE = 0.6, 0.3
+# A false positive costs as much as this many missed candidates.
+_CLEAN_WEIGHT = 3.0
+_SOURCE_WEIGHT = 1.0
+_EVERY_SOURCE = 4
+_SIZE_LIMIT = 100_000
+
+
+class Recorder(Redactor):
+    """Collects the candidates of a text, which all count as no secret so that later rounds see the same text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.candidates: list[Candidate] = []
+
+    def _judged(self, candidate: Candidate, _known: dict[Any, bool]) -> bool:
+        if not judge.is_plainly_none(candidate):
+            self.candidates.append(candidate)
+        return False
+
+
+def pair_table(texts: list[str]) -> list[int]:
+    """Return ten times the log-likelihood of each pair of letters."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for text in texts:
+        low = text.lower()
+        counts.update((one, two) for one, two in pairwise(low) if "a" <= one <= "z" and "a" <= two <= "z")
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    totals = {one: sum(counts[one, two] + 1 for two in letters) for one in letters}
+    return [round(10 * math.log((counts[one, two] + 1) / totals[one])) for one in letters for two in letters]
+
+
+def collect(split: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[tuple[int, str]]]:
+    """Return features, labels, weights, and for each row the number of its text and the writer."""
+    recorder, rows, labels, weights, texts = Recorder(), [], [], [], []
+    number = 0
+    for writer in corpus.writers(split):
+        samples = [(one.text, one) for one in corpus.secrets(split, writer)] + [
+            (text, None) for text in corpus.clean(split, writer)
+        ]
+        for text, secret in samples:
+            number += 1
+            recorder.candidates.clear()
+            recorder.scan(text)
+            unique = {(one.source, one.name, one.sign, one.value, one.after): one for one in recorder.candidates}
+            for one in unique.values():
+                if len(one.value) < 3:
+                    continue
+                rows.append(judge.features(one))
+                labels.append(secret is not None and _is_part(one.value, secret))
+                weights.append(1.0 if labels[-1] else 0.5 if secret else _CLEAN_WEIGHT)
+                texts.append((number if secret else -number, writer))
+    return np.array(rows, dtype=np.float32), np.array(labels, dtype=np.float64), np.array(weights), texts
+
+
+def collect_sources() -> tuple[np.ndarray, np.ndarray]:
+    """Return features and weights of candidates in the sources of the standard library, which hold no secrets."""
+    recorder, rows = Recorder(), []
+    files = sorted(Path(sysconfig.get_paths()["stdlib"]).rglob("*.py"))
+    for path in files[::_EVERY_SOURCE]:
+        if "test" in path.parts or "site-packages" in path.parts:
+            continue
+        text = path.read_text(encoding="utf-8", errors="replace")
+        for start in range(0, min(len(text), 60_000), 3_000):
+            recorder.candidates.clear()
+            recorder.scan(text[start : start + 3_000])
+            rows += [
+                judge.features(one) for one in {one.value: one for one in recorder.candidates}.values() if len(one.value) > 2
+            ]
+    return np.array(rows, dtype=np.float32), np.full(len(rows), _SOURCE_WEIGHT)
+
+
+def _is_part(value: str, secret: corpus.Secret) -> bool:
+    size = min(6, len(secret.value))
+    pieces = (secret.value[place : place + size] for place in range(len(secret.value) - size + 1))
+    return any(piece in value and piece not in secret.around for piece in pieces)
+
+
+def train(rows: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> tuple[float, list[Any]]:
+    """Fit boosted trees to the logistic loss."""
+    edges = [np.unique(np.quantile(rows[:, one], np.linspace(0, 1, _BINS + 1)[1:-1])) for one in range(rows.shape[1])]
+    bins = np.stack([np.searchsorted(edge, rows[:, one], side="left") for one, edge in enumerate(edges)], axis=1).astype(np.int16)
+    share = (weights * labels).sum() / weights.sum()
+    bias = math.log(share / (1 - share))
+    scores, trees = np.full(len(labels), bias), []
+    dice = np.random.default_rng(7)
+    for _ in range(_TREES):
+        chance = 1 / (1 + np.exp(-scores))
+        slope, curve = weights * (labels - chance), weights * chance * (1 - chance)
+        rows_used = np.flatnonzero(dice.random(len(labels)) < _ROW_SHARE)
+        columns = np.flatnonzero(dice.random(len(edges)) < _COLUMN_SHARE)
+        tree = _grow(bins, edges, slope, curve, rows_used, columns, _DEPTH)
+        scores += _predict(tree, rows)
+        trees.append(tree)
+    return bias, trees
+
+
+def _predict(tree: Any, rows: Any) -> Any:
+    if not isinstance(tree, list):
+        return np.full(len(rows), tree)
+    left = rows[:, tree[0]] <= tree[1]
+    result = np.empty(len(rows))
+    result[left] = _predict(tree[2], rows[left])
+    result[~left] = _predict(tree[3], rows[~left])
+    return result
+
+
+def _grow(bins: Any, edges: Any, slope: Any, curve: Any, index: Any, columns: Any, depth: int) -> Any:
+    best = _best_split(bins, edges, slope, curve, index, columns) if depth else None
+    if best is None:
+        leaf = _RATE * slope[index].sum() / (curve[index].sum() + 1.0)
+        return round(float(leaf), 4)
+    feature, place = best
+    left = bins[index, feature] <= place
+    return [
+        feature,
+        round(float(edges[feature][place]), 4),
+        _grow(bins, edges, slope, curve, index[left], columns, depth - 1),
+        _grow(bins, edges, slope, curve, index[~left], columns, depth - 1),
+    ]
+
+
+def _best_split(bins: Any, edges: Any, slope: Any, curve: Any, index: Any, columns: Any) -> tuple[int, int] | None:
+    total_slope, total_curve = slope[index].sum(), curve[index].sum()
+    best, found = 1e-3 + total_slope**2 / (total_curve + 1.0), None
+    for feature in map(int, columns):
+        edge = edges[feature]
+        if not len(edge):
+            continue
+        column = bins[index, feature]
+        slopes = np.bincount(column, slope[index], len(edge) + 1).cumsum()[:-1]
+        curves = np.bincount(column, curve[index], len(edge) + 1).cumsum()[:-1]
+        gain = slopes**2 / (curves + 1.0) + (total_slope - slopes) ** 2 / (total_curve - curves + 1.0)
+        gain[(curves < _LEAST_LEAF / 10) | (total_curve - curves < _LEAST_LEAF / 10)] = 0
+        place = int(gain.argmax())
+        if gain[place] > best:
+            best, found = gain[place], (feature, place)
+    return found
+
+
+def write(weights: dict[str, Any]) -> None:
+    """Write the weights where the judge reads them."""
+    _WEIGHTS.write_text(json.dumps(weights, separators=(",", ":")), encoding="utf-8")
+
+
+def main() -> None:
+    """Train on the writers of the train split and write the weights."""
+    texts = [text for writer in corpus.writers("train") for text in corpus.clean("train", writer)]
+    pairs = pair_table(texts)
+    judge.load_weights = lambda: {"pairs": pairs}  # type: ignore[assignment]
+    rows, labels, weights, _ = collect("train")
+    more, more_weights = collect_sources()
+    rows, labels = np.concatenate([rows, more]), np.concatenate([labels, np.zeros(len(more))])
+    weights = np.concatenate([weights, more_weights])
+    print(f"{len(labels)} candidates, {int(labels.sum())} of them secrets, {rows.shape[1]} features")
+    bias, trees = train(rows, labels, weights)
+    write({"pairs": pairs, "bias": round(bias, 4), "threshold": 0.0, "trees": trees})
+    size = _WEIGHTS.stat().st_size
+    print(f"{len(trees)} trees, {size} bytes")
+    if size > _SIZE_LIMIT:
+        raise SystemExit(f"the weights take more than {_SIZE_LIMIT} bytes")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,1 +1,0 @@
-"""The table of rules: which secrets there are and what they look like."""

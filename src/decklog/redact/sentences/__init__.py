@@ -1,1 +1,0 @@
-"""Secrets that people tell each other and programs announce: in sentences, in other languages, on the next line."""

@@ -1,0 +1,68 @@
+"""Find secrets in texts and JSON values, and replace them with markers that name the kind.
+
+Everything that is stored, printed or sent passes through here: the same rules and the same judge for all of it.
+"""
+
+from collections.abc import Iterable
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from decklog.forks import apart
+
+if TYPE_CHECKING:
+    from decklog.redaction.redactor import Explanation, Redactor
+
+__all__ = ["clean_texts", "default_redactor", "explain", "json_strings", "redact", "scan", "scan_json"]
+
+_SHORTEST = 10
+
+
+@cache
+def default_redactor() -> "Redactor":
+    """Return the redactor of this process: the shipped rules with those of the user and of the repository around it."""
+    # Here, and not at the top: a command that only reads ids does not load the matcher.
+    from decklog.redaction.config import load_config
+    from decklog.redaction.redactor import Redactor
+
+    config = load_config()
+    return Redactor(config.rules, config.allow)
+
+
+def redact(text: str) -> str:
+    """Return a text with its secrets replaced by markers such as `[redacted:github-token]`."""
+    return scan(text)[0]
+
+
+# RE2 holds locks while it matches, which a forked child would find taken for ever.
+@apart
+def scan(text: str) -> tuple[str, bool]:
+    """Redact a text, and return whether anything changed."""
+    if len(text) < _SHORTEST and text.replace("_", "").replace("-", "").isalnum():
+        # One short word: nothing beside it names a secret, and no token is so short. The matcher need not be loaded for it.
+        return text, False
+    return default_redactor().scan(text)
+
+
+@apart
+def scan_json(value: Any) -> tuple[Any, bool]:
+    """Redact the strings and keys of a JSON value; the same object is returned when nothing changed."""
+    return default_redactor().scan_json(value)
+
+
+@apart
+def clean_texts(texts: Iterable[str]) -> set[str]:
+    """Return those of many texts that hold no secret."""
+    redactor = default_redactor()
+    return {text for text in texts if not redactor.find(text)}
+
+
+@apart
+def explain(text: str) -> "list[Explanation]":
+    """Return what was found in a text, with the rule or the features that decided."""
+    return default_redactor().explain(text)
+
+
+@apart
+def json_strings(value: Any) -> list[str] | None:
+    """Return every string and key of a JSON value; None if one of its keys names a secret."""
+    return default_redactor().json_strings(value)

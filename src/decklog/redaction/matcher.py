@@ -1,0 +1,98 @@
+"""Find which rules can match a text: one pass for all keywords, then each pattern where its keyword is present."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import re2
+
+from decklog.redaction.rules import compile_pattern, options
+
+Span = tuple[int, int]
+_UNANCHORED = re2._Anchor.UNANCHORED
+_ANCHORED = re2._Anchor.ANCHOR_START
+_NOWHERE = (-1, -1)
+# Combinations of keywords remembered with the entries they lead to.
+_MOST_KNOWN = 4_096
+_NOTHING: frozenset[int] = frozenset()
+_COUNTED = re.compile(r"\{(?:[4-9]|1\d|2\d)")
+
+
+class Pattern:
+    """A pattern on the bytes of a text. It is compiled when a text first needs it."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self._compiled: Any = None
+
+    @property
+    def _match(self) -> Any:
+        if self._compiled is None:
+            # The wrapper objects of `re2` cost several times as much as a short match.
+            self._compiled = compile_pattern(self.source)._regexp.Match
+        return self._compiled
+
+    def search(self, data: bytes, start: int = 0) -> list[Span] | None:
+        """Return the spans of the first match and its groups at or after a place."""
+        spans: list[Span] = self._match(_UNANCHORED, data, start, len(data))
+        return None if spans[0] == _NOWHERE else spans
+
+    def end_at(self, data: bytes, start: int, limit: int) -> int:
+        """Return the end of the match that starts here, or the start if there is none."""
+        span: Span = self._match(_ANCHORED, data, start, limit)[0]
+        return start if span == _NOWHERE else span[1]
+
+    def find_all(self, data: bytes, group: int = 0) -> Iterator[list[Span]]:
+        """Yield the matches; the next one may begin where the group of the last one ends."""
+        position = 0
+        while spans := self.search(data, position):
+            yield spans
+            position = max(spans[group][1], spans[0][0] + 1)
+
+
+class KeywordSet:
+    """Entries with the keywords and triggers that must be present for each."""
+
+    def __init__(self, entries: Iterable[tuple[int, Sequence[str], str]]) -> None:
+        words: dict[str, list[int]] = {}
+        triggers: dict[str, list[int]] = {}
+        for number, keywords, trigger in entries:
+            for word in keywords:
+                words.setdefault(word, []).append(number)
+            if trigger:
+                triggers.setdefault(trigger, []).append(number)
+        self._of_word = list(words.values())
+        self._of_trigger = list(triggers.values())
+        self._match_words = _compile_set([re2.escape(word) for word in words])
+        # Apart: a counted run multiplies the states of all others in its set.
+        runs = [bool(_COUNTED.search(trigger)) for trigger in triggers]
+        self._run_numbers = [number for number, is_run in enumerate(runs) if is_run]
+        self._other_numbers = [number for number, is_run in enumerate(runs) if not is_run]
+        sources = list(triggers)
+        self._match_runs = _compile_set([sources[number] for number in self._run_numbers])
+        self._match_others = _compile_set([sources[number] for number in self._other_numbers])
+        self._known: dict[tuple[int, ...], frozenset[int]] = {}
+
+    def present(self, data: bytes) -> frozenset[int]:
+        """Return the entries whose keyword or trigger occurs in lower-case bytes."""
+        words, runs, others = self._match_words(data), self._match_runs(data), self._match_others(data)
+        if not words and not runs and not others:
+            return _NOTHING
+        found = (*words, -1, *runs, -1, *others)
+        known = self._known.get(found)
+        if known is None:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            entries = [number for word in words for number in self._of_word[word]]
+            triggers = [self._run_numbers[run] for run in runs] + [self._other_numbers[other] for other in others]
+            entries += [number for trigger in triggers for number in self._of_trigger[trigger]]
+            known = self._known[found] = frozenset(entries)
+        return known
+
+
+def _compile_set(patterns: Iterable[str]) -> Any:
+    compiled = re2.Set.SearchSet(options())
+    for pattern in patterns:
+        compiled.Add(pattern.encode("latin-1"))
+    compiled.Compile()
+    return compiled._set.Match

@@ -1,0 +1,229 @@
+"""Find values that look generated near a word for a secret: printed below a command, in a table, in a call, in any sentence."""
+
+import re
+from collections.abc import Iterator
+
+from decklog.redaction.keyvalue import Candidate, kind_of_name
+from decklog.redaction.matcher import Pattern
+from decklog.redaction.normalize import View
+
+# A candidate is looked for in the line of such a word and in the lines below it.
+_WORDS = (
+    r"pass(?:w|phrase|code|\b)|pwd|(?:\b|_)pw(?:\b|_)|psk\b|secret|token(?:[^i]|$)|[a-z][ _-]?key(?:s?\b|_)"
+    r"|\bkey (?:is|was|for|to)\b|cred|\bauth|log[_-]?[io]n\b|logged in|(?:to|must) log in|sign[_-]?in\b|bearer|jwt|hmac|cipher"
+    r"|crypt|wallet|mnemonic|[th]otp|sftp|ftp\b|smtp|imap|ldap|wi-?fi|wlan|vpn|licen[cs]e|\bcodes?\b|\bpin\b|unlock|community|<<<"
+    r"|kennwort|has[?l]o|contrase|mot[ _]de[ _]passe|senha|clave|wachtwoord|senord|salasana|parol|heslo|lozink|geslo|jelsz"
+    r"|[?s]ifr[ea?]|vault"
+)
+_WORD = Pattern(f"(?i){_WORDS}")
+# Also texts with letters beyond Latin-1, which are question marks in the bytes.
+TRIGGER = rf"{_WORDS}|[?][?]"
+# Words that one byte per character can't show.
+_FOREIGN = re.compile(
+    "парол|лозинк|пин-код|токен|ключ|κωδικ|סיסמ|كلمة|رمز|पासवर्ड|รหัสผ่าน|密码|密碼|口令|密钥|パスワード|暗証番号|トークン"
+    "|비밀번호|암호|验证码|認証コード|인증번호|mật khẩu|kata sandi",
+    re.IGNORECASE,
+)
+# A run without blanks that has letters and digits, or a sign among them, and what may stand around it.
+_VALUE = re.compile(r"""[^\s"'`<>|,;()\[\]{}=«»„“”、。：，]{5,256}""")
+# `name=` or `name: "` right before a value: the name decides, and `keyvalue` reads it.
+_OWNER = re.compile(r"([\w.$-]+)[\"'\]]{0,2}[ \t]*(?::=|=>|={1,2}|:)[ \t]*[@bru]{0,2}[\"'`(\[]{0,2}$")
+_NAME_BEFORE = re.compile(r"([A-Za-z]+[ _-]+)?([\w-]+)$")
+_CELL = re.compile(r"[ \t]*\|[ \t]*|\t+|,(?=\S)|[ \t]{2,}")
+_PROMPT = re.compile(r"\s*(?:[$#%>]|>>>|PS [^>]*>|[\w.-]*>|\(\w+\)|irb[^>]*>|iex[^>]*>|mysql>|[\w-]+=[#>]|[A-Z]:\\[^>]*>)\s*\S")
+_JOINED_WORDS = re.compile(r"[a-z]{3,12}(?:[-_.][a-z]{3,12}){2,7}")
+_MOST_LINES_BELOW = 2
+_LONGEST_LINE = 2_000
+_LONGEST_LABEL = 40
+_MOST_VALUES = 200
+
+
+def is_odd(value: str) -> bool:
+    """Return whether a run has what words and names have not: letters with digits, capitals or signs among them."""
+    if _JOINED_WORDS.fullmatch(value):
+        return True
+    letters = sum(map(str.isalpha, value))
+    digits = sum(map(str.isdigit, value))
+    if not letters:
+        return False
+    signs = sum(char in "!#$%^&*+~?@" for char in value)
+    if digits:
+        return bool(signs) or len(value) >= 8 or digits > 1
+    return bool(signs and letters > 3) or (len(value) >= 12 and 1 < sum(map(str.isupper, value)) < letters - 1)
+
+
+def find_candidates(view: View) -> Iterator[Candidate]:
+    """Yield the odd values in lines with a word for a secret, and below them."""
+    text = view.text
+    found = 0
+    for start, end, distance, header in _lines(view):
+        line = text[start:end]
+        for run in _VALUE.finditer(line):
+            value = run[0].rstrip(".,:!?") if run[0][-1] in ".,:" else run[0]
+            if (
+                value.isalpha()
+                or not (is_odd(value) or _is_set_apart(value, line, run.start(), distance, header))
+                or _is_owned(line[max(0, run.start() - 80) : run.start()])
+            ):
+                continue
+            if distance and not _is_apart(value, line, run.start(), header):
+                continue
+            if not distance and not _has_word(f"{line[: run.start()]} {line[run.start() + len(value) :]}"):
+                continue
+            found += 1
+            if found > _MOST_VALUES:
+                return
+            first = start + run.start()
+            yield _candidate(view, first, first + len(value), (start, end), distance, header)
+
+
+def _has_word(line: str) -> bool:
+    """Return whether the rest of a line has a word for a secret: one inside the value does not count."""
+    if _WORD.search(line.encode("latin-1", "replace")):
+        return True
+    return not line.isascii() and _FOREIGN.search(line) is not None
+
+
+def _is_apart(value: str, line: str, place: int, header: str) -> bool:
+    """Return whether a value below a word for a secret is alone in its line or in a column of its own."""
+    alone = line.strip(" \t\"'`*.,;>|-") == value.strip(" \t\"'`*.,;>|-")
+    return alone or _is_column(header, line, place) or bool(_CALLED_WITH.match(line))
+
+
+# What a test is called with.
+_CALLED_WITH = re.compile(r"[ \t]*[@\[][A-Za-z][\w.]*\(")
+
+
+def _is_set_apart(value: str, line: str, place: int, distance: int, header: str) -> bool:
+    """Return whether a short value with a digit is a cell below its head, or alone below a label."""
+    if not distance or not any(map(str.isdigit, value)):
+        return False
+    return (line.strip() == value and header.rstrip().endswith(":")) or _is_column(header, line, place)
+
+
+def _is_owned(before: str) -> bool:
+    owner = _OWNER.search(before)
+    if owner is None:
+        return False
+    name = owner[1].lower()
+    return name not in _ANY_NAME and not kind_of_name(owner[1]) and not owner[0].rstrip().endswith(":")
+
+
+_ANY_NAME = frozenset(
+    (
+        "value",
+        "val",
+        "default",
+        "data",
+        "text",
+        "string",
+        "key",
+        "auth",
+        "code",
+        "x",
+        "s",
+        "v",
+        "k",
+        "p",
+        "tmp",
+        "given",
+        "expected",
+        "actual",
+        "result",
+        "bearer",
+        "is",
+        "it",
+        "this",
+    )
+)
+
+
+def _lines(view: View) -> Iterator[tuple[int, int, int, str]]:
+    """Yield lines to search: where they begin and end, how far above the word is, and the line that has it."""
+    text, position, header, distance = view.text, 0, "", _MOST_LINES_BELOW + 1
+    places = _word_places(view)
+    place = next(places, -1)
+    while position <= len(text):
+        end = text.find("\n", position) % (len(text) + 1)
+        if place >= 0 and place < end + 1:
+            distance, header = 0, text[position : min(end, position + _LONGEST_LINE)]
+            while 0 <= place < end + 1:
+                place = next(places, -1)
+        elif text[position:end].strip():
+            distance += 1
+        elif (
+            not header.rstrip(" \t*_`").endswith((":", "is", "was", "value"))
+            and "|" not in header
+            and len(header) > _LONGEST_LABEL
+        ):
+            # A paragraph ends here.
+            distance = 41
+        if distance <= _MOST_LINES_BELOW or (distance < 40 and "|" in text[position:end] and "|" in header):
+            yield position, min(end, position + _LONGEST_LINE), min(distance, _MOST_LINES_BELOW + 1), header
+        if place < 0 and distance > 40:
+            return
+        position = end + 1
+
+
+def _word_places(view: View) -> Iterator[int]:
+    places = (spans[0][0] for spans in _WORD.find_all(view.data) if _announces(view.text, *spans[0]))
+    if view.text.isascii():
+        yield from places
+    else:
+        yield from sorted([*places, *(match.start() for match in _FOREIGN.finditer(view.text))])
+
+
+def _announces(text: str, start: int, end: int) -> bool:
+    """Return whether a word for a key or a token is one for a secret: not a cache key, a public key, a page token."""
+    word = text[start:end].lower()
+    if "key" not in word and "token" not in word:
+        return True
+    name = _NAME_BEFORE.search(text[max(0, start - 24) : end].rstrip(" \t\n\"'`:=.,;()[]{}"))
+    return name is None or bool(kind_of_name(f"{(name[1] or '').strip()}_{name[2]}"))
+
+
+def _candidate(view: View, start: int, end: int, line: tuple[int, int], distance: int, header: str) -> Candidate:
+    text = view.text
+    before = text[line[0] : start]
+    return Candidate(
+        start,
+        end,
+        text[start:end],
+        _kind(header, before),
+        f"near-{distance}",
+        name=(before[-40:] if not distance else header[-60:]).strip(),
+        sign=_tie(before),
+        quote=text[start - 1] if start > line[0] and text[start - 1] in "\"'`" else "",
+        after=text[end : end + 3],
+        before=text[max(0, start - 2) : start],
+        is_option=bool(_PROMPT.match(header)) if distance else bool(_PROMPT.match(before)),
+        is_spaced=text[line[0] : line[1]].strip(" \t\"'`*.,;") == text[start:end].strip(".,;"),
+        is_name_quoted=_is_column(header, text[line[0] : line[1]], start - line[0]) if distance else False,
+        starts_line=start == line[0],
+        line=f"{text[line[0] : start][-160:]} {text[end : line[1]][:160]}",
+    )
+
+
+def _tie(before: str) -> str:
+    bare = before.rstrip(" \t\"'`*([{«„“")
+    last = bare.rsplit(None, 1)[-1].lower() if bare else ""
+    if last in ("is", "was", "to", "are", "be", "now", "with", "as", "ist", "est", "es", "lautet", "use", "try"):
+        return last
+    return last[-1:] if last[-1:] in ":=,/?>)-(|" else ""
+
+
+def _is_column(header: str, line: str, place: int) -> bool:
+    """Return whether a value is in a column whose head names a secret."""
+    heads, column = _CELL.split(header.strip()), len(_CELL.findall(line[:place].lstrip()))
+    return (
+        1 < len(heads) == len(_CELL.split(line.strip()))
+        and column < len(heads)
+        and bool(kind_of_name(heads[column].strip("*\"' ")[-40:].replace(" ", "_")))
+    )
+
+
+def _kind(header: str, before: str) -> str:
+    low = f"{header} {before}".lower()
+    if "pass" in low or "pwd" in low or "login" in low or "pw" in low:
+        return "password"
+    return "token" if "token" in low else "secret" if "secret" in low else "key" if "key" in low else "password"

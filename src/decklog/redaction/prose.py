@@ -1,0 +1,89 @@
+"""Find secrets that a sentence mentions. The sentences are data, in `prose.toml`."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from decklog.redaction.keyvalue import Candidate, line_around
+from decklog.redaction.matcher import Pattern
+from decklog.redaction.normalize import View
+from decklog.redaction.rules import load_table
+
+_PIECE = re.compile(r"\{([a-z]+)\}")
+_LONGEST_TRAIL = 3
+# A sentence of more trust needs no score.
+_HIGHEST_DOUBT = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A group of patterns for one way to mention a secret."""
+
+    id: str
+    kind: str
+    trigger: str
+    trust: int
+    patterns: tuple[Pattern, ...]
+
+
+def load_sentences() -> tuple[Sentence, ...]:
+    """Return the sentence patterns of this package."""
+    table = load_table("prose.toml")
+    pieces = table["pieces"]
+    triggers = {name: _fill(source, pieces) for name, source in table["triggers"].items()}
+    return tuple(
+        Sentence(
+            one["id"],
+            one["kind"],
+            triggers[one["trigger"]],
+            one["trust"],
+            tuple(Pattern(_fill(source, pieces)) for source in one["patterns"]),
+        )
+        for one in table["sentence"]
+    )
+
+
+def _fill(source: str, pieces: dict[str, str]) -> str:
+    return _PIECE.sub(lambda piece: pieces[piece[1]], source)
+
+
+def find_candidates(view: View, sentences: Sequence[Sentence]) -> Iterator[Candidate]:
+    """Yield the values that some sentences mention."""
+    text = view.text
+    for sentence in sentences:
+        for pattern in sentence.patterns:
+            for spans in pattern.find_all(view.data, 1):
+                start, end = spans[1]
+                end = _trimmed(text, start, end)
+                if end > start:
+                    yield Candidate(
+                        start,
+                        end,
+                        text[start:end],
+                        sentence.kind,
+                        f"prose-{sentence.id}",
+                        name=text[spans[0][0] : spans[0][0] + 24],
+                        sign=_connector(text[spans[0][0] : start]),
+                        quote=text[start - 1] if start and text[start - 1] in "\"'`" else "",
+                        after=text[end : end + 3],
+                        before=text[max(0, start - 2) : start],
+                        starts_line=text[max(0, spans[0][0] - 1) : spans[0][0]] in ("", "\n"),
+                        is_sure=sentence.trust > _HIGHEST_DOUBT,
+                        line=line_around(text, start, end),
+                    )
+
+
+def _trimmed(text: str, start: int, end: int) -> int:
+    """Return the end of a value without the punctuation of its sentence."""
+    if (marker := text.find("[redacted:", start, end)) >= 0:
+        end = marker
+    for _ in range(_LONGEST_TRAIL):
+        if end > start and text[end - 1] in ".,;:)]}*\\":
+            end -= 1
+    return end
+
+
+def _connector(between: str) -> str:
+    words = between.rstrip(" \t\"'`*([{").rsplit(None, 1)
+    last = words[-1].lower() if words else ""
+    return last if last in ("is", "was", "to", "are", "be", "now", "with", "as") else last[-1:] if last[-1:] in ":=,/?>)-" else ""

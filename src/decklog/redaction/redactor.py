@@ -1,0 +1,487 @@
+"""Scan texts and JSON values, and replace secrets with markers such as `[redacted:github-token]`."""
+
+import re
+from binascii import Error, a2b_base64
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from decklog.redaction import judge, keyvalue, nearby, prose
+from decklog.redaction.keyvalue import Candidate
+from decklog.redaction.matcher import KeywordSet, Pattern
+from decklog.redaction.normalize import View, join_lines, normalize, strip_prefixes, wrapped_end
+from decklog.redaction.rules import Rule, load_table, shipped_rules
+
+# Later rounds find what only shows once a marker stands beside it.
+_MOST_ROUNDS = 3
+_SHORT = 8_192
+# A value found once is replaced wherever the text repeats it, unless it is so short that it occurs by chance.
+_SHORTEST_REPEAT, _LONGEST_REPEAT, _MOST_REPEATS = 8, 256, 64
+# The judge decides this many different values of one text; the rest go by a cheap test, which bounds the time.
+_MOST_JUDGED = 200
+# Of two that overlap the surer one names the kind: names, then sentences, then what is only near a word.
+_RANKS = {"prose": 3, "near": 4}
+_APART = "\n\n\x01\n\n"
+# Four characters of base64 that decode to three of ASCII text.
+_GROUP = r"[CI-Za-f][A-HQ-Xg-nw-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_-]"
+_BASE64 = Pattern(rf"(?:{_GROUP}){{4,}}[A-Za-z0-9+/_-]{{0,3}}={{0,2}}")
+_BASE64_RUN = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")
+_WRAPPABLE = re.compile(r"[A-Za-z0-9_+/=.~$-]")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A secret in a text: where, of which kind, and what decided."""
+
+    start: int
+    end: int
+    kind: str
+    reason: str
+    # Rules that need no further check win over names and sentences.
+    rank: int = 1
+    candidate: Candidate | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A finding as `decklog redact --explain` prints it."""
+
+    start: int
+    end: int
+    kind: str
+    reason: str
+    score: float | None = None
+    features: tuple[str, ...] = ()
+
+
+class Redactor:
+    """The shipped rules, and those a repository or a user adds."""
+
+    def __init__(self, rules: Sequence[Rule] = (), allow: Sequence[str] = ()) -> None:
+        self._rules = (*rules, *shipped_rules())
+        self._patterns = [Pattern(rule.pattern) for rule in self._rules]
+        self._rule_allow = {index: _union(rule.allow) for index, rule in enumerate(self._rules) if rule.allow}
+        table = load_table("rules.toml").get("allow", {})
+        self._allowed_values = frozenset(table.get("values", ()))
+        self._contexts = [Pattern(one) for one in table.get("contexts", ())]
+        self._context_words = tuple(table.get("context_words", ()))
+        self._allowed = _union((*table.get("patterns", ()), *allow))
+        self._sentences = prose.load_sentences()
+        self._first_sentence = len(self._rules)
+        self._keyvalue = self._first_sentence + len(self._sentences)
+        self._base64 = self._keyvalue + 1
+        self._nearby = self._keyvalue + 2
+        self._keywords = KeywordSet(self._entries())
+        self._line_rules = frozenset(
+            index for index, rule in enumerate(self._rules) if "(?m:^" in rule.pattern or "\\n" in rule.pattern
+        )
+        self._raw = frozenset(index for index, rule in enumerate(self._rules) if rule.raw)
+
+    def _entries(self) -> Iterator[tuple[int, Sequence[str], str]]:
+        for index, rule in enumerate(self._rules):
+            yield index, rule.keywords, rule.trigger
+        for index, sentence in enumerate(self._sentences, self._first_sentence):
+            yield index, (), sentence.trigger
+        yield self._keyvalue, (), keyvalue.TRIGGER
+        yield self._base64, (), r"[a-z0-9+/_-]{16}"
+        yield self._nearby, (), nearby.TRIGGER
+
+    def keywords_of(self, data: bytes) -> frozenset[int]:
+        """Return the numbers of the rules and groups that bytes could concern."""
+        return self._keywords.present(data.lower())
+
+    def redact(self, text: str) -> str:
+        """Return a text with its secrets replaced."""
+        return self.scan(text)[0]
+
+    def scan(self, text: str) -> tuple[str, bool]:
+        """Return a text with its secrets replaced, and whether there were any."""
+        shown = text
+        for _ in range(_MOST_ROUNDS):
+            findings = self.find(shown)
+            if not findings:
+                break
+            shown = _replace(shown, findings)
+            if len(shown) > _SHORT:
+                break
+        return shown, shown is not text
+
+    def explain(self, text: str) -> list[Explanation]:
+        """Return the findings of a text with the rule, or the score and the features, that decided."""
+        found = []
+        for one in self.find(text):
+            if one.candidate is None:
+                found.append(Explanation(one.start, one.end, one.kind, one.reason))
+            else:
+                why = judge.explain(one.candidate)
+                found.append(Explanation(one.start, one.end, one.kind, one.reason, round(judge.score(one.candidate), 2), why))
+        return found
+
+    def find(self, text: str) -> list[Finding]:
+        """Return the secrets of a text, in order and without overlaps."""
+        view = normalize(text)
+        present = self.keywords_of(view.data)
+        if not present:
+            return []
+        found = self._find_raw(text, view, present)
+        known: dict[Any, bool] = {}
+        found += _to_origin(view, self._find_in_view(view, present, known))
+        return _merge(found)
+
+    def matching_rules(self, text: str) -> set[str]:
+        """Return the ids of the rules that find something in a text."""
+        view = normalize(text)
+        plain = View(text)
+        return {
+            self._rules[index].id
+            for index in self.keywords_of(view.data)
+            if index < self._first_sentence and any(self._find_by_rule(index, plain if index in self._raw else view, {}))
+        }
+
+    def scan_json(self, value: Any) -> tuple[Any, bool]:
+        """Return a JSON value with its secrets replaced; the same object if there are none."""
+        if isinstance(value, str):
+            return self.scan(value)
+        done: dict[int, Any] = {}
+        for node in reversed(_containers(value)):
+            done[id(node)] = self._redact_dict(node, done) if isinstance(node, dict) else self._redact_list(node, done)
+        shown = done.get(id(value), value)
+        return shown, shown is not value
+
+    def json_strings(self, value: Any) -> list[str] | None:
+        """Return every string and key of a JSON value; None if one of its keys names a secret."""
+        strings: list[str] = []
+        for node in [value] if isinstance(value, str) else _containers(value):
+            if isinstance(node, str):
+                strings.append(node)
+            elif isinstance(node, dict):
+                if any(
+                    isinstance(key, str) and isinstance(item, str) and keyvalue.kind_of_name(key) for key, item in node.items()
+                ):
+                    return None
+                strings += [one for pair in node.items() for one in pair if isinstance(one, str)]
+            else:
+                strings += [one for one in node if isinstance(one, str)]
+        return strings
+
+    def _redact_item(self, item: Any, done: dict[int, Any]) -> Any:
+        return self.scan(item)[0] if isinstance(item, str) else done.get(id(item), item)
+
+    def _redact_list(self, node: Any, done: dict[int, Any]) -> Any:
+        items = [self._redact_item(item, done) for item in node]
+        return node if all(new is old for new, old in zip(items, node, strict=True)) else items
+
+    def _redact_dict(self, node: dict[Any, Any], done: dict[int, Any]) -> dict[Any, Any]:
+        shown: dict[Any, Any] = {}
+        for key, item in node.items():
+            new_key = self.scan(key)[0] if isinstance(key, str) else key
+            if new_key is not key:
+                new_key = _free_key(new_key, node, shown)
+            name = _name_of(node, key)
+            shown[new_key] = self._redact_named(name, item) if name and isinstance(item, str) else self._redact_item(item, done)
+        is_same = all(one is two and shown[one] is node[two] for one, two in zip(shown, node, strict=True))
+        return node if is_same else shown
+
+    def _redact_named(self, name: str, item: str) -> str:
+        kind = keyvalue.kind_of_name(name)
+        if kind and item and not self._is_allowed(item):
+            whole = Candidate(0, len(item), item[:200], kind, "named", name, ":", '"', '"', '"', False, False, True)
+            # A key of JSON is surer than a name in a text.
+            is_sure = kind in ("password", "secret") and judge.is_mixed(item) and " " not in item and not judge.is_reference(item)
+            if is_sure or self._judged(whole, {}):
+                return f"[redacted:{kind}]"
+        return self.scan(item)[0]
+
+    def _find_raw(self, text: str, view: View, present: frozenset[int]) -> list[Finding]:
+        raw = self._raw & present
+        plain = view if view.is_plain else View(text)
+        return [one for index in raw for one in self._find_by_rule(index, plain, {})]
+
+    def _find_in_view(self, view: View, present: frozenset[int], known: dict[Any, bool]) -> list[Finding]:
+        rules = sorted(index for index in present if index < self._first_sentence and index not in self._raw)
+        found = [one for index in rules for one in self._find_by_rule(index, view, known)]
+        # Prefixes matter where lines are read, not for a token that is known wherever it stands.
+        reads_lines = self._reads_lines(view, present, rules)
+        stripped = strip_prefixes(view) if reads_lines and ("\n" in view.text or _may_have_prefix(view.text)) else None
+        if stripped is None:
+            found += self._find_named(view, present, known)
+        else:
+            inner = [one for index in rules for one in self._find_by_rule(index, stripped, known)]
+            found = [one for one in found if one.rank == 0 or not stripped.drops(one.start)] + _to_origin(stripped, inner)
+            found += _to_origin(stripped, self._find_named(stripped, present, known))
+        if self._base64 in present:
+            found += self._find_encoded(view, known)
+        if "\n" in view.text:
+            found = _extend_all(view.text, found)
+            found += self._find_wrapped(stripped or view, view, present, known)
+        found = self._outside_contexts(view, found)
+        return found + _repeated(view.text, found)
+
+    def _reads_lines(self, view: View, present: frozenset[int], rules: list[int]) -> bool:
+        named = [index for index in present if index >= self._first_sentence and index != self._base64]
+        if named == [self._keyvalue] and self._line_rules.isdisjoint(rules):
+            return any(not judge.is_plainly_none(one) for one in keyvalue.find_candidates(view))
+        return bool(named) or not self._line_rules.isdisjoint(rules)
+
+    def _outside_contexts(self, view: View, found: list[Finding]) -> list[Finding]:
+        """Drop findings inside what is public as a whole: certificates, pictures, public keys, digests of lock files."""
+        if not found or not any(word in view.text for word in self._context_words):
+            return found
+        spans = sorted(spans[0] for pattern in self._contexts for spans in pattern.find_all(view.data))
+        starts = [start for start, _ in spans]
+        return [one for one in found if not (place := bisect_right(starts, one.start)) or spans[place - 1][1] < one.end]
+
+    def _find_by_rule(self, index: int, view: View, known: dict[Any, bool]) -> Iterator[Finding]:
+        rule = self._rules[index]
+        for spans in self._patterns[index].find_all(view.data, rule.group):
+            start, end = spans[rule.group]
+            end = _before_marker(view.text, start, end)
+            if end > start and self._passes(index, view, start, end, known):
+                candidate = _rule_candidate(rule, view, start, end) if rule.requires else None
+                yield Finding(start, end, rule.label, f"rule {rule.id}", 1 if rule.requires else 0, candidate)
+
+    def _passes(self, index: int, view: View, start: int, end: int, known: dict[Any, bool]) -> bool:
+        """Return whether a match meets what its rule requires."""
+        rule, value = self._rules[index], view.text[start:end]
+        if self._is_allowed(value) or (index in self._rule_allow and _matches(self._rule_allow[index], value)):
+            return False
+        if rule.min_entropy and judge.entropy(value) < rule.min_entropy:
+            return False
+        if not rule.requires:
+            return (len(value) < 16 or len(set(value[-16:])) > 2) and not judge.is_stand_in(value)
+        return self._judged(_rule_candidate(rule, view, start, end), known)
+
+    def _is_allowed(self, value: str) -> bool:
+        return value in self._allowed_values or _matches(self._allowed, value)
+
+    def _find_named(self, view: View, present: frozenset[int], known: dict[Any, bool]) -> Iterator[Finding]:
+        if self._keyvalue in present:
+            yield from self._judge_all(keyvalue.find_candidates(view), known)
+        sentences = [
+            self._sentences[index - self._first_sentence]
+            for index in sorted(present)
+            if self._first_sentence <= index < self._keyvalue
+        ]
+        if sentences:
+            yield from self._judge_all(prose.find_candidates(view, sentences), known)
+        if self._nearby in present:
+            yield from self._judge_all(nearby.find_candidates(view), known)
+
+    def _judge_all(self, candidates: Iterable[Candidate], known: dict[Any, bool]) -> Iterator[Finding]:
+        for one in candidates:
+            if not self._is_allowed(one.value) and (one.is_sure or self._judged(one, known)):
+                reason = f"name {one.name}" if one.source == "named" else one.source
+                yield Finding(one.start, one.end, one.kind, reason, _RANKS.get(one.source.partition("-")[0], 2), one)
+
+    def _judged(self, candidate: Candidate, known: dict[Any, bool]) -> bool:
+        if judge.is_plainly_none(candidate):
+            return False
+        key = (
+            candidate.value,
+            candidate.source,
+            candidate.name,
+            candidate.sign,
+            candidate.quote,
+            candidate.after,
+            candidate.line,
+        )
+        if key not in known:
+            known[key] = judge.is_secret(candidate) if len(known) < _MOST_JUDGED else judge.is_mixed(candidate.value)
+        return known[key]
+
+    def _find_encoded(self, view: View, known: dict[Any, bool]) -> Iterator[Finding]:
+        """Yield blobs of base64 that decode to a text with a secret; all are searched at once."""
+        spans = [one[0] for one in _BASE64.find_all(view.data)]
+        texts = [_decode(view.data[start:end]) for start, end in spans]
+        if not any(texts):
+            return
+        starts, position = [], 0
+        for text in texts:
+            starts.append(position)
+            position += len(text) + len(_APART)
+        inner = normalize(_APART.join(texts))
+        present = self._keywords.present(inner.data.lower()) - {self._base64}
+        rules = [index for index in present if index < self._first_sentence]
+        found = [one for index in rules for one in self._find_by_rule(index, inner, known)]
+        found += self._find_named(inner, present, known)
+        kinds: dict[int, Finding] = {}
+        for one in found:
+            kinds.setdefault(bisect_right(starts, inner.span(one.start, one.end)[0]) - 1, one)
+        for index, one in kinds.items():
+            start, end = _widen(view.text, *spans[index])
+            yield Finding(start, end, one.kind, f"{one.reason} in base64", one.rank)
+
+    def _find_wrapped(self, view: View, outer: View, present: frozenset[int], known: dict[Any, bool]) -> list[Finding]:
+        """Return secrets that a line break divides."""
+        joined = join_lines(view)
+        if joined is None:
+            return []
+        present = self._keywords.present(joined.data.lower())
+        found: list[Finding] = []
+        for index in present:
+            if index < self._first_sentence and index not in self._raw:
+                found += self._find_by_rule(index, joined, known)
+        if self._keyvalue in present:
+            found += self._judge_all(keyvalue.find_candidates(joined), known)
+        if self._base64 in present:
+            found += self._find_encoded(joined, known)
+        crossing = [one for one in _to_origin(joined, found) if "\n" in view.text[one.start : one.end]]
+        return crossing if view is outer else _to_origin(view, crossing)
+
+
+def _containers(value: Any) -> list[Any]:
+    """Return the objects and lists of a JSON value, outer ones first, without recursion."""
+    order: list[Any] = []
+    stack = [value]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, dict):
+            order.append(node)
+            stack.extend(item for item in node.values() if isinstance(item, dict | list | tuple))
+        elif isinstance(node, list | tuple):
+            order.append(node)
+            stack.extend(item for item in node if isinstance(item, dict | list | tuple))
+    return order
+
+
+def _name_of(node: dict[Any, Any], key: Any) -> str:
+    """Return the name of an object's value: its key, or the name beside it in `{"name": …, "value": …}`."""
+    if key in ("value", "Value"):
+        beside = node.get("name", node.get("key", node.get("Name", node.get("Key"))))
+        return beside if isinstance(beside, str) else "value"
+    return key if isinstance(key, str) else ""
+
+
+def _free_key(key: str, *taken: dict[Any, Any]) -> str:
+    """Return a redacted key with a number if another one has already become the same."""
+    name, number = key, 2
+    while any(name in node for node in taken):
+        name, number = f"{key}#{number}", number + 1
+    return name
+
+
+def _rule_candidate(rule: Rule, view: View, start: int, end: int) -> Candidate:
+    text = view.text
+    return Candidate(
+        start,
+        end,
+        text[start:end],
+        rule.label,
+        f"rule-{rule.requires}",
+        name=text[max(0, start - 40) : start],
+        quote=text[start - 1] if start and text[start - 1] in "\"'`" else "",
+        after=text[end : end + 12],
+        before=text[max(0, start - 2) : start],
+        line=keyvalue.line_around(text, start, end),
+    )
+
+
+def _may_have_prefix(line: str) -> bool:
+    return "**" in line or line[:1] in "><[⎿└├│┃ \tUuHhAaSsTt" or line.count(":") > 1
+
+
+def _union(patterns: Sequence[str]) -> Pattern:
+    """Return one pattern for whole values that match any of several."""
+    joined = "|".join(f"(?:{one})" for one in patterns)
+    return Pattern(rf"(?:{joined})\z")
+
+
+def _matches(pattern: Pattern, value: str) -> bool:
+    data = value.encode("latin-1", "replace")
+    return pattern.end_at(data, 0, len(data)) > 0
+
+
+def _to_origin(view: View, found: Iterable[Finding]) -> list[Finding]:
+    if view.is_plain:
+        return list(found)
+    return [replace(one, start=start, end=end) for one in found for start, end in (view.span(one.start, one.end),)]
+
+
+def _before_marker(text: str, start: int, end: int) -> int:
+    """Return where a match ends if it runs into a marker; its start if it is inside one."""
+    if text[max(0, start - 10) : start] == "[redacted:":
+        return start
+    marker = text.find("[redacted:", start, end)
+    return end if marker < 0 else marker
+
+
+def _extend_all(text: str, found: list[Finding]) -> list[Finding]:
+    """Lengthen findings that go on in the next lines; one inside another is left alone."""
+    extended, reached = [], 0
+    for one in sorted(found, key=lambda one: one.start):
+        longer = _extend(text, one) if one.end > reached else one
+        reached = max(reached, longer.end)
+        extended.append(longer)
+    return extended
+
+
+def _extend(text: str, found: Finding) -> Finding:
+    """Return a finding that goes on in the next line with its whole range."""
+    end = found.end
+    if (
+        text[end : end + 1] != "\n"
+        or end - found.start < 6
+        or not _WRAPPABLE.match(text[end - 1])
+        or text[found.start : end].isdigit()
+    ):
+        return found
+    return replace(found, end=wrapped_end(text, end))
+
+
+def _repeated(text: str, found: list[Finding]) -> list[Finding]:
+    """Return the other places of the values that were found."""
+    values: dict[str, Finding] = {}
+    for one in found:
+        value = text[one.start : one.end]
+        if _SHORTEST_REPEAT <= len(value) <= _LONGEST_REPEAT and not value.isalpha() and not value.isdigit():
+            values.setdefault(value, one)
+        if len(values) >= _MOST_REPEATS:
+            break
+    again = []
+    for value, one in values.items():
+        place = text.find(value)
+        while place >= 0:
+            if place != one.start:
+                again.append(replace(one, start=place, end=place + len(value)))
+            place = text.find(value, place + len(value))
+    return again
+
+
+def _merge(found: list[Finding]) -> list[Finding]:
+    """Join overlapping findings; the surest of them names the kind, then the longest."""
+    found.sort(key=lambda one: (one.start, one.rank, -one.end))
+    merged: list[Finding] = []
+    for one in found:
+        if not merged or one.start >= merged[-1].end:
+            merged.append(one)
+            continue
+        last = merged[-1]
+        best = one if one.rank < last.rank else last
+        merged[-1] = replace(best, start=last.start, end=max(last.end, one.end))
+    return merged
+
+
+def _replace(text: str, found: list[Finding]) -> str:
+    pieces, position = [], 0
+    for one in found:
+        pieces += [text[position : one.start], f"[redacted:{one.kind}]"]
+        position = one.end
+    return "".join([*pieces, text[position:]])
+
+
+def _decode(blob: bytes) -> str:
+    body = blob.rstrip(b"=").replace(b"-", b"+").replace(b"_", b"/")
+    body = body[: len(body) - (len(body) % 4 == 1)]
+    try:
+        return a2b_base64(body + b"=" * (-len(body) % 4)).decode("latin-1")
+    except Error:
+        return ""
+
+
+def _widen(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the whole run of base64 around a blob."""
+    run = _BASE64_RUN.match(text, end)
+    while start > 0 and (text[start - 1].isalnum() or text[start - 1] in "+/_-") and text[start - 1].isascii():
+        start -= 1
+    return start, run.end() if run else end

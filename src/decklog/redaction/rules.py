@@ -1,0 +1,167 @@
+"""Rules as data: load, validate and cache `rules.toml` and the other tables of this package."""
+
+import json
+import os
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import re2
+
+from decklog.errors import Invalid
+
+_FOLDER = Path(__file__).parent
+# Increase when the cached form changes.
+_LAYOUT = 1
+# What a match has to pass before it counts. The last three ask the judge.
+REQUIREMENTS = ("", "value", "random", "mixed", "likely")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One kind of secret.
+
+    `keywords` are lower case; the pattern is only tried on a text that has one of them. `trigger` is a pattern on the lower-case
+    text for rules that have no fixed word. `group` is the group of `pattern` that holds the secret. `requires` names a further
+    check of the value, `min_entropy` its least entropy in bits per character, `allow` patterns of values that are no secret.
+    A `raw` rule reads the text before escapes are undone. `found` and `not_found` are examples, which are tests.
+    """
+
+    id: str
+    pattern: str
+    kind: str = ""
+    keywords: tuple[str, ...] = ()
+    trigger: str = ""
+    group: int = 1
+    requires: str = ""
+    min_entropy: float = 0.0
+    allow: tuple[str, ...] = ()
+    raw: bool = False
+    found: tuple[str, ...] = ()
+    not_found: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """Return the kind that the marker names."""
+        return self.kind or self.id
+
+
+_FIELDS = {field.name for field in fields(Rule)}
+
+
+def parse_rule(entry: Mapping[str, Any], source: str) -> Rule:
+    """Build a rule from a TOML table, or raise Invalid with the reason."""
+    name = entry.get("id")
+    if not isinstance(name, str) or not name.replace("-", "").isalnum():
+        raise Invalid(f"{source}: a rule needs an id of letters, digits and hyphens (got {name!r})")
+    if unknown := set(entry) - _FIELDS:
+        raise Invalid(f"{source}: rule {name} has unknown fields: {', '.join(sorted(unknown))}")
+    if not isinstance(entry.get("pattern"), str):
+        raise Invalid(f"{source}: rule {name} needs a pattern")
+    rule = _build(entry)
+    if not rule.keywords and not rule.trigger:
+        raise Invalid(f"{source}: rule {name} needs keywords or a trigger")
+    if any(word != word.lower() for word in rule.keywords):
+        raise Invalid(f"{source}: the keywords of rule {name} must be lower case")
+    if rule.requires not in REQUIREMENTS:
+        raise Invalid(f"{source}: rule {name} requires {rule.requires!r}; known are {', '.join(REQUIREMENTS[1:])}")
+    _check_patterns(rule, source)
+    return rule
+
+
+def _check_patterns(rule: Rule, source: str) -> None:
+    for pattern in (rule.pattern, rule.trigger, *rule.allow):
+        try:
+            compiled = compile_pattern(pattern)
+        except (re2.error, UnicodeEncodeError) as error:
+            raise Invalid(f"{source}: a pattern of rule {rule.id} is not valid: {error}") from None
+        if pattern is rule.pattern and compiled.groups < rule.group:
+            raise Invalid(f"{source}: the pattern of rule {rule.id} has no group {rule.group}")
+
+
+def options() -> re2.Options:
+    """Return the options of all patterns: one byte per character, so that offsets in bytes are offsets in the text."""
+    given = re2.Options()
+    given.encoding = re2.Options.Encoding.LATIN1
+    given.max_mem = 64 << 20
+    given.log_errors = False
+    return given
+
+
+def compile_pattern(pattern: str) -> Any:
+    """Compile a pattern with RE2, which takes linear time on any input."""
+    return re2.compile(pattern.encode("latin-1"), options())
+
+
+def parse_rules(entries: Iterable[Mapping[str, Any]], source: str) -> list[Rule]:
+    """Build rules from TOML tables; ids must be unique."""
+    rules = [parse_rule(entry, source) for entry in entries]
+    ids = [rule.id for rule in rules]
+    if len(set(ids)) != len(ids):
+        twice = sorted({one for one in ids if ids.count(one) > 1})
+        raise Invalid(f"{source}: several rules have the id {', '.join(twice)}")
+    return rules
+
+
+@cache
+def shipped_rules() -> tuple[Rule, ...]:
+    """Return the rules of this package."""
+    return tuple(map(_build, load_table("rules.toml")["rule"]))
+
+
+def _build(entry: Mapping[str, Any]) -> Rule:
+    fields: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
+    return Rule(**fields)
+
+
+@cache
+def load_table(name: str) -> dict[str, Any]:
+    """Return a TOML file of this package, parsed once per user: reading JSON takes a tenth of the time."""
+    path = _FOLDER / name
+    stat = path.stat()
+    stamp = [str(path), stat.st_mtime_ns, stat.st_size]
+    cached = _cache_folder() / f"{path.stem}-{_LAYOUT}.json"
+    try:
+        kept = json.loads(cached.read_bytes())
+        if kept["stamp"] == stamp:
+            return dict(kept["table"])
+    except (OSError, ValueError, KeyError):
+        pass  # Not cached yet, or by another version.
+    table = _without_examples(_parse(path))
+    _write(cached, json.dumps({"stamp": stamp, "table": table}))
+    return table
+
+
+def _parse(path: Path) -> dict[str, Any]:
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def _cache_folder() -> Path:
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(home) / "decklog"
+
+
+def _without_examples(table: dict[str, Any]) -> dict[str, Any]:
+    for entry in table.get("rule", ()):
+        entry.pop("found", None)
+        entry.pop("not_found", None)
+    return table
+
+
+def _write(path: Path, text: str) -> None:
+    new = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        new.write_text(text, encoding="utf-8")
+        new.replace(path)
+    except OSError:
+        return  # Without a folder to write to, the file is parsed every time.
+
+
+def load_examples() -> list[Rule]:
+    """Return the rules with their examples, checked; for tests."""
+    table = _parse(_FOLDER / "rules.toml")
+    return parse_rules(table["rule"], "rules.toml")

@@ -1,5 +1,0 @@
-"""The batch that the rules are mended by."""
-
-from tests.redact.batches.tuning import harmless, secrets
-
-__all__ = ["harmless", "secrets"]
