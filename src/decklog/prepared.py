@@ -4,7 +4,8 @@ A call of the command line needs few of the hundreds that there are, and compili
 Most calls need none, and do without the module `re` itself.
 """
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from re import Pattern
     from typing import AnyStr

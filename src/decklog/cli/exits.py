@@ -83,3 +83,18 @@ def print_json(value: "Any") -> None:
         is_envelope = isinstance(value, dict) and "ok" in value
         value = _shape.of_envelope(value) if is_envelope else _shape.of_data(value)
     sys.stdout.write(escaped_json(json.dumps(value, ensure_ascii=False)) + "\n")
+
+
+class Trouble(errors.Invalid):
+    """Something was found that should be mended."""
+
+    code = "trouble"
+
+
+def print_findings(data: "dict[str, object]", problem: errors.Invalid | None) -> int:
+    """Print the data of a check; when something was found it is an error too, in the place where errors are."""
+    envelope: dict[str, object] = {"ok": problem is None, "data": data, "next": None, "warnings": []}
+    if problem is not None:
+        envelope["error"] = problem.as_dict()
+    print_json(envelope)
+    return 0 if problem is None else 1

@@ -2,11 +2,11 @@
 
 import inspect
 from functools import wraps
+from typing import TYPE_CHECKING
 
 from decklog.adapters.loops.span import Span, present
 from decklog.adapters.waiting import away
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Generator
     from typing import Any

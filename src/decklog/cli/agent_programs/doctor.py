@@ -21,7 +21,7 @@ from decklog.agents.setup.supported import PROGRAMS, Program, Scope, Setting
 from decklog.agents.spool import Spool
 from decklog.cli.agent_programs.setting_up import project, setting_of
 from decklog.cli.call import Call
-from decklog.cli.findings import Trouble, print_findings
+from decklog.cli.exits import Trouble, print_findings
 from decklog.cli.show import show
 from decklog.cli.terminal import say
 from decklog.errors import DecklogError

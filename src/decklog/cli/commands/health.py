@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from decklog.cli.call import Call, Usage
-from decklog.cli.findings import Trouble, print_findings
+from decklog.cli.exits import Trouble, print_findings
 from decklog.cli.progress import Meter
 from decklog.cli.show import show
 from decklog.cli.terminal import say

@@ -303,7 +303,7 @@ class Journal:
         `going_on` leaves out the runs that are over: such a cursor is short however many they are, and is for `since` with
         `going_on`. Of a run that goes on again later, all that it has counts as new.
         """
-        from decklog.stores.journal.moved import cursor_at_heads
+        from decklog.stores.journal.tail import cursor_at_heads
 
         check_committed(self._db, "journal.now")
         return cursor_at_heads(self._db, going_on=going_on)
@@ -315,7 +315,7 @@ class Journal:
         `going_on` looks only at the runs that go on, at new streams and at those of no run: that costs the same however many
         runs are over, and finds what is written to one of these the next time that all are looked at.
         """
-        from decklog.stores.journal.moved import moved
+        from decklog.stores.journal.tail import moved
 
         check_committed(self._db, "journal.since")
         return moved(self._db, cursor, going_on=going_on)
