@@ -375,7 +375,7 @@ def test_the_same_blocker_twice_in_a_row_is_a_warning(decklog: Program, log_fold
         (["tasks", "add", "run_1", "x", "--tags", "[1]"], "a list of texts"),
         (["tasks", "add", "run_1", "x", "--inputs", "[1]"], "a JSON object"),
         (["runs", "start", "x", "--metadata", "5"], "a JSON object"),
-        (["journal", "append-many", "5"], "a JSON list"),
+        (["journal", "append-many", "5"], "a list of objects"),
         (["outputs", "check-evidence", "run_1", "[1]"], "a list of texts"),
         (["workflow", "load", "--document", "5"], "a JSON object"),
     ],

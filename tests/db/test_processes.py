@@ -143,7 +143,8 @@ def test_waits_that_were_given_up_leave_one_thread_and_one_file_open(started: st
     finally:
         holder.kill()
         holder.wait()
-    assert after == before
+    # Threads that index in the background may have ended meanwhile.
+    assert after <= before
 
 
 def threads_and_files() -> tuple[int, int]:

@@ -42,8 +42,7 @@ def test_of_the_second_set_every_bad_change_is_found_and_no_honest_one_is_held(d
     told = {one.file for one in found if one.file in good} - stopped
     assert (len(bad), len(good)) == (61, 64)
     assert (missed, stopped) == (set(), set())
-    # Called like secrets, and told as that.
-    assert told == {"good2/a8.html", "good2/a9.py", "good2/tests/test_login.py"}
+    assert told == set()
     assert not {*bad, *good} & {*labelled.BAD, *labelled.GOOD}
 
 

@@ -39,8 +39,8 @@ def run(arguments: list[str]) -> int:
     try:
         return _answer(call)
     except BrokenPipeError:
-        # The reader went away, as `head` does; there is nobody left to tell.
-        sys.stdout = open("/dev/null", "w")  # noqa: SIM115
+        # The reader went away, as `head` does. What is still buffered goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (Exception, KeyboardInterrupt) as caught:  # noqa: BLE001
         from decklog.cli.call import Usage

@@ -37,13 +37,21 @@ def load_config(folder: Path | None = None, is_consented: Consent = no_consent) 
     """Return the rules of the user and of the repository around a folder, and the allow-list entries that count."""
     user = _read(user_file())
     mine = _section(user[1], user[0]) if user else Config()
-    repository = find_repository_file(folder or Path.cwd())
+    repository = find_repository_file(folder or _working_folder())
     theirs = _read(repository) if repository else None
     if theirs is None:
         return mine
     added = _section(theirs[1], theirs[0])
     allow = added.allow if is_consented(*theirs) else ()
     return Config((*mine.rules, *added.rules), (*mine.allow, *allow))
+
+
+def _working_folder() -> Path:
+    """Return the folder of this process; the root if it is gone, since an agent may remove the one it works in."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        return Path("/")
 
 
 def user_file() -> Path:

@@ -105,5 +105,5 @@ def test_a_log_from_another_start_of_the_machine_is_judged_by_the_wall(tmp_path:
         assert held is not None
         assert held.task.leased_until is not None
         assert 50 < (held.task.leased_until - log.clock.now()).total_seconds() < 70
-    assert len(lock.read_text().splitlines()) == 3
+    assert len([line for line in lock.read_text().splitlines() if line]) == 3
     assert lock.stat().st_mode & 0o777 == 0o600

@@ -2,7 +2,7 @@
 
 import fcntl
 import os
-from threading import Lock, Thread
+from _thread import allocate_lock, start_new_thread
 from time import monotonic, sleep
 
 from decklog.db.sqlite.file import unusable
@@ -80,7 +80,7 @@ class FairLock:
             self._descriptor = waiting.descriptor
             return waiting
         waiting = _Waiting(self._descriptor)
-        Thread(target=waiting.run, daemon=True).start()
+        start_new_thread(waiting.run, ())
         return waiting
 
     def _gave_up(self, waiting: "_Waiting") -> bool:
@@ -116,7 +116,7 @@ class _Turn:
         self._descriptor = -1
         self._ends_at = self._left_at = 0.0
         self._is_quick = self._is_idle = self._is_watched = False
-        self._deciding = Lock()
+        self._deciding = allocate_lock()
 
     def begin(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -147,7 +147,7 @@ class _Turn:
     def _begin_watch(self) -> bool:
         """Have the lock watched; False where no thread can be had, as at the end of a program: then nobody would give it back."""
         try:
-            Thread(target=self._watch, daemon=True).start()
+            start_new_thread(self._watch, ())
         except RuntimeError:
             return False
         self._is_watched = True
@@ -175,8 +175,8 @@ class _Waiting:
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
-        self._deciding = Lock()
-        self._done = Lock()
+        self._deciding = allocate_lock()
+        self._done = allocate_lock()
         self._done.acquire()
         self._given_up = False
         self._is_over = False

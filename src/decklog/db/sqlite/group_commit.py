@@ -5,7 +5,7 @@ the others. A lone caller pays for nothing but a lock it finds free.
 """
 
 from collections import deque
-from threading import Lock, Thread, get_ident
+from _thread import allocate_lock, get_ident, start_new_thread
 from typing import TYPE_CHECKING
 
 from decklog.db.callers import own_context
@@ -34,7 +34,7 @@ class Ticket:
         """Make the job see its caller's context variables in whichever thread runs it."""
         job, context = self.job, own_context()
         self.job = lambda: context.run(job)
-        self.wake = Lock()
+        self.wake = allocate_lock()
         self.wake.acquire()
 
     def settle(self) -> None:
@@ -62,7 +62,7 @@ class GroupCommit:
     def __init__(self, commit_one: "Callable[[Callable[[], Any]], Any]", commit_all: "Callable[[list[Ticket]], None]") -> None:
         self._commit_one = commit_one
         self._commit_all = commit_all
-        self._gate = Lock()
+        self._gate = allocate_lock()
         self._waiting: deque[Ticket] = deque()
         self._led = False
         self._untold: set[Any] = set()
@@ -115,7 +115,7 @@ class GroupCommit:
             if self._led:
                 return
             self._led = True
-        Thread(target=self._drain, daemon=True).start()
+        start_new_thread(self._drain, ())
 
     def wait_until_told(self) -> None:
         """Wait until everybody who left a job knows what came of it; one who is being told it does not wait for the others."""
@@ -204,7 +204,7 @@ class GroupCommit:
                 self._waiting.remove(heir)
                 heir.must_lead = True
         if heir is None:
-            Thread(target=self._drain, daemon=True).start()
+            start_new_thread(self._drain, ())
         else:
             heir.wake.release()
 
