@@ -33,6 +33,15 @@ NOT_RUN = {
     "decklog export otlp flaky --to http://localhost:4318": "it needs a collector; tests/adapters/otel/test_commands.py has one",
     "decklog receive otlp --token-file ~/.decklog-otlp": "it never ends by itself; tests/adapters/otel/test_commands.py runs it",
     "export OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318": "settings; tests/adapters/otel/test_receiver.py sends with such",
+    "[[redaction.rule]]": "a part of a file; tests/redaction/test_config.py reads such settings",
+    "[redaction]": "a part of a file; tests/redaction/test_config.py reads such settings",
+    "[[rule]]": "a part of rules.toml; tests/redaction/test_rules.py tries every rule's examples",
+    '$ echo "export T=acme_a1b2c3d4e5a1b2c3d4e5" | decklog redact --explain': (
+        "it needs the rule of the block before; tests/redaction/test_config.py explains with such a rule"
+    ),
+    "1:13 password (10 characters) by name DB_PASSWORD, score +10.31: wordiness=-4.55 (+0.69), digits=0.2 (+0.45), …": (
+        "an answer; its figures follow the weights"
+    ),
     "[models.strong]": "it needs an agent's own program; tests/agents/real/test_reviewers.py runs it",
     "[agents.worker]": "it needs an agent's own program; tests/mending/test_loop.py works with such settings",
     "name: review": "tests/review/test_review_command.py runs what it runs",

@@ -97,8 +97,8 @@ def _filled(rows: "list[dict[str, Any]]") -> list[str]:
 
 
 def _is_empty(value: "Any") -> bool:
-    """Return whether a cell has nothing to show. Zero is a value."""
-    return value is None or value is False or value in ("", {}, [])
+    """Return whether a cell has nothing to show. Columns that somebody asked for are shown all the same."""
+    return value in (None, "", {}, [], False)
 
 
 def _written(limits: dict[str, int], rows: "list[dict[str, Any]]") -> str:

@@ -240,7 +240,7 @@ def test_what_was_changed_here_is_not_undone_by_the_source_and_that_is_said(log:
     assert any("changed here and in the source" in note for note in report.notes)
 
 
-def test_an_older_copy_brings_nothing_back(log: Decklog, file: Path, tmp_path: Path) -> None:
+def test_values_of_the_source_that_went_back_are_followed(log: Decklog, file: Path, tmp_path: Path) -> None:
     build(file, 19)
     BazingaImport(log, str(file)).run()
     older = tmp_path / "older.db"
@@ -250,8 +250,9 @@ def test_an_older_copy_brings_nothing_back(log: Decklog, file: Path, tmp_path: P
 
     report = BazingaImport(log, str(older)).run()
 
-    assert report.total(Fate.CHANGED) == 0
-    assert {one.helpfulness for one in log.strategies.find("parser")} == {41}
+    assert report.total(Fate.CHANGED) == 2
+    assert {one.helpfulness for one in log.strategies.find("parser")} != {41}
+    assert log.journal.verify().ok
 
 
 def test_a_phase_with_a_status_of_its_own_leaves_the_plan_a_plan(log: Decklog, file: Path, tmp_path: Path) -> None:
