@@ -37,7 +37,7 @@ NOT_RUN = {
     "[redaction]": "a part of a file; tests/redaction/test_config.py reads such settings",
     "[[rule]]": "a part of rules.toml; tests/redaction/test_rules.py tries every rule's examples",
     '$ echo "export T=acme_a1b2c3d4e5a1b2c3d4e5" | decklog redact --explain': (
-        "it needs the rule of the block before; tests/redaction/test_config.py explains with such a rule"
+        "it needs the rule of the block before; tests/redaction/test_text.py explains what was found"
     ),
     "1:13 password (10 characters) by name DB_PASSWORD, score +10.31: wordiness=-4.55 (+0.69), digits=0.2 (+0.45), …": (
         "an answer; its figures follow the weights"

@@ -4,8 +4,8 @@ There is no writer thread. Whoever comes first leads: it runs its own job and th
 the others. A lone caller pays for nothing but a lock it finds free.
 """
 
-from collections import deque
 from _thread import allocate_lock, get_ident, start_new_thread
+from collections import deque
 from typing import TYPE_CHECKING
 
 from decklog.db.callers import own_context
