@@ -32,7 +32,7 @@ def refusal(method: str, headers: Headers, names: Names, *, length: int = 0) -> 
     """Say why a request is not let in; None when it is. `length` is that of its URL."""
     host = value_of(headers, b"host")
     if host != names.host:
-        return Refusal(421, "Open the address that `decklog serve` printed.")
+        return Refusal(421, "Open the address that the terminal printed.")
     if value_of(headers, b"upgrade") is not None:
         return Refusal(426, "")
     if method not in _METHODS:
