@@ -31,9 +31,9 @@ class FieldRule:
 
     words = ""
 
-    def apply(self, value: "Any", fork: Fork) -> "Any":
-        """Return the value of the copy."""
-        raise NotImplementedError
+    def apply(self, value: "Any", fork: Fork) -> "Any":  # noqa: ARG002
+        """Return the value of the copy: the same, unless a rule changes it."""
+        return value
 
 
 class Reset(FieldRule):
@@ -102,9 +102,6 @@ class Computed(FieldRule):
 
     def __init__(self, words: str) -> None:
         self.words = words
-
-    def apply(self, value: "Any", fork: Fork) -> "Any":  # noqa: ARG002
-        return value
 
 
 class ForkRule:

@@ -201,7 +201,7 @@ MANY = [f"a{number}" for number in range(80)]
         f"printf '%s\\n' {' '.join(MANY)} / | xargs -n1 rm -rf",
         f"parallel rm -rf ::: {' '.join(MANY)} /",
         f"rm -rf {{{','.join(MANY)},/}}",
-        "python3 -c '" + ";".join(f'{name}="x"' for name in MANY * 3) + ';b="/root/.ssh/id_rsa"\'',
+        "python3 -c '" + ";".join(f'{name}="x"' for name in MANY * 3) + ';b="/home/dev/.ssh/id_rsa"\'',
         "awk '{" + "x=1;" * 2500 + 'system("rm -rf /")}\' f',
         "sed '" + "s/a/b/;" * 1300 + "w /etc/x' f",
         "jq '" + ".a|" * 3000 + "env' f",
