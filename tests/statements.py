@@ -1,5 +1,6 @@
 """The statements that a log runs: counted where a claim is about how many there are."""
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -9,13 +10,16 @@ from decklog import Decklog
 
 @contextmanager
 def statements(log: Decklog) -> Iterator[list[tuple[str, Any]]]:
-    """Collect the statements that run in a block, with what was bound."""
+    """Collect the statements that this thread runs in a block, with their parameters: texts are indexed in another thread."""
     seen: list[tuple[str, Any]] = []
     inside = False
+    thread = threading.get_ident()
 
     def noting(plain: Callable[..., Any]) -> Callable[..., Any]:
         def noted(sql: str, parameters: Any) -> Any:
             nonlocal inside
+            if threading.get_ident() != thread:
+                return plain(sql, parameters)
             # One way of asking may be made of another.
             is_first, inside = not inside, True
             if is_first:
