@@ -65,7 +65,7 @@ programs: $(STAMP)
 # The real agent programs against a model on loopback; `.ci/run` installs them.
 test-agents: $(STAMP)
 	@$(BIN)/python -c 'import acp, agents, claude_agent_sdk' 2>/dev/null || $(PIP) --editable '.[dev,editor]'
-	@$(IN_MEMORY); $(BIN)/pytest -n 2 tests/agents/real tests/adapters/openai_agents tests/adapters/claude_sdk
+	@$(IN_MEMORY); $(BIN)/pytest -n 2 tests/agents/real tests/plugins/adapters/openai_agents tests/plugins/adapters/claude_sdk
 
 # A real Chromium at a real dashboard; `.ci/run` installs one. The rest of `make test` says that it was left out where there is none.
 test-browser: $(STAMP)

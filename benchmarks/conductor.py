@@ -33,8 +33,8 @@ from decklog.conductor.agents.description import describe
 from decklog.conductor.agents.session import Session, Terms
 from decklog.conductor.commands import Command, Running
 from decklog.conductor.conductor import Conductor
-from decklog.processes.identity import Identity
-from decklog.tools.sandbox.sandbox import Sandbox
+from decklog.core.processes import Identity
+from decklog.guard.sandbox.sandbox import Sandbox
 
 PIECES, AGENTS = 8, 4
 TURN_MICRODOLLARS = 10_000

@@ -28,7 +28,7 @@ from decklog.conductor.conductor import Conductor
 from decklog.conductor.lane import Lane
 from decklog.conductor.recovery import Recovery
 from decklog.conductor.site import Site
-from decklog.tools.sandbox.sandbox import Sandbox
+from decklog.guard.sandbox.sandbox import Sandbox
 
 FILES = 200
 # No agent could be faster: it is what both sides start.

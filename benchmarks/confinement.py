@@ -14,11 +14,11 @@ from pathlib import Path
 from benchmarks.figures import Figure
 from benchmarks.measure import Row, row, write
 from decklog import Decklog, Toolbox, Unrestricted
-from decklog.tools.files.files import edit_file
-from decklog.tools.files.open_beneath import open_by_walk
-from decklog.tools.files.root import Root
-from decklog.tools.search.search import Engine, grep
-from decklog.tools.shell.supervisor import SET_CHILD_SUBREAPER
+from decklog.guard.files.files import edit_file
+from decklog.guard.files.open_beneath import open_by_walk
+from decklog.guard.files.root import Root
+from decklog.guard.search.search import Engine, grep
+from decklog.guard.shell.supervisor import SET_CHILD_SUBREAPER
 
 PATH = "src/package/module/file.py"
 LINE = "    result = compute(first, second, third)  # a line of code like many others\n"

@@ -25,7 +25,7 @@ import psycopg  # noqa: F401 - imported before the forks, where it is paid for o
 import psycopg_pool  # noqa: F401
 
 from decklog import Decklog
-from decklog.stores.journal import journal, tail, verify  # noqa: F401
+from decklog.journal import journal, tail, verify  # noqa: F401
 
 RUN = "run_crash"
 LONGEST_LIFE = 0.12

@@ -19,13 +19,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from decklog import Conflict, Decklog
-from decklog.errors import StillPending
+from decklog.core.errors import StillPending
+from decklog.guard import Finding, Sandbox, Toolbox, Unrestricted
+from decklog.guard.sandbox.sandbox import Kind
+from decklog.guard.shell.launch import end_process_tree
+from decklog.guard.shell.process_tree import carriers
+from decklog.guard.toolbox.once import key_of
 from decklog.stores.effects.effects import Effect
-from decklog.tools import Finding, Sandbox, Toolbox, Unrestricted
-from decklog.tools.sandbox.sandbox import Kind
-from decklog.tools.shell.launch import end_process_tree
-from decklog.tools.shell.process_tree import carriers
-from decklog.tools.toolbox.once import key_of
 
 DONE, PENDING, UNKNOWN, BROKEN = 0, 7, 5, 1
 RUN = "run_kills"

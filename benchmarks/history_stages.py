@@ -33,7 +33,7 @@ from decklog.agents import history_files
 from decklog.agents.history import HistoryImport
 from decklog.agents.spool import Spool
 from decklog.db.sqlite.database import SqliteDatabase
-from decklog.importers.engine import reading_ahead
+from decklog.importing import reading_ahead
 
 program, folder, place = sys.argv[1:]
 took = dict.fromkeys(("whole", "read", "searched", "handed_on", "sent", "inserted"), 0.0)

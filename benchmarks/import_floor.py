@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 import apsw
 
 from decklog.agents import claude
-from decklog.importers.engine import reading_ahead
-from decklog.importers.engine.reading_ahead import Balance
+from decklog.importing import reading_ahead
+from decklog.importing.reading_ahead import Balance
 from decklog.redaction import default_redactor
 
 NOTE = (

@@ -33,8 +33,8 @@ from benchmarks.importing import fill as fill_bazinga
 from benchmarks.measure import Row, renew, row
 from benchmarks.transfer import server
 from decklog import Decklog, redaction
-from decklog.errors import Unavailable
-from decklog.importers.engine import reading_ahead
+from decklog.core.errors import Unavailable
+from decklog.importing import reading_ahead
 
 KILLS = int(os.environ.get("DECKLOG_BENCH_KILLS", "50"))
 OTHER_KILLS = int(os.environ.get("DECKLOG_BENCH_OTHER_KILLS", "50"))
@@ -62,11 +62,13 @@ PARTS = (
 KEPT = "select stream, subtype, key, body, payload from entries where kind <> 'change'"
 BEADS = Source(
     lambda path, _count: fill(path),
-    "from decklog.importers.beads.importer import BeadsImport",
+    "from decklog.plugins.importers.beads.importer import BeadsImport",
     "BeadsImport(log, path, run_id='beads')",
 )
 BAZINGA = Source(
-    fill_bazinga, "from decklog.importers.bazinga.importer import BazingaImport", "BazingaImport(log, path, seconds=36000)"
+    fill_bazinga,
+    "from decklog.plugins.importers.bazinga.importer import BazingaImport",
+    "BazingaImport(log, path, seconds=36000)",
 )
 
 

@@ -14,10 +14,10 @@ from uuid import UUID
 
 import apsw
 
-from decklog.importers.gaia.ddl import STATEMENTS as GAIA
-from decklog.importers.gaia.schema import DATABASES
-from decklog.importers.hermes.importer import HermesImport
-from decklog.importers.runstore.ddl import STATEMENTS as RUNSTORE
+from decklog.plugins.importers.gaia.ddl import STATEMENTS as GAIA
+from decklog.plugins.importers.gaia.schema import DATABASES
+from decklog.plugins.importers.hermes.importer import HermesImport
+from decklog.plugins.importers.runstore.ddl import STATEMENTS as RUNSTORE
 
 BODY = (
     "Ran the tests after the change: 41 passed, one still fails in the ledger module because the rounding of the last line "
@@ -312,7 +312,7 @@ def otlp(path: Path, count: int) -> None:
 
 
 def _source(fill: Callable[[Path, int], None], system: str, name: str, more: str = "") -> Source:
-    return Source(fill, f"from decklog.importers.{system}.importer import {name}", f"{name}(log, path{more})")
+    return Source(fill, f"from decklog.plugins.importers.{system}.importer import {name}", f"{name}(log, path{more})")
 
 
 def _history(fill: Callable[[Path, int], None], program: str) -> Source:
@@ -333,5 +333,5 @@ SOURCES = {
     "langgraph": _source(langgraph, "langgraph", "LangGraphImport", _LONG),
     "gemini": _history(gemini, "gemini"),
     "opencode": _history(opencode, "opencode"),
-    "otlp": Source(otlp, "from decklog.adapters.otel.importer import OtlpImport", "OtlpImport(log, path)"),
+    "otlp": Source(otlp, "from decklog.plugins.adapters.otel.importer import OtlpImport", "OtlpImport(log, path)"),
 }

@@ -43,7 +43,7 @@ PROGRAM = """
 import json, os, pickle, sys, time
 import apsw
 from decklog import Decklog, redaction
-from decklog.importers.engine import reading_ahead
+from decklog.importing import reading_ahead
 {imported}
 
 path, place = sys.argv[1:]

@@ -17,7 +17,7 @@ from benchmarks import history, import_floor, import_stages
 from benchmarks.import_floor import Floor
 from benchmarks.import_sources import BODY, SOURCES, Source
 from benchmarks.measure import Row, row, write
-from decklog.importers.bazinga.ddl import STATEMENTS
+from decklog.plugins.importers.bazinga.ddl import STATEMENTS
 
 ROWS = int(os.environ.get("DECKLOG_BENCH_ROWS", "1000000"))
 FEWER = ROWS // 10
@@ -43,7 +43,7 @@ NOTES = (
 IMPORT = """
 import resource, sys, time
 from decklog import Decklog
-from decklog.importers.bazinga.importer import BazingaImport
+from decklog.plugins.importers.bazinga.importer import BazingaImport
 with Decklog.open(sys.argv[2]) as log:
     wall, cpu = time.perf_counter(), time.process_time()
     report = BazingaImport(log, sys.argv[1], seconds=36000).run()

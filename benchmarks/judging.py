@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from decklog.tools.policy import judge
-from decklog.tools.policy.shell.parse import parse
+from decklog.guard.policy import judge
+from decklog.guard.policy.shell.parse import parse
 
 Row = dict[str, str | float]
 CORPORA = Path(__file__).resolve().parent.parent / "tests" / "tools" / "policy"

@@ -23,12 +23,12 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from benchmarks.measure import Row, row
 from decklog import Decklog
-from decklog.adapters.langgraph import DecklogSaver
-from decklog.adapters.langgraph.encoding import Encoder
 from decklog.db.sqlite.transactions import Transactions
+from decklog.plugins.adapters.langgraph import DecklogSaver
+from decklog.plugins.adapters.langgraph.encoding import Encoder
+from decklog.records.values import Values
+from decklog.stores.artifacts import graphs
 from decklog.stores.base import Store
-from decklog.stores.content import graphs
-from decklog.values import Values
 
 PUTS, TURNS = 200, 9
 SIZES = {"one message": 1, "20 messages": 20, "200 messages": 200}

@@ -18,11 +18,11 @@ from pathlib import Path
 from benchmarks.measure import Row, row, write
 from benchmarks.scale import RUN, WORDS
 from decklog import Decklog
-from decklog.clock import to_text
-from decklog.stores.journal import chain
-from decklog.stores.journal.chain import Stretch
-from decklog.stores.journal.replication import Replication
-from decklog.stores.journal.rows import COLUMNS
+from decklog.core.clock import to_text
+from decklog.journal import chain
+from decklog.journal.chain import Stretch
+from decklog.journal.replication import Replication
+from decklog.journal.rows import COLUMNS
 from decklog.transfer.prune import Prune
 
 BATCH = 5_000

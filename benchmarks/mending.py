@@ -28,7 +28,7 @@ from benchmarks.consenting import consent
 from benchmarks.killing import came_to_its_end, forked, git
 from benchmarks.mending_faults import FAULTS, KINDS, Fault, files, package
 from decklog import Decklog, Mend
-from decklog.mending.loop import Given, Mending
+from decklog.fixes.loop import Given, Mending
 from decklog.models.prompt import Prompt
 from decklog.models.provider import Provider
 from decklog.models.providers.scripted import Scripted

@@ -23,8 +23,8 @@ from benchmarks.task_narrowed import places
 from decklog import Decklog, ManualClock
 from decklog.cli.screens.now import screen
 from decklog.cli.screens.pages import SHOWN, overview_page
-from decklog.clock import to_text
-from decklog.stores.journal.rows import HEAD, STREAM_SIZE
+from decklog.core.clock import to_text
+from decklog.journal.rows import HEAD, STREAM_SIZE
 
 FEW, FEW_RUNS, GOING_ON = 1_000, 10, 5
 WHOLE = 1_000_000

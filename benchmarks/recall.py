@@ -22,8 +22,8 @@ import apsw
 from benchmarks.recall_server import database, postgres
 from benchmarks.recall_sets import Question, RecallSet, load, own_sets
 from decklog import Decklog, Embedder, ManualClock
-from decklog.errors import Unavailable
-from decklog.meaning.model import kept_model
+from decklog.core.errors import Unavailable
+from decklog.stores.memory.semantic.model import kept_model
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 REPORT = Path(__file__).parents[1] / "docs" / "benchmarks" / "recall.md"

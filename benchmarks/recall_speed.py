@@ -19,18 +19,18 @@ import psycopg
 from benchmarks.recall_server import database, postgres
 from benchmarks.recall_sets import own_sets
 from decklog import Decklog, ManualClock
-from decklog.clock import to_text
-from decklog.db.text.lessons import lesson_search
-from decklog.db.text.vector_index import VectorIndex
-from decklog.errors import Unavailable
-from decklog.meaning import tensors
-from decklog.meaning.arrays import numpy
-from decklog.meaning.encoder import MiniLM
-from decklog.meaning.exact import ExactLayers
-from decklog.meaning.kept import WEIGHTS
-from decklog.meaning.model import KeptModel, kept_model
+from decklog.core.clock import to_text
+from decklog.core.errors import Unavailable
+from decklog.db.search.lessons import lesson_search
+from decklog.db.search.vector_index import VectorIndex
 from decklog.stores.memory import similarity
 from decklog.stores.memory.neighbours.rows import ExactRows, QuantisedRows
+from decklog.stores.memory.semantic import tensors
+from decklog.stores.memory.semantic.arrays import numpy
+from decklog.stores.memory.semantic.encoder import MiniLM
+from decklog.stores.memory.semantic.exact import ExactLayers
+from decklog.stores.memory.semantic.kept import WEIGHTS
+from decklog.stores.memory.semantic.model import KeptModel, kept_model
 from decklog.stores.memory.tokens import terms_of, words_of
 
 MANY = 100_000

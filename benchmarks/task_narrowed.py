@@ -17,8 +17,8 @@ from typing import Any
 
 from benchmarks.figures import Figure
 from decklog import Decklog
-from decklog.clock import to_text
-from decklog.stores.work.claimable import take_at_once
+from decklog.core.clock import to_text
+from decklog.stores.tasks.claimable import take_at_once
 
 FEW = 1_000
 CLAIMS = 100

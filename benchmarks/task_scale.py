@@ -10,9 +10,9 @@ from typing import Any
 
 from benchmarks.measure import Row, in_turns, row
 from decklog import Decklog
-from decklog.clock import to_text
-from decklog.stores.journal import chain
-from decklog.stores.journal.replication import Replication
+from decklog.core.clock import to_text
+from decklog.journal import chain
+from decklog.journal.replication import Replication
 
 TASKS = int(os.environ.get("DECKLOG_BENCH_TASKS", "1000000"))
 DEPENDENCIES = min(10_000, TASKS // 100)

@@ -25,9 +25,9 @@ from tests.statements import statements
 from benchmarks.pages import Frames
 from benchmarks.task_narrowed import places
 from decklog import Decklog, RunStatus
-from decklog.clock import to_text
+from decklog.core.clock import to_text
 from decklog.demo.big import Big, MovedClock, opened
-from decklog.values import to_json
+from decklog.records.values import to_json
 
 END = datetime(2026, 11, 15, 14, 2, 52, tzinfo=UTC)
 SMALL = 1_000

@@ -7,8 +7,8 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from decklog.app import STORES, store_class
-from decklog.operations import Operation, operations_of
+from decklog.log import STORES, store_class
+from decklog.records.operations import Operation, operations_of
 from tests.db.processes import ROOT
 
 HEAD = (

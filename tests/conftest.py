@@ -28,18 +28,18 @@ ENGINES = ("sqlite", "postgres")
 # They mostly wait for other processes. One process begins with all of them while the others have the processors to themselves;
 # met by chance they leave a processor idle, and at the end they keep everyone waiting.
 WAITING = (
-    "tests/tools/toolbox/test_kills.py",
+    "tests/guard/toolbox/test_kills.py",
     "tests/db/test_lost_server.py",
     "tests/stores/money/test_budgets_under_load.py",
     "tests/cli/test_demo.py",
-    "tests/stores/work/test_clock_jumps.py",
+    "tests/stores/tasks/test_clock_jumps.py",
     "tests/conductor/test_kills.py",
     "tests/conductor/test_machines.py",
     "tests/conductor/test_protocol.py",
     "tests/conductor/test_sessions.py",
-    "tests/proxy/test_kills.py",
-    "tests/stores/work/test_keeping.py",
-    "tests/tools/shell/test_shell.py",
+    "tests/hooks/proxy/test_kills.py",
+    "tests/stores/tasks/test_keeping.py",
+    "tests/guard/shell/test_shell.py",
 )
 # What stands on verbs, all of which are tried on both engines: a test of it is tried on PostgreSQL too in the full run, and
 # always where it says so by `on_both`.
@@ -213,8 +213,8 @@ def run_id(log: Decklog) -> str:
 def _nobody_acts_after_a_test() -> Iterator[None]:
     """A test that leaves somebody acting, or a lease held, would change what the tests after it write."""
     yield
-    from decklog.operations import lease
-    from decklog.stores.journal import attribution
+    from decklog.journal import attribution
+    from decklog.records.operations import lease
 
     left = attribution.acting.get(), attribution.proving.get(), lease.get()
     assert left == (None, None, None), left

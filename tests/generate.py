@@ -12,11 +12,11 @@ from tests.async_types import async_types
 from tests.reference import errors_md, python_md
 
 DOCS = Path(__file__).parent.parent / "docs"
-POLICY = DOCS.parent / "src/decklog/tools/policy"
+POLICY = DOCS.parent / "src/decklog/guard/policy"
 SHIPPED = POLICY / "shipped.json"
 CHECKSUMS = DOCS.parent / "src/decklog/db/checksums.py"
-TASKS = DOCS.parent / "src/decklog/stores/work/tasks.py"
-NEW_TASK = DOCS.parent / "src/decklog/stores/work/new_task.py"
+TASKS = DOCS.parent / "src/decklog/stores/tasks/tasks.py"
+NEW_TASK = DOCS.parent / "src/decklog/stores/tasks/new_task.py"
 ASYNC_TYPES = DOCS.parent / "src/decklog/aio/typed.pyi"
 
 
@@ -166,7 +166,7 @@ def _manager_commands() -> list[str]:
 
 def shipped_json() -> str:
     """Give the shipped policy in the form that is quick to read, an entry a line, with what only the manager may run."""
-    from decklog.tools.policy.load import merge, read
+    from decklog.guard.policy.load import merge, read
 
     data = merge(read(POLICY / "default.toml"), {"names": {"manager_commands": _manager_commands()}})
     return "{\n" + ",\n".join(f"{json.dumps(key)}: {_lines(value)}" for key, value in data.items()) + "\n}\n"

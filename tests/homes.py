@@ -5,7 +5,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from decklog.place.accepted import NAME, settings_home
+from decklog.location.accepted import NAME, settings_home
 
 _HOMES = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
 

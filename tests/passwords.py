@@ -3,7 +3,7 @@
 The real one is a tenth of a second for each proof, which is all that most tests with a password would do.
 """
 
-from decklog.stores.desk.trust import signatures
+from decklog.stores.approvals.trust import signatures
 
 REAL_COST = signatures._SCRYPT
 

@@ -58,12 +58,12 @@ def _import_everything() -> None:
     import decklog.cli.short.program
     import decklog.cli.show
     import decklog.cli.standing
+    import decklog.guard.policy
+    import decklog.hooks.proxy.relay
+    import decklog.location.accepted
     import decklog.models.providers.agent_program
-    import decklog.place.accepted
-    import decklog.proxy.relay
     import decklog.redaction.redactor
     import decklog.review.publishing
-    import decklog.short.planning
-    import decklog.short.question
-    import decklog.tools.policy
+    import decklog.shortcuts.planning
+    import decklog.shortcuts.question
     import decklog.transfer.doctor

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, get_type_hints, is_typeddict
 
 import decklog
-from decklog import errors
-from decklog.app import STORES, store_class
 from decklog.cli.exits import exit_code
-from decklog.operations import Operation, operations_of
-from decklog.records import Record
+from decklog.core import errors
+from decklog.log import STORES, store_class
+from decklog.records.operations import Operation, operations_of
+from decklog.records.record import Record
 
 _WRITTEN = "Written by `make docs` from the code itself; a test keeps it true."
 

@@ -6,10 +6,10 @@ from enum import Enum
 from typing import Any
 
 from decklog import Record
-from decklog.app import STORES, store_class
 from decklog.cli.parameters import Parameter, parameters_of
-from decklog.operations import Operation, operations_of
-from decklog.stores.journal.entry import Entry
+from decklog.journal.entry import Entry
+from decklog.log import STORES, store_class
+from decklog.records.operations import Operation, operations_of
 
 STORE_NAMES = list(STORES)
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, DecklogError
-from decklog.operations import Operation
+from decklog.records.operations import Operation
 from tests.registry import arguments, operations
 from tests.searches import FULL
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from decklog.cli.derived import operations as spelled_operations
-from decklog.operations import Operation
+from decklog.records.operations import Operation
 from tests.every import every
 from tests.generate import (
     ASYNC_TYPES,

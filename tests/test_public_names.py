@@ -7,9 +7,9 @@ from enum import Enum
 from pathlib import Path
 
 import decklog
-from decklog import errors
-from decklog.app import STORES
 from decklog.cli.parameters import parameters_of
+from decklog.core import errors
+from decklog.log import STORES
 from tests.every import every
 from tests.registry import operations, records
 
@@ -58,7 +58,7 @@ def test_what_a_type_checker_sees_is_what_is_exported() -> None:
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("decklog.")]
     seen = {f"{node.module}.{alias.name}" for node in imports if node.col_offset == 4 for alias in node.names}
     homes = {f"decklog.{module}.{name}" for name, module in decklog._HOMES.items()}
-    assert seen - {"decklog.app.Decklog"} == homes - {"decklog.app.Decklog"}
+    assert seen - {"decklog.log.Decklog"} == homes - {"decklog.log.Decklog"}
 
 
 # A stored column that counts calendar days, and a window that the older system's command line gives in minutes.

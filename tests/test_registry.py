@@ -10,12 +10,12 @@ from typing import Any, get_args
 import pytest
 
 from decklog import Decklog, Record
-from decklog.app import store_class
 from decklog.cli import run
 from decklog.cli.derived import operations as spelled_operations
 from decklog.cli.parameters import parameters_of, read_words
 from decklog.db import schema
-from decklog.operations import Operation
+from decklog.log import store_class
+from decklog.records.operations import Operation
 from tests.conftest import ENGINES
 from tests.every import every
 from tests.registry import STORE_NAMES, named, operations, records

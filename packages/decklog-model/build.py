@@ -3,7 +3,7 @@
     python packages/decklog-model/build.py FOLDER [TARGET]
 
 FOLDER has the files, as `decklog memory model show` says where; TARGET is where the wheel goes (dist). Every file is held against
-the pins of `decklog.meaning.kept` first. The same files make the same wheel, byte by byte.
+the pins of `decklog.stores.memory.semantic.kept` first. The same files make the same wheel, byte by byte.
 """
 
 import base64
@@ -12,7 +12,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-from decklog.meaning import kept
+from decklog.stores.memory.semantic import kept
 
 VERSION = "1.0.0"
 _PACKAGE = "decklog_model"

@@ -10,9 +10,8 @@ if TYPE_CHECKING:
 
     from decklog.aio.claim import AsyncClaim
     from decklog.aio.log import AsyncDecklog
-    from decklog.app import Decklog
-    from decklog.clock import Clock, ManualClock
-    from decklog.errors import (
+    from decklog.core.clock import Clock, ManualClock
+    from decklog.core.errors import (
         BudgetExceeded,
         Busy,
         Closed,
@@ -42,53 +41,32 @@ if TYPE_CHECKING:
         Unproven,
         Unreachable,
     )
-    from decklog.ids import Ids
-    from decklog.records import Page, Record
-    from decklog.stores.content.artifacts import Artifact
-    from decklog.stores.content.checkpoints import Checkpoint, TaskSnapshot
-    from decklog.stores.content.graphs import GraphCheckpoint, GraphItem, GraphWrite
-    from decklog.stores.content.outputs import SkillOutput
-    from decklog.stores.content.states import InvestigationStatus, State, StateVersion
-    from decklog.stores.desk.approval import Approval, ApprovalState, Verdict
-    from decklog.stores.desk.approval_answers import Answers
-    from decklog.stores.desk.feedback import Feedback, FeedbackSeverity, FeedbackState, FixClass
-    from decklog.stores.desk.inbox import Message, MessageChannel, MessageSeverity, MessageState
-    from decklog.stores.desk.notices import Notice, NoticeChannel, NoticeEvent, NoticeState, NotifyRule
-    from decklog.stores.desk.self_edits import SelfEdit
-    from decklog.stores.desk.trust.proofs import Proof
-    from decklog.stores.desk.trust.records import ChangeKind, SignedChange, TrustChange, TrustContract, TrustProposal
+    from decklog.core.ids import Ids
+    from decklog.guard.calls.guard import Unrestricted
+    from decklog.guard.calls.tool import Tool
+    from decklog.guard.policy.policy import Policy
+    from decklog.guard.policy.verdict import Decision
+    from decklog.guard.sandbox.sandbox import Sandbox
+    from decklog.guard.toolbox.toolbox import Toolbox
+    from decklog.journal.entry import Confidence, Entry, EntryKind, ReasoningPhase
+    from decklog.journal.verify import Problem, Verification
+    from decklog.log import Decklog
+    from decklog.records.record import Page, Record
+    from decklog.stores.approvals.approval import Approval, ApprovalState, Verdict
+    from decklog.stores.approvals.approval_answers import Answers
+    from decklog.stores.approvals.feedback import Feedback, FeedbackSeverity, FeedbackState, FixClass
+    from decklog.stores.approvals.inbox import Message, MessageChannel, MessageSeverity, MessageState
+    from decklog.stores.approvals.notices import Notice, NoticeChannel, NoticeEvent, NoticeState, NotifyRule
+    from decklog.stores.approvals.self_edits import SelfEdit
+    from decklog.stores.approvals.trust.proofs import Proof
+    from decklog.stores.approvals.trust.records import ChangeKind, SignedChange, TrustChange, TrustContract, TrustProposal
+    from decklog.stores.artifacts.artifacts import Artifact
+    from decklog.stores.artifacts.checkpoints import Checkpoint, TaskSnapshot
+    from decklog.stores.artifacts.graphs import GraphCheckpoint, GraphItem, GraphWrite
+    from decklog.stores.artifacts.outputs import SkillOutput
+    from decklog.stores.artifacts.states import InvestigationStatus, State, StateVersion
     from decklog.stores.effects.effects import Effect, EffectOutcome, EffectState
     from decklog.stores.effects.processes import Process, ProcessState
-    from decklog.stores.flow.ci import CiConclusion, CiRun
-    from decklog.stores.flow.context_package import (
-        ConsumingAgent,
-        ContextAgent,
-        ContextConsumer,
-        ContextConsumption,
-        ContextPackage,
-        ContextScope,
-        PackagePriority,
-        PackageType,
-    )
-    from decklog.stores.flow.gates import Gate, GateState
-    from decklog.stores.flow.mends import Mend, MendState, MendWait
-    from decklog.stores.flow.records import (
-        ModelAssignment,
-        PromptMarker,
-        RouteAction,
-        RouteThen,
-        WorkflowAlias,
-        WorkflowRule,
-        WorkflowRuleName,
-        WorkflowTransition,
-        WorkflowVersion,
-    )
-    from decklog.stores.flow.reviews import Review, ReviewPass, ReviewVerdict
-    from decklog.stores.flow.router import TestingMode
-    from decklog.stores.flow.verdicts import CheckOutcome, CheckVerdict
-    from decklog.stores.flow.workflow import WorkflowDrawing
-    from decklog.stores.journal.entry import Confidence, Entry, EntryKind, ReasoningPhase
-    from decklog.stores.journal.verify import Problem, Verification
     from decklog.stores.memory.learnings import Learning, LearningState
     from decklog.stores.memory.lesson import Hit, Hits, Lesson, Sighting, Topic
     from decklog.stores.memory.neighbours.embedder import Embedder
@@ -121,8 +99,7 @@ if TYPE_CHECKING:
     from decklog.stores.overview.status import Status
     from decklog.stores.overview.summary import Summary
     from decklog.stores.overview.waiting import WaitingItem, WaitingKind
-    from decklog.stores.results.content import ArtifactContent, EvidenceCheck, RecordedIteration, StateDifference
-    from decklog.stores.results.desk import (
+    from decklog.stores.results.approvals import (
         ActionPermission,
         ApprovalDetails,
         ApprovalSubject,
@@ -130,29 +107,52 @@ if TYPE_CHECKING:
         TrustDetails,
         TrustStatus,
     )
-    from decklog.stores.results.flow import ExpectedDuration, PromptCheck, RankedPackage, RouteDecision, WorkflowReadiness
+    from decklog.stores.results.artifacts import ArtifactContent, EvidenceCheck, RecordedIteration, StateDifference
     from decklog.stores.results.journal import StreamChanges, StreamHead
     from decklog.stores.results.memory import LearningsImport, MemoryHealth, TopicSummary
     from decklog.stores.results.money import BudgetCheck, BudgetRebuild, BudgetUsage, SpendSummary
     from decklog.stores.results.overview import DaySpending, EndedRun, FailedTask, StatusWords, TaskSummary, Workload
     from decklog.stores.results.runs import RecordDifference, RunLanes, RunPulse
-    from decklog.stores.results.work import ClaimExplanation, ReadyTasks, TaskDetails, TaskExplanation, TaskProgress
+    from decklog.stores.results.tasks import ClaimExplanation, ReadyTasks, TaskDetails, TaskExplanation, TaskProgress
+    from decklog.stores.results.workflow import ExpectedDuration, PromptCheck, RankedPackage, RouteDecision, WorkflowReadiness
     from decklog.stores.runs.run import Agent, Run, RunMode, RunStatus
     from decklog.stores.runs.snapshot import RunSnapshot
-    from decklog.stores.work.claim import Claim
-    from decklog.stores.work.criteria import Criterion, CriterionStatus
-    from decklog.stores.work.groups import Group, GroupStatus, GroupTier, MergeStatus, ReviewStatus
-    from decklog.stores.work.new_task import NewTask
-    from decklog.stores.work.plans import PhaseStatus, Plan, PlanPhase
-    from decklog.stores.work.schedules import CatchUp, Schedule
-    from decklog.stores.work.task import Attempt, AttemptOutcome, Dependency, LinkKind, Task, TaskComment, TaskState
-    from decklog.stores.work.templates import Template
-    from decklog.tools.calls.guard import Unrestricted
-    from decklog.tools.calls.tool import Tool
-    from decklog.tools.policy.policy import Policy
-    from decklog.tools.policy.verdict import Decision
-    from decklog.tools.sandbox.sandbox import Sandbox
-    from decklog.tools.toolbox.toolbox import Toolbox
+    from decklog.stores.tasks.claim import Claim
+    from decklog.stores.tasks.criteria import Criterion, CriterionStatus
+    from decklog.stores.tasks.groups import Group, GroupStatus, GroupTier, MergeStatus, ReviewStatus
+    from decklog.stores.tasks.new_task import NewTask
+    from decklog.stores.tasks.plans import PhaseStatus, Plan, PlanPhase
+    from decklog.stores.tasks.schedules import CatchUp, Schedule
+    from decklog.stores.tasks.task import Attempt, AttemptOutcome, Dependency, LinkKind, Task, TaskComment, TaskState
+    from decklog.stores.tasks.templates import Template
+    from decklog.stores.workflow.ci import CiConclusion, CiRun
+    from decklog.stores.workflow.context_package import (
+        ConsumingAgent,
+        ContextAgent,
+        ContextConsumer,
+        ContextConsumption,
+        ContextPackage,
+        ContextScope,
+        PackagePriority,
+        PackageType,
+    )
+    from decklog.stores.workflow.gates import Gate, GateState
+    from decklog.stores.workflow.mends import Mend, MendState, MendWait
+    from decklog.stores.workflow.records import (
+        ModelAssignment,
+        PromptMarker,
+        RouteAction,
+        RouteThen,
+        WorkflowAlias,
+        WorkflowRule,
+        WorkflowRuleName,
+        WorkflowTransition,
+        WorkflowVersion,
+    )
+    from decklog.stores.workflow.reviews import Review, ReviewPass, ReviewVerdict
+    from decklog.stores.workflow.router import TestingMode
+    from decklog.stores.workflow.verdicts import CheckOutcome, CheckVerdict
+    from decklog.stores.workflow.workflow import WorkflowDrawing
 
 __version__ = "0.1.0"
 
@@ -484,7 +484,7 @@ __all__ = [
 
 def open(target: "Any", **settings: "Any") -> "Decklog":
     """Open a log: `Decklog.open` under its short name."""
-    from decklog.app import Decklog
+    from decklog.log import Decklog
 
     return Decklog.open(target, **settings)
 

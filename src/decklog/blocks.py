@@ -4,7 +4,7 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from decklog.errors import Invalid
+from decklog.core.errors import Invalid
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,7 +43,7 @@ class Blocks:
 
         With the fence of a claimed task, what is written is refused (`LeaseLost`) once that lease is lost.
         """
-        from decklog.stores.journal import attribution
+        from decklog.journal import attribution
 
         given: dict[str, Any] = {"agent": agent, "agent_id": agent_id, "group_id": group_id, "task_id": task_id}
         given["iteration"] = iteration
@@ -60,7 +60,7 @@ class Blocks:
             attribution.leave(layer)
 
     def _held(self, task_id: str | None, fence: int) -> "Callable[[Database], None]":
-        from decklog.stores.work.held import lease_check
+        from decklog.stores.tasks.held import lease_check
 
         if task_id is None:
             raise Invalid("a fence is that of a task; say which", field="task_id")
@@ -71,8 +71,8 @@ class Blocks:
         self, *, key: "str | os.PathLike[str] | None" = None, passphrase: str | None = None, password: str | None = None
     ) -> "Iterator[None]":
         """Act as the manager in this block: what only the manager does is signed with a key file, or by the password."""
-        from decklog.stores.desk.trust.proofs import prover
-        from decklog.stores.desk.trust.signatures import Prover
+        from decklog.stores.approvals.trust.proofs import prover
+        from decklog.stores.approvals.trust.signatures import Prover
 
         path = None if key is None else os.path.expanduser(os.fspath(key))
         token = prover.set(Prover(key=path, passphrase=passphrase, password=password))

@@ -394,7 +394,7 @@ def test_a_long_history_is_read_by_a_process_of_its_own_and_nothing_differs(
     log: Decklog, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = taken(log, folder, tmp_path).as_dict()
-    monkeypatch.setattr("decklog.importers.engine.reading_ahead.WORTH_A_PROCESS", 0)
+    monkeypatch.setattr("decklog.importing.reading_ahead.WORTH_A_PROCESS", 0)
     with Decklog.open(tmp_path / "other.db") as other:
         done = HistoryImport(other, "claude", str(folder), Spool(str(tmp_path / "other"))).run()
         assert done.as_dict() == here

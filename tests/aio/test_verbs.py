@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from decklog import AsyncDecklog, Closed, Decklog, EntryKind, Invalid, NotFound, StillPending, Verdict
-from decklog.operations import Operation
+from decklog.records.operations import Operation
 from tests.aio.conftest import MOST_THREADS, Drive, our_threads
 from tests.db.processes import environment
 from tests.every import every

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from decklog import Decklog, errors
+from decklog import Decklog
 from decklog.cli.call import Usage
 from decklog.cli.exits import exit_code
+from decklog.core import errors
 from tests.cli.conftest import Program
 from tests.db.processes import environment, hear, start
 

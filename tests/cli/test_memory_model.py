@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from decklog.meaning import kept
+from decklog.stores.memory.semantic import kept
 from tests.cli.conftest import Program
-from tests.meaning.test_installing import wheel
+from tests.stores.memory.semantic.test_installing import wheel
 
 
 def test_the_model_is_shown_refused_and_taken_away(decklog: Program, tmp_path: Path) -> None:

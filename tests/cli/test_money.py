@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from decklog.app import STORES
 from decklog.cli.derived import operations
 from decklog.cli.parameters import parameters_of
+from decklog.log import STORES
 from tests.cli.conftest import Program
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from decklog import Decklog, ManualClock
 from decklog.cli.screens.lines import cells, fit, wrapped
-from decklog.figures import span
-from decklog.processes.identity import Identity
+from decklog.core.figures import span
+from decklog.core.processes import Identity
 from tests.cli.conftest import Program
 from tests.cli.test_terminal import on_a_terminal
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from decklog.place.locate import without_password
+from decklog.location.locate import without_password
 from tests.cli.conftest import Program
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from decklog.caller.agents import is_agent, recognised
+from decklog.agents.context.agents import is_agent, recognised
 from decklog.cli.shape import AS_IT_IS, Shape
 from tests.cli.conftest import Program
 from tests.registry import records

@@ -9,7 +9,7 @@ import pytest
 
 from decklog import Decklog
 from decklog.cli.parameters import parameters_of
-from decklog.operations import Operation
+from decklog.records.operations import Operation
 from tests.db.processes import unmeasured
 from tests.every import every
 from tests.registry import named, operations
@@ -17,7 +17,7 @@ from tests.registry import named, operations
 # Rooms and libraries that only some commands need. Each takes longer to import than a short call takes in all.
 _LARGE = (
     *("click", "starlette", "uvicorn", "jinja2", "anyio", "psycopg", "numpy", "tree_sitter", "cryptography", "mcp", "asyncio"),
-    *("decklog.web", "decklog.conductor", "decklog.review", "decklog.importers", "decklog.mcp", "decklog.transfer"),
+    *("decklog.web", "decklog.conductor", "decklog.review", "decklog.plugins.importers", "decklog.mcp", "decklog.transfer"),
 )
 _RUN = """
 import sys
@@ -51,7 +51,7 @@ def test_a_short_call_imports_no_large_room(tmp_path: Path, words: tuple[str, ..
         log.runs.start("x", run_id="run_1")
         log.tasks.add("run_1", "one")
     found = imported(tmp_path, *words)
-    assert "decklog.app" in found
+    assert "decklog.log" in found
     assert [name for name in found if name.startswith(tuple(f"{large}." for large in _LARGE)) or name in _LARGE] == []
 
 

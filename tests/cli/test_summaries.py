@@ -3,11 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from decklog.app import STORES, store_class
 from decklog.cli import run
 from decklog.cli.call import SHORT_WAY
 from decklog.cli.examples import EXAMPLES
 from decklog.cli.main import COMMANDS, menu
+from decklog.log import STORES, store_class
 from tests.cli.conftest import Program
 
 

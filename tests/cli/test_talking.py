@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog
-from decklog.tools.policy import judge
+from decklog.guard.policy import judge
 from tests.cli.conftest import Program
 from tests.conductor.repositories import make_repository
-from tests.conversation.talks import PASSWORD
+from tests.models.conversation.talks import PASSWORD
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from decklog import Approval, Decklog
 from tests.cli.screens import Terminal
-from tests.stores.desk.trust.trust_desk import make_keys
+from tests.stores.approvals.trust.trust_desk import make_keys
 from tests.waiting import wait_until
 
 PASSWORD = "correct " + "horse battery"

@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tests.cli.conftest import Program
-from tests.stores.desk.trust.trust_desk import cheaply_locked
+from tests.stores.approvals.trust.trust_desk import cheaply_locked
 
 WORD = "open" + "-sesame"
 

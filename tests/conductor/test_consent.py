@@ -21,8 +21,8 @@ from decklog.conductor.settings.check import Check
 from decklog.conductor.settings.document import load
 from decklog.conductor.settings.loosening import RULES, loosened
 from decklog.conductor.weather import _is_logged_in
-from decklog.errors import NotAccepted
-from decklog.mending.settings import MendSettings
+from decklog.core.errors import NotAccepted
+from decklog.fixes.settings import MendSettings
 from decklog.models.composer import PromptSettings
 from decklog.models.settings import ModelChoice
 from decklog.review.change import between

@@ -14,7 +14,7 @@ from decklog.conductor.git.keeping import keep
 from decklog.conductor.git.places import Place, place_of
 from decklog.conductor.git.repository import Person, Repository, starting_commit
 from decklog.conductor.settings.configuration import PROTECTED
-from decklog.tools.files.gitignore import Patterns
+from decklog.guard.files.gitignore import Patterns
 from tests.conductor.repositories import everything, git, make_repository, write
 from tests.every import every
 

@@ -13,7 +13,7 @@ from decklog.conductor.checks import examination
 from decklog.conductor.commands import killed_by
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.stages import MOST_INTERRUPTIONS
-from decklog.errors import Conflict, Unavailable
+from decklog.core.errors import Conflict, Unavailable
 from tests.conductor.plans import RUNNER, SETTINGS, Work, landed_titles, piece, settle, states, task_of
 
 GOOD = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]

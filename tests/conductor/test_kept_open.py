@@ -11,8 +11,8 @@ from decklog.conductor import commands
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.git import kept_open
 from decklog.conductor.git.repository import Person, Repository
-from decklog.errors import DecklogError
-from decklog.tools.shell import process_tree
+from decklog.core.errors import DecklogError
+from decklog.guard.shell import process_tree
 from tests.conductor.conftest import REST
 from tests.conductor.plans import Work, landed_titles, piece
 from tests.conductor.repositories import git, write

@@ -15,8 +15,8 @@ from decklog.conductor import kill_points, starting
 from decklog.conductor.planning import proposal
 from decklog.conductor.recovery import Recovery
 from decklog.conductor.site import Site
-from decklog.processes.identity import Identity
-from decklog.tools.shell import process_tree
+from decklog.core.processes import Identity
+from decklog.guard.shell import process_tree
 from tests.conductor.plans import SETTINGS, Work, landed, landed_titles, piece, settle, states, target_of, task_of
 from tests.conductor.repositories import everything, git, write
 from tests.waiting import wait_until

@@ -8,7 +8,7 @@ import pytest
 from decklog.conductor import commands
 from decklog.conductor.agents.description import Description, describe, known_names, known_table
 from decklog.conductor.commands import Command, Running
-from decklog.tools.sandbox.sandbox import Kind, Sandbox, best_kind
+from decklog.guard.sandbox.sandbox import Kind, Sandbox, best_kind
 
 WITH_SETTINGS = [name for name in known_names() if known_table(name).get("home_readable")]
 FOLDERS = ("agents", "bin", "commands", "extensions", "hooks", "opencode", "output-styles")

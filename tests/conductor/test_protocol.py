@@ -13,7 +13,7 @@ import pytest
 from decklog import Decklog
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.site import Site
-from decklog.tools.sandbox.sandbox import Kind, best_kind
+from decklog.guard.sandbox.sandbox import Kind, best_kind
 from tests.conductor.plans import SETTINGS, Work, landed, landed_titles, piece, settle, states, task_of
 from tests.conductor.test_kills import conducted, site_of
 from tests.waiting import wait_until

@@ -15,7 +15,7 @@ from decklog.conductor.results.cleaning import Cleaned, Cleaner
 from decklog.conductor.results.rescue import kept
 from decklog.conductor.site import Site
 from decklog.conductor.starting import Wanted
-from decklog.errors import Denied
+from decklog.core.errors import Denied
 from tests.conductor.plans import NO_STRATEGIST, SETTINGS, Work, piece, settle, target_of
 from tests.conductor.repositories import everything, git, write
 from tests.conductor.scripts import script

@@ -16,9 +16,9 @@ from decklog.conductor.agents import stream
 from decklog.conductor.agents.description import Description, describe, known_names
 from decklog.conductor.agents.session import Outcome, Session, Terms
 from decklog.conductor.commands import Command, Running
-from decklog.processes.identity import Identity
-from decklog.tools.sandbox.sandbox import Sandbox
-from decklog.tools.shell import process_tree
+from decklog.core.processes import Identity
+from decklog.guard.sandbox.sandbox import Sandbox
+from decklog.guard.shell import process_tree
 from tests.agents import test_history as history
 from tests.conductor.scripts import COMMAND, script
 from tests.waiting import wait_until
@@ -370,7 +370,7 @@ def test_a_bad_line_of_an_agent_is_noted_and_the_session_goes_on(log: Decklog, t
 
 
 def test_a_line_too_long_is_cut_with_its_digest_and_what_is_no_text_is_replaced(tmp_path: Path) -> None:
-    from decklog.tools.shell.spool import Spool
+    from decklog.guard.shell.spool import Spool
 
     spool = Spool(str(tmp_path), 16 * stream.LONGEST_LINE)
     follower = stream.Follower(tmp_path)
@@ -386,7 +386,7 @@ def test_a_line_too_long_is_cut_with_its_digest_and_what_is_no_text_is_replaced(
 
 
 def test_what_did_not_fit_into_the_spool_is_told(tmp_path: Path) -> None:
-    from decklog.tools.shell.spool import Spool
+    from decklog.guard.shell.spool import Spool
 
     spool = Spool(str(tmp_path), 400)
     for number in range(200):

@@ -11,7 +11,7 @@ from decklog import Conflict, Decklog, Invalid, NotFound
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.settings import configuration, plan
 from decklog.conductor.standing import standing
-from decklog.tools.sandbox.sandbox import Kind, best_kind
+from decklog.guard.sandbox.sandbox import Kind, best_kind
 from tests.conductor.plans import NO_STRATEGIST, SETTINGS, Work, landed, landed_titles, piece, settle, states, task_of
 from tests.conductor.repositories import everything, git, write
 

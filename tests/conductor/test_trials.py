@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from decklog.conductor.readiness import problems
-from decklog.tools.sandbox.sandbox import Kind, best_kind
+from decklog.guard.sandbox.sandbox import Kind, best_kind
 from tests.conductor.repositories import git, make_repository
 
 pytestmark = pytest.mark.skipif(best_kind() is Kind.NONE, reason="no sandbox can be had here")

@@ -13,9 +13,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from decklog import Clock, Decklog
+from decklog.core.errors import Busy, Conflict, DecklogError, LeaseLost
 from decklog.db.sqlite.clock import BootClock
-from decklog.errors import Busy, Conflict, DecklogError, LeaseLost
-from decklog.stores.journal import journal, tail, verify  # noqa: F401
+from decklog.journal import journal, tail, verify  # noqa: F401
 from tests.db.processes import say
 
 
@@ -206,7 +206,7 @@ def claim_an_hour_ahead(_number: int, target: str, run_id: str) -> str | None:
     """Claim on a machine whose clock is an hour ahead."""
     from datetime import UTC, datetime, timedelta
 
-    from decklog import clock
+    from decklog.core import clock
 
     class Ahead(datetime):
         @classmethod
@@ -656,7 +656,7 @@ def use_template(_number: int, target: str, run_id: str, values: dict[str, objec
 def _share(count: int, *, least_entries: int = 10) -> None:
     """Have so many processes read side by side, of however small a log."""
     from decklog.db import side_by_side
-    from decklog.stores.journal import walk
+    from decklog.journal import walk
 
     side_by_side.processes = lambda: count  # type: ignore[assignment]
     walk._LEAST_ENTRIES = least_entries

@@ -16,7 +16,7 @@ from typing import Protocol
 from decklog import Decklog
 from tests.db import whole_log
 from tests.db.tampering import Outcome, PostgresLog, SqliteLog, database_for, sampled
-from tests.stores.desk.trust.trust_desk import make_keys
+from tests.stores.approvals.trust.trust_desk import make_keys
 
 
 class Mutable(Protocol):

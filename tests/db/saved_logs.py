@@ -14,7 +14,7 @@ from typing import Any
 import apsw
 
 from decklog import Decklog, ManualClock
-from decklog.clock import to_text
+from decklog.core.clock import to_text
 from decklog.db import schema
 
 FOLDER = Path(__file__).parent / "saved"

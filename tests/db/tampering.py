@@ -14,7 +14,7 @@ from typing import Any
 import apsw
 
 from decklog import Decklog, DecklogError
-from decklog.stores.journal.verify import Verification
+from decklog.journal.verify import Verification
 
 _numbers = itertools.count(1)
 

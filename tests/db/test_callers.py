@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from decklog import Decklog
+from decklog.core.errors import Busy
 from decklog.db.callers import standing_in_for
-from decklog.errors import Busy
 
 
 class Failure(Exception):

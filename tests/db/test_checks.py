@@ -3,7 +3,7 @@
 import pytest
 
 from decklog import Decklog
-from decklog.errors import DecklogError
+from decklog.core.errors import DecklogError
 
 TASKS = {
     "state": "state = 'gone'",

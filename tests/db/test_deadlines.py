@@ -3,7 +3,7 @@
 import pytest
 
 from decklog import Decklog
-from decklog.errors import TimedOut
+from decklog.core.errors import TimedOut
 
 _ENDLESS = "with recursive n (n) as (select 1 union all select n + 1 from n) select count(*) from n"
 

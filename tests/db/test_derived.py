@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, ManualClock
-from decklog.stores.journal.replication import Replication
-from decklog.stores.journal.verify import Problem, Verification
+from decklog.journal.replication import Replication
+from decklog.journal.verify import Problem, Verification
 from decklog.transfer.jsonl.export import JsonlExport
 from decklog.transfer.jsonl.load import JsonlImport
 from decklog.transfer.move.move import Move
@@ -50,7 +50,7 @@ def first(result: Verification) -> Problem:
 
 def dropped(name: str, seq: int) -> str:
     """Write the statement that does to a text what retention does, and says nothing."""
-    from decklog.stores.journal import chain
+    from decklog.journal import chain
 
     digest = chain.digest({2: "old words", 4: "new words"}[seq])
     return f"update entries set {name}_digest = '{digest}', {name} = null where stream = 'run_1' and seq = {seq}"
@@ -78,7 +78,7 @@ def test_pruning_of_one_kind_does_not_cover_another(told: Decklog, change: Chang
     clock.advance(days=60)
     Prune(told, MONTH, kind="tool").run(apply=True)
     assert told.journal.verify().ok
-    from decklog.stores.journal import chain
+    from decklog.journal import chain
 
     change(f"update entries set body_digest = '{chain.digest('a thought')}', body = null where kind = 'reasoning'")
     assert [problem.column for problem in told.journal.verify().problems] == ["body"]
@@ -90,7 +90,7 @@ def test_a_deleted_blob_of_an_entry_is_missed(told: Decklog, change: Change) -> 
 
 
 def test_a_change_without_its_image_is_missed_even_when_a_newer_one_is_there(told: Decklog, change: Change) -> None:
-    from decklog.stores.journal import chain
+    from decklog.journal import chain
 
     told.runs.update("run_1", summary="half way")
     payload = told.db.read(lambda: told.db.one("select payload from entries where pos % 4294967296 = 1", {}))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog
-from decklog.errors import Denied, DiskFull, ReadOnly
+from decklog.core.errors import Denied, DiskFull, ReadOnly
 
 MIB = 1024 * 1024
 KILLED = """

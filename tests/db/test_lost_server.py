@@ -13,8 +13,8 @@ import psycopg
 import pytest
 
 from decklog import Decklog
-from decklog.errors import OutcomeUnknown, SchemaTooNew, Unreachable
-from decklog.stores.journal.verify import Verifier
+from decklog.core.errors import OutcomeUnknown, SchemaTooNew, Unreachable
+from decklog.journal.verify import Verifier
 from tests.db.processes import alone, hear, start
 
 

@@ -34,7 +34,7 @@ def test_a_changed_value_is_found_and_named_by_its_table(whole: Mutable, request
 
 def test_every_table_is_a_record_of_a_store_or_derived(log: Decklog) -> None:
     """Whoever adds a table says what `verify` holds it against."""
-    from decklog.app import STORES, store_class
+    from decklog.log import STORES, store_class
 
     derived = {table for name in STORES for table in getattr(store_class(name), "derived", ())}
     journal = {"entries", "streams", "blobs", "schema_steps", "entry_terms", "entry_text", "entry_text_marks", "listeners"}

@@ -10,9 +10,18 @@ import pytest
 
 import decklog
 from decklog import Decklog, Denied, Invalid, NotFound, SchemaTooNew
+from decklog.core.errors import (
+    Closed,
+    Damaged,
+    EngineTooOld,
+    NetworkFilesystem,
+    NotADatabase,
+    ReadOnly,
+    SchemaTooOld,
+    Unavailable,
+)
 from decklog.db import schema
 from decklog.db.sqlite import file
-from decklog.errors import Closed, Damaged, EngineTooOld, NetworkFilesystem, NotADatabase, ReadOnly, SchemaTooOld, Unavailable
 from tests.db.processes import alone, hear, start
 
 LATEST = schema.latest("sqlite")

@@ -9,7 +9,7 @@ from tests import programs
 from tests.db import whole_log
 from tests.db.tampering import PostgresVictim, SqliteVictim
 from tests.prepared import Done
-from tests.stores.desk.trust.trust_desk import make_keys
+from tests.stores.approvals.trust.trust_desk import make_keys
 
 # FTS5 keeps its words in tables of its own, which are emptied through the one they serve.
 THROUGH_ANOTHER = {"entry_text", "lesson_text"}

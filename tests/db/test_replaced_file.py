@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog
-from decklog.errors import FileReplaced
+from decklog.core.errors import FileReplaced
 
 
 @pytest.fixture

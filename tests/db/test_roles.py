@@ -14,7 +14,7 @@ from decklog.transfer.roles import roles_sql
 from tests.db import whole_log
 from tests.db.processes import ROOT
 from tests.registry import arguments, operations
-from tests.stores.desk.trust.trust_desk import Key, make_keys
+from tests.stores.approvals.trust.trust_desk import Key, make_keys
 
 LOGINS = {"reads": roles.READER, "works": roles.AGENT, "decides": roles.MANAGER}
 # Agents' verbs that need more than an agent's role, and why: whoever may write the tier down may write it up.

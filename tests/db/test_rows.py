@@ -3,7 +3,7 @@
 import pytest
 
 from decklog import Decklog
-from decklog.errors import DecklogError
+from decklog.core.errors import DecklogError
 
 MANY = "with recursive n (i) as (select 1 union all select i + 1 from n where i < 4001) select i from n order by i"
 

@@ -9,7 +9,7 @@ import apsw
 import pytest
 
 from decklog import Decklog, Invalid, NotFound, Record
-from decklog.stores.journal.verify import Verification
+from decklog.journal.verify import Verification
 from tests.conftest import ENGINES
 from tests.db.tampering import PostgresVictim, SqliteVictim, database_for
 
@@ -153,7 +153,7 @@ def test_unreadable_post_images_are_a_finding_not_a_crash(victim: Victim) -> Non
 def row_columns() -> list[Any]:
     """Pair each column with one of the engines: rows are held against their entries by the same code on either."""
     from decklog.stores.runs.runs import Agent, Run
-    from decklog.stores.work.task import Dependency, Task
+    from decklog.stores.tasks.task import Dependency, Task
 
     kinds: list[type[Record]] = [Run, Agent, Task, Dependency]
     columns = [(kind, column) for kind in kinds for column in kind.columns()]

@@ -8,8 +8,8 @@ import apsw
 import pytest
 
 from decklog import Decklog
-from decklog.db.text import index_structure
-from decklog.db.text.index_check import IndexCheck
+from decklog.db.search import index_structure
+from decklog.db.search.index_check import IndexCheck
 
 ROUNDS = 60
 

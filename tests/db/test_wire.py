@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from decklog import Decklog
+from decklog.core.errors import Busy, Invalid, NotFound
 from decklog.db.postgres import database, wire
-from decklog.errors import Busy, Invalid, NotFound
 from tests.databases import Databases
 from tests.db.test_kept_connections import connections_of
 

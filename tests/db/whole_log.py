@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from decklog import Decklog, ManualClock
-from decklog.stores.desk.self_edits import PASSES
+from decklog.stores.approvals.self_edits import PASSES
 from decklog.stores.runs.timeline import EVERY
 from decklog.transfer.move.move import Move
 from decklog.transfer.prune import Prune
 from tests.db.saved_logs import fill as fill_some
-from tests.stores.content.graph_records import fill_graphs
-from tests.stores.desk.trust.trust_desk import Key
+from tests.stores.approvals.trust.trust_desk import Key
+from tests.stores.artifacts.graph_records import fill_graphs
 
 
 class Digests:

@@ -22,8 +22,8 @@ from decklog import Decklog, EntryKind, ManualClock
 from decklog.agents.intake import take_in
 from decklog.agents.interrupted import close_killed_sessions
 from decklog.agents.spool import Spool
+from decklog.core.processes import Identity
 from decklog.hooks.hook import Hook
-from decklog.processes.identity import Identity
 from tests.db.processes import environment
 from tests.programs import Done, call
 from tests.waiting import wait_until
@@ -122,12 +122,12 @@ def test_a_padded_command_is_blocked(place: Path, way: str) -> None:
 @pytest.mark.parametrize("way", ["the parser is missing", "the judge crashes"])
 def test_a_call_is_blocked_when_the_judge_fails(place: Path, monkeypatch: pytest.MonkeyPatch, way: str) -> None:
     if way == "the parser is missing":
-        from decklog.tools.policy.shell import parse
+        from decklog.guard.policy.shell import parse
 
         parse._parser.cache_clear()
         monkeypatch.setitem(sys.modules, "tree_sitter", None)
     else:
-        monkeypatch.setattr("decklog.tools.policy.examine", lambda *_given, **_more: 1 / 0)
+        monkeypatch.setattr("decklog.guard.policy.examine", lambda *_given, **_more: 1 / 0)
     payload = told(place, "PreToolUse", tool_name="Bash", tool_use_id="t1", tool_input={"command": "rm -rf ~"})
     err = io.StringIO()
     assert Hook("claude", json.dumps(payload).encode(), variables(place)).answer(io.StringIO(), err) == 2

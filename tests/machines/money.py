@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from decklog import BudgetExceeded, Conflict, Invalid, LeaseLost, NotFound
-from decklog.errors import Refused
-from decklog.stores.work.claim import Claim
+from decklog.core.errors import Refused
+from decklog.stores.tasks.claim import Claim
 from tests.machines.base import WHICH, LogMachine, pick
 from tests.machines.money_world import MONEY, TOKENS, Amount, Budget, Held, MoneyWorld, Scope, Spent, Where
 

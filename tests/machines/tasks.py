@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from decklog import Conflict, LeaseLost
-from decklog.operations import lease
-from decklog.stores.journal.attribution import acting
-from decklog.stores.work.claim import Claim
-from decklog.stores.work.task import Task
+from decklog.journal.attribution import acting
+from decklog.records.operations import lease
+from decklog.stores.tasks.claim import Claim
+from decklog.stores.tasks.task import Task
 from tests.machines.base import WHICH, LogMachine, RolledBack, pick
 from tests.machines.task_world import ENDED_RUN, ENDED_TASK, HELD, Holder, Run, TaskWorld, Try, Work
 

@@ -129,7 +129,7 @@ def test_it_stops_when_it_is_told_to_and_has_said_nothing_of_the_token(server: L
 
 
 def test_a_token_that_others_can_read_or_that_nobody_would_see_is_refused(tmp_path: Path) -> None:
-    from decklog.errors import Denied, Invalid
+    from decklog.core.errors import Denied, Invalid
     from decklog.mcp.token import VARIABLE, find_token
 
     open_to_all = tmp_path / "token"

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from decklog import ApprovalState, BudgetScope, Decklog, EntryKind, ManualClock, TaskState
-from decklog.errors import Denied
-from decklog.operations import of_an_agent
+from decklog.core.errors import Denied
+from decklog.records.operations import of_an_agent
 from tests.conftest import on_both
 from tests.mcp.conftest import Agent
 from tests.registry import operations

@@ -2,7 +2,7 @@
 
 import pytest
 
-from decklog.errors import Invalid, NotFound
+from decklog.core.errors import Invalid, NotFound
 from decklog.models.composer import Composer, PromptSettings, known_sites, read_settings
 from decklog.review.asking import FORMS
 from tests.every import every

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from decklog.errors import DecklogError, Invalid
+from decklog.core.errors import DecklogError, Invalid
 from decklog.models import answer, settings
 from decklog.models.answer import NotAnAnswer
 from decklog.models.prompt import Part, Prompt, as_data

@@ -13,10 +13,10 @@ import pytest
 
 from decklog import ManualClock
 from decklog.conductor.agents.description import describe
+from decklog.guard.sandbox.sandbox import Kind
 from decklog.models.prompt import Part, Prompt
 from decklog.models.provider import Reply, Wish
 from decklog.models.providers.agent_program import AgentModel
-from decklog.tools.sandbox.sandbox import Kind
 from tests.models.asking import GOOD, PROMPT, SCHEMA
 
 WISH = Wish(schema=SCHEMA, most_output_tokens=100, seconds=20)

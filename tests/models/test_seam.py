@@ -95,7 +95,7 @@ def test_what_a_model_says_is_redacted_on_its_way_to_the_record(log: Decklog) ->
 
 
 def test_a_call_that_no_provider_can_take_is_told_as_unanswered(log: Decklog) -> None:
-    from decklog.errors import Unavailable
+    from decklog.core.errors import Unavailable
 
     class Missing:
         def reply(self, *_: object) -> Reply:

@@ -17,7 +17,7 @@ import pytest
 from decklog import Decklog, Invalid, ManualClock, NotifyRule, Unproven
 from decklog.notify import Round
 from tests.conftest import on_both
-from tests.stores.desk.trust.trust_desk import make_keys
+from tests.stores.approvals.trust.trust_desk import make_keys
 
 SECRET = "not a secret at all"
 

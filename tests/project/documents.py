@@ -13,7 +13,7 @@ from tests.programs import stand_in
 
 # Blocks that are not run, by their first line, and why.
 NOT_RUN = {
-    "## Write tests": "a part of a plan; tests/importers/markdown has such plans",
+    "## Write tests": "a part of a plan; tests/plugins/importers/markdown has such plans",
     "[models.small]": "settings that name a model of the reader's own",
     "make demo     # sets up a virtual environment, then shows the main job": "the second command runs this very test",
     "A run with 8 tasks. 3 worker processes start: ada, bo, cy.": "an excerpt; tests/cli/test_demo.py runs the demonstration",
@@ -30,9 +30,15 @@ NOT_RUN = {
     "decklog serve --host 192.0.2.7 --tls-cert cert.pem --tls-key key.pem --password-file ~/.decklog-web": (
         "it serves until it is ended, at an address of its own; tests/web/test_elsewhere.py runs it"
     ),
-    "decklog export otlp flaky --to http://localhost:4318": "it needs a collector; tests/adapters/otel/test_commands.py has one",
-    "decklog receive otlp --token-file ~/.decklog-otlp": "it never ends by itself; tests/adapters/otel/test_commands.py runs it",
-    "export OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318": "settings; tests/adapters/otel/test_receiver.py sends with such",
+    "decklog export otlp flaky --to http://localhost:4318": (
+        "it needs a collector; tests/plugins/adapters/otel/test_commands.py has one"
+    ),
+    "decklog receive otlp --token-file ~/.decklog-otlp": (
+        "it never ends by itself; tests/plugins/adapters/otel/test_commands.py runs it"
+    ),
+    "export OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318": (
+        "settings; tests/plugins/adapters/otel/test_receiver.py sends with such"
+    ),
     "[[redaction.rule]]": "a part of a file; tests/redaction/test_config.py reads such settings",
     "[redaction]": "a part of a file; tests/redaction/test_config.py reads such settings",
     "[[rule]]": "a part of rules.toml; tests/redaction/test_rules.py tries every rule's examples",
@@ -43,9 +49,9 @@ NOT_RUN = {
         "an answer; its figures follow the weights"
     ),
     "[models.strong]": "it needs an agent's own program; tests/agents/real/test_reviewers.py runs it",
-    "[agents.worker]": "it needs an agent's own program; tests/mending/test_loop.py works with such settings",
+    "[agents.worker]": "it needs an agent's own program; tests/fixes/test_loop.py works with such settings",
     "name: review": "tests/review/test_review_command.py runs what it runs",
-    "hash = hex(sha256(previous_hash + canonical))": "a formula; tests/stores/journal/test_links.py holds it",
+    "hash = hex(sha256(previous_hash + canonical))": "a formula; tests/journal/test_links.py holds it",
 }
 # Pages that are written from the code, and held against it by tests/test_docs.py.
 GENERATED = {"docs/cli.md", "docs/reference/errors.md", "docs/reference/python.md"}

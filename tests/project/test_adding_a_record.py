@@ -33,9 +33,9 @@ from datetime import datetime
 
 from dataclasses import dataclass
 from decklog.db.where import Where
-from decklog.fork_rules import ForkRule
-from decklog.operations import reads, writes
-from decklog.records import Page, Record
+from decklog.records.fork_rules import ForkRule
+from decklog.records.operations import reads, writes
+from decklog.records.record import Page, Record
 from decklog.stores.base import Store
 
 
@@ -81,7 +81,7 @@ PROPERTY = '''\
     @once
     def remarks(self) -> "Any":
         """Keeps what was said about a run."""
-        from decklog.stores.desk.remarks import Remarks
+        from decklog.stores.approvals.remarks import Remarks
 
         return Remarks(self.parts)
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.importers.bazinga import bazinga_files
-from tests.importers.beads import beads_files
-from tests.importers.github import github_files
-from tests.importers.hermes import hermes_files
-from tests.importers.langgraph import langgraph_files
-from tests.importers.other_files import build_gaia, build_runstore
-from tests.importers.taskmaster import taskmaster_files
-from tests.importers.vibekanban import vibekanban_files
+from tests.plugins.importers.bazinga import bazinga_files
+from tests.plugins.importers.beads import beads_files
+from tests.plugins.importers.github import github_files
+from tests.plugins.importers.hermes import hermes_files
+from tests.plugins.importers.langgraph import langgraph_files
+from tests.plugins.importers.other_files import build_gaia, build_runstore
+from tests.plugins.importers.taskmaster import taskmaster_files
+from tests.plugins.importers.vibekanban import vibekanban_files
 from tests.project.documents import (
     CONSOLE,
     GENERATED,

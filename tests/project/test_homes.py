@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from decklog.place import accepted
+from decklog.location import accepted
 from tests.homes import Homes
 from tests.programs import call
 

@@ -1,4 +1,4 @@
-"""A house in which everything is found: small folders, modules of one subject, and walls that hold."""
+"""Check the layout: small folders, modules of one subject, and import contracts that can be broken."""
 
 import ast
 from collections import Counter
@@ -22,20 +22,20 @@ MODULES = [path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py")]
 
 # An import that breaks each contract, by the beginning of its name: who imports what.
 BREAKING = {
-    "Surfaces, clients, app": ("decklog.stores.work.tasks", "decklog.app"),
-    "No surface imports": ("decklog.cli.show", "decklog.stores.work.task"),
-    "The domains of the stores": ("decklog.stores.money.ledger", "decklog.stores.work.task"),
-    "No circles in the stores": ("decklog.stores.work.task", "decklog.stores.work.tasks"),
-    "Only the journal": ("decklog.stores.work.tasks", "decklog.stores.journal.writer"),
+    "Rooms import only": ("decklog.stores.tasks.tasks", "decklog.log"),
+    "No surface imports": ("decklog.cli.show", "decklog.stores.tasks.task"),
+    "The stores do not": ("decklog.stores.money.ledger", "decklog.stores.tasks.task"),
+    "No import cycles": ("decklog.stores.tasks.task", "decklog.stores.tasks.tasks"),
+    "Only the journal": ("decklog.stores.tasks.tasks", "decklog.journal.writer"),
     "The dashboard is imported": ("decklog.cli.commands.overview", "decklog.web.server"),
     "Web servers only": ("decklog.cli.show", "jinja2"),
-    "Importers know nothing": ("decklog.importers.gaia.importer", "decklog.importers.bazinga.importer"),
+    "Importers know nothing": ("decklog.plugins.importers.gaia.importer", "decklog.plugins.importers.bazinga.importer"),
     "No circles inside redaction": ("decklog.redaction.normalize", "decklog.redaction.redactor"),
-    "The tools: the toolbox above": ("decklog.tools.policy.policy", "decklog.tools.files.files"),
-    "No circles in the tools": ("decklog.tools.search.globs", "decklog.tools.search.search"),
-    "The policy: what a program": ("decklog.tools.policy.shell.words", "decklog.tools.policy.programs.git"),
-    "A program's checks": ("decklog.tools.policy.programs.git", "decklog.tools.policy.programs.network"),
-    "SQLite's driver": ("decklog.stores.work.tasks", "apsw"),
+    "The tools: the toolbox above": ("decklog.guard.policy.policy", "decklog.guard.files.files"),
+    "No circles in the tools": ("decklog.guard.search.globs", "decklog.guard.search.search"),
+    "The policy: what a program": ("decklog.guard.policy.shell.words", "decklog.guard.policy.programs.git"),
+    "A program's checks": ("decklog.guard.policy.programs.git", "decklog.guard.policy.programs.network"),
+    "SQLite's driver": ("decklog.stores.tasks.tasks", "apsw"),
     "PostgreSQL's driver": ("decklog.db.sqlite.database", "psycopg"),
     "The parts of an engine": ("decklog.db.sqlite.errors", "decklog.db.sqlite.database"),
     "The engines know nothing": ("decklog.db.postgres.database", "decklog.db.sqlite.database"),

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from decklog.errors import Invalid
+from decklog.core.errors import Invalid
 from decklog.redaction.config import Config, load_config, user_file
 from decklog.redaction.redactor import Redactor
 

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from decklog.errors import Invalid
+from decklog.core.errors import Invalid
 from decklog.redaction import default_redactor, redact
 from decklog.redaction.rules import Rule, load_examples, parse_rule
 from tests.every import every

@@ -149,7 +149,7 @@ GOOD: dict[str, str] = {
     "good3/doc.py": 'def add(a, b):\n    """Add.\n\n    >>> add(1, 2)\n    3\n    """\n    return a + b\n',
     "good3/extra.py": "# For the dashboard: `pip install decklog[web]`\nx = 1\n",
     "good3/tests/test_redact.py": "def test_a_token_goes():\n    token = 'ghp_' + 'x' * 36\n    assert clean(token) == '***'\n",
-    "good3/tests/test_keys.py": "KEY = ''.join(['sk', '_live_', 'a' * 24])\n",
+    "good3/tests/core/test_keys.py": "KEY = ''.join(['sk', '_live_', 'a' * 24])\n",
     "good3/de.json": '{"password": "Passwort", "password.again": "Passwort wiederholen", "token": "Zugangsmarke"}\n',
     "good3/api.yaml": "properties:\n  password:\n    type: string\n    format: password\n    minLength: 12\n",
     "good3/fr.po": 'msgid "Password"\nmsgstr "Mot de passe"\n',

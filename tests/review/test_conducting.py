@@ -13,7 +13,7 @@ from decklog import Decklog
 from decklog.conductor import starting
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.site import Site
-from decklog.errors import Invalid
+from decklog.core.errors import Invalid
 from decklog.models.prompt import Prompt
 from decklog.models.provider import Provider, Reply
 from decklog.models.providers.scripted import Scripted

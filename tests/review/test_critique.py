@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from decklog import Decklog
-from decklog.errors import Invalid
+from decklog.core.errors import Invalid
+from decklog.guard.calls.guard import Unrestricted
+from decklog.guard.toolbox.toolbox import Toolbox
 from decklog.models.prompt import Prompt
 from decklog.models.provider import Provider, Reply
 from decklog.models.providers.scripted import Scripted
@@ -17,8 +19,6 @@ from decklog.review.asking import Said
 from decklog.review.critique import Critic, critic_of, kept_for_review, read_settings
 from decklog.review.passes.adversarial import adversarial
 from decklog.review.settings import Rules
-from decklog.tools.calls.guard import Unrestricted
-from decklog.tools.toolbox.toolbox import Toolbox
 from tests.cli.conftest import Program
 from tests.conductor.repositories import make_repository
 from tests.review.changes import GOOD, SETTINGS, Desk

@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from decklog import Decklog
-from decklog.app import store_class
-from decklog.operations import operations_of
+from decklog.log import store_class
+from decklog.records.operations import operations_of
 from decklog.review.publishing import ask_person
 from tests.conductor.repositories import git, write
 from tests.review.changes import GOOD, SETTINGS, Desk, answering, kinds, statuses

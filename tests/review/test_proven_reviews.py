@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, Review
-from decklog.errors import Conflict
+from decklog.core.errors import Conflict
 from decklog.review.change import Change
 from decklog.review.publishing import ask_person, why_change_held
 from decklog.review.reviewing import settings_of

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, Review, Toolbox, Unrestricted
-from decklog.errors import Conflict, Invalid, Refused
-from decklog.guard.judging import held, held_by_gate
-from decklog.proxy.guarding import Guard
+from decklog.core.errors import Conflict, Invalid, Refused
+from decklog.guard.policy import examine
+from decklog.hooks.judging import held, held_by_gate
+from decklog.hooks.proxy.guarding import Guard
 from decklog.review.change import Change, between
 from decklog.review.passes.security import security
 from decklog.review.publishing import ask_person, why_held
 from decklog.review.result import Severity
-from decklog.tools.policy import examine
 from tests.conductor.repositories import git
 from tests.every import every
 from tests.review.changes import GOOD, SETTINGS, Desk

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from decklog.errors import Refused
+from decklog.core.errors import Refused
 from decklog.models.composer import Composer
 from decklog.models.prompt import Prompt
 from decklog.models.provider import Reply

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from decklog import Decklog
-from decklog.errors import Invalid
+from decklog.core.errors import Invalid
+from decklog.guard.toolbox.toolbox import Toolbox
 from decklog.review.result import NAMES
 from decklog.review.tools import REVIEW, examined
-from decklog.tools.toolbox.toolbox import Toolbox
 from tests.mcp.conftest import Agent
 from tests.review.changes import FILES, GOOD, SETTINGS, Desk
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, ManualClock
-from decklog.errors import DecklogError
-from decklog.stores.desk.approval import digest_of
+from decklog.core.errors import DecklogError
+from decklog.stores.approvals.approval import digest_of
 from tests.searches import FULL
 
 ROUNDS = 20 if FULL else 4

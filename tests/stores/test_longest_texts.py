@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from decklog import Decklog
-from decklog.errors import TooLarge
+from decklog.core.errors import TooLarge
 from decklog.stores.base import LONGEST
 
 LONG = "x" * 1_000_000

@@ -9,7 +9,7 @@ from typing import Any, is_typeddict
 
 import decklog
 from decklog import Decklog
-from decklog.operations import Operation
+from decklog.records.operations import Operation
 from decklog.stores import results
 from tests.async_types import answer_of, nodes_of, plain_annotation
 from tests.registry import operations

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from decklog import Conflict, Decklog, ManualClock
-from decklog.errors import Busy, Damaged, NotADatabase
+from decklog.core.errors import Busy, Damaged, NotADatabase
 from decklog.transfer.backup import back_up
 from decklog.transfer.restore import restore
 from tests.transfer.conftest import exported, fill

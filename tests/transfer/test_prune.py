@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog, ManualClock
-from decklog.db.text.marks import entries_in, not_indexed
-from decklog.errors import Denied, Invalid
-from decklog.records import Page
-from decklog.stores.journal.entry import Entry, EntryKind
-from decklog.stores.journal.replication import Replication
+from decklog.core.errors import Denied, Invalid
+from decklog.db.search.marks import entries_in, not_indexed
+from decklog.journal.entry import Entry, EntryKind
+from decklog.journal.replication import Replication
+from decklog.records.record import Page
 from decklog.transfer.move.move import Move
 from decklog.transfer.prune import Prune, age_of
 from tests.transfer.conftest import LONG, fill

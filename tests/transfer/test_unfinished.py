@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog
-from decklog.errors import DiskFull
+from decklog.core.errors import DiskFull
 from decklog.transfer.backup import back_up
 from decklog.transfer.recover.recovery import recover
 from decklog.transfer.restore import restore

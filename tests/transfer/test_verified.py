@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog
-from decklog.errors import Invalid
+from decklog.core.errors import Invalid
 from decklog.transfer import verified, verify_steps
 from tests.db.tampering import PostgresVictim, SqliteVictim
 
@@ -90,7 +90,7 @@ def test_tampering_behind_the_anchor_or_with_it_is_found(some: Decklog, tmp_path
 def test_an_anchor_holds_nothing_that_was_written_after_the_read(
     some: Decklog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from decklog.stores.journal.anchors import Anchors
+    from decklog.journal.anchors import Anchors
 
     keep, anchor = Anchors.keep, str(tmp_path / "heads.jsonl")
     newest = {head["stream"]: head["seq"] for head in some.journal.heads()}

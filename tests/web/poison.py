@@ -5,8 +5,8 @@ from dataclasses import fields
 from typing import Any
 
 from decklog import Decklog
-from decklog.errors import DecklogError
-from decklog.records import Record
+from decklog.core.errors import DecklogError
+from decklog.records.record import Record
 
 # What is no text of anybody's: names by which records are found, and what a check of the schema allows a few words for.
 _TEXTS = ("str", "str | None")

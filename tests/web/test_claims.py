@@ -2,7 +2,7 @@
 
 import re
 
-from decklog.tools.policy import Decision, judge
+from decklog.guard.policy import Decision, judge
 from tests.db.processes import ROOT
 from tests.every import every
 

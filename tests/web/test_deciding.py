@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from decklog import Approval, Decklog, ManualClock
-from decklog.app import STORES, store_class
-from decklog.operations import operations_of
+from decklog.log import STORES, store_class
+from decklog.records.operations import operations_of
 from decklog.web.application import application
 from decklog.web.pages.inbox import VERBS
 from decklog.web.sessions import MOST_WRONG, PAUSE_SECONDS
@@ -256,7 +256,7 @@ def test_everything_else_that_waits_is_shown_with_its_command(log: Decklog, brow
 
 
 def test_a_key_decides_by_its_passphrase_where_the_server_was_given_it(log: Decklog, run_id: str, tmp_path: Path) -> None:
-    from decklog.stores.desk.trust.signatures import make_key_file
+    from decklog.stores.approvals.trust.signatures import make_key_file
 
     phrase = " ".join(("open", "the", "key"))
     log.trust.bind("ana", "cli", make_key_file(str(tmp_path / "key"), phrase))

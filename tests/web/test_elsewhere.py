@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 import pytest
 
 from decklog import Decklog
-from decklog.errors import Invalid, Unavailable
+from decklog.core.errors import Invalid, Unavailable
 from decklog.web.application import application
 from decklog.web.elsewhere import Elsewhere, Password
 from decklog.web.names import Names

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog
-from decklog.errors import Invalid
+from decklog.core.errors import Invalid
 from decklog.web.live import MOST_OF_A_SESSION
 from decklog.web.names import FIRST_PORT, Names, remembered
 from decklog.web.peer import peer_uid

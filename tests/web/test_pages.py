@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 import pytest
 
 from decklog import Decklog, ManualClock
-from decklog.errors import Damaged, Invalid, NotFound
+from decklog.core.errors import Damaged, Invalid, NotFound
 from decklog.web import answers
 from decklog.web.pages import run, run_moment
 from decklog.web.pages.rows import LONGEST, folded, row_of

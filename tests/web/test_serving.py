@@ -18,9 +18,9 @@ from uvicorn.server import ServerState
 from decklog import Decklog
 from decklog.cli.call import Call
 from decklog.cli.dashboard.serving import _name, run
-from decklog.errors import Unavailable
-from decklog.extras import install_hint
-from decklog.place.locate import Place
+from decklog.core.errors import Unavailable
+from decklog.core.extras import install_hint
+from decklog.location.locate import Place
 from decklog.web import server as web_server
 from decklog.web.server import listening, ready
 from tests.every import every

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog
-from decklog.place.locate import Place
+from decklog.location.locate import Place
 from tests.db.processes import ROOT
 from tests.pictures import sample_log, sample_parts
 from tests.waiting import wait_until

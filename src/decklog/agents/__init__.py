@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
-    from decklog.adapters.loops.calls import Call, Step, step, tool
-    from decklog.adapters.loops.run import Recorded, acharge, charge, recorded
     from decklog.agents.interrupted import close_interrupted
+    from decklog.plugins.adapters.loops.calls import Call, Step, step, tool
+    from decklog.plugins.adapters.loops.run import Recorded, acharge, charge, recorded
 
 # Imported when they are used: hooks import this room, and pay for nothing that they do not need.
 _HOMES = {
-    "Call": "decklog.adapters.loops.calls",
-    "Recorded": "decklog.adapters.loops.run",
-    "Step": "decklog.adapters.loops.calls",
-    "acharge": "decklog.adapters.loops.run",
-    "charge": "decklog.adapters.loops.run",
+    "Call": "decklog.plugins.adapters.loops.calls",
+    "Recorded": "decklog.plugins.adapters.loops.run",
+    "Step": "decklog.plugins.adapters.loops.calls",
+    "acharge": "decklog.plugins.adapters.loops.run",
+    "charge": "decklog.plugins.adapters.loops.run",
     "close_interrupted": "decklog.agents.interrupted",
-    "recorded": "decklog.adapters.loops.run",
-    "step": "decklog.adapters.loops.calls",
-    "tool": "decklog.adapters.loops.calls",
+    "recorded": "decklog.plugins.adapters.loops.run",
+    "step": "decklog.plugins.adapters.loops.calls",
+    "tool": "decklog.plugins.adapters.loops.calls",
 }
 
 __all__ = ["Call", "Recorded", "Step", "acharge", "charge", "close_interrupted", "recorded", "step", "tool"]

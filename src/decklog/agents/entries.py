@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from decklog.agents.events import Answered, Called, Compacted, Event, Noted, Outcome, Prompted, Returned, Said, Thought
 from decklog.agents.texts import as_name, storable, tellable
-from decklog.stores.journal.entry import EntryKind
+from decklog.journal.entry import EntryKind
 
 if TYPE_CHECKING:
     from typing import Any

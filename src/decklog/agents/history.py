@@ -13,8 +13,8 @@ from decklog.agents.history_files import Asked, files_of, many_values, read_file
 from decklog.agents.marks import age_of, bear_witness
 from decklog.agents.recorder import Recorder
 from decklog.agents.sessions import is_charged
-from decklog.errors import Conflict, Invalid, NotFound, Unavailable
-from decklog.importers.engine import reading_ahead
+from decklog.core.errors import Conflict, Invalid, NotFound, Unavailable
+from decklog.importing import reading_ahead
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from decklog.agents.history_files import Named, Part
     from decklog.agents.recorder import Beside, Described, Prepared, PreparedBeside
     from decklog.agents.spool import Spool
-    from decklog.app import Decklog
+    from decklog.log import Decklog
 
     Told = Event | Described | Prepared | Beside | PreparedBeside
 

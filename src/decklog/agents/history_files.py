@@ -16,9 +16,9 @@ from decklog.agents.marks import OF_A_RUN, Marks
 from decklog.agents.programs import program as known_program
 from decklog.agents.reading import Reading
 from decklog.agents.spool import Spool
-from decklog.errors import DecklogError
-from decklog.stores.journal.preparing import sealed
-from decklog.values import Values
+from decklog.core.errors import DecklogError
+from decklog.journal.preparing import sealed
+from decklog.records.values import Values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from decklog.agents.events import Event
     from decklog.agents.reading import Sums
     from decklog.agents.recorder import Beside, Described, Prepared, PreparedBeside
-    from decklog.importers.engine.reading_ahead import Balance
+    from decklog.importing.reading_ahead import Balance
 
     Named = tuple[str, str | None]
 

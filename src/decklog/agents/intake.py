@@ -19,7 +19,7 @@ from decklog.agents.reading import Reading
 from decklog.agents.recorder import Recorder
 from decklog.agents.spool import DROPPED
 from decklog.agents.texts import text_or_none
-from decklog.errors import Conflict, Invalid, NotFound, Unavailable
+from decklog.core.errors import Conflict, Invalid, NotFound, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from decklog.agents.reading import Program, Sums
     from decklog.agents.spool import Spool
-    from decklog.app import Decklog
+    from decklog.log import Decklog
 
 _UNREAD = "unread"
 _SHOWN_OF_UNREAD = 2000

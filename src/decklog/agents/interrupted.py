@@ -5,17 +5,17 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from decklog.agents.events import Outcome
-from decklog.errors import Conflict, Invalid, ReadOnly, Unavailable
-from decklog.processes.identity import Identity
-from decklog.stores.journal.entry import EntryKind
+from decklog.core.errors import Conflict, Invalid, ReadOnly, Unavailable
+from decklog.core.processes import Identity
+from decklog.journal.entry import EntryKind
 from decklog.stores.runs.run import RunStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from decklog.app import Decklog
-    from decklog.stores.journal.entry import Entry
+    from decklog.journal.entry import Entry
+    from decklog.log import Decklog
     from decklog.stores.runs.run import Run
 
 _PAGE = 500

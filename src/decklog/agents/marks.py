@@ -10,13 +10,13 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from decklog.agents.lines import opened
-from decklog.errors import NotFound
+from decklog.core.errors import NotFound
 
 if TYPE_CHECKING:
     from typing import Any
 
     from decklog.agents.spool import Spool
-    from decklog.app import Decklog
+    from decklog.log import Decklog
 
 # The entry that was the newest when something was last remembered; it is kept like the rest.
 _WITNESS = os.path.join("log", "witness")

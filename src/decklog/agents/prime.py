@@ -7,15 +7,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from decklog.errors import Busy, NotFound, ReadOnly
-from decklog.stores.journal.entry import EntryKind
+from decklog.core.errors import Busy, NotFound, ReadOnly
+from decklog.journal.entry import EntryKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from decklog.app import Decklog
-    from decklog.stores.work.task import Task
+    from decklog.log import Decklog
+    from decklog.stores.tasks.task import Task
 
 # About 1,500 tokens, at four bytes each: in most languages a sign has two or three, and is more of a token than in English.
 MOST_BYTES = 6000

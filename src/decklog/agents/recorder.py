@@ -23,24 +23,24 @@ from decklog.agents.events import (
 )
 from decklog.agents.retold import TURN, is_told_otherwise, is_told_then, newest_connection, turns_paid
 from decklog.agents.texts import storable, tellable, text_or_none
-from decklog.clock import from_text
-from decklog.errors import NotFound
-from decklog.stores.journal.entry import EntryKind
-from decklog.stores.journal.preparing import prepared
-from decklog.stores.journal.rows import COLUMNS
+from decklog.core.clock import from_text
+from decklog.core.errors import NotFound
+from decklog.journal.entry import EntryKind
+from decklog.journal.preparing import prepared
+from decklog.journal.rows import COLUMNS
+from decklog.records.values import from_json
 from decklog.stores.money.bulk import Bulk
 from decklog.stores.runs.run import ENDED, RunStatus
-from decklog.values import from_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
     from typing import Any
 
-    from decklog.app import Decklog
+    from decklog.log import Decklog
+    from decklog.records.values import Values
     from decklog.stores.money.bulk import Told
     from decklog.stores.runs.run import Run
-    from decklog.values import Values
 
     # An entry's arguments, and its columns ready to be written, with the session and the sub-agent that it is of.
     Described = tuple[str, str | None, dict[str, Any]]

@@ -4,15 +4,15 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from decklog.agents.events import Begun, Compacted, Prompted, Rested
+from decklog.journal.entry import EntryKind
 from decklog.redaction import redact
-from decklog.stores.journal.entry import EntryKind
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from decklog.agents.events import Event
-    from decklog.app import Decklog
-    from decklog.stores.journal.entry import Entry
+    from decklog.journal.entry import Entry
+    from decklog.log import Decklog
 
 # Who stands on the wire hears a prompt before the program takes it up, which may be busy with another one.
 _LATE = timedelta(minutes=10)

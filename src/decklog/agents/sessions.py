@@ -7,7 +7,7 @@ from decklog.agents.texts import storable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from decklog.app import Decklog
+    from decklog.log import Decklog
 
 
 def is_session(metadata: "Mapping[str, object]") -> bool:

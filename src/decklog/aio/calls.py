@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from decklog.aio import loops
 from decklog.aio.turns import Queues, Turns
-from decklog.errors import Busy, Closed
+from decklog.core.errors import Busy, Closed
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from typing import Any
 
     from decklog.aio.transaction import AsyncTransaction
-    from decklog.app import Decklog
+    from decklog.log import Decklog
 
     Route = Callable[[Callable[[], Any]], Future[Any]]
 

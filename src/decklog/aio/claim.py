@@ -6,7 +6,7 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING
 
 from decklog.aio import loops, transaction
-from decklog.errors import LeaseLost
+from decklog.core.errors import LeaseLost
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

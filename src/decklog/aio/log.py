@@ -8,8 +8,8 @@ from decklog.aio.calls import Calls, Job, alone, insisted, outcome
 from decklog.aio.once import AsyncOnce
 from decklog.aio.stores import AsyncStore
 from decklog.aio.transaction import AsyncTransaction, present
-from decklog.app import STORES, Decklog
-from decklog.errors import Busy
+from decklog.core.errors import Busy
+from decklog.log import STORES, Decklog
 
 if TYPE_CHECKING:
     import os

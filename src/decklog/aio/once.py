@@ -6,7 +6,7 @@ from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
 from decklog.aio import loops
-from decklog.errors import Invalid
+from decklog.core.errors import Invalid
 
 if TYPE_CHECKING:
     from decklog.aio.stores import AsyncStore

@@ -9,9 +9,9 @@ from decklog.aio import loops
 from decklog.aio.calls import Job, handed, insisted, outcome
 from decklog.aio.claim import AsyncClaim
 from decklog.aio.transaction import present
-from decklog.app import store_class
-from decklog.errors import Invalid
-from decklog.operations import Step, check_may_wait, operations_of
+from decklog.core.errors import Invalid
+from decklog.log import store_class
+from decklog.records.operations import Step, check_may_wait, operations_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Hashable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from decklog.aio.calls import Calls
     from decklog.aio.turns import Turns
-    from decklog.operations import Operation
+    from decklog.records.operations import Operation
 
 
 class AsyncStore:

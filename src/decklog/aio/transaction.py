@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from decklog.aio import loops
 from decklog.aio.calls import Job, insisted
 from decklog.aio.turns import Turns
-from decklog.errors import Busy
+from decklog.core.errors import Busy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import Future
     from typing import Any
 
-    from decklog.app import Decklog
     from decklog.db.callers import Deputy
+    from decklog.log import Decklog
 
 # The transactions that the code here is inside of, or was started from inside of.
 _blocks: "ContextVar[tuple[AsyncTransaction, ...]]" = ContextVar("decklog_async_blocks", default=())

@@ -5,43 +5,26 @@ from datetime import datetime
 from typing import Any, overload
 
 from decklog.aio.claim import AsyncClaim
-from decklog.records import Page, Record
-from decklog.stores.content.artifacts import Artifact
-from decklog.stores.content.checkpoints import Checkpoint, TaskSnapshot
-from decklog.stores.content.graphs import GraphCheckpoint, GraphItem
-from decklog.stores.content.outputs import SkillOutput
-from decklog.stores.content.states import InvestigationStatusLike, State, StateVersion
-from decklog.stores.desk.approval import Approval, ApprovalStateLike, VerdictLike
-from decklog.stores.desk.approval_answers import Answers
-from decklog.stores.desk.feedback import Feedback, FeedbackSeverityLike, FeedbackStateLike, FixClassLike
-from decklog.stores.desk.inbox import Message, MessageChannelLike, MessageSeverityLike, MessageStateLike
-from decklog.stores.desk.notices import Notice, NoticeChannelLike, NoticeEventLike, NoticeStateLike, NotifyRule
-from decklog.stores.desk.self_edits import SelfEdit
-from decklog.stores.desk.trust.proofs import Proof
-from decklog.stores.desk.trust.records import ChangeKindLike, SignedChangeLike, TrustChange, TrustContract, TrustProposal
+from decklog.journal.entry import ConfidenceLike, Entry, EntryKindLike, NewEntries, ReasoningPhaseLike
+from decklog.journal.journal import R
+from decklog.journal.verify import Verification
+from decklog.journal.writer import Written
+from decklog.records.record import Page, Record
+from decklog.stores.approvals.approval import Approval, ApprovalStateLike, VerdictLike
+from decklog.stores.approvals.approval_answers import Answers
+from decklog.stores.approvals.feedback import Feedback, FeedbackSeverityLike, FeedbackStateLike, FixClassLike
+from decklog.stores.approvals.inbox import Message, MessageChannelLike, MessageSeverityLike, MessageStateLike
+from decklog.stores.approvals.notices import Notice, NoticeChannelLike, NoticeEventLike, NoticeStateLike, NotifyRule
+from decklog.stores.approvals.self_edits import SelfEdit
+from decklog.stores.approvals.trust.proofs import Proof
+from decklog.stores.approvals.trust.records import ChangeKindLike, SignedChangeLike, TrustChange, TrustContract, TrustProposal
+from decklog.stores.artifacts.artifacts import Artifact
+from decklog.stores.artifacts.checkpoints import Checkpoint, TaskSnapshot
+from decklog.stores.artifacts.graphs import GraphCheckpoint, GraphItem
+from decklog.stores.artifacts.outputs import SkillOutput
+from decklog.stores.artifacts.states import InvestigationStatusLike, State, StateVersion
 from decklog.stores.effects.effects import Effect, EffectOutcomeLike, EffectStateLike
 from decklog.stores.effects.processes import Process, ProcessStateLike
-from decklog.stores.flow.ci import CiConclusionLike, CiRun
-from decklog.stores.flow.context_package import (
-    ConsumingAgentLike,
-    ContextAgentLike,
-    ContextConsumer,
-    ContextConsumption,
-    ContextPackage,
-    PackagePriorityLike,
-    PackageTypeLike,
-)
-from decklog.stores.flow.gates import Gate, GateStateLike
-from decklog.stores.flow.mends import Mend, MendStateLike, MendWaitLike
-from decklog.stores.flow.records import ModelAssignment, PromptMarker, WorkflowRule, WorkflowTransition, WorkflowVersion
-from decklog.stores.flow.reviews import Review, ReviewPass, ReviewVerdictLike
-from decklog.stores.flow.router import TestingModeLike
-from decklog.stores.flow.verdicts import CheckOutcomeLike, CheckVerdict
-from decklog.stores.flow.workflow import WorkflowDrawingLike
-from decklog.stores.journal.entry import ConfidenceLike, Entry, EntryKindLike, NewEntries, ReasoningPhaseLike
-from decklog.stores.journal.journal import R
-from decklog.stores.journal.verify import Verification
-from decklog.stores.journal.writer import Written
 from decklog.stores.memory.learnings import Learning, LearningStateLike
 from decklog.stores.memory.lesson import Hits, Lesson, Sighting, Topic
 from decklog.stores.memory.patterns import ErrorPattern, PatternOutcomeLike
@@ -72,8 +55,7 @@ from decklog.stores.overview.spending import SpendKeyLike
 from decklog.stores.overview.status import StatusLike
 from decklog.stores.overview.summary import Summary
 from decklog.stores.overview.waiting import WaitingItem
-from decklog.stores.results.content import ArtifactContent, EvidenceCheck, RecordedIteration, StateDifference
-from decklog.stores.results.desk import (
+from decklog.stores.results.approvals import (
     ActionPermission,
     ApprovalDetails,
     ApprovalSubject,
@@ -81,21 +63,39 @@ from decklog.stores.results.desk import (
     TrustDetails,
     TrustStatus,
 )
-from decklog.stores.results.flow import ExpectedDuration, PromptCheck, RankedPackage, RouteDecision, WorkflowReadiness
+from decklog.stores.results.artifacts import ArtifactContent, EvidenceCheck, RecordedIteration, StateDifference
 from decklog.stores.results.journal import StreamChanges, StreamHead
 from decklog.stores.results.memory import LearningsImport, MemoryHealth, TopicSummary
 from decklog.stores.results.money import BudgetCheck, BudgetRebuild, BudgetUsage, SpendSummary
 from decklog.stores.results.overview import DaySpending, EndedRun, FailedTask, StatusWords, TaskSummary, Workload
 from decklog.stores.results.runs import RecordDifference, RunLanes, RunPulse
-from decklog.stores.results.work import ClaimExplanation, ReadyTasks, TaskDetails, TaskExplanation, TaskProgress
+from decklog.stores.results.tasks import ClaimExplanation, ReadyTasks, TaskDetails, TaskExplanation, TaskProgress
+from decklog.stores.results.workflow import ExpectedDuration, PromptCheck, RankedPackage, RouteDecision, WorkflowReadiness
 from decklog.stores.runs.run import Agent, Run, RunModeLike, RunStatusLike
 from decklog.stores.runs.snapshot import RunSnapshot
-from decklog.stores.work.criteria import Criterion, CriterionStatusLike
-from decklog.stores.work.groups import Group, GroupStatusLike, GroupTierLike, MergeStatusLike, ReviewStatusLike
-from decklog.stores.work.plans import PhaseStatusLike, Plan, PlanPhase
-from decklog.stores.work.schedules import CatchUpLike, Schedule
-from decklog.stores.work.task import Attempt, LinkKindLike, NewTasks, Task, TaskComment, TaskStateLike
-from decklog.stores.work.templates import Template
+from decklog.stores.tasks.criteria import Criterion, CriterionStatusLike
+from decklog.stores.tasks.groups import Group, GroupStatusLike, GroupTierLike, MergeStatusLike, ReviewStatusLike
+from decklog.stores.tasks.plans import PhaseStatusLike, Plan, PlanPhase
+from decklog.stores.tasks.schedules import CatchUpLike, Schedule
+from decklog.stores.tasks.task import Attempt, LinkKindLike, NewTasks, Task, TaskComment, TaskStateLike
+from decklog.stores.tasks.templates import Template
+from decklog.stores.workflow.ci import CiConclusionLike, CiRun
+from decklog.stores.workflow.context_package import (
+    ConsumingAgentLike,
+    ContextAgentLike,
+    ContextConsumer,
+    ContextConsumption,
+    ContextPackage,
+    PackagePriorityLike,
+    PackageTypeLike,
+)
+from decklog.stores.workflow.gates import Gate, GateStateLike
+from decklog.stores.workflow.mends import Mend, MendStateLike, MendWaitLike
+from decklog.stores.workflow.records import ModelAssignment, PromptMarker, WorkflowRule, WorkflowTransition, WorkflowVersion
+from decklog.stores.workflow.reviews import Review, ReviewPass, ReviewVerdictLike
+from decklog.stores.workflow.router import TestingModeLike
+from decklog.stores.workflow.verdicts import CheckOutcomeLike, CheckVerdict
+from decklog.stores.workflow.workflow import WorkflowDrawingLike
 
 class AsyncJournal:
     async def append(

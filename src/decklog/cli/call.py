@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from decklog.errors import Invalid
+from decklog.core.errors import Invalid
 
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from decklog.app import Decklog
-    from decklog.place.locate import Place
+    from decklog.location.locate import Place
+    from decklog.log import Decklog
 
 # Verbs that a person needs in another form than the signature gives; they live in `commands/STORE.py`.
 HAND_WRITTEN = {
@@ -81,7 +81,7 @@ class Call:
         """Whether empty fields are left out: as it was said, and otherwise for agents."""
         if self.brief is not None:
             return self.brief
-        from decklog.caller.agents import is_agent
+        from decklog.agents.context.agents import is_agent
 
         return self.agent is not None or is_agent()
 
@@ -119,7 +119,7 @@ class Call:
     @property
     def names_operation(self) -> bool:
         """Whether this is a store's verb, which is run without the machinery for help and menus."""
-        from decklog.app import STORES
+        from decklog.log import STORES
 
         if len(self.words) < 2 or self.wants_help:
             return False
@@ -136,6 +136,6 @@ class Call:
 
     def place(self) -> "Place":
         """Find the log this call is about."""
-        from decklog.place.locate import locate
+        from decklog.location.locate import locate
 
         return locate(self.db)

@@ -4,17 +4,17 @@ import os
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-from decklog.app import store_class
 from decklog.cli.call import HAND_WRITTEN, SENTENCES, Call, Usage
 from decklog.cli.exits import use_shape_of
 from decklog.cli.parameters import parameters_of, read_words
-from decklog.operations import Operation, operations_of
+from decklog.log import store_class
+from decklog.records.operations import Operation, operations_of
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Any
 
-    from decklog.app import Decklog
+    from decklog.log import Decklog
 
 
 # Accepted as well, because people type it.

@@ -3,9 +3,9 @@
 import sys
 from typing import TYPE_CHECKING
 
-from decklog import errors
 from decklog.cli.call import Usage
 from decklog.cli.shape import Shape
+from decklog.core import errors
 
 if TYPE_CHECKING:
     from typing import Any

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 import click
 
 from decklog import __version__
-from decklog.app import STORES
 from decklog.cli.call import HAND_WRITTEN, SENTENCES, SHORT_WAY, Call, Usage
 from decklog.cli.derived import operations
 from decklog.cli.examples import with_examples
 from decklog.cli.manager import SENTENCE
+from decklog.log import STORES
 
 if TYPE_CHECKING:
     from typing import Any
@@ -127,7 +127,7 @@ class Menu(click.Group):
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands with their summaries from a table: importing all of them for one line each takes too long."""
-        from decklog.short.verbs import VERBS
+        from decklog.shortcuts.verbs import VERBS
 
         short = {name: (verb.__doc__ or "").partition("\n")[0] for name, verb in VERBS.items()}
         summaries = {name: summary for name, (_, summary) in COMMANDS.items()}
@@ -160,7 +160,7 @@ class Menu(click.Group):
 
 
 def _store_menu(store: str) -> click.Group:
-    from decklog.app import store_class
+    from decklog.log import store_class
 
     menu = _group_of(store)(spelled(store), help=store_class(store).__doc__)
     for verb, operation in operations(store).items():
@@ -204,7 +204,7 @@ def _verb(verb: str, operation: "Any") -> click.Command:
 def _short(name: str) -> click.Command:
     """Describe a command of the short way to click, from the same signature that runs it."""
     from decklog.cli.short.program import HELP, parameters
-    from decklog.short.verbs import VERBS
+    from decklog.shortcuts.verbs import VERBS
 
     found = parameters(name)
     text = cleandoc(VERBS[name].__doc__ or "") + _choices(found)

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from decklog import errors
 from decklog.cli.call import HAND_WRITTEN, Usage
+from decklog.core import errors
 
 if TYPE_CHECKING:
     from decklog.cli.call import Call
@@ -43,7 +43,7 @@ def _step(problem: errors.DecklogError, call: "Call") -> str | None:
 
 def _command(words: list[str]) -> tuple[str | None, str]:
     """Name the store and the command that words begin with, as far as there are such."""
-    from decklog.app import STORES
+    from decklog.log import STORES
 
     first = words[0].replace("-", "_") if words else ""
     if first not in STORES:

@@ -3,8 +3,8 @@
 import re
 from typing import TYPE_CHECKING
 
-from decklog.errors import DecklogError
-from decklog.figures import dollars
+from decklog.core.errors import DecklogError
+from decklog.core.figures import dollars
 
 if TYPE_CHECKING:
     from decklog.cli.call import Call

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from decklog.operations import Operation
+    from decklog.records.operations import Operation
 
 
 _EXPECTED = {
@@ -186,7 +186,7 @@ def read_time(text: str) -> datetime:
     """Read a time in ISO-8601, or as `90s`, `15m`, `2h`, `3d` ago."""
     from datetime import UTC, timedelta
 
-    from decklog.clock import from_text
+    from decklog.core.clock import from_text
 
     units = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
     if text[-1:] in units and text[:-1].isdigit():

@@ -3,12 +3,12 @@
 import os
 from typing import TYPE_CHECKING
 
-from decklog.compat.bazinga.places import database_of, is_old_database, log_of
-from decklog.errors import NotAccepted
-from decklog.place.accepted import Accepted, accept, check, check_made
+from decklog.core.errors import NotAccepted
+from decklog.location.accepted import Accepted, accept, check, check_made
+from decklog.plugins.legacy.bazinga.places import database_of, is_old_database, log_of
 
 if TYPE_CHECKING:
-    from decklog.app import Decklog
+    from decklog.log import Decklog
 
 
 class Consent:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Protocol
 
-    from decklog.app import Decklog
+    from decklog.log import Decklog
 
     class Asking(Protocol):
         """Asks whoever sits at the terminal; what is hidden is not shown as it is typed."""

@@ -8,7 +8,7 @@ from decklog.cli import terminal
 from decklog.cli.exits import print_json, shape
 from decklog.cli.styles import DIM, PLAIN, STRONG, of_word, painted
 from decklog.cli.table import WORDS, cut, fitted, in_dollars, plain, readable
-from decklog.records import Page, Record
+from decklog.records.record import Page, Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -128,7 +128,7 @@ def _untold(entry: "Any") -> str:
     if "model" not in image:
         return ""
     cost = image.get("cost_microdollars")
-    from decklog.figures import dollars
+    from decklog.core.figures import dollars
 
     return f"{'price unknown' if cost is None else dollars(cost)}, {image['model']}"
 

@@ -3,16 +3,16 @@
 import sys
 from typing import TYPE_CHECKING, Any
 
-from decklog.characters import revealed
 from decklog.cli.screens import approval as approval_screen
 from decklog.cli.screens.lines import written
 from decklog.cli.terminal import width
-from decklog.figures import dollars
+from decklog.core.characters import revealed
+from decklog.core.figures import dollars
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from decklog.app import Decklog
+    from decklog.log import Decklog
 
 _LONGEST = 2_000
 

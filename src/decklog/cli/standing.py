@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from decklog.records import Page, Record
+from decklog.records.record import Page, Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from decklog.app import Decklog
+    from decklog.log import Decklog
 
 NAME = "stands"
 # What tells a task, whole or in brief, from whatever else an answer is made of.

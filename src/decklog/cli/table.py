@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from decklog.cli import terminal
 from decklog.cli.exits import shape
 from decklog.cli.styles import DIM, of_word, painted
-from decklog.prepared import prepared
+from decklog.core.lazy_regex import prepared
 
 if TYPE_CHECKING:
     from typing import Any
@@ -135,7 +135,7 @@ def in_dollars(value: "Any") -> "Any":
 
 def _amount(name: str, value: "Any", is_of_unit: bool) -> "Any":
     if type(value) is int and (is_of_unit or name.endswith(_SMALL)):
-        from decklog.figures import dollars
+        from decklog.core.figures import dollars
 
         return dollars(value)
     return "dollars" if (name, value) == ("unit", _SMALL) else in_dollars(value)

@@ -49,13 +49,13 @@ def escaped_json(text: str) -> str:
     """Escape what JSON leaves as it is though a terminal may obey it; to a reader of JSON it is the same text."""
     if text.isascii():
         return text
-    from decklog.characters import OBEYED
+    from decklog.core.characters import OBEYED
 
     return text.translate({code: f"\\u{code:04x}" for code in OBEYED if code >= 0x7F})
 
 
 def _escapes() -> dict[int, str]:
     # Most of what is written has none of them, and most calls are short.
-    from decklog.characters import OBEYED
+    from decklog.core.characters import OBEYED
 
     return {code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" for code in OBEYED}

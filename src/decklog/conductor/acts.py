@@ -4,12 +4,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor import kill_points
-from decklog.errors import Conflict, StillPending, Unproven
-from decklog.processes.identity import Identity
-from decklog.tools.calls.tool import Finding
+from decklog.core.errors import Conflict, StillPending, Unproven
+from decklog.core.processes import Identity
+from decklog.guard.calls.tool import Finding
 
 if TYPE_CHECKING:
-    from decklog.app import Decklog
+    from decklog.log import Decklog
     from decklog.stores.effects.effects import Effect
 
 

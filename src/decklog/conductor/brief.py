@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from decklog.conductor.settings.check import Check
-    from decklog.stores.work.task import Task
+    from decklog.stores.tasks.task import Task
 
 LONGEST_OUTPUT = 4000
 

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from decklog.conductor.private_home import HomeFiles, PrivateHome, prepare
-from decklog.processes.identity import Identity
-from decklog.tools.sandbox import sandbox
-from decklog.tools.sandbox.sandbox import Kind, Sandbox, Site
-from decklog.tools.shell import launch
-from decklog.tools.shell.environment import environment
-from decklog.tools.shell.shell import read_note
+from decklog.core.processes import Identity
+from decklog.guard.sandbox import sandbox
+from decklog.guard.sandbox.sandbox import Kind, Sandbox, Site
+from decklog.guard.shell import launch
+from decklog.guard.shell.environment import environment
+from decklog.guard.shell.shell import read_note
 
 # Half of this is kept of the beginning, all of it in order: charges are read from it, also after a crash.
 CAP_BYTES = 64 * 1024 * 1024

@@ -18,13 +18,13 @@ from decklog.conductor.site import Site
 from decklog.conductor.stages import CHECK, LAND, PLAN, WORK, all_tasks
 from decklog.conductor.weather import Weather
 from decklog.conductor.working import Attempt
-from decklog.errors import BudgetExceeded, DecklogError, Invalid, LeaseLost, Unavailable
+from decklog.core.errors import BudgetExceeded, DecklogError, Invalid, LeaseLost, Unavailable
 
 if TYPE_CHECKING:
     from decklog.conductor.agents.description import Description
-    from decklog.stores.flow.gates import Gate
-    from decklog.stores.work.claim import Claim
-    from decklog.stores.work.task import Task
+    from decklog.stores.tasks.claim import Claim
+    from decklog.stores.tasks.task import Task
+    from decklog.stores.workflow.gates import Gate
 
 WAIT_SECONDS = 1.0
 SHORTEST_WAIT = 0.05

@@ -9,8 +9,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from decklog.app import Decklog
-from decklog.place.settings_consent import give_consent
+from decklog.location.settings_consent import give_consent
+from decklog.log import Decklog
 
 AGENT = """
 import pathlib, re, sys, time

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 from decklog.conductor import starting
 from decklog.conductor.machines.tips import home_of, tips_of
 from decklog.conductor.stages import LAND, all_tasks
-from decklog.errors import Conflict, NotFound
+from decklog.core.errors import Conflict, NotFound
 
 if TYPE_CHECKING:
-    from decklog.app import Decklog
     from decklog.conductor.site import Site
+    from decklog.log import Decklog
     from decklog.stores.runs.run import Run
 
 # The commits that a task's inputs may name.

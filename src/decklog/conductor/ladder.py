@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from decklog.values import to_json
+from decklog.records.values import to_json
 
 # So often an agent may end in the same trouble: the second time it had been told.
 REPEATS = 2

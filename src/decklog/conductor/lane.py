@@ -7,12 +7,12 @@ from decklog.conductor import kill_points
 from decklog.conductor.git.changes import changes
 from decklog.conductor.git.repository import Repository
 from decklog.conductor.site import Site
-from decklog.tools.calls.tool import Finding
+from decklog.guard.calls.tool import Finding
 
 if TYPE_CHECKING:
     from decklog.stores.effects.effects import Effect
-    from decklog.stores.work.claim import Claim
-    from decklog.stores.work.task import Task
+    from decklog.stores.tasks.claim import Claim
+    from decklog.stores.tasks.task import Task
 
 MOST_RACES = 5
 

@@ -8,8 +8,8 @@ from decklog.conductor.git.remote import Remote
 from decklog.conductor.git.repository import HOME, Repository, starting_commit
 from decklog.conductor.settings import configuration
 from decklog.conductor.trials import Trials
-from decklog.errors import DecklogError
-from decklog.tools.sandbox.sandbox import Sandbox
+from decklog.core.errors import DecklogError
+from decklog.guard.sandbox.sandbox import Sandbox
 
 
 def problems(cwd: Path, commit: str) -> list[str]:

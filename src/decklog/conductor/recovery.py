@@ -10,13 +10,13 @@ from decklog.conductor.git import keeping, places
 from decklog.conductor.git.places import place_of
 from decklog.conductor.site import Site
 from decklog.conductor.stages import PLAN, WORK
-from decklog.errors import Conflict, Unavailable
-from decklog.tools.calls.tool import Finding
+from decklog.core.errors import Conflict, Unavailable
+from decklog.guard.calls.tool import Finding
 
 if TYPE_CHECKING:
     from decklog.stores.effects.effects import Effect
-    from decklog.stores.work.claim import Claim
-    from decklog.stores.work.task import Task
+    from decklog.stores.tasks.claim import Claim
+    from decklog.stores.tasks.task import Task
 
 _PAGE = 200
 

@@ -21,8 +21,8 @@ from decklog.conductor.stages import Stages
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from decklog.app import Decklog
-    from decklog.stores.work.task import Task
+    from decklog.log import Decklog
+    from decklog.stores.tasks.task import Task
 
 
 class Reviewer(Protocol):

@@ -9,15 +9,15 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor import kill_points, ladder
-from decklog.errors import Conflict, NotFound
+from decklog.core.errors import Conflict, NotFound
 
 if TYPE_CHECKING:
-    from decklog.app import Decklog
     from decklog.conductor.settings.configuration import Configuration
     from decklog.conductor.settings.plan import Plan
-    from decklog.stores.desk.approval import Approval
-    from decklog.stores.work.claim import Claim
-    from decklog.stores.work.task import Task
+    from decklog.log import Decklog
+    from decklog.stores.approvals.approval import Approval
+    from decklog.stores.tasks.claim import Claim
+    from decklog.stores.tasks.task import Task
 
 PLAN, WORK, CHECK, LAND = "plan", "work", "check", "land"
 _SHORT = {WORK: "w", CHECK: "c"}

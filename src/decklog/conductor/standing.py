@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 from decklog.conductor import overlaps
 from decklog.conductor.stages import CHECK, LAND, PLAN, WORK, all_tasks, piece_tag
-from decklog.figures import dollars
+from decklog.core.figures import dollars
 
 if TYPE_CHECKING:
-    from decklog.app import Decklog
-    from decklog.stores.work.task import Task
+    from decklog.log import Decklog
+    from decklog.stores.tasks.task import Task
 
 _DOING = {PLAN: "plan", WORK: "work", CHECK: "check", LAND: "landing"}
 _LONGEST_BECAUSE = 60

@@ -17,10 +17,10 @@ from decklog.conductor.machines.tips import tips_of
 from decklog.conductor.settings import configuration, plan
 from decklog.conductor.settings.plan import Plan
 from decklog.conductor.site import Site
-from decklog.errors import Conflict, Invalid, NotFound, Unavailable
+from decklog.core.errors import Conflict, Invalid, NotFound, Unavailable
 
 if TYPE_CHECKING:
-    from decklog.app import Decklog
+    from decklog.log import Decklog
     from decklog.stores.runs.run import Run
 
 

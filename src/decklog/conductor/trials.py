@@ -16,11 +16,11 @@ from decklog.conductor.git import skeleton
 from decklog.conductor.git.repository import Repository
 from decklog.conductor.settings.check import Check
 from decklog.conductor.settings.configuration import Configuration
-from decklog.errors import DecklogError
-from decklog.stores.flow.verdicts import CheckOutcome
-from decklog.tools.sandbox import sandbox
-from decklog.tools.sandbox.sandbox import Kind, Sandbox
-from decklog.tools.shell.output import read_output
+from decklog.core.errors import DecklogError
+from decklog.guard.sandbox import sandbox
+from decklog.guard.sandbox.sandbox import Kind, Sandbox
+from decklog.guard.shell.output import read_output
+from decklog.stores.workflow.verdicts import CheckOutcome
 
 SECONDS = 60.0
 _KILL = [(9, 5.0)]

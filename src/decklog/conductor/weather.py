@@ -12,7 +12,7 @@ from decklog.conductor.agents.session import Outcome
 
 if TYPE_CHECKING:
     from decklog.conductor.site import Site
-    from decklog.stores.flow.gates import Gate
+    from decklog.stores.workflow.gates import Gate
 
 # How long to wait before the next try where no time is stated; each time in a row twice as long.
 RETRY_SECONDS = {"quota": 60.0, "overload": 20.0, "login": 30.0}

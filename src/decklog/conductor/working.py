@@ -19,12 +19,12 @@ from decklog.conductor.ladder import rung_of
 from decklog.conductor.machines.taking_up import Untold
 from decklog.conductor.site import Site
 from decklog.conductor.weather import Weather
-from decklog.errors import Invalid, Unavailable
-from decklog.tools.calls.tool import Finding
-from decklog.tools.sandbox.sandbox import Kind, Sandbox
+from decklog.core.errors import Invalid, Unavailable
+from decklog.guard.calls.tool import Finding
+from decklog.guard.sandbox.sandbox import Kind, Sandbox
 
 if TYPE_CHECKING:
-    from decklog.stores.work.claim import Claim
+    from decklog.stores.tasks.claim import Claim
 
 
 class Attempt:

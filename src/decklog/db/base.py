@@ -4,18 +4,18 @@ from abc import ABC, abstractmethod
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-from decklog.prepared import prepared
-from decklog.values import Values
+from decklog.core.lazy_regex import prepared
+from decklog.records.values import Values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
     from typing import Any, TypeVar
 
-    from decklog.clock import Clock
+    from decklog.core.clock import Clock
     from decklog.db.callers import Deputy
+    from decklog.db.search.entries import Search
     from decklog.db.side_by_side import Part
-    from decklog.db.text.entries import Search
 
     T = TypeVar("T")
     Row = tuple[Any, ...]
@@ -207,31 +207,31 @@ class Database(ABC):
 
     def is_search_prepared(self, stream_no: int | None) -> bool:
         """Tell whether all entries of a stream, or of all, are in the text index at this moment."""
-        from decklog.db.text.marks import not_indexed
+        from decklog.db.search.marks import not_indexed
 
         return not not_indexed(self, stream_no)
 
     def prepare_search(self, stream_no: int | None, *, going_on: bool = False) -> int:
         """Index at most 2,000 entries of one stream, of all, or of those going on; return how many are left."""
-        from decklog.db.text.marks import catch_up
+        from decklog.db.search.marks import catch_up
 
         return catch_up(self, stream_no, going_on=going_on)
 
     def index_some(self, *, going_on: bool = False) -> int:
         """Index a few entries of all streams, or of those going on, for the background; return how many are left."""
-        from decklog.db.text.marks import MOST_IN_BACKGROUND, catch_up
+        from decklog.db.search.marks import MOST_IN_BACKGROUND, catch_up
 
         return catch_up(self, None, going_on=going_on, most=MOST_IN_BACKGROUND)
 
     def index_soon(self, stream_no: int) -> None:
         """Index entries of a stream, and of those that began shortly before it, in the background."""
-        from decklog.db.text.marks import index_near
+        from decklog.db.search.marks import index_near
 
         self.submit(lambda: index_near(self, stream_no))
 
     def not_indexed(self) -> int:
         """Count the entries that are not in the text index, in streams that go on and in new ones; inside of a read."""
-        from decklog.db.text.marks import entries_in, not_indexed
+        from decklog.db.search.marks import entries_in, not_indexed
 
         return entries_in(not_indexed(self, None, going_on=True))
 

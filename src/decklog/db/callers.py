@@ -10,7 +10,7 @@ from contextvars import Context, ContextVar, copy_context
 from threading import get_ident
 from typing import TYPE_CHECKING
 
-from decklog.errors import Busy
+from decklog.core.errors import Busy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

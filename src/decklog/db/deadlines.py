@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from threading import local
 from typing import TYPE_CHECKING
 
-from decklog.errors import TimedOut
+from decklog.core.errors import TimedOut
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,10 +10,10 @@ import os
 from functools import cache
 from typing import TYPE_CHECKING
 
-from decklog.clock import from_text, to_text
+from decklog.core.clock import from_text, to_text
+from decklog.core.digests import sha256
+from decklog.core.errors import SchemaDiffers, SchemaTooOld
 from decklog.db.checksums import CHECKSUMS
-from decklog.digests import sha256
-from decklog.errors import SchemaDiffers, SchemaTooOld
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

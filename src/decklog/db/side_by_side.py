@@ -11,7 +11,7 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from decklog.errors import Unavailable
+from decklog.core.errors import Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

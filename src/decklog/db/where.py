@@ -4,14 +4,14 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from decklog.clock import from_text, to_text
-from decklog.errors import Invalid
+from decklog.core.clock import from_text, to_text
+from decklog.core.errors import Invalid
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, TypeVar
 
-    from decklog.records import Record
+    from decklog.records.record import Record
 
     E = TypeVar("E", bound=StrEnum)
 

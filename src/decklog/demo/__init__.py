@@ -7,16 +7,16 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from decklog.app import Decklog
-from decklog.errors import NotFound
-from decklog.stores.journal.entry import EntryKind
-from decklog.stores.work.task import TaskState
+from decklog.core.errors import NotFound
+from decklog.journal.entry import EntryKind
+from decklog.log import Decklog
+from decklog.stores.tasks.task import TaskState
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeVar
 
-    from decklog.stores.work.task import Task
+    from decklog.stores.tasks.task import Task
 
     T = TypeVar("T")
 

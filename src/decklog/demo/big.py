@@ -10,11 +10,11 @@ from datetime import datetime, timedelta
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from decklog.app import Decklog
-from decklog.clock import Clock
+from decklog.core.clock import Clock
+from decklog.core.errors import Conflict
+from decklog.core.ids import Ids
 from decklog.demo.run import OVER, PACE_SECONDS, BigRun, Story
-from decklog.errors import Conflict
-from decklog.ids import Ids
+from decklog.log import Decklog
 from decklog.stores.money.records import BudgetAction, BudgetPeriod, BudgetScope
 
 if TYPE_CHECKING:

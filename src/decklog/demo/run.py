@@ -4,15 +4,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from decklog.stores.desk.approval import Verdict
+from decklog.stores.approvals.approval import Verdict
 from decklog.stores.runs.run import RunStatus
 
 if TYPE_CHECKING:
     import random
     from typing import Any, Protocol
 
-    from decklog.app import Decklog
-    from decklog.stores.work.claim import Claim
+    from decklog.log import Decklog
+    from decklog.stores.tasks.claim import Claim
 
     class Moved(Protocol):
         """A clock that stands where it is put."""

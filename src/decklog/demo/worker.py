@@ -3,11 +3,11 @@
 import sys
 import time
 
-from decklog.app import Decklog
 from decklog.demo import LEASE_SECONDS
-from decklog.stores.journal.entry import EntryKind
-from decklog.stores.work.claim import Claim
-from decklog.stores.work.task import TaskState
+from decklog.journal.entry import EntryKind
+from decklog.log import Decklog
+from decklog.stores.tasks.claim import Claim
+from decklog.stores.tasks.task import TaskState
 
 _STEPS = ("looked around", "made the change", "ran the tests")
 

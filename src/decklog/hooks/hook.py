@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import IO, Any
 
-    from decklog.app import Decklog
-    from decklog.place.locate import Place
+    from decklog.location.locate import Place
+    from decklog.log import Decklog
 
 HELD = 2
 # The call was judged and may run, but is not on record.
@@ -79,7 +79,7 @@ class Hook:
         return HELD if denied else 0
 
     def _record(self, place: "Place", denied: str | None, out: "IO[str]") -> None:
-        from decklog.place.locate import spool_folder
+        from decklog.location.locate import spool_folder
 
         spool = Spool(spool_folder(place))
         spool.put(self.program, self._session, self._facts(denied), self._told_with_process())
@@ -97,14 +97,14 @@ class Hook:
         """Return the payload. That of a start names the program's process, so that a later look sees whether it was killed."""
         if self.event != "SessionStart":
             return self._payload
-        from decklog.processes.identity import Identity
+        from decklog.core.processes import Identity
 
         process = Identity.of(self._program_pid())
         return self._payload if process is None else json.dumps({**self.told, "process": process.as_text()}).encode()
 
     def _program_pid(self) -> int:
         """Return the process id of the program: the one it names, or the process that called this hook."""
-        from decklog.caller.worker import calling_process
+        from decklog.agents.context.worker import calling_process
 
         # A program that was started by Claude Code inherits its variables.
         named = self._environment.get("CLAUDE_PID", "") if self.program == "claude" else ""
@@ -112,8 +112,8 @@ class Hook:
 
     def _prime(self, place: "Place", spool: Spool, out: "IO[str]") -> None:
         """Take in what waits, and tell the agent where it stands: what is printed here becomes a part of its conversation."""
-        from decklog.caller.claims import Claims, folder_beside
-        from decklog.caller.worker import worker
+        from decklog.agents.context.claims import Claims, folder_beside
+        from decklog.agents.context.worker import worker
 
         who = worker(None, self._environment)
         claim = Claims(folder_beside(place), who).load()
@@ -137,7 +137,7 @@ class Hook:
 
     def _criticise(self, place: "Place", out: "IO[str]") -> None:
         """Have what a tool has just changed looked at, and tell the agent what is surely wrong with it."""
-        from decklog.guard.critique import said_of
+        from decklog.hooks.critique import said_of
 
         with place.open(busy_seconds=_PATIENCE_SECONDS) as log:
             lines = said_of(log, self.told, self._root, session=f"{self.program}:{self._session}", named=self._facts(None))
@@ -147,7 +147,7 @@ class Hook:
 
     def _last_here(self, log: "Decklog") -> "datetime | None":
         from decklog.agents.entries import run_of_session
-        from decklog.errors import NotFound
+        from decklog.core.errors import NotFound
 
         try:
             found = log.journal.find(run_of_session(self.program, self._session), limit=1)
@@ -170,7 +170,7 @@ class Hook:
 
     def _place(self) -> "Place | None":
         """Find the log of the session's folder; where there is none, nothing is recorded."""
-        from decklog.place.locate import of_session
+        from decklog.location.locate import of_session
 
         # Not by the folder that a command has led the session to: that one may have no log, and so no guard.
         return of_session(self._root, self._environment)
@@ -195,7 +195,7 @@ class Hook:
         if not self.event:
             return "Decklog can't read this event, so it is blocked."
         try:
-            from decklog.guard.judging import held
+            from decklog.hooks.judging import held
 
             return held(self.told, self._root)
         except Exception as problem:  # noqa: BLE001
@@ -250,7 +250,7 @@ def _take_in(place: "Place", spool: Spool, *, closes_killed: bool = False) -> No
 def _situation(place: "Place", asked: "dict[str, Any]", *, is_held: bool) -> str:
     """Tell where an agent stands; while somebody holds the log, only by reading it, which waits for nobody."""
     from decklog.agents.prime import Prime
-    from decklog.errors import Busy
+    from decklog.core.errors import Busy
 
     try:
         with place.open(busy_seconds=_PATIENCE_SECONDS, read_only=is_held) as log:

@@ -9,7 +9,7 @@ from mcp.server.lowlevel import Server
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from decklog.errors import Conflict
+from decklog.core.errors import Conflict
 from decklog.mcp.token import Token
 
 HOST = "127.0.0.1"

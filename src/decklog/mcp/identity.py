@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from decklog.caller.worker import Worker, own_process, worker
-from decklog.errors import Invalid
+from decklog.agents.context.worker import Worker, own_process, worker
+from decklog.core.errors import Invalid
 
 HEADER = "decklog-worker"
 _NAME = re.compile(r"[\w.@:+-]{1,100}")

@@ -4,7 +4,7 @@ import base64
 import binascii
 from typing import Any
 
-from decklog.errors import Invalid
+from decklog.core.errors import Invalid
 
 # A record that is shown goes into a conversation; whoever needs more of a text has the command line.
 _LONGEST = 20_000

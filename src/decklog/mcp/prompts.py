@@ -6,11 +6,11 @@ from typing import Any
 import mcp_types as types
 
 from decklog import EntryKind, Task
-from decklog.errors import Invalid, NotFound
+from decklog.core.errors import Invalid, NotFound
 from decklog.mcp.plain import cut
 from decklog.mcp.telling import situation
-from decklog.short.answer import one_line, task_data
-from decklog.short.caller import Caller
+from decklog.shortcuts.answer import one_line, task_data
+from decklog.shortcuts.caller import Caller
 
 _NOTES = 20
 _LINE = 500

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 import mcp_types as types
 
 from decklog import Decklog
-from decklog.errors import NotFound
+from decklog.core.errors import NotFound
 from decklog.mcp.plain import bounded, cut, plain
 
 _SCHEME = "decklog://"

@@ -13,16 +13,16 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from decklog import __version__
-from decklog.errors import Closed, Conflict, DecklogError, Denied, FileReplaced, Invalid, LeaseLost, NotFound
+from decklog.core.errors import Closed, Conflict, DecklogError, Denied, FileReplaced, Invalid, LeaseLost, NotFound
 from decklog.mcp import prompts, resources
 from decklog.mcp.identity import HEADER, caller
 from decklog.mcp.plain import sendable
 from decklog.mcp.source import Source
 from decklog.mcp.tool import Tool
 from decklog.mcp.tools import TOOLS
-from decklog.operations import of_an_agent
-from decklog.short.answer import PENDING, Answer
-from decklog.short.caller import Caller, Meant, Surface
+from decklog.records.operations import of_an_agent
+from decklog.shortcuts.answer import PENDING, Answer
+from decklog.shortcuts.caller import Caller, Meant, Surface
 
 R = TypeVar("R")
 

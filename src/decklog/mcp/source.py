@@ -3,8 +3,8 @@
 from threading import Lock
 
 from decklog import Decklog
-from decklog.caller.claims import folder_beside
-from decklog.place.locate import locate
+from decklog.agents.context.claims import folder_beside
+from decklog.location.locate import locate
 
 
 class Source:

@@ -1,7 +1,7 @@
 """What an agent is told of its situation in the words of tools."""
 
 from decklog.agents.prime import Prime, Wording
-from decklog.short.caller import Caller
+from decklog.shortcuts.caller import Caller
 
 TOOLS = Wording(
     next="The tool next",

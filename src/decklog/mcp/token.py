@@ -6,7 +6,7 @@ import secrets
 import stat
 from collections.abc import MutableMapping
 
-from decklog.errors import Denied, Invalid
+from decklog.core.errors import Denied, Invalid
 
 VARIABLE = "DECKLOG_MCP_TOKEN"
 _FEWEST_CHARACTERS = 20

@@ -14,8 +14,8 @@ from typing import Any, Union, get_args, get_origin
 from mcp_types import Tool as Described
 from mcp_types import ToolAnnotations
 
-from decklog.errors import Invalid
-from decklog.short.answer import Answer
+from decklog.core.errors import Invalid
+from decklog.shortcuts.answer import Answer
 
 _NAMES = {str: "string", int: "integer", float: "number", bool: "boolean", dict: "object", list: "array"}
 _SAID = {str: "a text", int: "a whole number", float: "a number", bool: "true or false", dict: "an object", list: "a list"}

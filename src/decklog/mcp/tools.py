@@ -7,14 +7,14 @@ the operations of the manager refuse whoever comes by this way.
 from pathlib import Path
 from typing import Any
 
-from decklog.errors import Invalid, NotFound
+from decklog.core.errors import Invalid, NotFound
 from decklog.mcp.identity import is_over_http
 from decklog.mcp.plain import cut, paged, place_of, plain
 from decklog.mcp.telling import situation
 from decklog.mcp.tool import Tool
-from decklog.short import verbs
-from decklog.short.answer import DONE, PENDING, REFUSED, Answer, one_line
-from decklog.short.caller import Caller
+from decklog.shortcuts import verbs
+from decklog.shortcuts.answer import DONE, PENDING, REFUSED, Answer, one_line
+from decklog.shortcuts.caller import Caller
 
 _LINE = 300
 _SHOWN = 10
@@ -50,7 +50,7 @@ def spend(
 
 
 def plan(me: Caller, tasks: list[str | dict[str, Any]] | None = None, in_order: bool = False, key: str | None = None) -> Answer:
-    from decklog.short.planning import listed_tasks, planned, standing
+    from decklog.shortcuts.planning import listed_tasks, planned, standing
 
     run_id = me.run(me.claim_here())
     if not tasks:

@@ -11,7 +11,7 @@ from decklog.models.providers.making import maker
 from decklog.models.seam import Answer, Call, Models
 
 if TYPE_CHECKING:
-    from decklog.app import Decklog
+    from decklog.log import Decklog
     from decklog.models.provider import Provider
     from decklog.models.settings import ModelChoice, ModelSettings
 

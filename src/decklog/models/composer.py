@@ -9,7 +9,7 @@ from importlib import resources
 from typing import Any
 
 from decklog.conductor.settings.document import load
-from decklog.errors import Invalid, NotFound
+from decklog.core.errors import Invalid, NotFound
 from decklog.models.prompt import Part, Prompt, as_data, marked
 from decklog.redaction import redact
 

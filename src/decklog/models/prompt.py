@@ -4,8 +4,8 @@ import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 
-from decklog.errors import Invalid
-from decklog.values import to_json
+from decklog.core.errors import Invalid
+from decklog.records.values import to_json
 
 # About four characters of English or code make a token; a provider's own count is only known after the call.
 CHARACTERS_A_TOKEN = 4

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from decklog.errors import BudgetExceeded, DecklogError, NotFound
+from decklog.core.errors import BudgetExceeded, DecklogError, NotFound
+from decklog.journal.entry import EntryKind
 from decklog.models import answer
 from decklog.models.answer import NotAnAnswer
 from decklog.models.prompt import Part, Prompt
 from decklog.models.provider import PASSING, WEATHER, Provider, Reply, Wish
-from decklog.stores.journal.entry import EntryKind
 
 if TYPE_CHECKING:
-    from decklog.app import Decklog
+    from decklog.log import Decklog
     from decklog.models.settings import ModelChoice, ModelSettings
 
 MOST_TRIES = 3

@@ -6,7 +6,7 @@ from typing import Any
 
 from decklog.conductor.agents.description import Description, describe
 from decklog.conductor.settings.document import load
-from decklog.errors import Invalid
+from decklog.core.errors import Invalid
 
 PROVIDERS = ("agent", "anthropic", "openai", "scripted")
 SECTIONS = ("models", "calls")

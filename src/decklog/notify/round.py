@@ -5,7 +5,7 @@ import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from decklog.errors import Invalid, NotFound
+from decklog.core.errors import Invalid, NotFound
 from decklog.notify.events import events
 from decklog.notify.sending import Outcome, send
 

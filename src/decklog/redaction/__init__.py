@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from decklog.forks import apart
+from decklog.core.fork_safety import apart
 
 if TYPE_CHECKING:
     from decklog.redaction.redactor import Explanation, Redactor

@@ -13,7 +13,7 @@ from typing import Any
 
 import re2
 
-from decklog.errors import Invalid
+from decklog.core.errors import Invalid
 from decklog.redaction.rules import Rule, compile_pattern, parse_rules
 
 _FILE = "decklog.toml"

@@ -11,7 +11,7 @@ from typing import Any
 
 import re2
 
-from decklog.errors import Invalid
+from decklog.core.errors import Invalid
 
 _FOLDER = Path(__file__).parent
 # Increase when the cached form changes.

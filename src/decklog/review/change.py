@@ -11,7 +11,7 @@ from pathlib import Path
 from decklog.conductor.git import changes
 from decklog.conductor.git.changes import Change as ChangedPath
 from decklog.conductor.git.repository import Repository
-from decklog.errors import Conflict, Invalid, NotFound
+from decklog.core.errors import Conflict, Invalid, NotFound
 
 _PLAIN = ("--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/")
 # Against which a branch is published, if nobody says.

@@ -8,18 +8,18 @@ from decklog.conductor.checks.examination import Examination
 from decklog.conductor.git.places import remove_folder
 from decklog.conductor.git.repository import ref_part
 from decklog.conductor.settings.document import NAME
-from decklog.errors import Unavailable
+from decklog.core.errors import Unavailable
+from decklog.records.values import to_json
 from decklog.review import settings as review_settings
 from decklog.review.change import Change
 from decklog.review.result import TOLD, is_weather
 from decklog.review.reviewing import gate_of
-from decklog.stores.flow.reviews import Review, ReviewVerdict
-from decklog.values import to_json
+from decklog.stores.workflow.reviews import Review, ReviewVerdict
 
 if TYPE_CHECKING:
     from decklog.conductor.site import Site
     from decklog.review.settings import ReviewSettings
-    from decklog.stores.work.task import Task
+    from decklog.stores.tasks.task import Task
 
 
 def reviewed(site: "Site", task: "Task", base: str, tip: str, wanted_end: Callable[[], str | None], **given: Any) -> Examination:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from decklog.conductor.git.repository import Repository
 from decklog.conductor.settings import consent
 from decklog.conductor.settings.document import NAME, load
-from decklog.errors import DecklogError, Invalid
+from decklog.core.errors import DecklogError, Invalid
+from decklog.journal.entry import EntryKind
 from decklog.models.asking import Voices, voices_of
-from decklog.stores.journal.entry import EntryKind
-from decklog.values import to_json
+from decklog.records.values import to_json
 
 if TYPE_CHECKING:
-    from decklog.app import Decklog
+    from decklog.log import Decklog
     from decklog.models.provider import Provider
     from decklog.models.settings import ModelChoice
 

@@ -7,7 +7,7 @@ from decklog import __version__
 from decklog.review.result import NAMES
 
 if TYPE_CHECKING:
-    from decklog.stores.flow.reviews import Review
+    from decklog.stores.workflow.reviews import Review
 
 _LEVELS = {"blocking": "error", "significant": "error", "question": "warning", "minor": "note", "info": "none"}
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from decklog.conductor.checks.examination import Examiner
 from decklog.conductor.checks.running import Runner
+from decklog.records.values import to_json
 from decklog.review.asking import Asked
 from decklog.review.change import Change
 from decklog.review.critique import kept_for_review
@@ -21,12 +22,11 @@ from decklog.review.proof.judging import Proof
 from decklog.review.proof.proving import Proving
 from decklog.review.result import ENDING, ORDER, PassResult, Status, from_dict, judge, skipped
 from decklog.review.settings import ReviewSettings
-from decklog.values import to_json
 
 if TYPE_CHECKING:
-    from decklog.app import Decklog
     from decklog.conductor.settings.check import Check
-    from decklog.stores.flow.reviews import Review
+    from decklog.log import Decklog
+    from decklog.stores.workflow.reviews import Review
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from decklog.conductor.git.calls import call
 from decklog.conductor.git.repository import Repository
-from decklog.tools.policy import Publication
+from decklog.guard.policy import Publication
 
 UNKNOWN = "\0"
 _BRANCHES = ("--all", "--branches", "--mirror")

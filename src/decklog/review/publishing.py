@@ -6,19 +6,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor.git.repository import Repository
-from decklog.errors import Conflict, DecklogError, Invalid, NotFound
+from decklog.core.errors import Conflict, DecklogError, Invalid, NotFound
+from decklog.guard.policy import Publication
 from decklog.review.change import AddedLine, Change
 from decklog.review.leaving import UNKNOWN, commits_between, is_other_object, sources_of, texts_of
 from decklog.review.passes.secrets import secrets
 from decklog.review.result import Severity
 from decklog.review.reviewing import GOAL, base_of, is_gate_meant, meant, settings_of
-from decklog.stores.desk.approval import ApprovalState
-from decklog.stores.flow.reviews import ReviewVerdict
-from decklog.tools.policy import Publication
+from decklog.stores.approvals.approval import ApprovalState
+from decklog.stores.workflow.reviews import ReviewVerdict
 
 if TYPE_CHECKING:
-    from decklog.app import Decklog
-    from decklog.stores.flow.reviews import Review
+    from decklog.log import Decklog
+    from decklog.stores.workflow.reviews import Review
 
 _MOST_REVIEWS = 200
 _ANSWERED = {

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from decklog.stores.flow.reviews import Review, ReviewVerdict
+from decklog.stores.workflow.reviews import Review, ReviewVerdict
 
 NAMES = ("static", "functional", "architectural", "security", "prose", "adversarial", "feedback-binding")
 # Free of charge, and so first; whoever fails one of the first three is not shown to a model.

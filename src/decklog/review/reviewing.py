@@ -14,16 +14,16 @@ from decklog.models.composer import Composer
 from decklog.models.provider import Provider
 from decklog.models.providers.making import maker
 from decklog.models.seam import Models
+from decklog.records.values import to_json
 from decklog.review import settings as review_settings
 from decklog.review.asking import asker
 from decklog.review.change import Change, between, usual_base
 from decklog.review.gate import Gate
 from decklog.review.result import PassResult
-from decklog.stores.flow.reviews import Review, ReviewVerdict
-from decklog.values import to_json
+from decklog.stores.workflow.reviews import Review, ReviewVerdict
 
 if TYPE_CHECKING:
-    from decklog.app import Decklog
+    from decklog.log import Decklog
     from decklog.models.settings import ModelChoice
     from decklog.review.proof.judging import Proof
     from decklog.review.settings import ReviewSettings

@@ -8,12 +8,12 @@ from typing import Any
 from decklog.conductor.settings.check import Check, define
 from decklog.conductor.settings.configuration import PROTECTED, TESTS, Configuration, sandbox_kind
 from decklog.conductor.settings.document import load
-from decklog.errors import Invalid
+from decklog.core.errors import Invalid
+from decklog.guard.sandbox.sandbox import Kind
 from decklog.models.composer import PromptSettings
 from decklog.models.composer import read_settings as read_prompt
 from decklog.models.settings import ModelSettings
 from decklog.models.settings import read as read_models
-from decklog.tools.sandbox.sandbox import Kind
 
 MODEL_PASSES = (3, 5, 6, 7)
 TITLES = ("plain", "conventional")

@@ -4,15 +4,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor.git.repository import Repository
-from decklog.errors import Invalid
+from decklog.core.errors import Invalid
+from decklog.guard.calls.call import Call
+from decklog.guard.calls.tool import Tool
 from decklog.review.change import Change, of_worktree
 from decklog.review.result import NAMES
 from decklog.review.reviewing import meant, one_pass, review
-from decklog.tools.calls.call import Call
-from decklog.tools.calls.tool import Tool
 
 if TYPE_CHECKING:
-    from decklog.app import Decklog
+    from decklog.log import Decklog
 
 _MOST = 20
 _LONGEST = 400
@@ -55,7 +55,7 @@ def examined(
 
 
 def _change(folder: Path, words: str, *, worktree: bool) -> Change:
-    from decklog.tools.toolbox.toolbox import state_home
+    from decklog.guard.toolbox.toolbox import state_home
 
     if worktree and words:
         raise Invalid("worktree is a change of its own; leave `change` away", field="worktree")

@@ -3,25 +3,25 @@
 from dataclasses import MISSING, fields
 from typing import TYPE_CHECKING
 
-from decklog.clock import from_text
+from decklog.core.clock import from_text
+from decklog.core.errors import Conflict, Damaged, DecklogError, Invalid, NotFound, TooLarge
+from decklog.core.fork_safety import once
 from decklog.db.where import Where, page_size
-from decklog.errors import Conflict, Damaged, DecklogError, Invalid, NotFound, TooLarge
-from decklog.forks import once
-from decklog.records import Page, Record, default_of
-from decklog.stores.journal.attribution import attributed, proving
-from decklog.values import from_json, to_json
+from decklog.journal.attribution import attributed, proving
+from decklog.records.record import Page, Record, default_of
+from decklog.records.values import from_json, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
     from typing import Any, Protocol, TypeVar
 
-    from decklog.clock import Clock
+    from decklog.core.clock import Clock
+    from decklog.core.ids import Ids
     from decklog.db.base import Database
-    from decklog.ids import Ids
-    from decklog.stores.journal.journal import Journal
-    from decklog.stores.journal.writer import Writer
-    from decklog.values import Values
+    from decklog.journal.journal import Journal
+    from decklog.journal.writer import Writer
+    from decklog.records.values import Values
 
     T = TypeVar("T")
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from decklog.stores.results.desk import ApprovalCause
+    from decklog.stores.results.approvals import ApprovalCause
 
 # Anybody may write anything to the payload of a question: it is shown, and nothing is decided by it.
 _LONGEST_RULE, _LONGEST_REASON = 200, 1000

@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
-from decklog.clock import from_text
-from decklog.errors import Invalid
+from decklog.core.clock import from_text
+from decklog.core.errors import Invalid
 
 LONGEST_NAME = 200
 

@@ -3,15 +3,15 @@
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from decklog.errors import Invalid, NotFound
-from decklog.stores.journal import blobs
-from decklog.values import from_json
+from decklog.core.errors import Invalid, NotFound
+from decklog.journal import blobs
+from decklog.records.values import from_json
 
 if TYPE_CHECKING:
     from typing import Any, NamedTuple
 
     from decklog.db.base import Database
-    from decklog.records import Record
+    from decklog.records.record import Record
 
     class Placed(NamedTuple):
         inline: Any

@@ -3,20 +3,20 @@
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from decklog.journal import chain
+from decklog.journal.attribution import acting, proving
+from decklog.journal.preparing import change_columns
+from decklog.journal.rows import rows_at
 from decklog.stores.base import Store, bound_whole
-from decklog.stores.journal import chain
-from decklog.stores.journal.attribution import acting, proving
-from decklog.stores.journal.preparing import change_columns
-from decklog.stores.journal.rows import rows_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import TypeVar
 
-    from decklog.records import Record
-    from decklog.stores.journal.known_keys import Identity
-    from decklog.stores.journal.writer import Written
-    from decklog.values import Values
+    from decklog.journal.known_keys import Identity
+    from decklog.journal.writer import Written
+    from decklog.records.record import Record
+    from decklog.records.values import Values
 
     R = TypeVar("R", bound=Record)
 
@@ -101,7 +101,7 @@ class Intake(Store):
 
     def known_rows(self, identities: "Iterable[Identity]") -> "dict[Identity, tuple[Any, ...]]":
         """Give the entries that are here with some keys, as whole rows, each by its stream, subtype, group and key."""
-        from decklog.stores.journal import known_keys
+        from decklog.journal import known_keys
 
         known = known_keys.positions(self._db, identities)
         found = rows_at(self._db, [*known.values()])

@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from decklog.errors import Conflict, DecklogError, Invalid, NotFound
-from decklog.records import Record
+from decklog.core.errors import Conflict, DecklogError, Invalid, NotFound
+from decklog.journal.rows import number_of
+from decklog.records.record import Record
 from decklog.stores.base import Store
-from decklog.stores.journal.rows import number_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -4,9 +4,9 @@ import os
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from decklog.clock import to_text
+from decklog.core.clock import to_text
+from decklog.core.errors import Conflict
 from decklog.db.sqlite.backup import publish
-from decklog.errors import Conflict
 from decklog.transfer.move.move import Move, is_same
 from decklog.transfer.progress import Progress, silent
 from decklog.transfer.unfinished import sweep, working_on
@@ -14,7 +14,7 @@ from decklog.transfer.unfinished import sweep, working_on
 if TYPE_CHECKING:
     from typing import Any
 
-    from decklog.app import Decklog
+    from decklog.log import Decklog
 
 
 @dataclass(kw_only=True)
@@ -60,7 +60,7 @@ def back_up(log: "Decklog", path: str | None = None, *, overwrite: bool = False,
 
 def _extent(log: "Decklog", partial: str, progress: Progress) -> tuple[int, int]:
     """Say how far a copy goes. What a server holds is moved into it first, all from one moment."""
-    from decklog.app import Decklog
+    from decklog.log import Decklog
 
     if log.db.engine != "sqlite":
         with Decklog.open(partial, clock=log.clock) as copy:

@@ -4,7 +4,7 @@ import os
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from decklog.clock import to_text
+from decklog.core.clock import to_text
 from decklog.db.sqlite.errors import is_full
 from decklog.db.sqlite.holders import holders_of
 from decklog.transfer.progress import Progress, silent
@@ -12,7 +12,7 @@ from decklog.transfer.progress import Progress, silent
 if TYPE_CHECKING:
     from typing import Any
 
-    from decklog.app import Decklog
+    from decklog.log import Decklog
 
     Finding = dict[str, str]
 
@@ -83,7 +83,7 @@ def _unread(log: "Decklog") -> "list[Finding]":
 
 
 def _pages(log: "Decklog", facts: "dict[str, Any]", deep: bool, progress: Progress) -> "list[Finding]":
-    from decklog.errors import Damaged
+    from decklog.core.errors import Damaged
 
     try:
         wrong, facts["unchecked_tables"] = log.db.check_pages(_MOST_PAGES, None if deep else _PAGE_SECONDS, progress)

@@ -5,12 +5,12 @@ from datetime import timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from decklog.clock import to_text
+from decklog.core.clock import to_text
+from decklog.core.errors import Invalid, NotFound
 from decklog.db.where import enum_of
-from decklog.errors import Invalid, NotFound
-from decklog.stores.journal import chain
-from decklog.stores.journal.entry import EntryKind
-from decklog.stores.journal.rows import STREAM_SIZE, number_of
+from decklog.journal import chain
+from decklog.journal.entry import EntryKind
+from decklog.journal.rows import STREAM_SIZE, number_of
 from decklog.transfer.pace import Pace
 from decklog.transfer.progress import Progress, silent
 from decklog.transfer.reading import NAMED
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from decklog.app import Decklog
+    from decklog.log import Decklog
     from decklog.stores.results.journal import StreamHead
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}

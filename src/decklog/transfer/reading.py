@@ -3,15 +3,15 @@
 import re
 from typing import TYPE_CHECKING
 
-from decklog.stores.journal.chain import SEQ, size_of
-from decklog.stores.journal.replication import FIELDS, Replication
+from decklog.journal.chain import SEQ, size_of
+from decklog.journal.replication import FIELDS, Replication
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from decklog.app import Decklog
-    from decklog.stores.journal.chain import Row
+    from decklog.journal.chain import Row
+    from decklog.log import Decklog
 
     Entry = dict[str, Any]
 

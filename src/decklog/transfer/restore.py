@@ -6,13 +6,13 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from decklog.clock import Clock, to_text
+from decklog.core.clock import Clock, to_text
+from decklog.core.disk import sync
+from decklog.core.errors import Busy, Damaged, Invalid, NotADatabase, NotFound
 from decklog.db.sqlite.backup import alone, copy_file, publish, use_wal
 from decklog.db.sqlite.fair_lock import FairLock
 from decklog.db.sqlite.file import FileState, look
 from decklog.db.sqlite.holders import holders_of
-from decklog.disk import sync
-from decklog.errors import Busy, Damaged, Invalid, NotADatabase, NotFound
 from decklog.transfer.move.move import is_same
 from decklog.transfer.progress import Progress, silent
 from decklog.transfer.unfinished import sweep, working_on
@@ -65,7 +65,7 @@ def _copy(backup: str, partial: str, progress: Progress) -> None:
 
 
 def _prove(partial: str, backup: str, progress: Progress) -> tuple[int, int]:
-    from decklog.app import Decklog
+    from decklog.log import Decklog
 
     progress("verifying the backup", 0, 0)
     with Decklog.open(partial) as log:

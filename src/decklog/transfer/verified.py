@@ -7,13 +7,13 @@ from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from decklog.stores.journal.anchors import Anchors
+from decklog.journal.anchors import Anchors
 from decklog.transfer.progress import Progress, silent
 from decklog.transfer.verify_steps import Steps
 
 if TYPE_CHECKING:
-    from decklog.app import Decklog
-    from decklog.stores.journal.findings import Verification
+    from decklog.journal.findings import Verification
+    from decklog.log import Decklog
     from decklog.stores.results.journal import StreamHead
 
 _SECONDS_BETWEEN_SAVES = 1.0

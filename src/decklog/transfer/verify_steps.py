@@ -8,17 +8,17 @@ read, which names all that is wrong.
 from typing import TYPE_CHECKING
 
 from decklog.db.where import placed
-from decklog.stores.journal.findings import Verification, resumable
-from decklog.stores.journal.rows import STREAM_SIZE
-from decklog.stores.journal.verify import CHANGED, CUT_OFF
-from decklog.stores.journal.walk import ends, joined_pieces, joined_up, sound, streams_of
+from decklog.journal.findings import Verification, resumable
+from decklog.journal.rows import STREAM_SIZE
+from decklog.journal.verify import CHANGED, CUT_OFF
+from decklog.journal.walk import ends, joined_pieces, joined_up, sound, streams_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
-    from decklog.app import Decklog
-    from decklog.stores.journal.walk import Piece
+    from decklog.journal.walk import Piece
+    from decklog.log import Decklog
     from decklog.stores.results.journal import StreamHead
 
     # Of a stream: up to which entry it was walked, the hash of that, when its first was written, whether it goes back in time.

@@ -1,6 +1,6 @@
 """From errors to HTTP statuses, and what of an error a page may say."""
 
-from decklog import errors
+from decklog.core import errors
 
 # The first class an error is an instance of decides.
 STATUSES: tuple[tuple[type[BaseException], int], ...] = (

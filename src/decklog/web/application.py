@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from decklog.errors import DecklogError, Denied, Invalid, NotFound
+from decklog.core.errors import DecklogError, Denied, Invalid, NotFound
 from decklog.web import answers, changing, deciding, live, tending
 from decklog.web.elsewhere import Password
 from decklog.web.indexing import keep_indexed

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from decklog import TaskState
-from decklog.errors import DecklogError, Denied, Invalid
+from decklog.core.errors import DecklogError, Denied, Invalid
 from decklog.web.answers import status_of
 from decklog.web.deciding import Paused, proven, reason_of, told_again
 from decklog.web.pages.inbox import proof_of

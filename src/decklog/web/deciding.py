@@ -3,7 +3,7 @@
 from contextlib import AbstractContextManager
 from typing import Any
 
-from decklog.errors import Conflict, DecklogError, Denied, Invalid, NotFound, Unproven
+from decklog.core.errors import Conflict, DecklogError, Denied, Invalid, NotFound, Unproven
 from decklog.web.answers import status_of
 from decklog.web.pages import inbox
 from decklog.web.site import Asked, View

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from hashlib import scrypt
 from ipaddress import ip_address
 
-from decklog.errors import Invalid
+from decklog.core.errors import Invalid
 from decklog.web.names import Names
 
 LEAST_PASSWORD = 12

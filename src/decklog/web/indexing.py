@@ -5,8 +5,8 @@ import logging
 
 from anyio import to_thread
 
-from decklog.app import Decklog
-from decklog.errors import DecklogError
+from decklog.core.errors import DecklogError
+from decklog.log import Decklog
 
 _PAUSE_SECONDS, _IDLE_SECONDS = 0.05, 5.0
 _log = logging.getLogger("decklog.web")

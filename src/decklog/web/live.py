@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from time import monotonic
 
-from decklog.app import Decklog
-from decklog.errors import DecklogError
+from decklog.core.errors import DecklogError
+from decklog.log import Decklog
 
 # A page that is told of more runs than this at once reads everything anew.
 MOST_RUNS = 256

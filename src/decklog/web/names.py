@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 
-from decklog.errors import Invalid
+from decklog.core.errors import Invalid
 
 _PORTS = range(1024, 65536)
 FIRST_PORT = 8471

@@ -17,9 +17,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from jinja2.runtime import Context
 from markupsafe import Markup
 
-from decklog.characters import revealed
-from decklog.clock import from_text
-from decklog.figures import counted, dollars, sized, span, took
+from decklog.core.characters import revealed
+from decklog.core.clock import from_text
+from decklog.core.figures import counted, dollars, sized, span, took
 from decklog.web.site import Asked, View
 
 STATIC = files("decklog.web") / "static"

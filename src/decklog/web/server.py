@@ -11,7 +11,7 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from decklog.errors import Unavailable
+from decklog.core.errors import Unavailable
 from decklog.web.admission import MOST_HEADERS
 from decklog.web.application import application
 from decklog.web.elsewhere import Elsewhere

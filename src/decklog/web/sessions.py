@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from threading import Lock
 
-from decklog.clock import to_text
+from decklog.core.clock import to_text
 
 LOGIN_SECONDS = 5 * 60
 SESSION_SECONDS = 12 * 60 * 60

@@ -4,7 +4,7 @@ import shlex
 from dataclasses import dataclass, field
 from typing import Any
 
-from decklog.app import Decklog
+from decklog.log import Decklog
 from decklog.web.elsewhere import Password
 from decklog.web.live import Feed
 from decklog.web.names import Names

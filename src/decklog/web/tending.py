@@ -1,6 +1,6 @@
 """What is done on the System page: a session is ended, the log is verified. Neither changes the log."""
 
-from decklog.errors import Denied
+from decklog.core.errors import Denied
 from decklog.web.site import Asked
 
 END, VERIFY = "sessions.end", "journal.verify"

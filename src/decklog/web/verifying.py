@@ -16,9 +16,9 @@ from datetime import datetime
 from threading import Lock, Thread
 from typing import Any
 
-from decklog.app import Decklog
-from decklog.clock import to_text
-from decklog.errors import DecklogError
+from decklog.core.clock import to_text
+from decklog.core.errors import DecklogError
+from decklog.log import Decklog
 from decklog.transfer.verify_steps import Steps
 from decklog.web.now_and_then import NowAndThen
 

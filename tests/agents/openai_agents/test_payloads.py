@@ -1,4 +1,4 @@
-"""What a trace of the OpenAI Agents SDK tells becomes a run; the SDK itself is tried in `tests/adapters/openai_agents`."""
+"""A trace of the OpenAI Agents SDK becomes a run. `tests/plugins/adapters/openai_agents` runs the SDK itself."""
 
 from typing import Any
 

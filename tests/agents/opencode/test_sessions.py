@@ -12,7 +12,7 @@ from decklog import Decklog, Invalid, RunStatus
 from decklog.agents.history import HistoryImport, Imported
 from decklog.agents.intake import take_in
 from decklog.agents.spool import Spool
-from tests.importers import claims
+from tests.plugins.importers import claims
 
 AT = int(datetime(2026, 11, 15, 12, tzinfo=UTC).timestamp() * 1000)
 RUN = "opencode-ses_a"

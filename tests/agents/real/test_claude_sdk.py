@@ -30,7 +30,7 @@ def setup_module() -> None:
     global ClaudeAgentOptions, ClaudeSDKClient, DecklogSessions, ResultMessage
     from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, ResultMessage
 
-    from decklog.adapters.claude_sdk import DecklogSessions
+    from decklog.plugins.adapters.claude_sdk import DecklogSessions
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ import pytest
 
 from decklog import Decklog
 from decklog.conductor.site import Site
-from decklog.processes.identity import Identity
-from decklog.tools.sandbox.sandbox import Kind, best_kind
+from decklog.core.processes import Identity
+from decklog.guard.sandbox.sandbox import Kind, best_kind
 from tests.agents.fake_model import FakeModel, Step, Use
 from tests.agents.real.editors import CLAUDE_ADAPTER, CODEX_ADAPTER, NODE
 from tests.agents.real.programs import CLAUDE, CODEX, GEMINI, INSTALLED, OPENCODE, needs

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from decklog.tools.policy import Decision, judge
+from decklog.guard.policy import Decision, judge
 
 FILES = (
     ".claude/settings.local.json",

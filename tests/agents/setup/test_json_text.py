@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from decklog.agents.setup.json_text import NotJson, added, parse, removed, with_insertions, without_insertions
-from decklog.errors import Conflict
+from decklog.core.errors import Conflict
 
 SCALARS = st.none() | st.booleans() | st.integers(-999, 999) | st.text(max_size=6)
 VALUES = st.recursive(

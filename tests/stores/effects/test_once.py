@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from decklog import Conflict, Decklog, DecklogError, Invalid, LeaseLost, ManualClock
-from decklog.errors import StillPending, Unavailable
+from decklog.core.errors import StillPending, Unavailable
 from tests.stores.processes import begin
 from tests.waiting import wait_until
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog, Embedder, Invalid, ManualClock
-from decklog.db.text.vectors import LessonVectors
-from decklog.errors import Unavailable
+from decklog.core.errors import Unavailable
+from decklog.db.search.vectors import LessonVectors
 from decklog.stores.memory.neighbours import rows
 
 LESSONS = (
@@ -266,7 +266,7 @@ def test_vectors_leave_the_proof_whole(taught: Decklog, clock: ManualClock) -> N
 
 
 def _packed(vectors: list[list[float]]) -> list[bytes]:
-    from decklog.db.text.vectors import packed
+    from decklog.db.search.vectors import packed
 
     return [packed(vector) for vector in vectors]
 
@@ -314,11 +314,11 @@ def test_nothing_of_numpy_is_loaded_by_calls_that_compare_nothing(log: Decklog, 
     # The driver of PostgreSQL looks whether there is a numpy when it first writes a list.
     log.memory.remember("failure_patterns", LESSONS[2])
     monkeypatch.setitem(sys.modules, "numpy", None)
-    for name in [name for name in sys.modules if name.startswith("decklog.meaning.")]:
+    for name in [name for name in sys.modules if name.startswith("decklog.stores.memory.semantic.")]:
         monkeypatch.delitem(sys.modules, name)
     lesson = log.memory.remember("failure_patterns", LESSONS[1])
     log.memory.mark(lesson.id, True)
     assert log.memory.recall("collation")[0].id == lesson.id
     assert log.memory.health()["lessons"] == 2
     assert LessonVectors(log.db) is not None
-    assert "decklog.meaning.arrays" not in sys.modules
+    assert "decklog.stores.memory.semantic.arrays" not in sys.modules

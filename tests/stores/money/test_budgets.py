@@ -3,8 +3,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from decklog import BudgetExceeded, BudgetScope, Charge, Decklog, Invalid, ManualClock, NotFound
-from decklog.errors import Refused
-from decklog.operations import operations_of
+from decklog.core.errors import Refused
+from decklog.records.operations import operations_of
 from decklog.stores.money.budgets import Budgets
 from tests.every import every
 

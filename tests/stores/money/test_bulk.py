@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from decklog import BudgetScope, Conflict, Decklog, EntryKind
-from decklog.stores.journal.preparing import prepared
+from decklog.journal.preparing import prepared
+from decklog.records.values import Values
 from decklog.stores.money.bulk import Bulk
 from decklog.stores.money.records import Charge
-from decklog.values import Values
 
 AT = datetime(2026, 9, 1, 12, tzinfo=UTC)
 

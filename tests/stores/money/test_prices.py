@@ -196,7 +196,7 @@ def test_a_price_can_be_seen_as_it_was(log: Decklog, clock: ManualClock) -> None
 
 
 def test_only_the_manager_sets_prices() -> None:
-    from decklog.operations import operations_of
+    from decklog.records.operations import operations_of
     from decklog.stores.money.prices import Prices
 
     assert {each.name for each in operations_of(Prices) if each.writes} == {

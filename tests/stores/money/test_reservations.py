@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 
 from decklog import BudgetExceeded, Conflict, Decklog, Invalid, ManualClock, NotFound
-from decklog.clock import to_text
+from decklog.core.clock import to_text
 from decklog.stores.money.records import Reservation
 
 

@@ -8,11 +8,11 @@ import pytest
 
 from decklog import Decklog, ManualClock
 from decklog.agents import close_interrupted
-from decklog.clock import to_text
-from decklog.fork_rules import FORK_RUN, FORK_TIME, LAST_ENTRY, Computed, FieldRule, Refer, Replace, Reset
-from decklog.records import Record
-from decklog.values import from_json
-from tests.stores.content.graph_records import fill_graphs
+from decklog.core.clock import to_text
+from decklog.records.fork_rules import FORK_RUN, FORK_TIME, LAST_ENTRY, Computed, FieldRule, Refer, Replace, Reset
+from decklog.records.record import Record
+from decklog.records.values import from_json
+from tests.stores.artifacts.graph_records import fill_graphs
 
 PAGE = Path(__file__).parents[3] / "docs/explanation/forks.md"
 PARENT = "run_1"

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from decklog import Conflict, Decklog, Invalid, ManualClock
-from decklog.errors import Damaged, DecklogError, TooLarge
-from decklog.stores.journal import chain
+from decklog.core.errors import Damaged, DecklogError, TooLarge
+from decklog.journal import chain
+from decklog.records.values import to_json
 from decklog.transfer.jsonl import load as jsonl_load
 from decklog.transfer.jsonl.export import JsonlExport
 from decklog.transfer.jsonl.file_names import file_of
 from decklog.transfer.jsonl.load import JsonlImport
-from decklog.values import to_json
 from tests.transfer.conftest import exported, fill
 
 

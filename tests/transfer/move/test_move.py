@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from decklog import Conflict, Decklog, ManualClock
-from decklog.errors import Invalid
+from decklog.core.errors import Invalid
 from decklog.transfer.move.move import Move
 from tests.transfer.conftest import exported, fill
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog, ManualClock
-from decklog.errors import Damaged
-from decklog.stores.journal.blobs import keep
+from decklog.core.errors import Damaged
+from decklog.journal.blobs import keep
 from decklog.transfer.move import child
 from decklog.transfer.move.move import Move
 from tests.db.processes import alone
@@ -42,7 +42,7 @@ TAMPERED = {
 
 def tamper(log: Decklog, statements: list[str]) -> None:
     """Change a log behind Decklog's back, with everything out of the way that would refuse it."""
-    from decklog.stores.journal import chain
+    from decklog.journal import chain
 
     body = next(entry.body for entry in log.journal.find("run_1", limit=300) if entry.seq == 100)
     if log.db.engine == "postgres":

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog
-from decklog.errors import Damaged
+from decklog.core.errors import Damaged
 from decklog.transfer.move import child, read_ahead
 from decklog.transfer.move.move import Move
 from tests.transfer.conftest import exported

@@ -10,7 +10,7 @@ from pathlib import Path
 import apsw
 
 from decklog import Decklog
-from decklog.errors import DecklogError
+from decklog.core.errors import DecklogError
 from decklog.transfer.doctor import check_up
 from decklog.transfer.recover.rebuild import FROM_TABLE
 from decklog.transfer.recover.recovery import Recovered, recover

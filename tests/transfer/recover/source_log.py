@@ -8,8 +8,8 @@ from typing import Any
 
 from decklog import Decklog, ManualClock
 from tests.db import saved_logs
-from tests.importers.other_files import PASSES
-from tests.stores.content.graph_records import fill_graphs
+from tests.plugins.importers.other_files import PASSES
+from tests.stores.artifacts.graph_records import fill_graphs
 from tests.transfer.conftest import fill
 
 

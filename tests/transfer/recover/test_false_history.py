@@ -8,7 +8,7 @@ import apsw
 import pytest
 
 from decklog import Decklog, ManualClock
-from decklog.errors import Invalid
+from decklog.core.errors import Invalid
 from decklog.transfer.recover.rebuild import FROM_TABLE
 from decklog.transfer.recover.recovery import Recovered, recover
 from tests.transfer.recover.truth import Truth

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from decklog import Conflict, Decklog, ManualClock
-from decklog.errors import Invalid, NotFound
-from decklog.stores.journal.replication import Replication
+from decklog.core.errors import Invalid, NotFound
+from decklog.journal.replication import Replication
 from decklog.transfer.recover.recovery import recover
 from tests.transfer.conftest import fill
 from tests.transfer.recover.damage import PAGE

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from decklog import Conflict, Decklog, ManualClock
-from decklog.errors import NotFound
+from decklog.core.errors import NotFound
 from decklog.transfer.report.page import write_page
 from tests.pictures import sample_log
 from tests.transfer.conftest import fill

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from decklog.stores.journal.replication import FIELDS
+from decklog.journal.replication import FIELDS
 from decklog.transfer.report.words import told
 
 

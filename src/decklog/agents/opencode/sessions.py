@@ -21,9 +21,9 @@ from decklog.agents.events import (
 )
 from decklog.agents.opencode.payloads import answered
 from decklog.agents.texts import as_text, text_or_none
-from decklog.errors import Invalid
-from decklog.importers.engine.row import parsed_json
-from decklog.importers.engine.source import Source
+from decklog.core.errors import Invalid
+from decklog.importing.row import parsed_json
+from decklog.importing.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from decklog.agents.setup import files
 from decklog.agents.setup.parts import Part, program_called
-from decklog.errors import Conflict, Invalid, Unavailable
+from decklog.core.errors import Conflict, Invalid, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from decklog.agents.setup.json_text import Insertion, added, removed
 from decklog.agents.setup.parts import Part, WholeFile, is_blank, parse_file
-from decklog.errors import Conflict, NotFound
+from decklog.core.errors import Conflict, NotFound
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,15 +14,15 @@ from decklog.agents.setup.codex_trust import BY_HAND, listed
 from decklog.agents.setup.installing import State, state_of
 from decklog.agents.setup.supported import Program, Scope, Setting, has_plugin
 from decklog.agents.spool import DROPPED
-from decklog.errors import DecklogError
-from decklog.extras import install_hint
+from decklog.core.errors import DecklogError
+from decklog.core.extras import install_hint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
     from decklog.agents.spool import Spool
-    from decklog.app import Decklog
+    from decklog.log import Decklog
 
 _SECONDS = 10.0
 _SESSION = "decklog-doctor"

@@ -7,11 +7,11 @@ import tempfile
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from decklog.disk import sync
-from decklog.errors import Conflict, Denied, DiskFull, Invalid, ReadOnly, TooLarge, Unavailable
+from decklog.core.disk import sync
+from decklog.core.errors import Conflict, Denied, DiskFull, Invalid, ReadOnly, TooLarge, Unavailable
 
 if TYPE_CHECKING:
-    from decklog.errors import DecklogError
+    from decklog.core.errors import DecklogError
 
 _MOST_BYTES = 8 * 1024 * 1024
 _NOTHING = "Nothing was changed."

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from decklog.agents.setup import files
 from decklog.agents.setup.parts import Hooks, WholeFile
 from decklog.agents.setup.supported import Program, Setting
-from decklog.errors import DecklogError
+from decklog.core.errors import DecklogError
 
 COMMAND = "rm -rf ~"
 _BLOCKED = 2

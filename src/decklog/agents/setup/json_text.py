@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from decklog.errors import Conflict, Invalid
+from decklog.core.errors import Conflict, Invalid
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

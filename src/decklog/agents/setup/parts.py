@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from decklog.agents.setup.json_text import Insertion, NotJson, added, parse, removed, with_insertions
-from decklog.errors import Conflict
+from decklog.core.errors import Conflict
 
 if TYPE_CHECKING:
     from typing import Any

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from decklog.agents.setup.json_text import Insertion, added, removed
 from decklog.agents.setup.parts import Part, is_blank, parse_file
-from decklog.errors import Conflict, Invalid
+from decklog.core.errors import Conflict, Invalid
 
 if TYPE_CHECKING:
     from typing import Any

@@ -13,7 +13,7 @@ from decklog.agents.setup.opencode_plugin import opencode_plugin
 from decklog.agents.setup.parts import Hooks, Part, parse_file
 from decklog.agents.setup.plugin import MARKET, NAME, plugin
 from decklog.agents.setup.servers import JsonServer, TomlServer
-from decklog.errors import Invalid
+from decklog.core.errors import Invalid
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

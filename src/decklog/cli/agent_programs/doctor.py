@@ -24,8 +24,8 @@ from decklog.cli.call import Call
 from decklog.cli.exits import Trouble, print_findings
 from decklog.cli.show import show
 from decklog.cli.terminal import say
-from decklog.errors import DecklogError
-from decklog.place.locate import Place, locate, spool_folder
+from decklog.core.errors import DecklogError
+from decklog.location.locate import Place, locate, spool_folder
 
 if TYPE_CHECKING:
     from typing import Any

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from decklog.cli import terminal
 from decklog.cli.call import Call, Usage
-from decklog.errors import Unavailable
-from decklog.extras import install_hint
+from decklog.core.errors import Unavailable
+from decklog.core.extras import install_hint
 
 if TYPE_CHECKING:
     from decklog.mcp.token import Token

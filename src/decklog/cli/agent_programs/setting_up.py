@@ -19,9 +19,9 @@ from decklog.agents.setup.supported import PROGRAMS, Program, Scope, Setting, co
 from decklog.cli import terminal
 from decklog.cli.call import Call, Usage
 from decklog.cli.show import show
-from decklog.errors import DecklogError, Unavailable
-from decklog.extras import install_hint
-from decklog.place.locate import locate, repository, users_own
+from decklog.core.errors import DecklogError, Unavailable
+from decklog.core.extras import install_hint
+from decklog.location.locate import locate, repository, users_own
 
 if TYPE_CHECKING:
     from typing import Any

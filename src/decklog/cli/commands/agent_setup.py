@@ -11,7 +11,7 @@ from decklog.cli.agent_programs.serving import serve_mcp
 from decklog.cli.agent_programs.setting_up import set_up
 from decklog.cli.call import Call, Usage
 from decklog.cli.manager import for_the_manager
-from decklog.errors import NotFound
+from decklog.core.errors import NotFound
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -188,6 +188,6 @@ def acp(call: Call, enforce: bool, command: tuple[str, ...]) -> int:
     Every line goes on as it came. What the agent asks permission for is judged by the policy first: what is denied is answered in
     the person's place, everything else is asked as ever. What an agent does not ask for can't be held here.
     """
-    from decklog.proxy.relay import run
+    from decklog.hooks.proxy.relay import run
 
     return run(list(command), db=call.db, is_enforced=enforce)

@@ -26,8 +26,8 @@ def bazinga(call: Call, words: tuple[str, ...]) -> int:
         name = f"decklog bazinga {_TAKE_OVER}"
         return int(take_over.main(list(words[1:]), prog_name=name, obj=call, standalone_mode=False) or 0)
     from decklog.cli.projects import Consent
-    from decklog.compat.bazinga.program.program import run
-    from decklog.place.locate import found_above
+    from decklog.location.locate import found_above
+    from decklog.plugins.legacy.bazinga.program.program import run
 
     return run([*(["--db", call.db] if call.db else []), *words], found_above, Consent())
 
@@ -44,9 +44,9 @@ def take_over(call: Call, project: str | None, accept_losses: bool) -> int:
     until everything has arrived.
     """
     from decklog.cli.projects import accept_project
-    from decklog.compat.bazinga.base import Desk
-    from decklog.compat.bazinga.places import detect
-    from decklog.importers.bazinga.take_over import TakeOver
+    from decklog.plugins.importers.bazinga.take_over import TakeOver
+    from decklog.plugins.legacy.bazinga.base import Desk
+    from decklog.plugins.legacy.bazinga.places import detect
 
     with Meter() as meter:
         taken = TakeOver(project or detect()[0] or ".", accept_losses=accept_losses, progress=meter).run()

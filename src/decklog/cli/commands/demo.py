@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 
 import click
 
-from decklog.app import Decklog
 from decklog.cli.call import Call, Usage
 from decklog.cli.progress import Meter
 from decklog.cli.screens.lines import say
 from decklog.cli.screens.timeline import timeline
 from decklog.cli.show import entry_line, show
 from decklog.demo import SMALLEST, Demo
+from decklog.log import Decklog
 
 
 @click.command()

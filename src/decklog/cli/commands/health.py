@@ -9,9 +9,9 @@ from decklog.cli.exits import Trouble, print_findings
 from decklog.cli.progress import Meter
 from decklog.cli.show import show
 from decklog.cli.terminal import say
-from decklog.errors import Damaged, Invalid
-from decklog.figures import counted
-from decklog.place.locate import locate
+from decklog.core.errors import Damaged, Invalid
+from decklog.core.figures import counted
+from decklog.location.locate import locate
 
 if TYPE_CHECKING:
     from typing import Any

@@ -9,7 +9,7 @@ from decklog.cli.screens.lines import Line, Piece, say
 from decklog.cli.show import show
 from decklog.cli.styles import DIM, PLAIN, of_word
 from decklog.cli.terminal import is_terminal, visible, width
-from decklog.figures import bar, counted, dollars, sparkline
+from decklog.core.figures import bar, counted, dollars, sparkline
 
 if TYPE_CHECKING:
     from decklog import BudgetUsage

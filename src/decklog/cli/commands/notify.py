@@ -8,7 +8,7 @@ import click
 from decklog.cli.call import Call
 from decklog.cli.show import show
 from decklog.cli.terminal import say
-from decklog.errors import NotFound
+from decklog.core.errors import NotFound
 
 if TYPE_CHECKING:
     from decklog import Notice, NotifyRule

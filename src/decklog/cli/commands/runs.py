@@ -13,7 +13,7 @@ from decklog.cli.standing import of_records
 from decklog.cli.styles import STRONG, painted
 from decklog.cli.table import fitted, plain
 from decklog.cli.terminal import put, say
-from decklog.figures import counted, dollars
+from decklog.core.figures import counted, dollars
 
 if TYPE_CHECKING:
     from typing import Any

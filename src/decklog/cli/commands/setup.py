@@ -11,13 +11,13 @@ from decklog.cli import terminal
 from decklog.cli.call import Call, Usage
 from decklog.cli.manager import for_the_manager
 from decklog.cli.show import show
-from decklog.errors import Conflict, DecklogError, Denied, NotAccepted
-from decklog.place.locate import ADDRESS, FILE, FOLDER, Place, in_folder, locate, outside_of, own_log, repository, users_own
+from decklog.core.errors import Conflict, DecklogError, Denied, NotAccepted
+from decklog.location.locate import ADDRESS, FILE, FOLDER, Place, in_folder, locate, outside_of, own_log, repository, users_own
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from decklog.app import Decklog
+    from decklog.log import Decklog
 
 PENDING = 7
 
@@ -79,7 +79,7 @@ def _offer_notes(call: Call, home: str, agents_md: bool | None) -> None:
 
 
 def _make(call: Call, meant: Place, settle: "Callable[[], list[str]]" = list) -> int:
-    from decklog.app import Decklog
+    from decklog.log import Decklog
 
     already = meant.exists and not meant.is_server
     Decklog.open(meant.target, migrate=True).close()
@@ -142,7 +142,7 @@ def _forget(inside: str) -> None:
 
 def _lay_outside(call: Call, home: str, found: Place | None) -> int:
     """Make the log of a folder in the user's data folder, with all that the folder's own log holds, and remember its address."""
-    from decklog.app import Decklog
+    from decklog.log import Decklog
 
     if call.db:
         raise Usage("--outside chooses the place itself", hint="Leave out --db, or --outside.")
@@ -159,7 +159,7 @@ def _lay_outside(call: Call, home: str, found: Place | None) -> int:
 
 
 def _copy(found: Place, target: "Decklog") -> None:
-    from decklog.errors import Busy
+    from decklog.core.errors import Busy
     from decklog.transfer.doctor import holders
     from decklog.transfer.move.move import Move
 
@@ -198,7 +198,7 @@ def accept(call: Call, folder: str, settings: bool, commit: str) -> int:
 
     place = locate(None, os.path.abspath(folder), environment={})
     if place.folder != os.path.abspath(folder) and (log := project_log(os.path.abspath(folder))) is not None:
-        from decklog.app import Decklog
+        from decklog.log import Decklog
 
         with Decklog.open(log, read_only=True) as opened:
             accept_project(log, opened)
@@ -217,7 +217,7 @@ def _accept_settings(call: Call, folder: str, commit: str) -> int:
     from decklog.cli.terminal import written_out
     from decklog.conductor.git.repository import Repository, starting_commit
     from decklog.conductor.settings import consent
-    from decklog.tools.toolbox.toolbox import state_home
+    from decklog.guard.toolbox.toolbox import state_home
 
     repository = Repository.find(Path(folder), state_home())
     asked = consent.wanted(repository, starting_commit(repository, commit, cwd=Path(folder)))
@@ -300,7 +300,7 @@ def migrate(call: Call, check: bool) -> int:
 
 def _check(call: Call, place: Place) -> int:
     """Open the log as it is, and tell which steps it lacks."""
-    from decklog.errors import SchemaTooOld
+    from decklog.core.errors import SchemaTooOld
 
     missing: list[str] = []
     try:

@@ -9,7 +9,7 @@ import click
 from decklog.cli.call import Call, Usage
 from decklog.cli.exits import print_json
 from decklog.cli.show import show
-from decklog.errors import Denied
+from decklog.core.errors import Denied
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,8 +35,8 @@ def judge(call: Call, file: "IO[str]", jsonl: bool, policy: str | None, root: st
 
     Commands come one a line from FILE or stdin. Nothing is executed.
     """
-    from decklog.tools.policy import Policy
-    from decklog.tools.policy import judge as decide
+    from decklog.guard.policy import Policy
+    from decklog.guard.policy import judge as decide
 
     rules = Policy.load(policy) if policy else Policy.default()
     answers = _Answers(call, jsonl)
@@ -115,7 +115,7 @@ def check_path(
     exit_code: bool,
 ) -> int:
     """Say of each path whether a tool may use it under a root, and where it leads; without PATHS, one a line from stdin."""
-    from decklog.tools.files.path_check import DEFAULT, resolve
+    from decklog.guard.files.path_check import DEFAULT, resolve
 
     rules = DEFAULT.of_task(allowed, forbidden)
     answers = _Answers(call, jsonl)
@@ -147,8 +147,8 @@ def _paths(jsonl: bool) -> "Iterator[str]":
 @click.pass_obj
 def list_tools(call: Call) -> int:
     """List the tools and what each does; --json gives the schemas that a model needs."""
+    from decklog.guard.toolbox.catalogue import TOOLS
     from decklog.review.tools import REVIEW
-    from decklog.tools.toolbox.catalogue import TOOLS
 
     every = (*TOOLS, REVIEW)
     if call.json:
@@ -177,11 +177,11 @@ def call_tool(
     import os
     from functools import partial
 
-    from decklog.guard.critique import critic_for
-    from decklog.guard.judging import held_by_gate
+    from decklog.guard.calls.results import to_data
+    from decklog.guard.toolbox.toolbox import Toolbox
+    from decklog.hooks.critique import critic_for
+    from decklog.hooks.judging import held_by_gate
     from decklog.review.tools import REVIEW
-    from decklog.tools.calls.results import to_data
-    from decklog.tools.toolbox.toolbox import Toolbox
 
     given = _arguments(sys.stdin.read() if arguments == "-" else arguments)
     agent = agent or os.environ.get("DECKLOG_AGENT")

@@ -9,11 +9,11 @@ from decklog.cli.examples import with_examples
 from decklog.cli.manager import for_the_manager
 from decklog.cli.progress import Meter
 from decklog.cli.show import show
-from decklog.figures import counted
-from decklog.place.locate import Place, locate
+from decklog.core.figures import counted
+from decklog.location.locate import Place, locate
 
 if TYPE_CHECKING:
-    from decklog.app import Decklog
+    from decklog.log import Decklog
 
 # What a log can be written as, and what can be taken in: name, module beside this one, function.
 EXPORTS = {
@@ -117,7 +117,7 @@ def move(call: Call, target: str, source: str | None) -> int:
 
     The source is only read and stays as it is. After an interruption, the same command goes on where it was.
     """
-    from decklog.app import Decklog
+    from decklog.log import Decklog
     from decklog.transfer.move.move import Move
 
     with _source(call, source) as log, Decklog.open(target, migrate=True) as other, Meter() as meter:

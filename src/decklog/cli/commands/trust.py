@@ -13,7 +13,7 @@ from decklog.cli.parameters import read_file
 from decklog.cli.proving import asked, key_path, passphrase_of, proving
 from decklog.cli.show import show
 from decklog.cli.terminal import visible
-from decklog.errors import Invalid
+from decklog.core.errors import Invalid
 
 _BOUND = """\
 This log answers to {manager} now. What that means:
@@ -141,4 +141,4 @@ def _statement(text: str) -> str:
 if TYPE_CHECKING:
     from typing import IO
 
-    from decklog.app import Decklog
+    from decklog.log import Decklog

@@ -9,14 +9,14 @@ import click
 
 from decklog.cli.call import Call
 from decklog.cli.show import show
-from decklog.errors import Unavailable
-from decklog.extras import install_hint
+from decklog.core.errors import Unavailable
+from decklog.core.extras import install_hint
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from decklog.app import Decklog
-    from decklog.place.locate import Place
+    from decklog.location.locate import Place
+    from decklog.log import Decklog
     from decklog.web.elsewhere import Elsewhere
     from decklog.web.site import Site
 

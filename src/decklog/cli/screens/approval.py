@@ -3,11 +3,11 @@
 import json
 from typing import TYPE_CHECKING
 
-from decklog.characters import revealed
 from decklog.cli.screens.lines import Line, Piece, wrapped
 from decklog.cli.styles import DIM, LOUD, PLAIN, STRONG
-from decklog.clock import from_text
-from decklog.figures import span
+from decklog.core.characters import revealed
+from decklog.core.clock import from_text
+from decklog.core.figures import span
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from decklog.cli.screens.lines import Line, Piece, fit
 from decklog.cli.styles import DIM, PLAIN, STRONG, of_word
-from decklog.figures import span
+from decklog.core.figures import span
 
 if TYPE_CHECKING:
     from decklog import BoardCard, BoardColumn

@@ -5,8 +5,8 @@ from collections import namedtuple
 from typing import TYPE_CHECKING
 from unicodedata import category, east_asian_width
 
-from decklog.characters import revealed
 from decklog.cli.styles import PLAIN, are_shown, coded
+from decklog.core.characters import revealed
 
 if TYPE_CHECKING:
     from typing import NamedTuple

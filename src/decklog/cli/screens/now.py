@@ -7,7 +7,7 @@ from decklog.cli import terminal
 from decklog.cli.screens.lines import Line, Piece, cells, clipped, fit, say, wrapped
 from decklog.cli.show import show
 from decklog.cli.styles import DIM, LOUD, PLAIN, STRONG, of_word
-from decklog.figures import bar, counted, dollars, span, sparkline
+from decklog.core.figures import bar, counted, dollars, span, sparkline
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -3,19 +3,19 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from decklog.characters import revealed
 from decklog.cli.screens import approval as approvals
 from decklog.cli.screens.lines import Line, Piece, clipped, fit, wrapped
 from decklog.cli.screens.now import START, doing, facts, money_lines, run_line
 from decklog.cli.show import entry_line
 from decklog.cli.styles import DIM, LOUD, STRONG, of_word
-from decklog.figures import dollars, span
+from decklog.core.characters import revealed
+from decklog.core.figures import dollars, span
 
 if TYPE_CHECKING:
     from typing import Any
 
     from decklog import RunOverview, Summary, WaitingItem
-    from decklog.app import Decklog
+    from decklog.log import Decklog
 
 KEYS = "j k move · Enter open · a approve · d deny · / find · ? help · q quit"
 HELP = (

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 from decklog.cli import terminal
 from decklog.cli.screens.lines import Line, Piece, fit
 from decklog.cli.styles import BUSY, DIM, STRONG, of_word
-from decklog.figures import took
+from decklog.core.figures import took
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from decklog.app import Decklog
-    from decklog.stores.work.task import Attempt
+    from decklog.log import Decklog
+    from decklog.stores.tasks.task import Attempt
 
 _MARKS = {
     "done": "█",

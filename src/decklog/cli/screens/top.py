@@ -6,18 +6,18 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from decklog.characters import revealed
 from decklog.cli.proving import proving
 from decklog.cli.screens.lines import Line, Piece, cells, clipped, fit
 from decklog.cli.screens.pages import HELP, KEYS, SHOWN, Page, overview_page, thing_page
 from decklog.cli.styles import BAD, BUSY, DIM, GOOD, LOUD, PLAIN, STRONG, are_wanted
-from decklog.errors import DecklogError
+from decklog.core.characters import revealed
+from decklog.core.errors import DecklogError
 
 if TYPE_CHECKING:
     from typing import Any
 
     from decklog import RunOverview, Summary, WaitingItem
-    from decklog.app import Decklog
+    from decklog.log import Decklog
 
     Thing = WaitingItem | RunOverview
 

@@ -4,22 +4,22 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from decklog.caller.claims import folder_beside
-from decklog.caller.worker import worker
+from decklog.agents.context.claims import folder_beside
+from decklog.agents.context.worker import worker
 from decklog.cli import terminal
 from decklog.cli.call import Usage
 from decklog.cli.exits import print_json
 from decklog.cli.parameters import Parameter, parameters_in, read_words
-from decklog.short.caller import Caller, Meant, Surface
-from decklog.short.verbs import VERBS
+from decklog.shortcuts.caller import Caller, Meant, Surface
+from decklog.shortcuts.verbs import VERBS
 
 if TYPE_CHECKING:
     from typing import Any
 
     from decklog import Decklog
     from decklog.cli.call import Call
-    from decklog.place.locate import Place
-    from decklog.short.answer import Answer
+    from decklog.location.locate import Place
+    from decklog.shortcuts.answer import Answer
 
 
 def common(
@@ -98,7 +98,7 @@ def _is_said_by_a_person(call: "Call", place: "Place", given: "dict[str, Any]", 
     """Say whether this is a person's word to the agents: somebody at a terminal who names nothing that only an agent has."""
     if not sys.stdin.isatty() or len(given) > 1 or any(shared.values()) or call.agent is not None:
         return False
-    from decklog.caller.claims import Claims
+    from decklog.agents.context.claims import Claims
     from decklog.cli.short.talking import is_a_person
 
     return is_a_person() and Claims(folder_beside(place), worker(None)).load() is None

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from decklog.cli.call import Usage
 from decklog.cli.show import show
 from decklog.cli.terminal import say
-from decklog.errors import Denied
+from decklog.core.errors import Denied
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from decklog import Decklog
     from decklog.cli.call import Call
-    from decklog.conversation.talking import Outcome
     from decklog.models.asking import Voices
+    from decklog.models.conversation.talking import Outcome
 
 SEVERITIES = {"ask": "question", "note": "info", "critical": "critical"}
 _PENDING = 7
@@ -24,7 +24,7 @@ _PENDING = 7
 
 def is_a_person() -> bool:
     """Say whether a person sits at the terminal, and no agent."""
-    from decklog.caller.agents import is_agent
+    from decklog.agents.context.agents import is_agent
 
     return sys.stdin.isatty() and not is_agent()
 
@@ -44,8 +44,8 @@ def said(
 
     Exit 0 done or answered, 7 when it waits for an agent to read it, and otherwise that of the refusal.
     """
-    from decklog.caller.agents import is_agent
-    from decklog.conversation.talking import Conversation
+    from decklog.agents.context.agents import is_agent
+    from decklog.models.conversation.talking import Conversation
 
     if is_agent():
         raise Denied("an agent does not speak for a person", hint="Agents ask without --from: decklog ask QUESTION")
@@ -98,9 +98,9 @@ def voices_here(log: "Decklog") -> "Voices":
     """Give the models that the repository of this folder names in its newest commit; without one there are none."""
     from decklog.conductor.git.repository import Repository
     from decklog.conductor.settings import consent
-    from decklog.errors import DecklogError
+    from decklog.core.errors import DecklogError
+    from decklog.guard.toolbox.toolbox import state_home
     from decklog.models.asking import nobody, voices_of
-    from decklog.tools.toolbox.toolbox import state_home
 
     try:
         repository = Repository.find(Path.cwd(), state_home())

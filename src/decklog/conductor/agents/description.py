@@ -10,7 +10,7 @@ from importlib import resources
 from typing import Any
 
 from decklog.conductor.private_home import HomeFiles
-from decklog.errors import Invalid, NotFound
+from decklog.core.errors import Invalid, NotFound
 
 PROMPTS = ("stdin", "argument", "file")
 # Of the last, the lines are those of the Agent Client Protocol.

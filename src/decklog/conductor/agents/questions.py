@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from decklog.records.values import to_json
 from decklog.stores.causes import cause_of
-from decklog.values import to_json
 
 if TYPE_CHECKING:
-    from decklog.app import Decklog
-    from decklog.stores.desk.approval import Approval
+    from decklog.log import Decklog
+    from decklog.stores.approvals.approval import Approval
 
 SOURCE = "conductor.permission"
 _LOOK_SECONDS = 0.5

@@ -16,7 +16,7 @@ from decklog.conductor.agents.stream import Event, Follower, Reader
 from decklog.conductor.commands import Running, killed_by
 
 if TYPE_CHECKING:
-    from decklog.app import Decklog
+    from decklog.log import Decklog
 
 # How an agent is ended: kindly first, since it may have something to save.
 KINDLY = [(int(signal.SIGINT), 2.0), (int(signal.SIGTERM), 2.0), (int(signal.SIGKILL), 5.0)]

@@ -4,10 +4,10 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from decklog.errors import NotFound
+from decklog.core.errors import NotFound
 
 if TYPE_CHECKING:
-    from decklog.app import Decklog
+    from decklog.log import Decklog
 
 # As agents write it: "Status: READY_FOR_QA", "**STATUS:** BLOCKED".
 _STATUS = re.compile(r"\bstatus\b[\s*_`]*[:=][\s*_`]*([A-Z][A-Z_]{2,40})\b", re.IGNORECASE)

@@ -9,7 +9,7 @@ from typing import Any
 
 from decklog.agents.texts import tellable
 from decklog.conductor.agents.description import Description, ErrorRule, EventRule
-from decklog.tools.shell.spool import HEAD
+from decklog.guard.shell.spool import HEAD
 
 LONGEST_LINE = 1024 * 1024
 FIGURES = ("input_tokens", "cache_read_tokens", "cache_create_tokens", "output_tokens")

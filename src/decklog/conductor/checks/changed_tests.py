@@ -9,7 +9,7 @@ from decklog.conductor.checks.removed_code import Gone, gone
 from decklog.conductor.checks.removed_tests import with_their_code, without
 from decklog.conductor.git.changes import changes
 from decklog.conductor.git.repository import Repository
-from decklog.tools.files.gitignore import Patterns
+from decklog.guard.files.gitignore import Patterns
 
 # A word of Python that can be looked for as it is.
 _WORD = re.compile(r"\w+")

@@ -20,7 +20,7 @@ from decklog.conductor.git import places
 from decklog.conductor.git.places import Place
 from decklog.conductor.git.removal import Removal
 from decklog.conductor.git.repository import Person, Repository
-from decklog.errors import DecklogError
+from decklog.core.errors import DecklogError
 
 _AT_ONCE = 1024 * 1024
 

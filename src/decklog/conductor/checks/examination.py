@@ -20,13 +20,13 @@ from decklog.conductor.git.calls import fixed_settings, version
 from decklog.conductor.git.changes import Change, added_lines, changes
 from decklog.conductor.settings.check import Check
 from decklog.conductor.settings.configuration import Configuration
-from decklog.errors import Conflict, Unavailable
-from decklog.stores.flow.verdicts import CheckOutcome, CheckVerdict
-from decklog.tools.files.gitignore import Patterns
-from decklog.values import to_json
+from decklog.core.errors import Conflict, Unavailable
+from decklog.guard.files.gitignore import Patterns
+from decklog.records.values import to_json
+from decklog.stores.workflow.verdicts import CheckOutcome, CheckVerdict
 
 if TYPE_CHECKING:
-    from decklog.app import Decklog
+    from decklog.log import Decklog
 
 # Code that is not a test has no business with these: it would behave differently where it is examined.
 _KNOWS_ITS_TESTS = re.compile(

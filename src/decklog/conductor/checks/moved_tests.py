@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from decklog.conductor.checks.report import PASSED
-from decklog.python_source import parsed
+from decklog.core.python_source import parsed
 
 _Scope = ast.Module | ast.ClassDef
 

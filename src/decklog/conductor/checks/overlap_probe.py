@@ -12,12 +12,12 @@ from decklog.conductor.git.changes import changes
 from decklog.conductor.git.places import place_of
 from decklog.conductor.overlaps import SUBTYPE, Overlap
 from decklog.conductor.stages import CHECK, LAND, WORK, all_tasks, piece_tag
-from decklog.errors import Conflict, DecklogError, Unavailable
-from decklog.values import to_json
+from decklog.core.errors import Conflict, DecklogError, Unavailable
+from decklog.records.values import to_json
 
 if TYPE_CHECKING:
     from decklog.conductor.site import Site
-    from decklog.stores.work.task import Task
+    from decklog.stores.tasks.task import Task
 
 # What is in places is looked at this often; what attempts left, right after.
 LOOK_SECONDS = 30.0

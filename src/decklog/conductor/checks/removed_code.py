@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from decklog.python_source import parsed
+from decklog.core.python_source import parsed
 
 # Two definitions that have so much in common are one that is called otherwise.
 _ALIKE = 0.75

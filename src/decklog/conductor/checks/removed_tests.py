@@ -7,7 +7,7 @@ from typing import Protocol
 
 from decklog.conductor.checks.moved_tests import TestFile, is_test
 from decklog.conductor.checks.removed_code import Gone
-from decklog.python_source import parsed
+from decklog.core.python_source import parsed
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 # What looks at something by being called: of unittest, of runners, of stand-ins.

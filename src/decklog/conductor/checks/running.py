@@ -14,13 +14,13 @@ from decklog.conductor.checks.report import FAILED, read_junit
 from decklog.conductor.commands import Command, Running
 from decklog.conductor.git.repository import Person, Repository
 from decklog.conductor.settings.check import Check
-from decklog.errors import DecklogError
-from decklog.stores.flow.verdicts import CheckOutcome
-from decklog.tools.sandbox.sandbox import Kind, Sandbox
-from decklog.tools.shell.output import read_output
+from decklog.core.errors import DecklogError
+from decklog.guard.sandbox.sandbox import Kind, Sandbox
+from decklog.guard.shell.output import read_output
+from decklog.stores.workflow.verdicts import CheckOutcome
 
 if TYPE_CHECKING:
-    from decklog.app import Decklog
+    from decklog.log import Decklog
 
 SHOWN = 4000
 GRACE_SECONDS = 5.0

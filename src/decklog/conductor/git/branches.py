@@ -4,7 +4,7 @@ from pathlib import Path
 
 from decklog.conductor.git.calls import Answer, call
 from decklog.conductor.git.repository import Repository
-from decklog.errors import Conflict, NotFound, Unavailable
+from decklog.core.errors import Conflict, NotFound, Unavailable
 
 # In the user's own folder the user's own settings count, filters and ignored files among them; hooks do not run.
 _AS_THE_USER = {"GIT_CONFIG_NOSYSTEM": "0"}

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from decklog.conductor import kill_points
-from decklog.errors import TimedOut, Unavailable
+from decklog.core.errors import TimedOut, Unavailable
 
 LONGEST_SECONDS = 300.0
 OLDEST = (2, 38)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from decklog.conductor.git.repository import Repository
-from decklog.tools.files.gitignore import Patterns
+from decklog.guard.files.gitignore import Patterns
 
 LINK, SUBMODULE = "120000", "160000"
 LARGEST_FILE = 10 * 1024 * 1024

@@ -14,7 +14,7 @@ from pathlib import Path
 from decklog.conductor.git import skeleton
 from decklog.conductor.git.places import BRANCH, Place
 from decklog.conductor.git.repository import Person, Repository
-from decklog.errors import DecklogError
+from decklog.core.errors import DecklogError
 
 LARGEST_IGNORED = 32 * 1024 * 1024
 MOST_LEFT = 50

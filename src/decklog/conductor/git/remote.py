@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from decklog.conductor.git.calls import Answer, call
 from decklog.conductor.git.repository import Repository, check_own
-from decklog.errors import Conflict, NotFound, TimedOut, Unavailable
+from decklog.core.errors import Conflict, NotFound, TimedOut, Unavailable
 
 LONGEST_SECONDS = 120.0
 # A remote is the user's: it is reached as the user reaches it, and only in ways that start no program of the remote's choice.

@@ -15,7 +15,7 @@ from decklog.conductor.git import loose, skeleton
 from decklog.conductor.git.calls import Answer, begin, call, version
 from decklog.conductor.git.kept_open import KeptOpen
 from decklog.conductor.git.loose import Commit
-from decklog.errors import Conflict, Invalid, NotFound
+from decklog.core.errors import Conflict, Invalid, NotFound
 
 HOME = "refs/decklog"
 # So many comparisons of two trees are remembered, and of none the lines if they are larger.

@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
-from decklog.processes.identity import Identity
+from decklog.core.processes import Identity
 
 MACHINE_ID = Path("/etc/machine-id")
 

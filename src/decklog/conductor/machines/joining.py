@@ -3,14 +3,14 @@
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor.machines.host import machine
-from decklog.errors import Conflict
+from decklog.core.errors import Conflict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from decklog.app import Decklog
     from decklog.conductor.git.repository import Repository
     from decklog.conductor.machines.tips import Tips
+    from decklog.log import Decklog
     from decklog.stores.runs.run import Run
 
 

@@ -8,7 +8,7 @@ from decklog.conductor.agents.session import Outcome
 
 if TYPE_CHECKING:
     from decklog.conductor.site import Site
-    from decklog.stores.work.task import Task
+    from decklog.stores.tasks.task import Task
 
 # An attempt that ended so has told nothing of what came of it.
 _UNTOLD = ("expired", "released")

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from decklog.conductor.git.remote import Remote
 from decklog.conductor.git.repository import HOME, Repository, ref_part
-from decklog.errors import Conflict, NotFound, Unavailable
+from decklog.core.errors import Conflict, NotFound, Unavailable
 
 SHORTEST_WAIT, LONGEST_WAIT = 0.2, 15.0
 _T = TypeVar("_T")

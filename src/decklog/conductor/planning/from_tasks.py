@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 from decklog.conductor.settings.plan import LONGEST_GOAL, MOST_PIECES, Piece, Plan
 from decklog.conductor.stages import all_tasks
-from decklog.errors import Conflict
+from decklog.core.errors import Conflict
 
 if TYPE_CHECKING:
-    from decklog.app import Decklog
+    from decklog.log import Decklog
 
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9_-]+")
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from decklog.conductor.brief import listed, told_findings
 from decklog.conductor.settings import plan
 from decklog.conductor.settings.plan import Piece, Plan
-from decklog.errors import Invalid
+from decklog.core.errors import Invalid
 
 if TYPE_CHECKING:
-    from decklog.stores.work.task import Task
+    from decklog.stores.tasks.task import Task
 
 FILE = "decklog-plan.json"
 MOST_PIECES = 40

@@ -7,11 +7,11 @@ from decklog.conductor.planning import proposal
 from decklog.conductor.settings.plan import read_back
 from decklog.conductor.stages import is_cut_anew
 from decklog.conductor.working import Attempt
-from decklog.errors import DecklogError
+from decklog.core.errors import DecklogError
 
 if TYPE_CHECKING:
     from decklog.conductor.site import Site
-    from decklog.stores.work.claim import Claim
+    from decklog.stores.tasks.claim import Claim
 
 
 class PlanningAttempt(Attempt):

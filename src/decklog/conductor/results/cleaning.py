@@ -12,10 +12,10 @@ from decklog.conductor.machines.tips import tips_of
 from decklog.conductor.recovery import Recovery
 from decklog.conductor.results.rescue import kept
 from decklog.conductor.stages import LAND, PLAN, all_tasks, piece_tag
-from decklog.errors import NotFound
+from decklog.core.errors import NotFound
 
 if TYPE_CHECKING:
-    from decklog.app import Decklog
+    from decklog.log import Decklog
     from decklog.stores.runs.run import Run
 
 _OPEN = ("planning", "active", "paused")

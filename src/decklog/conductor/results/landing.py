@@ -8,10 +8,10 @@ from decklog.conductor.checks.examination import Examiner
 from decklog.conductor.git.branches import Branches
 from decklog.conductor.git.changes import changes
 from decklog.conductor.site import Site
-from decklog.errors import Conflict, DecklogError, Denied
-from decklog.figures import counted
+from decklog.core.errors import Conflict, DecklogError, Denied
+from decklog.core.figures import counted
+from decklog.guard.calls.tool import Finding
 from decklog.stores.runs.run import ENDED
-from decklog.tools.calls.tool import Finding
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from decklog.errors import Invalid
-from decklog.values import to_json
+from decklog.core.errors import Invalid
+from decklog.records.values import to_json
 
 REPORTS = ("junit", "none")
 

@@ -12,12 +12,12 @@ from decklog.conductor.git.repository import Repository
 from decklog.conductor.settings import consent
 from decklog.conductor.settings.check import Check, define
 from decklog.conductor.settings.document import NAME, load
-from decklog.errors import Invalid, NotFound
-from decklog.tools.policy.policy import control_files
-from decklog.tools.sandbox.sandbox import Kind
+from decklog.core.errors import Invalid, NotFound
+from decklog.guard.policy.policy import control_files
+from decklog.guard.sandbox.sandbox import Kind
 
 if TYPE_CHECKING:
-    from decklog.stores.work.task import Task
+    from decklog.stores.tasks.task import Task
 
 # Whoever changes one of these changes what is run, or what counts as good: a person decides.
 PROTECTED = (

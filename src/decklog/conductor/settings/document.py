@@ -3,7 +3,7 @@
 import tomllib
 from typing import Any
 
-from decklog.errors import Invalid
+from decklog.core.errors import Invalid
 
 NAME = "decklog.toml"
 # Sections whose members are tables with names of their own.

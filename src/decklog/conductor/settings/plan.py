@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from decklog.agents.texts import storable
-from decklog.errors import Invalid
-from decklog.stores.work.task import in_order
+from decklog.core.errors import Invalid
+from decklog.stores.tasks.task import in_order
 
 MOST_PIECES = 500
 MOST_PRIORITY = 100

@@ -8,7 +8,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from decklog.db import schema
 from decklog.db.postgres import errors
-from decklog.db.text.vector_index import is_ours
+from decklog.db.search.vector_index import is_ours
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -3,7 +3,7 @@
 import time
 from datetime import UTC, datetime, timedelta
 
-from decklog.clock import Clock
+from decklog.core.clock import Clock
 
 
 class ServerClock(Clock):

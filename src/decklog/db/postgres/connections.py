@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import psycopg
 from psycopg_pool import ConnectionPool
 
+from decklog.core.errors import Closed, ReadOnly
 from decklog.db.postgres import errors
 from decklog.db.postgres.clock import ServerClock
 from decklog.db.postgres.keep_alive import KeepAlive
 from decklog.db.postgres.wire import Silent, Wire
 from decklog.db.undoing import Undoing
-from decklog.errors import Closed, ReadOnly
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import psycopg
 
-from decklog import forks
+from decklog.core import fork_safety as forks
+from decklog.core.errors import Invalid
 from decklog.db.base import PARAMETER, Database
 from decklog.db.postgres import bulk, errors, portal, schema
 from decklog.db.postgres.connections import CHANNEL, Connections
@@ -13,8 +14,7 @@ from decklog.db.postgres.listener import Listener
 from decklog.db.postgres.transactions import READ, READ_BY_SAME_PLANS, Transactions, given_up
 from decklog.db.postgres.wire import Again
 from decklog.db.statements import Statements
-from decklog.errors import Invalid
-from decklog.values import Values
+from decklog.records.values import Values
 
 if TYPE_CHECKING:
     import re
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Any
 
-    from decklog.clock import Clock
+    from decklog.core.clock import Clock
     from decklog.db.base import Row, T
     from decklog.db.postgres.wire import Result
-    from decklog.db.text.entries import Search
+    from decklog.db.search.entries import Search
 
 # In the order of the function's own parameters.
 _APPEND = """
@@ -355,7 +355,7 @@ class PostgresDatabase(Database):
 
     def check_text(self) -> "Iterator[dict[str, Any]]":
         from decklog.db.postgres import search
-        from decklog.db.text import entries_check
+        from decklog.db.search import entries_check
 
         return entries_check.findings(self, search.flaws(self))
 

@@ -2,8 +2,7 @@
 
 import psycopg
 
-from decklog.db.deadlines import overdue
-from decklog.errors import (
+from decklog.core.errors import (
     Busy,
     Conflict,
     DecklogError,
@@ -15,6 +14,7 @@ from decklog.errors import (
     Unavailable,
     Unreachable,
 )
+from decklog.db.deadlines import overdue
 
 _BUSY = {"40001", "40P01", "55P03"}  # serialization failure, deadlock, lock timeout
 _TOO_MANY = {"53300", "53400"}  # connections, configuration limit

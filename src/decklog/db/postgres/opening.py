@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from decklog.errors import Unavailable
-from decklog.extras import install_hint
+from decklog.core.errors import Unavailable
+from decklog.core.extras import install_hint
 
 if TYPE_CHECKING:
     from decklog.db.base import Database

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import psycopg
 
+from decklog.core.errors import Denied, TimedOut
 from decklog.db.postgres import errors
-from decklog.errors import Denied, TimedOut
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

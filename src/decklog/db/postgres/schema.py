@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from decklog.clock import to_text
+from decklog.core.clock import to_text
+from decklog.core.errors import SchemaTooNew
 from decklog.db import schema
-from decklog.errors import SchemaTooNew
 
 if TYPE_CHECKING:
     from typing import Any

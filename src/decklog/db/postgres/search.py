@@ -3,15 +3,15 @@
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from decklog.db.text.marks import SIZE
-from decklog.db.text.words import entry_words, tsvector
+from decklog.db.search.marks import SIZE
+from decklog.db.search.words import entry_words, tsvector
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from decklog.db.base import Database, Row
-    from decklog.db.text.entries import Search
-    from decklog.db.text.entries_check import Flaw
+    from decklog.db.search.entries import Search
+    from decklog.db.search.entries_check import Flaw
 
 _MOST_FLAWS = 20
 _TOGETHER = 2_000

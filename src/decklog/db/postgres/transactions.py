@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import psycopg
 from psycopg_pool import PoolTimeout
 
-from decklog import forks
+from decklog.core import fork_safety as forks
+from decklog.core.errors import Busy, DecklogError, OutcomeUnknown, ReadOnly, SchemaTooNew, Unreachable
 from decklog.db.callers import Block, caller, own_context
 from decklog.db.deadlines import deadline
 from decklog.db.postgres import errors
 from decklog.db.postgres.connections import Connections
 from decklog.db.postgres.keep_alive import BLOCK_SECONDS, VERB_SECONDS
 from decklog.db.postgres.wire import Again, NotBegun, NotSent
-from decklog.errors import Busy, DecklogError, OutcomeUnknown, ReadOnly, SchemaTooNew, Unreachable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

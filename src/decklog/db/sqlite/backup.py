@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import apsw
 
+from decklog.core.disk import sync
+from decklog.core.errors import Busy, Conflict
 from decklog.db.sqlite import errors
 from decklog.db.sqlite.file import address_of
 from decklog.db.sqlite.holders import holders_of
-from decklog.disk import sync
-from decklog.errors import Busy, Conflict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

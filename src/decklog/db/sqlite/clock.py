@@ -5,7 +5,7 @@ import time
 from contextlib import suppress
 from datetime import datetime, timedelta
 
-from decklog.clock import Clock, from_text, to_text, told_since_1970
+from decklog.core.clock import Clock, from_text, to_text, told_since_1970
 
 
 class BootClock(Clock):

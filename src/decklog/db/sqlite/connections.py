@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import apsw
 
+from decklog.core.errors import Closed, Conflict, DiskFull, FileReplaced, ReadOnly
 from decklog.db import packing
 from decklog.db.sqlite import errors, file
 from decklog.db.sqlite.checkpoints import Checkpoints
 from decklog.db.sqlite.readers import Readers
-from decklog.errors import Closed, Conflict, DiskFull, FileReplaced, ReadOnly
 
 if TYPE_CHECKING:
     from typing import Any
@@ -248,6 +248,6 @@ class Connections:
 
 
 def _entry_words(*texts: "Any") -> str:
-    from decklog.db.text.words import fts5_text
+    from decklog.db.search.words import fts5_text
 
     return fts5_text(*texts)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from decklog import forks
+from decklog.core import fork_safety as forks
+from decklog.core.errors import Damaged, DecklogError, Invalid
 from decklog.db import schema
 from decklog.db.base import Database
 from decklog.db.sqlite import errors, file
@@ -18,19 +19,18 @@ from decklog.db.sqlite.clock import BootClock
 from decklog.db.sqlite.connections import Connections
 from decklog.db.sqlite.transactions import Transactions
 from decklog.db.statements import Statements, by_place
-from decklog.errors import Damaged, DecklogError, Invalid
-from decklog.values import Values
+from decklog.records.values import Values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
     from typing import Any
 
-    from decklog.clock import Clock
+    from decklog.core.clock import Clock
     from decklog.db.base import Row, T
+    from decklog.db.search.entries import Search
     from decklog.db.side_by_side import Part
     from decklog.db.sqlite.watcher import Watcher
-    from decklog.db.text.entries import Search
 
 # Read as hexadecimal digits and kept as bytes, which are half as long; by table and name, the column that holds them.
 _KEPT_AS_BYTES = {("entries", "hash"): "hash_bytes"}
@@ -377,8 +377,8 @@ class SqliteDatabase(Database):
         return [upkeep.placed(row[0]) for row in rows if row[0] != "ok"]
 
     def check_text(self) -> "Iterator[dict[str, Any]]":
+        from decklog.db.search import entries_check
         from decklog.db.sqlite import search
-        from decklog.db.text import entries_check
 
         return entries_check.findings(self, search.flaws(self))
 

@@ -4,8 +4,7 @@ import os
 
 import apsw
 
-from decklog.db.deadlines import overdue
-from decklog.errors import (
+from decklog.core.errors import (
     Busy,
     Conflict,
     Damaged,
@@ -19,6 +18,7 @@ from decklog.errors import (
     TooLarge,
     Unavailable,
 )
+from decklog.db.deadlines import overdue
 
 # Failures to write, which say nothing about what is on the disk.
 _WRITING = {

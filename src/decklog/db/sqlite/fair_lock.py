@@ -5,8 +5,8 @@ import os
 from _thread import allocate_lock, start_new_thread
 from time import monotonic, sleep
 
+from decklog.core.errors import Busy
 from decklog.db.sqlite.file import unusable
-from decklog.errors import Busy
 
 # Who had to wait for the lock keeps it so long, if it comes back for it at once: what it knows of the file stays true meanwhile,
 # and to hand the lock on takes as long as a commit.

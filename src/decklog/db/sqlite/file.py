@@ -9,7 +9,7 @@ from threading import get_ident
 
 import apsw
 
-from decklog.errors import (
+from decklog.core.errors import (
     DecklogError,
     Denied,
     DiskFull,

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import apsw
 
+from decklog.core.errors import Busy, Damaged
 from decklog.db import packing
 from decklog.db.sqlite import errors
 from decklog.db.sqlite.file import address_of
-from decklog.errors import Busy, Damaged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

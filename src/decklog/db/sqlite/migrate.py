@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from decklog.clock import to_text
+from decklog.core.clock import to_text
+from decklog.core.errors import NotADatabase, NotFound, SchemaTooNew
 from decklog.db import schema
 from decklog.db.sqlite import errors, file
-from decklog.errors import NotADatabase, NotFound, SchemaTooNew
 
 if TYPE_CHECKING:
-    from decklog.clock import Clock
+    from decklog.core.clock import Clock
     from decklog.db.sqlite.connections import Connections
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import apsw
 
+from decklog.core.errors import Denied, Invalid, TimedOut
 from decklog.db import packing
 from decklog.db.sqlite import errors
-from decklog.errors import Denied, Invalid, TimedOut
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

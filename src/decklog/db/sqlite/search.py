@@ -4,16 +4,16 @@ from contextlib import contextmanager
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
-from decklog.db.text import entries_check
-from decklog.db.text.marks import SIZE
+from decklog.db.search import entries_check
+from decklog.db.search.marks import SIZE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from decklog.db.base import Database, Row
-    from decklog.db.text.entries import Search
-    from decklog.db.text.entries_check import Flaw
-    from decklog.db.text.index_check import IndexCheck
+    from decklog.db.search.entries import Search
+    from decklog.db.search.entries_check import Flaw
+    from decklog.db.search.index_check import IndexCheck
 
 # As bytes: a damaged text must not stop a search.
 _WORDS = "entry_words(cast(body as blob), cast(payload as blob))"
@@ -129,7 +129,7 @@ def sound_parts(database: "Database") -> "list[Callable[[], bool]]":
 @contextmanager
 def _checked(database: "Database") -> "Iterator[IndexCheck]":
     """Hold the index against the words and tags of all entries up to the marks."""
-    from decklog.db.text.index_check import IndexCheck
+    from decklog.db.search.index_check import IndexCheck
 
     database.rows(
         f"""

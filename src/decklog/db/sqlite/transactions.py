@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import apsw
 
+from decklog.core.errors import Busy, Conflict, SchemaTooNew
 from decklog.db.callers import Block
 from decklog.db.deadlines import deadline
 from decklog.db.sqlite import errors
 from decklog.db.sqlite.connections import Connections
 from decklog.db.sqlite.group_commit import GroupCommit, Ticket
 from decklog.db.undoing import Undoing
-from decklog.errors import Busy, Conflict, SchemaTooNew
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

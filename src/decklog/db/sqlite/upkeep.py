@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import apsw
 
+from decklog.core.errors import Damaged, TimedOut
 from decklog.db import schema
+from decklog.db.search import index_structure
 from decklog.db.sqlite import errors, file
-from decklog.db.text import index_structure
-from decklog.errors import Damaged, TimedOut
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import apsw
 
+from decklog.core.errors import DecklogError
 from decklog.db.sqlite.connections import Connections
-from decklog.errors import DecklogError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,14 +17,14 @@ from decklog.conductor.agents.stream import Event, Follower, Reader
 from decklog.conductor.commands import Command, Running
 from decklog.conductor.git import skeleton
 from decklog.conductor.git.places import remove_folder
-from decklog.errors import DecklogError
+from decklog.core.errors import DecklogError
+from decklog.guard.sandbox.sandbox import Kind, Sandbox
+from decklog.guard.shell.output import read_output
 from decklog.models.prompt import Prompt
 from decklog.models.provider import Reply, Wish
-from decklog.tools.sandbox.sandbox import Kind, Sandbox
-from decklog.tools.shell.output import read_output
 
 if TYPE_CHECKING:
-    from decklog.clock import Clock
+    from decklog.core.clock import Clock
 
 # The one who asked is gone: nobody would hear the answer.
 _GRACE_SECONDS = 5.0

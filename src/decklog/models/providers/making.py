@@ -5,11 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from decklog.guard.sandbox.sandbox import Kind
 from decklog.models.provider import Provider
-from decklog.tools.sandbox.sandbox import Kind
 
 if TYPE_CHECKING:
-    from decklog.app import Decklog
+    from decklog.log import Decklog
     from decklog.models.providers.agent_program import AgentModel
     from decklog.models.settings import ModelChoice, ModelSettings
 

@@ -3,8 +3,8 @@
 import os
 from typing import Any
 
-from decklog.errors import Unavailable
-from decklog.extras import install_hint
+from decklog.core.errors import Unavailable
+from decklog.core.extras import install_hint
 from decklog.models.prompt import Prompt, joined
 from decklog.models.provider import Reply, Wish
 from decklog.models.providers.statuses import failed

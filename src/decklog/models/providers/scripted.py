@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 
-from decklog.errors import Invalid
+from decklog.core.errors import Invalid
 from decklog.models.prompt import Prompt
 from decklog.models.provider import Reply, Wish
 

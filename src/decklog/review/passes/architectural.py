@@ -3,15 +3,15 @@
 import re
 from collections.abc import Iterator
 
-from decklog.errors import Invalid
+from decklog.core.errors import Invalid
+from decklog.guard.files.gitignore import Patterns
+from decklog.guard.symbols.definition import Kind
+from decklog.guard.symbols.python import definitions
 from decklog.review.asking import Asked, asked
 from decklog.review.change import Change
 from decklog.review.result import Finding, PassResult, Severity, passed
 from decklog.review.settings import ReviewSettings, Rules
 from decklog.review.structure.looking import structure
-from decklog.tools.files.gitignore import Patterns
-from decklog.tools.symbols.definition import Kind
-from decklog.tools.symbols.python import definitions
 
 _MOST = 20
 _NO_DOCS = "docs-not-needed:"

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from decklog.errors import NotFound
+from decklog.core.errors import NotFound
 from decklog.review.asking import Asked
 from decklog.review.change import Change
 from decklog.review.proof.judging import REMEDIES, Proof
 from decklog.review.result import Finding, PassResult, Severity, passed, skipped
 
 if TYPE_CHECKING:
-    from decklog.app import Decklog
+    from decklog.log import Decklog
 
 _QUESTIONS = {"cause", "test", "words", "scope"}
 

@@ -8,6 +8,7 @@ from decklog.conductor.checks.examination import Examiner
 from decklog.conductor.checks.report import PASSED
 from decklog.conductor.checks.running import Runner
 from decklog.conductor.settings.check import Check
+from decklog.guard.files.gitignore import Patterns
 from decklog.review.change import Change
 from decklog.review.proof.measuring import Measuring
 from decklog.review.result import Finding, PassResult, Severity, passed
@@ -16,7 +17,6 @@ from decklog.review.settings import ReviewSettings
 from decklog.review.structure.claims import other_values
 from decklog.review.structure.tokens import is_run, meaning
 from decklog.review.structure.untested import SAME
-from decklog.tools.files.gitignore import Patterns
 
 # What an examination says that only a person can decide.
 _QUESTIONS = ("protected", "knows-its-tests", "old-tests")

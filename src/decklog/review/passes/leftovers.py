@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from decklog.python_source import parsed
+from decklog.core.python_source import parsed
 from decklog.review.change import AddedLine
 from decklog.review.result import Finding, Severity
 from decklog.review.rules.languages import COMMENTS, is_comment, suffix_of

@@ -4,7 +4,9 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
 
 from decklog.conductor.settings.configuration import TESTS
-from decklog.python_source import parsed
+from decklog.core.python_source import parsed
+from decklog.guard.files.gitignore import Patterns
+from decklog.guard.policy import Decision, judge
 from decklog.review.change import AddedLine, Change
 from decklog.review.passes.line_dangers import line_dangers
 from decklog.review.passes.secrets import secrets
@@ -18,8 +20,6 @@ from decklog.review.rules.rule import Found, of_rules
 from decklog.review.rules.source import Source, sources
 from decklog.review.rules.weaknesses import RULES as WEAKNESSES
 from decklog.review.structure.looking import of_paths
-from decklog.tools.files.gitignore import Patterns
-from decklog.tools.policy import Decision, judge
 
 _LOOKS: tuple[Callable[[Source], Iterator[Found]], ...] = (
     lambda source: of_rules((*JOINED, *WEAKNESSES), source),

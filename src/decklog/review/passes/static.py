@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 from decklog.conductor.checks.examination import Examiner
 from decklog.conductor.git import changes
-from decklog.python_source import parsed
+from decklog.core.python_source import parsed
 from decklog.review.change import Change
 from decklog.review.passes.leftovers import leftovers
 from decklog.review.result import Finding, PassResult, Severity, passed
@@ -22,7 +22,7 @@ from decklog.review.rules.swallowing import RULES as SWALLOWING
 from decklog.review.rules.unfinished import unfinished
 from decklog.review.rules.weakened_checks import weakened_checks
 from decklog.review.settings import ReviewSettings
-from decklog.stores.flow.verdicts import CheckOutcome
+from decklog.stores.workflow.verdicts import CheckOutcome
 
 _LOOKS: tuple[Callable[[Source], Iterator[Found]], ...] = (
     debugging,

@@ -8,7 +8,7 @@ from typing import Any
 
 from decklog.conductor.checks.report import FAILED, PASSED, SKIPPED
 from decklog.review.proof.trials import Seen, Trial
-from decklog.stores.flow.verdicts import CheckOutcome
+from decklog.stores.workflow.verdicts import CheckOutcome
 
 _SYNTAX = re.compile(r"\b(?:SyntaxError|IndentationError|TabError)\b")
 _IMPORT = re.compile(r"\b(?:ImportError|ModuleNotFoundError)\b|\bmodule '[^']+' has no attribute\b|\bname '\w+' is not defined\b")

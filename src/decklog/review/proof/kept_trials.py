@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from decklog.conductor.checks.examination import environment_digest
 from decklog.conductor.checks.running import Runner, Said
 from decklog.conductor.settings.check import Check
+from decklog.records.values import to_json
 from decklog.review.proof.trials import Failure, Seen, Trial, Watched
-from decklog.stores.flow.verdicts import CheckOutcome
-from decklog.values import to_json
+from decklog.stores.workflow.verdicts import CheckOutcome
 
 if TYPE_CHECKING:
-    from decklog.app import Decklog
+    from decklog.log import Decklog
 
 _KIND = "proof-trial"
 

@@ -13,7 +13,7 @@ from decklog.review.proof.lines import heads
 from decklog.review.proof.mutants import Mutant, mutants
 from decklog.review.proof.trials import Watched, tried
 from decklog.review.result import Finding, Severity
-from decklog.stores.flow.verdicts import CheckOutcome
+from decklog.stores.workflow.verdicts import CheckOutcome
 
 MOST_MUTANTS = 10
 _DOCUMENTS = frozenset(

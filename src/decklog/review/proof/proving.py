@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 from decklog.conductor.checks.examination import Examiner
 from decklog.conductor.checks.running import Runner
 from decklog.conductor.settings.check import Check
+from decklog.guard.files.gitignore import Patterns
 from decklog.review.change import Change
 from decklog.review.proof.judging import Facts, Proof, Refusal, judge, refused
 from decklog.review.proof.kept_trials import KeptTrials
 from decklog.review.proof.lines import changed_lines
 from decklog.review.proof.trials import Trial, Watched, tried
-from decklog.stores.flow.verdicts import CheckOutcome
-from decklog.tools.files.gitignore import Patterns
+from decklog.stores.workflow.verdicts import CheckOutcome
 
 if TYPE_CHECKING:
-    from decklog.app import Decklog
+    from decklog.log import Decklog
     from decklog.review.settings import ReviewSettings
 
 TIMES = 3

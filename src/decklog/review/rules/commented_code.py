@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from decklog.python_source import parsed
+from decklog.core.python_source import parsed
 from decklog.review.rules.rule import SHELLS, Found, Told
 from decklog.review.rules.source import Source
 

@@ -10,11 +10,11 @@ from functools import cached_property, lru_cache
 from itertools import accumulate
 
 from decklog.conductor.git.changes import Line, lines_of
-from decklog.python_source import parsed
+from decklog.core.python_source import parsed
+from decklog.guard.files.gitignore import Patterns
 from decklog.review.change import Change
 from decklog.review.rules.blanking import Blanked, blanked
 from decklog.review.rules.languages import suffix_of
-from decklog.tools.files.gitignore import Patterns
 
 # What people read: code in it is shown, and run by nobody.
 _TEXTS = (".md", ".txt", ".rst", ".adoc", ".diff", ".patch", ".svg", ".csv", ".tsv", ".po", ".ipynb", ".map", ".snap")

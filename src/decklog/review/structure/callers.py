@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from decklog.python_source import parsed
+from decklog.core.python_source import parsed
 from decklog.review.rules.languages import suffix_of
 from decklog.review.rules.rule import JVM, SCRIPTS, C
 from decklog.review.rules.source import Source

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from decklog.python_source import parsed
+from decklog.core.python_source import parsed
 from decklog.review.rules.blanking import blanked
 from decklog.review.structure.signatures import Declared, closing, split
 

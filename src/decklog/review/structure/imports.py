@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from decklog.python_source import parsed
+from decklog.core.python_source import parsed
 from decklog.review.rules.languages import suffix_of
 from decklog.review.rules.rule import SCRIPTS
 

@@ -5,7 +5,7 @@ import re
 import textwrap
 from collections.abc import Iterator
 
-from decklog.python_source import parsed
+from decklog.core.python_source import parsed
 from decklog.review.rules.languages import suffix_of
 from decklog.review.rules.rule import SCRIPTS
 from decklog.review.rules.source import Source

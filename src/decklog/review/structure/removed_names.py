@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from decklog.python_source import parsed
+from decklog.core.python_source import parsed
 from decklog.review.rules.blanking import blanked
 from decklog.review.rules.languages import suffix_of
 from decklog.review.rules.rule import JVM, SCRIPTS, SETTINGS, SHELLS, C

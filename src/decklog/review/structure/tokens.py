@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from decklog.python_source import parsed
+from decklog.core.python_source import parsed
 from decklog.review.rules.blanking import blanked
 from decklog.review.rules.languages import suffix_of
 from decklog.review.rules.rule import JVM, RECIPES, SCRIPTS, SETTINGS, SHELLS, C

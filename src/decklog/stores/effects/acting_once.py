@@ -8,12 +8,12 @@ import threading
 from collections.abc import Callable, Generator
 from typing import Any, NamedTuple
 
-from decklog import errors
-from decklog.digests import sha256
-from decklog.errors import Conflict, DecklogError, StillPending, TimedOut, Unavailable
-from decklog.processes.identity import Identity
+from decklog.core import errors
+from decklog.core.digests import sha256
+from decklog.core.errors import Conflict, DecklogError, StillPending, TimedOut, Unavailable
+from decklog.core.processes import Identity
+from decklog.records.values import to_json
 from decklog.stores.effects.effects import Effect, Effects, EffectState
-from decklog.values import to_json
 
 # A verb of the effects store, with its arguments: whoever drives the protocol calls or awaits it.
 Verb = tuple[str, tuple[Any, ...], dict[str, Any]]

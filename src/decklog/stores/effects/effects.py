@@ -5,14 +5,14 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from decklog.core.errors import Invalid, Unproven
 from decklog.db.where import Where, enum_of
-from decklog.errors import Invalid, Unproven
-from decklog.fork_rules import Computed, ForkRule, Refer, Replace, Reset
-from decklog.operations import reads, writes
-from decklog.records import Page, Record
+from decklog.journal.blobs import INLINE_CHARACTERS, keep, kept_text
+from decklog.records.fork_rules import Computed, ForkRule, Refer, Replace, Reset
+from decklog.records.operations import reads, writes
+from decklog.records.record import Page, Record
+from decklog.records.values import from_json
 from decklog.stores.base import Store
-from decklog.stores.journal.blobs import INLINE_CHARACTERS, keep, kept_text
-from decklog.values import from_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

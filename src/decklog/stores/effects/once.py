@@ -5,11 +5,11 @@ from functools import wraps
 from inspect import iscoroutinefunction, signature
 from typing import Any, ParamSpec, Self, TypeVar
 
-from decklog.errors import DecklogError, Invalid
+from decklog.core.errors import DecklogError, Invalid
+from decklog.journal.attribution import claims, task_of
 from decklog.stores.effects import acting_once
 from decklog.stores.effects.acting_once import Act, Verb
 from decklog.stores.effects.effects import Effect, Effects
-from decklog.stores.journal.attribution import claims, task_of
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -5,11 +5,11 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from decklog.core.errors import Invalid
 from decklog.db.where import Where, enum_of
-from decklog.errors import Invalid
-from decklog.fork_rules import left_out
-from decklog.operations import reads, writes
-from decklog.records import Page, Record
+from decklog.records.fork_rules import left_out
+from decklog.records.operations import reads, writes
+from decklog.records.record import Page, Record
 from decklog.stores.base import Store
 
 if TYPE_CHECKING:

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from decklog.errors import DecklogError, Invalid, Unavailable
-from decklog.operations import writes, writes_in_steps
-from decklog.stores.journal.entry import EntryKind
+from decklog.core.errors import DecklogError, Invalid, Unavailable
+from decklog.journal.entry import EntryKind
+from decklog.records.operations import writes, writes_in_steps
 from decklog.stores.memory.indexing import STREAM, LessonIndex
 from decklog.stores.memory.learning import LessonWriter
 from decklog.stores.memory.lesson import HOLDS
@@ -67,7 +67,7 @@ class LessonEmbedding(LessonWriter):
 
         Vectors can't be written while the index is made, which takes minutes for 100,000. SQLite needs none, and refuses.
         """
-        from decklog.db.text.vector_index import VectorIndex
+        from decklog.db.search.vector_index import VectorIndex
 
         if self._db.engine == "sqlite":
             raise Invalid("in a SQLite file vectors are compared by the process that asks, and need no index")
@@ -86,7 +86,7 @@ class LessonEmbedding(LessonWriter):
         return self._by_name[key]
 
     def _made_neighbours(self, embedder: "Embedder") -> "Neighbours | NeighboursOnServer":
-        from decklog.db.text.vector_index import VectorIndex
+        from decklog.db.search.vector_index import VectorIndex
 
         if self._db.read(VectorIndex(self._db, embedder.name, embedder.dimensions).is_there):
             from decklog.stores.memory.neighbours.on_server import NeighboursOnServer
@@ -153,7 +153,7 @@ class LessonEmbedding(LessonWriter):
 
     def _keep_vectors(self, embedder: str, vectors: "dict[str, list[float]]") -> None:
         """Keep vectors of lessons, and tell their digests: nobody could make them anew to compare."""
-        from decklog.db.text.vectors import LessonVectors
+        from decklog.db.search.vectors import LessonVectors
 
         kept = LessonVectors(self._db)
         with LessonIndex(self._db).following():

@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from decklog.db.text import lessons_check
-from decklog.db.text.lessons_check import Told
+from decklog.db.search import lessons_check
+from decklog.db.search.lessons_check import Told
+from decklog.records.values import from_json
 from decklog.stores.memory.indexing import FORMER_MARK, MARK, STREAM, terms_in_index
 from decklog.stores.memory.lesson import Lesson
-from decklog.values import from_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

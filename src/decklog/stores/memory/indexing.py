@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from decklog.db.text.lessons import lesson_search
+from decklog.db.search.lessons import lesson_search
 from decklog.stores.memory.error_signatures import signature
 from decklog.stores.memory.lesson import Lesson
 from decklog.stores.memory.similarity import essence_digest

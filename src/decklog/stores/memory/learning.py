@@ -4,9 +4,9 @@ import re
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from decklog.db.text.lessons import lesson_search
-from decklog.errors import Invalid, NotFound
-from decklog.operations import within_lease, writes_in_steps
+from decklog.core.errors import Invalid, NotFound
+from decklog.db.search.lessons import lesson_search
+from decklog.records.operations import within_lease, writes_in_steps
 from decklog.stores.memory import scope as scopes
 from decklog.stores.memory import similarity, topics
 from decklog.stores.memory.error_signatures import signature
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from decklog.db.text.lessons import Saying
+    from decklog.db.search.lessons import Saying
 
 LONGEST_BODY = 4000
 # How many of the lessons that share most words with a new one are compared with it, word by word.

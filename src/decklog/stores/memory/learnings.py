@@ -6,11 +6,11 @@ from datetime import date, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from decklog.clock import from_text, to_text
+from decklog.core.clock import from_text, to_text
+from decklog.core.errors import Conflict, Invalid
 from decklog.db.where import Where, enum_of
-from decklog.errors import Conflict, Invalid
-from decklog.operations import reads, writes
-from decklog.records import Page, Record
+from decklog.records.operations import reads, writes
+from decklog.records.record import Page, Record
 from decklog.stores.base import Store
 
 if TYPE_CHECKING:

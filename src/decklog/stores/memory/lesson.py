@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from decklog.records import Record
+from decklog.records.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

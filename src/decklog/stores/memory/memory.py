@@ -3,11 +3,11 @@
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from decklog.db.text.lessons import lesson_search
+from decklog.core.errors import Invalid
+from decklog.db.search.lessons import lesson_search
 from decklog.db.where import Where
-from decklog.errors import Invalid
-from decklog.operations import reads, reads_in_steps, within_lease, writes, writes_in_steps
-from decklog.records import Page
+from decklog.records.operations import reads, reads_in_steps, within_lease, writes, writes_in_steps
+from decklog.records.record import Page
 from decklog.stores.memory import ranking, topics
 from decklog.stores.memory import scope as scopes
 from decklog.stores.memory.embedding import without_vectors

@@ -5,11 +5,11 @@ from datetime import UTC, datetime, time, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from decklog.clock import to_text
+from decklog.core.clock import to_text
+from decklog.core.errors import Invalid
 from decklog.db.where import Where, enum_of, page_size
-from decklog.errors import Invalid
-from decklog.operations import reads, writes
-from decklog.records import Record
+from decklog.records.operations import reads, writes
+from decklog.records.record import Record
 from decklog.stores.base import Store
 from decklog.stores.memory.error_signatures import classic_message, message_pattern, pattern_hash
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
-from decklog.db.text.lessons import K1
+from decklog.db.search.lessons import K1
 from decklog.stores.memory.indexing import signs_of
 from decklog.stores.memory.lesson import Hit, Lesson
 from decklog.stores.memory.similarity import LEAST_IN_COMMON, content_of, contradiction, essence_of, is_part, says_nothing

@@ -6,7 +6,7 @@
 import re
 from typing import TYPE_CHECKING
 
-from decklog.errors import Invalid
+from decklog.core.errors import Invalid
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -5,10 +5,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from decklog.core.errors import Conflict, Invalid
 from decklog.db.where import Where, enum_of
-from decklog.errors import Conflict, Invalid
-from decklog.operations import reads, writes
-from decklog.records import Page, Record
+from decklog.records.operations import reads, writes
+from decklog.records.record import Page, Record
 from decklog.stores.base import Store
 from decklog.stores.memory import scope as scopes
 from decklog.stores.memory.indexing import STREAM, LessonIndex
@@ -17,7 +17,7 @@ from decklog.stores.memory.lesson import HOLDS, Lesson
 if TYPE_CHECKING:
     from typing import Literal
 
-    from decklog.db.text.lessons import Saying
+    from decklog.db.search.lessons import Saying
 
 BOTH = "both"
 

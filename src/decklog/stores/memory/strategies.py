@@ -6,12 +6,12 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
+from decklog.core.errors import Invalid
 from decklog.db.where import Where, enum_of, page_size
-from decklog.errors import Invalid
-from decklog.operations import reads, writes
-from decklog.records import Record
+from decklog.journal.entry import Entry, EntryKind, ReasoningPhase
+from decklog.records.operations import reads, writes
+from decklog.records.record import Record
 from decklog.stores.base import Store
-from decklog.stores.journal.entry import Entry, EntryKind, ReasoningPhase
 
 if TYPE_CHECKING:
     from typing import Any, Literal

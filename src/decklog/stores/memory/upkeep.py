@@ -3,21 +3,21 @@
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from decklog.db.text.vectors import LessonVectors
+from decklog.core.errors import Invalid, Unavailable
+from decklog.db.search.vectors import LessonVectors
 from decklog.db.where import page_size
-from decklog.errors import Invalid, Unavailable
-from decklog.operations import reads, writes
+from decklog.records.operations import reads, writes
+from decklog.records.values import from_json, to_json
 from decklog.stores.memory import similarity, topics
 from decklog.stores.memory.embedding import EMBEDDED, LessonEmbedding
 from decklog.stores.memory.indexing import LessonIndex
 from decklog.stores.memory.lesson import HALF_LIFE_DAYS, HOLDS, Lesson, Topic
-from decklog.values import from_json, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from decklog.records import Record
+    from decklog.records.record import Record
     from decklog.stores.results.memory import LessonFinding, MemoryFinding, MemoryHealth, SemanticSearchStatus, TopicSummary
 
 # A lesson has this long to be asked for before it counts as one that nobody needs.

@@ -3,11 +3,12 @@
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from decklog.core.errors import Invalid, NotFound
 from decklog.db.where import Where, enum_of
-from decklog.errors import Invalid, NotFound
-from decklog.operations import reads, writes
+from decklog.journal.rows import newest_time
+from decklog.records.operations import reads, writes
+from decklog.records.values import to_json
 from decklog.stores.base import Store
-from decklog.stores.journal.rows import newest_time
 from decklog.stores.money.meter import GATES, Meter, Standing
 from decklog.stores.money.records import (
     Budget,
@@ -20,13 +21,12 @@ from decklog.stores.money.records import (
     BudgetUnit,
     check_amount,
 )
-from decklog.values import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from decklog.records import Record
+    from decklog.records.record import Record
     from decklog.stores.results.money import BudgetCheck, BudgetDay, BudgetDifference, BudgetRebuild, BudgetState, BudgetUsage
 
 MOST = 10**15

@@ -9,12 +9,12 @@ from json.encoder import encode_basestring as _quote
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from decklog.clock import to_text
-from decklog.operations import is_late
+from decklog.core.clock import to_text
+from decklog.journal import chain
+from decklog.journal.attribution import acting, proving
+from decklog.journal.rows import RESERVED
+from decklog.records.operations import is_late
 from decklog.stores.base import complete
-from decklog.stores.journal import chain
-from decklog.stores.journal.attribution import acting, proving
-from decklog.stores.journal.rows import RESERVED
 from decklog.stores.money.ledger import Ledger
 from decklog.stores.money.meter import Meter
 from decklog.stores.money.prices import PriceList

@@ -4,13 +4,13 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from decklog.core.errors import Conflict, Invalid
 from decklog.db.where import Where, enum_of
-from decklog.errors import Conflict, Invalid
-from decklog.operations import is_late, reads, writes
-from decklog.records import Page
+from decklog.journal.attribution import acting, holding
+from decklog.journal.entry import EntryKind
+from decklog.records.operations import is_late, reads, writes
+from decklog.records.record import Page
 from decklog.stores.base import Store
-from decklog.stores.journal.attribution import acting, holding
-from decklog.stores.journal.entry import EntryKind
 from decklog.stores.money.meter import Meter, Spending
 from decklog.stores.money.prices import PriceList
 from decklog.stores.money.records import TOKENS, Charge, Reservation, check, complete_by_task, day_of, place_of

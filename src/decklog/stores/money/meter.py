@@ -18,8 +18,8 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from decklog.clock import to_text
-from decklog.errors import BudgetExceeded, Refused
+from decklog.core.clock import to_text
+from decklog.core.errors import BudgetExceeded, Refused
 from decklog.stores.money.records import (
     COLUMNS,
     Budget,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any
 
-    from decklog.clock import Clock
+    from decklog.core.clock import Clock
     from decklog.db.base import Database
     from decklog.stores.money.records import Budget, Charge, Reservation
     from decklog.stores.results.money import BudgetFigures

@@ -7,11 +7,11 @@ from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from decklog.clock import from_text
+from decklog.core.clock import from_text
+from decklog.core.errors import Invalid, NotFound
 from decklog.db.where import Where
-from decklog.errors import Invalid, NotFound
-from decklog.operations import reads, writes
-from decklog.records import Record
+from decklog.records.operations import reads, writes
+from decklog.records.record import Record
 from decklog.stores.base import Store
 from decklog.stores.money.records import aware
 

@@ -8,11 +8,11 @@ from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from decklog.clock import to_text
-from decklog.errors import Invalid
-from decklog.figures import dollars
-from decklog.fork_rules import left_out
-from decklog.records import Record
+from decklog.core.clock import to_text
+from decklog.core.errors import Invalid
+from decklog.core.figures import dollars
+from decklog.records.fork_rules import left_out
+from decklog.records.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,14 +7,14 @@ last three: its reservation holds nothing after `expires_at`, and needs nobody t
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from decklog.clock import to_text
+from decklog.core.clock import to_text
+from decklog.core.errors import Conflict, Invalid
 from decklog.db.where import Where, enum_of
-from decklog.errors import Conflict, Invalid
-from decklog.operations import reads, writes
-from decklog.records import Page
+from decklog.journal.attribution import acting
+from decklog.records.operations import reads, writes
+from decklog.records.record import Page
 from decklog.stores.base import Store
 from decklog.stores.checks import LONGEST_RESERVATION_SECONDS
-from decklog.stores.journal.attribution import acting
 from decklog.stores.money.meter import Meter
 from decklog.stores.money.records import (
     MOST,

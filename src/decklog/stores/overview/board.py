@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from decklog.clock import from_text, to_text
+from decklog.core.clock import from_text, to_text
 from decklog.db.where import placed
 from decklog.stores.overview.status import Status, TaskFacts, of_task
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from decklog.clock import from_text, to_text
-from decklog.figures import dollars
+from decklog.core.clock import from_text, to_text
+from decklog.core.figures import dollars
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -4,8 +4,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from decklog.db.where import enum_of, page_size
-from decklog.operations import reads_in_steps
-from decklog.records import Page
+from decklog.records.operations import reads_in_steps
+from decklog.records.record import Page
 from decklog.stores.overview import recent
 from decklog.stores.overview.looking import Looking
 from decklog.stores.overview.status import Status, StatusLike

@@ -4,12 +4,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from decklog.clock import to_text
+from decklog.core.clock import to_text
 from decklog.db.where import placed
-from decklog.records import Page
+from decklog.records.record import Page
+from decklog.records.values import to_json
 from decklog.stores.overview.run_facts import look
 from decklog.stores.overview.wanted import NEWEST_GOING_ON, STATES, place_in
-from decklog.values import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from decklog.errors import Busy, Denied, ReadOnly
+from decklog.core.errors import Busy, Denied, ReadOnly
 from decklog.stores.base import Store
 from decklog.stores.overview import spending, tallies, waiting
 from decklog.stores.overview.run_facts import Moment, OverviewOutdated, check_marks, look

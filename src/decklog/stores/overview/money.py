@@ -6,7 +6,7 @@ from itertools import repeat
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from decklog.clock import to_text
+from decklog.core.clock import to_text
 from decklog.stores.overview import spending
 
 if TYPE_CHECKING:

@@ -4,13 +4,14 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from decklog.clock import to_text
+from decklog.core.clock import to_text
+from decklog.core.errors import Busy, Denied, Invalid, LeaseLost
 from decklog.db.where import cursor_of, enum_of, page_size, placed
-from decklog.errors import Busy, Denied, Invalid, LeaseLost
-from decklog.operations import reads, reads_in_steps
-from decklog.records import Page
-from decklog.stores.journal.entry import EntryKind, EntryKindLike
-from decklog.stores.journal.rows import STREAM_SIZE, number_of
+from decklog.journal.entry import EntryKind, EntryKindLike
+from decklog.journal.rows import STREAM_SIZE, number_of
+from decklog.records.operations import reads, reads_in_steps
+from decklog.records.record import Page
+from decklog.records.values import to_json
 from decklog.stores.of_run import no_run
 from decklog.stores.overview import recent, spending, tallies, waiting
 from decklog.stores.overview.budgets import BudgetStanding, standings
@@ -22,13 +23,12 @@ from decklog.stores.overview.spending import SpendKey, SpendKeyLike
 from decklog.stores.overview.status import TASK_FACTS, Status, StatusLike, TaskFacts, of_task
 from decklog.stores.overview.waiting import WaitingItem
 from decklog.stores.overview.wanted import MOST_GOING_ON, NEWEST_GOING_ON, STATES, RunsTable, Wanted, place_in, place_of
-from decklog.values import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any, Protocol, TypeVar
 
-    from decklog.records import Record
+    from decklog.records.record import Record
     from decklog.stores.base import Parts
     from decklog.stores.overview.board import BoardColumn
     from decklog.stores.overview.comparison import Comparison

@@ -4,13 +4,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from decklog.clock import to_text
+from decklog.core.clock import to_text
+from decklog.core.errors import Invalid
 from decklog.db.packing import beginning
 from decklog.db.where import placed
-from decklog.errors import Invalid
-from decklog.records import Page
-from decklog.stores.journal.entry import Entry, EntryKind
-from decklog.stores.journal.rows import COLUMNS, SELECT
+from decklog.journal.entry import Entry, EntryKind
+from decklog.journal.rows import COLUMNS, SELECT
+from decklog.records.record import Page
 from decklog.stores.overview import spending
 from decklog.stores.overview.board import BoardColumn, columns
 from decklog.stores.overview.run_facts import RunOverview, look_at_one
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog.db.base import Database, Row
-    from decklog.records import Record
+    from decklog.records.record import Record
 
 MOST_ASKED = 200
 # So many records of a kind are shown.

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from decklog.clock import from_text, to_text
+from decklog.core.clock import from_text, to_text
 from decklog.db.where import placed
-from decklog.stores.journal.rows import STREAM_SIZE
+from decklog.journal.rows import STREAM_SIZE
 from decklog.stores.overview import spending, tallies
 from decklog.stores.overview.status import Status, of_run, silence_of
 

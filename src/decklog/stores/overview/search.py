@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from decklog.clock import from_text, to_text
-from decklog.db.text.entries import Search
-from decklog.db.text.entries import search as search_entries
-from decklog.db.text.words import Query
+from decklog.core.clock import from_text, to_text
+from decklog.db.search.entries import Search
+from decklog.db.search.entries import search as search_entries
+from decklog.db.search.words import Query
 from decklog.db.where import placed
-from decklog.records import unindexed_warnings
-from decklog.values import from_json
+from decklog.records.record import unindexed_warnings
+from decklog.records.values import from_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -9,7 +9,7 @@ from operator import add
 from typing import TYPE_CHECKING
 
 from decklog.db.where import placed
-from decklog.stores.journal.rows import HEAD, STREAM_SIZE
+from decklog.journal.rows import HEAD, STREAM_SIZE
 from decklog.stores.overview.tallies import between, hash_at, in_parts
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from decklog.clock import from_text
+from decklog.core.clock import from_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

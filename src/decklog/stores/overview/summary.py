@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from decklog.clock import to_text
-from decklog.figures import counted, dollars
+from decklog.core.clock import to_text
+from decklog.core.figures import counted, dollars
 from decklog.stores.overview.status import Status
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ entries say; when they are many, the mark is moved.
 from typing import TYPE_CHECKING
 
 from decklog.db.where import placed, size_for
-from decklog.stores.journal.rows import HEAD, STREAM_SIZE, number_of
-from decklog.values import from_json
+from decklog.journal.rows import HEAD, STREAM_SIZE, number_of
+from decklog.records.values import from_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -5,10 +5,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from decklog.clock import from_text, to_text
+from decklog.core.clock import from_text, to_text
+from decklog.records.values import from_json
 from decklog.stores.causes import cause_of
 from decklog.stores.overview import budgets, spending
-from decklog.values import from_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from decklog.stores.overview.budgets import BudgetStanding
     from decklog.stores.overview.run_facts import RunOverview
     from decklog.stores.overview.spending import Charged
-    from decklog.stores.results.desk import ApprovalCause
+    from decklog.stores.results.approvals import ApprovalCause
 
 
 class WaitingKind(StrEnum):

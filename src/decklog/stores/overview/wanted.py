@@ -4,15 +4,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from decklog.clock import to_text
-from decklog.errors import Invalid
+from decklog.core.clock import to_text
+from decklog.core.errors import Invalid
+from decklog.records.values import from_json
 from decklog.stores.overview.status import Status
-from decklog.values import from_json
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from decklog.records import Page
+    from decklog.records.record import Page
     from decklog.stores.overview.run_facts import RunOverview
 
 # What the words for runs that are over are recorded as; all others are made of what goes on.

@@ -3,15 +3,15 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from decklog.records.values import from_json
 from decklog.stores.runs.difference import differing
 from decklog.stores.runs.history import History, Place
 from decklog.stores.runs.snapshot import RunSnapshot
 from decklog.stores.runs.timeline import Story
-from decklog.values import from_json
 
 if TYPE_CHECKING:
     from decklog.db.base import Database, Row
-    from decklog.records import Record
+    from decklog.records.record import Record
     from decklog.stores.results.runs import RecordDifference
 
 # A difference is made of every image of a run: of longer runs it is not made.

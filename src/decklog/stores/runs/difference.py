@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from decklog.records import Record
+from decklog.records.record import Record
 from decklog.stores.runs.snapshot import RunSnapshot, compared, difference
 
 if TYPE_CHECKING:

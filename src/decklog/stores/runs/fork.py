@@ -2,16 +2,16 @@
 
 from typing import TYPE_CHECKING
 
-from decklog.records import Record
+from decklog.records.record import Record
 from decklog.stores.runs.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    from decklog.core.ids import Ids
     from decklog.db.base import Database
-    from decklog.fork_rules import Fork
-    from decklog.ids import Ids
+    from decklog.records.fork_rules import Fork
 
     Image = dict[str, Any]
 

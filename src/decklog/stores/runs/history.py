@@ -7,24 +7,24 @@ from datetime import datetime
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from decklog import forks
+from decklog.core import fork_safety as forks
+from decklog.core.errors import Invalid, NotFound
 from decklog.db.where import cursor_of, moment_of, placed
-from decklog.errors import Invalid, NotFound
-from decklog.records import Page
-from decklog.stores.journal.rows import STREAM_SIZE
-from decklog.stores.journal.time_index import Times
+from decklog.journal.rows import STREAM_SIZE
+from decklog.journal.time_index import Times
+from decklog.records.record import Page
+from decklog.records.values import from_json
 from decklog.stores.of_run import no_run
 from decklog.stores.runs import timeline
 from decklog.stores.runs.newest import newest
 from decklog.stores.runs.timeline import ATTEMPT, EVERY, FIELDS, MARK, MOMENTS, Story
-from decklog.values import from_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
     from decklog.db.base import Database, Row
-    from decklog.records import Record
+    from decklog.records.record import Record
     from decklog.stores.results.runs import PulseMark, PulseStep, RunAttempt, RunLanes, RunPulse
 
 MOST_STEPS, MOST_MARKS = 300, 200

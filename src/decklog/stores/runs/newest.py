@@ -2,14 +2,14 @@
 
 from typing import TYPE_CHECKING
 
+from decklog.records.values import from_json
 from decklog.stores.runs.timeline import FIRSTS
-from decklog.values import from_json
 
 if TYPE_CHECKING:
     from typing import Any
 
     from decklog.db.base import Database, Row
-    from decklog.records import Record
+    from decklog.records.record import Record
     from decklog.stores.runs.timeline import Story
 
 _IMAGE = """

@@ -5,9 +5,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from decklog.errors import Invalid
-from decklog.fork_rules import FORK_RUN, FORK_TIME, Computed, ForkRule, Refer, Replace, Reset
-from decklog.records import Record
+from decklog.core.errors import Invalid
+from decklog.records.fork_rules import FORK_RUN, FORK_TIME, Computed, ForkRule, Refer, Replace, Reset
+from decklog.records.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

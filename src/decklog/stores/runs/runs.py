@@ -4,11 +4,11 @@ from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from decklog.clock import to_text
+from decklog.core.clock import to_text
+from decklog.core.errors import Busy, Conflict, Denied, Invalid, ReadOnly
 from decklog.db.where import Where, enum_of, page_size
-from decklog.errors import Busy, Conflict, Denied, Invalid, ReadOnly
-from decklog.operations import reads, reads_in_steps, writes
-from decklog.records import Page
+from decklog.records.operations import reads, reads_in_steps, writes
+from decklog.records.record import Page
 from decklog.stores.base import Store
 from decklog.stores.runs.run import ENDED, Agent, Run, RunMode, RunModeLike, RunStatus, RunStatusLike, check_run_id, unfinished
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any, Protocol, TypeVar
 
-    from decklog.records import Record
+    from decklog.records.record import Record
     from decklog.stores.base import Parts
     from decklog.stores.results.runs import RecordDifference, RunLanes, RunPulse
     from decklog.stores.runs.comparison import Beside
@@ -460,7 +460,7 @@ class Runs(Store):
 
         Records are copied under new ids. Money, open questions, unused grants and processes stay with the run.
         """
-        from decklog.fork_rules import Fork
+        from decklog.records.fork_rules import Fork
         from decklog.stores.runs.fork import copies
 
         past = self._past()

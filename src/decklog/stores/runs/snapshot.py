@@ -5,22 +5,22 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from decklog.core.errors import NotFound
 from decklog.db.where import moment_of
-from decklog.errors import NotFound
-from decklog.records import Record
-from decklog.stores.journal.rows import STREAM_SIZE, entries_between, newest_position, number_of
-from decklog.stores.journal.time_index import Times
+from decklog.journal.rows import STREAM_SIZE, entries_between, newest_position, number_of
+from decklog.journal.time_index import Times
+from decklog.records.record import Record
+from decklog.records.values import from_json
 from decklog.stores.of_run import no_run
-from decklog.values import from_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any, Protocol
 
     from decklog.db.base import Database, Row
-    from decklog.stores.journal.entry import Entry
+    from decklog.journal.entry import Entry
     from decklog.stores.results.runs import RecordDifference
-    from decklog.stores.work.task import Attempt
+    from decklog.stores.tasks.task import Attempt
 
     class AttemptReader(Protocol):
         """Knows what attempts a task's images tell of."""

@@ -6,8 +6,8 @@ page for each of these tables. Whoever looks reads the entries after the last ma
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from decklog.stores.journal.rows import HEAD, STREAM_SIZE, number_of
-from decklog.values import from_json, to_json
+from decklog.journal.rows import HEAD, STREAM_SIZE, number_of
+from decklog.records.values import from_json, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

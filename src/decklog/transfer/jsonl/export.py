@@ -5,17 +5,17 @@ import os
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from decklog.errors import Conflict, NotFound
-from decklog.stores.journal.replication import Replication
+from decklog.core.errors import Conflict, NotFound
+from decklog.journal.replication import Replication
+from decklog.records.values import to_json
 from decklog.transfer.jsonl.file_names import file_of
 from decklog.transfer.progress import Progress, silent
 from decklog.transfer.reading import digests_in, digests_of, entries_of
-from decklog.values import to_json
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from decklog.app import Decklog
+    from decklog.log import Decklog
     from decklog.stores.results.journal import StreamHead
 
 BLOBS = "blobs"

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from decklog.clock import from_text, to_text
-from decklog.errors import DecklogError, Invalid, NotFound, TooLarge
-from decklog.stores.journal.replication import FIELDS, Replication
-from decklog.stores.journal.rows import RESERVED
+from decklog.core.clock import from_text, to_text
+from decklog.core.errors import DecklogError, Invalid, NotFound, TooLarge
+from decklog.journal.replication import FIELDS, Replication
+from decklog.journal.rows import RESERVED
 from decklog.transfer.jsonl.export import BLOBS
 from decklog.transfer.jsonl.file_names import SUFFIX, file_of, is_digest
 from decklog.transfer.progress import Progress, silent
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import IO, Any
 
-    from decklog.app import Decklog
+    from decklog.log import Decklog
 
     Line = tuple[int, dict[str, Any]]
 

@@ -6,10 +6,10 @@ from contextvars import copy_context
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
-from decklog.errors import Conflict, Invalid
-from decklog.stores.journal import chain
-from decklog.stores.journal.chain import HASH, SEQ
-from decklog.stores.journal.replication import Replication
+from decklog.core.errors import Conflict, Invalid
+from decklog.journal import chain
+from decklog.journal.chain import HASH, SEQ
+from decklog.journal.replication import Replication
 from decklog.transfer.move.proof import Proof
 from decklog.transfer.move.read_ahead import read_ahead
 from decklog.transfer.progress import Progress, silent
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from typing import Any
 
-    from decklog.app import Decklog
-    from decklog.stores.journal.chain import Stretch
+    from decklog.journal.chain import Stretch
+    from decklog.log import Decklog
     from decklog.stores.results.journal import StreamHead
 
 

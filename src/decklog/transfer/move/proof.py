@@ -9,16 +9,16 @@ has.
 
 from typing import TYPE_CHECKING
 
-from decklog.errors import Damaged
-from decklog.stores.journal.replication import Replication
-from decklog.stores.journal.verify import Verifier
+from decklog.core.errors import Damaged
+from decklog.journal.replication import Replication
+from decklog.journal.verify import Verifier
 from decklog.transfer.move.table_check import table_check
 from decklog.transfer.progress import Progress, silent
 from decklog.transfer.reading import digest_batches_of
 
 if TYPE_CHECKING:
-    from decklog.app import Decklog
-    from decklog.stores.journal.verify import Verification
+    from decklog.journal.verify import Verification
+    from decklog.log import Decklog
     from decklog.stores.results.journal import StreamHead
 
 

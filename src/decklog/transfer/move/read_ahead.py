@@ -9,7 +9,7 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from decklog.stores.journal.chain import HASH, SEQ, Stretch
+from decklog.journal.chain import HASH, SEQ, Stretch
 from decklog.transfer.move import child as processes
 from decklog.transfer.move.child import child
 from decklog.transfer.reading import rows_of
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import IO
 
-    from decklog.app import Decklog
+    from decklog.log import Decklog
 
     # A stream, the number and hash of the entry to go on after, and the number of the last that is wanted.
     Lacking = tuple[str, int, str, int]
@@ -76,7 +76,7 @@ def _received(pipe: "IO[bytes]") -> "Iterator[Stretch]":
 
 def main() -> None:
     """Read the log that is named on standard input; write what it gives on standard output, piece by piece."""
-    from decklog.app import Decklog
+    from decklog.log import Decklog
 
     target, lacking = json.load(sys.stdin)
     with Decklog.open(target, read_only=True) as log:

@@ -8,8 +8,8 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from decklog.errors import Damaged
-from decklog.stores.journal.verify import Problem, Verification, Verifier
+from decklog.core.errors import Damaged
+from decklog.journal.verify import Problem, Verification, Verifier
 from decklog.transfer.move import child as processes
 from decklog.transfer.move.child import child
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable, Iterator
 
-    from decklog.app import Decklog
+    from decklog.log import Decklog
 
 
 @contextmanager
@@ -41,7 +41,7 @@ def _result_of(checking: "subprocess.Popen[bytes]") -> Verification:
 
 def main() -> None:
     """Check the log that is named on standard input; write what was found on standard output."""
-    from decklog.app import Decklog
+    from decklog.log import Decklog
 
     with Decklog.open(json.load(sys.stdin), read_only=True) as log:
         json.dump(Verifier(log.db, log.record_classes()).run_tables().as_dict(), sys.stdout)

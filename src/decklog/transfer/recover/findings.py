@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from decklog.db.packing import unpacked
 from decklog.db.sqlite.scratch import Scratch
-from decklog.stores.journal.rows import COLUMNS, STREAM_SIZE
+from decklog.journal.rows import COLUMNS, STREAM_SIZE
 from decklog.transfer.recover.pages import Pages
 from decklog.transfer.recover.payload import UNREADABLE, types_at, values_of
 

@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from decklog.stores.journal.entry import EntryKind
-from decklog.stores.journal.texts import RECOVERED
-from decklog.stores.journal.verify import Verifier
+from decklog.journal.entry import EntryKind
+from decklog.journal.texts import RECOVERED
+from decklog.journal.verify import Verifier
 
 if TYPE_CHECKING:
-    from decklog.app import Decklog
+    from decklog.log import Decklog
 
 _TOGETHER = 500
 

@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from decklog.values import from_json
+from decklog.records.values import from_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
     from decklog.db.base import Database
-    from decklog.records import Record
+    from decklog.records.record import Record
 
     Values = dict[str, Any]
     # The table that is referred to, and pairs of a column and the one there that it names.

@@ -6,11 +6,11 @@ from itertools import chain as joined
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from decklog.clock import from_text
-from decklog.errors import DecklogError
-from decklog.stores.journal import chain
-from decklog.stores.journal.replication import linked
-from decklog.stores.journal.rows import COLUMNS
+from decklog.core.clock import from_text
+from decklog.core.errors import DecklogError
+from decklog.journal import chain
+from decklog.journal.replication import linked
+from decklog.journal.rows import COLUMNS
 from decklog.transfer.recover.findings import in_digits
 from decklog.transfer.recover.payload import UNREADABLE, spans_of, value_of
 

@@ -3,21 +3,21 @@
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
-from decklog.clock import to_text
-from decklog.errors import DecklogError, NotFound
-from decklog.stores.journal import chain
-from decklog.stores.journal.replication import Replication, linked
-from decklog.stores.journal.rows import COLUMNS
+from decklog.core.clock import to_text
+from decklog.core.errors import DecklogError, NotFound
+from decklog.journal import chain
+from decklog.journal.replication import Replication, linked
+from decklog.journal.rows import COLUMNS
+from decklog.records.values import from_json, to_json
 from decklog.transfer.recover.parents import Lost, Parents
 from decklog.transfer.recover.proof import Found, Standing
-from decklog.values import from_json, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-    from decklog.app import Decklog
-    from decklog.records import Record
+    from decklog.log import Decklog
+    from decklog.records.record import Record
     from decklog.transfer.recover.findings import Findings
 
     Values = dict[str, Any]

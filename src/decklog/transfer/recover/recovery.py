@@ -4,10 +4,10 @@ import os
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
+from decklog.core.errors import Conflict, Invalid, NotFound
 from decklog.db.sqlite.backup import publish
 from decklog.db.sqlite.file import unusable
-from decklog.errors import Conflict, Invalid, NotFound
-from decklog.stores.journal.replication import Replication
+from decklog.journal.replication import Replication
 from decklog.transfer.move.move import is_same
 from decklog.transfer.progress import Progress, silent
 from decklog.transfer.recover.lost_texts import tell_lost_texts
@@ -18,7 +18,7 @@ from decklog.transfer.recover.salvage import Salvage
 if TYPE_CHECKING:
     from typing import Any
 
-    from decklog.app import Decklog
+    from decklog.log import Decklog
     from decklog.transfer.recover.findings import Findings
 
 
@@ -97,7 +97,7 @@ def _check_is_no_address(named: str) -> None:
 
 
 def _fill(path: str, salvage: Salvage, report: Recovered, progress: Progress) -> None:
-    from decklog.app import Decklog
+    from decklog.log import Decklog
 
     with Decklog.open(path, durability="relaxed") as log:
         sound = salvage.place_for("sound.db")

@@ -6,21 +6,21 @@ import tempfile
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from decklog.core.errors import DecklogError, NotFound
 from decklog.db.sqlite.damage.tables import has_readable_schema, readable_rows
-from decklog.errors import DecklogError, NotFound
-from decklog.records import Record
-from decklog.stores.journal import chain
+from decklog.journal import chain
+from decklog.records.record import Record
+from decklog.records.values import to_json
 from decklog.transfer.progress import Progress, silent
 from decklog.transfer.recover.findings import Findings
 from decklog.transfer.recover.pages import Pages
 from decklog.transfer.recover.proof import follows, is_sound
 from decklog.transfer.unfinished import sweep
-from decklog.values import to_json
 
 if TYPE_CHECKING:
     from typing import Any, Self
 
-    from decklog.app import Decklog
+    from decklog.log import Decklog
 
 _BLOCK = 1024 * 1024
 _SMALLEST = 512
@@ -74,7 +74,7 @@ class Salvage:
 
     def is_whole(self) -> bool:
         """Say whether the file is in no need of recovery: all is readable and verifies, and no page holds more than it shows."""
-        from decklog.app import Decklog
+        from decklog.log import Decklog
 
         self._progress("looking for damage", 0, 0)
         # SQLite takes what is empty for a new database, and removes the log beside it.

@@ -3,15 +3,15 @@
 from html import escape
 from typing import TYPE_CHECKING
 
-from decklog.figures import took
+from decklog.core.figures import took
 from decklog.transfer.report.document import shown_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime, timedelta
 
-    from decklog.app import Decklog
-    from decklog.stores.work.task import Attempt, Task
+    from decklog.log import Decklog
+    from decklog.stores.tasks.task import Attempt, Task
 
 _MOST_BARS = 200
 

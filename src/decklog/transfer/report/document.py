@@ -4,8 +4,8 @@ import os
 from html import escape
 from typing import TYPE_CHECKING
 
-from decklog.clock import to_text
-from decklog.errors import Conflict
+from decklog.core.clock import to_text
+from decklog.core.errors import Conflict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -5,7 +5,7 @@ from html import escape
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from decklog.figures import counted, dollars, took
+from decklog.core.figures import counted, dollars, took
 from decklog.transfer.report.bars import bars
 from decklog.transfer.report.document import document, figures, in_the_way, needs_you, share, shown_time, table, write_file
 from decklog.transfer.report.story import story
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any, TypeVar
 
-    from decklog.app import Decklog
-    from decklog.records import Page
-    from decklog.stores.desk.approval import Approval
+    from decklog.log import Decklog
+    from decklog.records.record import Page
+    from decklog.stores.approvals.approval import Approval
     from decklog.stores.results.money import BudgetUsage, SpendRow
     from decklog.stores.runs.run import Run
-    from decklog.stores.work.criteria import Criterion
-    from decklog.stores.work.task import Task
+    from decklog.stores.tasks.criteria import Criterion
+    from decklog.stores.tasks.task import Task
 
     T = TypeVar("T")
 

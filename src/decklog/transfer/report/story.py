@@ -3,7 +3,7 @@
 from html import escape
 from typing import TYPE_CHECKING
 
-from decklog.figures import counted
+from decklog.core.figures import counted
 from decklog.transfer.reading import entries_of
 from decklog.transfer.report.words import Told, told
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from decklog.app import Decklog
+    from decklog.log import Decklog
 
 _MOST_TEXT = 4000
 _SHORT = 280

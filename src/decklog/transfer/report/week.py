@@ -4,19 +4,19 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from decklog.clock import to_text
-from decklog.errors import Invalid
+from decklog.core.clock import to_text
+from decklog.core.errors import Invalid
 from decklog.transfer.report.page import everything
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from decklog.app import Decklog
+    from decklog.log import Decklog
     from decklog.stores.money.ledger import SpendByLike
     from decklog.stores.overview.waiting import WaitingItem
     from decklog.stores.results.money import SpendRow, SpendSummary
     from decklog.stores.runs.run import Run
-    from decklog.stores.work.task import Task
+    from decklog.stores.tasks.task import Task
 
 _SEVEN_DAYS = timedelta(days=7)
 _OVER = ("completed", "failed", "cancelled")

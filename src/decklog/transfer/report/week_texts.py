@@ -3,7 +3,7 @@
 from html import escape
 from typing import TYPE_CHECKING
 
-from decklog.figures import counted, dollars, sparkline
+from decklog.core.figures import counted, dollars, sparkline
 from decklog.transfer.report.document import figures, in_the_way, needs_you, table
 from decklog.transfer.report.page import toned
 

@@ -5,7 +5,7 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from decklog.figures import counted, dollars
+from decklog.core.figures import counted, dollars
 
 if TYPE_CHECKING:
     from typing import Any

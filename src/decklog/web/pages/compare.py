@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from decklog.errors import TimedOut
+from decklog.core.errors import TimedOut
 from decklog.web.pages import run_moment
 from decklog.web.site import PATIENCE_SECONDS, Asked, View, command
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 from decklog import TrustStatus
-from decklog.app import Decklog
-from decklog.errors import DecklogError, Invalid, NotFound
+from decklog.core.errors import DecklogError, Invalid, NotFound
+from decklog.log import Decklog
 from decklog.web.answers import told
 from decklog.web.site import Asked, View, command
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from decklog.errors import DecklogError
-from decklog.figures import dollars
+from decklog.core.errors import DecklogError
+from decklog.core.figures import dollars
 from decklog.web.answers import told
 from decklog.web.pages.runs import lately, lines_of
 from decklog.web.site import Asked, View

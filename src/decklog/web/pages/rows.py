@@ -9,8 +9,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from decklog.characters import revealed
-from decklog.figures import counted, dollars
+from decklog.core.characters import revealed
+from decklog.core.figures import counted, dollars
 from decklog.web.rendering import name_of, segment
 
 LONGEST = 2000

@@ -5,7 +5,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from decklog.errors import NotFound
+from decklog.core.errors import NotFound
 from decklog.web.pages import run_moment, run_parts
 from decklog.web.pages.charts.strip import STEPS, strip_of
 from decklog.web.pages.rows import folded, lines_of, row_of

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any
 
 from decklog import Run, Status
-from decklog.app import Decklog
+from decklog.log import Decklog
 
 _ENDED = {"completed": Status.DONE, "failed": Status.FAILED, "cancelled": Status.CANCELLED}
 STATES = ("pending", "running", "waiting", "paused", "blocked", "done", "abandoned")

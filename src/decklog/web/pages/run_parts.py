@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
-from decklog.figures import dollars
+from decklog.core.figures import dollars
 from decklog.web.pages.charts.lanes import gantt_of
 from decklog.web.pages.charts.line import line_of
 from decklog.web.pages.pieces import STAGES, pieces_of

@@ -9,8 +9,8 @@ from urllib.parse import quote, quote_plus
 from markupsafe import Markup
 
 from decklog import Page, Status
-from decklog.errors import Invalid
-from decklog.figures import dollars
+from decklog.core.errors import Invalid
+from decklog.core.figures import dollars
 from decklog.web.pages.since import since_of
 from decklog.web.rendering import NOTHING, age, bars, length, name_of, segment, sign, text_of
 from decklog.web.site import Asked, View, command

@@ -6,8 +6,8 @@ from typing import Any
 from urllib.parse import urlencode
 
 from decklog import SearchResult
-from decklog.app import Decklog
-from decklog.errors import NotFound, TimedOut
+from decklog.core.errors import NotFound, TimedOut
+from decklog.log import Decklog
 from decklog.web.pages.since import since_of
 from decklog.web.rendering import segment
 from decklog.web.site import PATIENCE_SECONDS, Asked, View, command

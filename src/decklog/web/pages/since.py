@@ -3,7 +3,7 @@
 import re
 from datetime import datetime, timedelta
 
-from decklog.errors import Invalid
+from decklog.core.errors import Invalid
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 

@@ -6,9 +6,9 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from decklog import SpendKey
-from decklog.characters import revealed
-from decklog.errors import Invalid
-from decklog.figures import dollars
+from decklog.core.characters import revealed
+from decklog.core.errors import Invalid
+from decklog.core.figures import dollars
 from decklog.web.pages.charts.columns import Chart, chart_of
 from decklog.web.pages.charts.spans import CHART_PARTS, TABLE_PARTS, Span, finder, span_of
 from decklog.web.site import Asked, View, command

@@ -3,7 +3,7 @@
 from typing import Any
 
 from decklog import TaskState
-from decklog.errors import Invalid
+from decklog.core.errors import Invalid
 from decklog.web.pages.rows import folded, lines_of
 from decklog.web.site import Asked, View, command
 

@@ -15,19 +15,19 @@ from decklog.cli.screens.run import View
 from decklog.cli.show import show
 from decklog.cli.styles import are_shown
 from decklog.cli.terminal import say
-from decklog.figures import counted
+from decklog.core.figures import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from types import FrameType
     from typing import Any
 
-    from decklog.app import Decklog
     from decklog.conductor.conductor import Conductor
     from decklog.conductor.results.landing import Landing
     from decklog.conductor.site import Site
     from decklog.conductor.standing import Standing
     from decklog.conductor.starting import Wanted
+    from decklog.log import Decklog
 
 _EXITS = {"landed": 0, "needs you": 7, "blocked": 1, "open": 7}
 
@@ -116,7 +116,7 @@ def _begin(call: Call, wanted: "Callable[[Decklog], Wanted]", given: "Mapping[st
     from dataclasses import replace
 
     from decklog.conductor import starting
-    from decklog.tools.toolbox.toolbox import state_home
+    from decklog.guard.toolbox.toolbox import state_home
 
     with call.open() as log:
         asked = wanted(log)
@@ -264,7 +264,7 @@ def _meant(log: "Decklog", run_id: str | None) -> str:
     if run_id is not None:
         return run_id
     from decklog.conductor.starting import newest
-    from decklog.tools.toolbox.toolbox import state_home
+    from decklog.guard.toolbox.toolbox import state_home
 
     return newest(log, cwd=Path.cwd(), state=state_home())
 
@@ -331,7 +331,7 @@ def work(call: Call, run_id: str, remote: str | None) -> int:
     what attempts leave, and what has landed, travels through refs/decklog/ of that. Each machine has its own agents and places.
     """
     from decklog.conductor import starting
-    from decklog.tools.toolbox.toolbox import state_home
+    from decklog.guard.toolbox.toolbox import state_home
 
     with call.open() as log:
         site = starting.resume(log, run_id, cwd=Path.cwd(), state=state_home(), remote=remote)
@@ -351,7 +351,7 @@ def fork(call: Call, run_id: str, at: str | None, new_run: str | None, budget: f
     What was done by then is done, what was under way is begun anew. `decklog runs diff ONE OTHER` tells what came of each.
     """
     from decklog.conductor import forking, starting
-    from decklog.tools.toolbox.toolbox import state_home
+    from decklog.guard.toolbox.toolbox import state_home
 
     money = None if budget is None else round(budget * 1_000_000)
     with call.open() as log:
@@ -377,7 +377,7 @@ def land(call: Call, run_id: str | None, branch: str | None, by: str | None, key
     from decklog.cli.proving import proving
     from decklog.conductor import starting
     from decklog.conductor.results import landing
-    from decklog.tools.toolbox.toolbox import state_home
+    from decklog.guard.toolbox.toolbox import state_home
 
     with call.open() as log:
         site = starting.found(log, _meant(log, run_id), cwd=Path.cwd(), state=state_home())
@@ -412,7 +412,7 @@ def rescue(call: Call, run_id: str | None) -> int:
     """
     from decklog.conductor.git.repository import Repository
     from decklog.conductor.results.rescue import kept
-    from decklog.tools.toolbox.toolbox import state_home
+    from decklog.guard.toolbox.toolbox import state_home
 
     rows = [dict(vars(one)) for one in kept(Repository.find(Path.cwd(), state_home()), run_id)]
     if call.json:
@@ -428,7 +428,7 @@ def rescue(call: Call, run_id: str | None) -> int:
 def gc(call: Call, days: float, unlanded: bool, dry_run: bool) -> int:
     """Clean up after runs that are over: their places, and the refs of what is in a branch of yours."""
     from decklog.conductor.results.cleaning import Cleaner
-    from decklog.tools.toolbox.toolbox import state_home
+    from decklog.guard.toolbox.toolbox import state_home
 
     with call.open() as log:
         cleaner = Cleaner(log, Path.cwd(), state_home(), days=days, is_trial=dry_run, unlanded=unlanded)

@@ -24,7 +24,7 @@ def export_bazinga(call: Call, file: str) -> int:
 
     Tasks, approvals and what else that system has no table for stay here.
     """
-    from decklog.importers.bazinga.export import BazingaExport
+    from decklog.plugins.importers.bazinga.export import BazingaExport
 
     with call.open(writing=False) as log:
         written = BazingaExport(log, file).run()
@@ -39,7 +39,7 @@ def export_runstore(call: Call, file: str) -> int:
 
     A task that is paused is in progress there, so that nobody is given it. Questions without a verdict stay here.
     """
-    from decklog.importers.runstore.export import RunStoreExport
+    from decklog.plugins.importers.runstore.export import RunStoreExport
 
     with call.open(writing=False) as log, Meter() as meter:
         written = RunStoreExport(log, file, meter).run()
@@ -54,7 +54,7 @@ def export_gaia(call: Call, directory: str) -> int:
 
     DIRECTORY must not be there yet, or be empty. The tasks of all runs come together in it.
     """
-    from decklog.importers.gaia.export import GaiaExport
+    from decklog.plugins.importers.gaia.export import GaiaExport
 
     with call.open(writing=False) as log, Meter() as meter:
         written = GaiaExport(log, directory, meter).run()
@@ -71,7 +71,7 @@ def export_beads(call: Call, file: str, run_id: str | None, replace: bool) -> in
 
     What was imported from there comes back as it was, unless it was changed here. `bd import -i FILE` takes it in.
     """
-    from decklog.importers.beads.export import BeadsExport
+    from decklog.plugins.importers.beads.export import BeadsExport
 
     with call.open(writing=False) as log, Meter() as meter:
         written = BeadsExport(log, file, run_id=run_id, replace=replace, progress=meter).run()
@@ -88,7 +88,7 @@ def export_taskmaster(call: Call, file: str, run_id: str, replace: bool) -> int:
 
     What was imported from there comes back as it was, unless it was changed here.
     """
-    from decklog.importers.taskmaster.export import TaskMasterExport
+    from decklog.plugins.importers.taskmaster.export import TaskMasterExport
 
     with call.open(writing=False) as log, Meter() as meter:
         written = TaskMasterExport(log, file, run_id=run_id, replace=replace, progress=meter).run()
@@ -105,7 +105,7 @@ def export_markdown(call: Call, file: str, run_id: str, replace: bool) -> int:
 
     git merges two such files where they changed different tasks.
     """
-    from decklog.importers.markdown.export import MarkdownExport
+    from decklog.plugins.importers.markdown.export import MarkdownExport
 
     with call.open(writing=False) as log, Meter() as meter:
         written = MarkdownExport(log, file, run_id=run_id, replace=replace, progress=meter).run()

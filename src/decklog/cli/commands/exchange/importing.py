@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from decklog.app import Decklog
-    from decklog.importers.engine.report import Report
+    from decklog.importing.report import Report
+    from decklog.log import Decklog
 
 _dry_run = click.option("--dry-run", is_flag=True, help="say what would happen, and change nothing")
 _seconds = click.option("--seconds", type=float, default=600, show_default=True, help="how long reading the source may take")
@@ -38,7 +38,7 @@ def import_bazinga(call: Call, file: str, dry_run: bool, seconds: float) -> int:
 
     The file is only read. Run it again at any time: what is here already stays, and what is new or moved on is added.
     """
-    from decklog.importers.bazinga.importer import BazingaImport
+    from decklog.plugins.importers.bazinga.importer import BazingaImport
 
     with _log(call, file, dry_run) as log, Meter() as meter:
         taken = BazingaImport(log, file, dry_run=dry_run, seconds=seconds, progress=meter).run()
@@ -55,7 +55,7 @@ def import_runstore(call: Call, file: str, dry_run: bool, seconds: float) -> int
 
     A task that was in progress is paused here, because nobody here holds it: resume it when nobody there works on it.
     """
-    from decklog.importers.runstore.importer import RunStoreImport
+    from decklog.plugins.importers.runstore.importer import RunStoreImport
 
     with _log(call, file, dry_run) as log, Meter() as meter:
         taken = RunStoreImport(log, file, dry_run=dry_run, seconds=seconds, progress=meter).run()
@@ -75,7 +75,7 @@ def import_gaia(call: Call, directory: str, run_id: str, dry_run: bool, seconds:
 
     A task that was running is paused here, because nobody here holds it: resume it when nobody there works on it.
     """
-    from decklog.importers.gaia.importer import GaiaImport
+    from decklog.plugins.importers.gaia.importer import GaiaImport
 
     with _log(call, directory, dry_run) as log, Meter() as meter:
         taken = GaiaImport(log, directory, run_id=run_id, dry_run=dry_run, seconds=seconds, progress=meter).run()
@@ -92,7 +92,7 @@ def import_beads(call: Call, path: str, run_id: str, dry_run: bool) -> int:
 
     The file is only read. Run it again at any time: of an issue that was changed on both sides the newer is taken.
     """
-    from decklog.importers.beads.importer import BeadsImport
+    from decklog.plugins.importers.beads.importer import BeadsImport
 
     with _log(call, path, dry_run) as log, Meter() as meter:
         taken = BeadsImport(log, path, run_id=run_id, dry_run=dry_run, progress=meter).run()
@@ -109,7 +109,7 @@ def import_taskmaster(call: Call, path: str, run_id: str, dry_run: bool) -> int:
 
     The file is only read. Run it again at any time; tags and tasks that are gone from it stay here.
     """
-    from decklog.importers.taskmaster.importer import TaskMasterImport
+    from decklog.plugins.importers.taskmaster.importer import TaskMasterImport
 
     with _log(call, path, dry_run) as log, Meter() as meter:
         taken = TaskMasterImport(log, path, run_id=run_id, dry_run=dry_run, progress=meter).run()
@@ -127,8 +127,8 @@ def import_github(call: Call, source: str, run_id: str, dry_run: bool, seconds: 
 
     Nothing is changed there. Run it again at any time: of an issue that was changed on both sides the newer is taken.
     """
-    from decklog.importers.github.importer import GithubImport
-    from decklog.importers.github.reading import REPOSITORY
+    from decklog.plugins.importers.github.importer import GithubImport
+    from decklog.plugins.importers.github.reading import REPOSITORY
 
     # A file of that name goes first.
     is_asked = REPOSITORY.match(source) is not None and not os.path.exists(source)
@@ -147,7 +147,7 @@ def import_markdown(call: Call, file: str, dry_run: bool) -> int:
 
     What was changed here since it was written stays; what was changed on both sides is a message in the inbox.
     """
-    from decklog.importers.markdown.importer import MarkdownImport
+    from decklog.plugins.importers.markdown.importer import MarkdownImport
 
     with _log(call, file, dry_run) as log:
         taken = MarkdownImport(log, file, dry_run=dry_run).run()
@@ -165,7 +165,7 @@ def import_hermes(call: Call, path: str | None, run_id: str, dry_run: bool, seco
 
     A copy is read. A task that was running is paused here, because nobody here holds it.
     """
-    from decklog.importers.hermes.importer import HermesImport
+    from decklog.plugins.importers.hermes.importer import HermesImport
 
     source = path or os.path.expanduser("~/.hermes")
     with _log(call, source, dry_run) as log, Meter() as meter:
@@ -184,7 +184,7 @@ def import_vibe_kanban(call: Call, path: str | None, run_id: str, dry_run: bool,
 
     A copy is read. Attempts, sessions, processes with their logs, and turns of agents become entries of their tasks.
     """
-    from decklog.importers.vibekanban.importer import VibeKanbanImport
+    from decklog.plugins.importers.vibekanban.importer import VibeKanbanImport
 
     data = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
     source = path or os.path.join(data, "vibe-kanban")
@@ -203,8 +203,8 @@ def import_langgraph(call: Call, source: str, dry_run: bool, seconds: float) -> 
 
     Nothing is changed there, and no object in it is ever made: each is told by the name of its class and what it was made of.
     """
-    from decklog.importers.langgraph.importer import SERVERS, LangGraphImport
-    from decklog.place.locate import without_password
+    from decklog.location.locate import without_password
+    from decklog.plugins.importers.langgraph.importer import SERVERS, LangGraphImport
 
     is_server = source.startswith(SERVERS)
     shown = without_password(source) if is_server else source
@@ -223,7 +223,7 @@ def import_otlp(call: Call, file: str, by_conversation: bool, dry_run: bool) -> 
 
     Each trace is a run, with its steps, calls of tools and spend. Run it again at any time: a span is taken once.
     """
-    from decklog.adapters.otel.importer import OtlpImport
+    from decklog.plugins.adapters.otel.importer import OtlpImport
 
     with _log(call, file, dry_run) as log, Meter() as meter:
         taken = OtlpImport(log, file, by_conversation=by_conversation, dry_run=dry_run, progress=meter).run()
@@ -285,7 +285,7 @@ def import_opencode(call: Call, path: str | None, dry_run: bool) -> int:
 def _history(call: Call, program: str, path: str, dry_run: bool) -> int:
     from decklog.agents.history import HistoryImport
     from decklog.agents.spool import Spool
-    from decklog.place.locate import locate, spool_folder
+    from decklog.location.locate import locate, spool_folder
 
     with _log(call, path, dry_run) as log, Meter() as meter:
         spool = Spool(spool_folder(locate(call.db)))
@@ -297,8 +297,8 @@ def _history(call: Call, program: str, path: str, dry_run: bool) -> int:
 @contextmanager
 def _log(call: Call, source: str, dry_run: bool) -> "Iterator[Decklog]":
     """Open the log that gets the records. What only asks what would happen makes none, nor does a source that is not there."""
-    from decklog.errors import Invalid, NotFound
-    from decklog.place.locate import locate
+    from decklog.core.errors import Invalid, NotFound
+    from decklog.location.locate import locate
 
     if not os.path.exists(source):
         raise NotFound(f"there is no {source} to import", path=source)
@@ -308,8 +308,8 @@ def _log(call: Call, source: str, dry_run: bool) -> "Iterator[Decklog]":
         with call.open(create=True) as log:
             yield log
         return
-    from decklog.app import Decklog
-    from decklog.importers.engine.private_folder import PrivateFolder
+    from decklog.importing.private_folder import PrivateFolder
+    from decklog.log import Decklog
 
     with PrivateFolder() as folder, Decklog.open(os.path.join(folder, "log.db")) as log:
         yield log

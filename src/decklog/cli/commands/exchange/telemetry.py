@@ -16,8 +16,8 @@ from decklog.cli.show import show
 if TYPE_CHECKING:
     from typing import Any
 
-    from decklog.adapters.otel.receiver import Receiver
     from decklog.mcp.token import Token
+    from decklog.plugins.adapters.otel.receiver import Receiver
 
 RECEIVERS = {"otlp": ("exchange.telemetry", "receive_otlp")}
 receive = for_the_manager(Formats(RECEIVERS, name="receive", help="Take in what other programs send, as it happens."))
@@ -47,7 +47,7 @@ def export_otlp(call: Call, /, run_ids: "tuple[str, ...]", path: str | None, wit
 
     Send them again at any time: a span has the same id every time, and is sent once it has ended.
     """
-    from decklog.adapters.otel.export import OtlpExport
+    from decklog.plugins.adapters.otel.export import OtlpExport
 
     if path is not None and (given["address"] or given["follow"]):
         raise Usage("--file is instead of sending", hint="Leave out --to and --follow, or --file.")
@@ -58,8 +58,8 @@ def export_otlp(call: Call, /, run_ids: "tuple[str, ...]", path: str | None, wit
         if path is not None:
             done = export.write(path, replace=given["replace"])
         else:
-            from decklog.adapters.otel import otlp
-            from decklog.adapters.otel.sending import Sender
+            from decklog.plugins.adapters.otel import otlp
+            from decklog.plugins.adapters.otel.sending import Sender
 
             kind = otlp.JSON if given["encoding"] == "json" else otlp.PROTOBUF
             headers = _headers(given["headers"])
@@ -120,8 +120,8 @@ def receive_otlp(call: Call, /, token_file: str | None, certificate: str | None,
 
     Whoever sends shows the token: OTEL_EXPORTER_OTLP_HEADERS="authorization=Bearer%20TOKEN".
     """
-    from decklog.adapters.otel.receiver import Receiver
     from decklog.mcp.token import find_token
+    from decklog.plugins.adapters.otel.receiver import Receiver
 
     if (certificate is None) != (key is None):
         raise Usage("--tls-cert and --tls-key belong together", hint="Give both.")

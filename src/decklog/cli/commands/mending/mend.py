@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from decklog import Mend
-    from decklog.app import Decklog
-    from decklog.mending.loop import Mending
+    from decklog.fixes.loop import Mending
+    from decklog.log import Decklog
 
 _CLASSES = ("prompt", "doc", "test", "tool", "policy", "architectural", "state-machine", "out-of-scope")
 _WHOSE = ("task", "own-code", "outside")
@@ -94,8 +94,8 @@ def drop(call: Call, name: str, reason: str, by: str | None) -> int:
 
 
 def _mending(call: Call, log: "Decklog") -> "Mending":
-    from decklog.mending.loop import Mending
-    from decklog.tools.toolbox.toolbox import state_home
+    from decklog.fixes.loop import Mending
+    from decklog.guard.toolbox.toolbox import state_home
 
     return Mending(log=log, cwd=Path.cwd(), state=state_home(), say=_aside if not call.json else _silent)
 
@@ -110,7 +110,7 @@ def _silent(_: str) -> None:
 
 def _one(call: Call, mending: "Mending", name: str, given: "dict[str, Any]") -> int:
     from decklog import FixClass
-    from decklog.mending.loop import Given
+    from decklog.fixes.loop import Given
 
     fix_class = FixClass(given["fix_class"]) if given["fix_class"] else None
     said = Given(fix_class=fix_class, branch=given["branch"], merged=given["merged"], by=getpass.getuser())
@@ -135,7 +135,7 @@ def _all(call: Call, mending: "Mending", every: float | None) -> int:
 
 
 def _failed_run(call: Call, mending: "Mending", run_id: str, whose: str | None) -> int:
-    from decklog.mending.failed_runs import UNKNOWN, take_up
+    from decklog.fixes.failed_runs import UNKNOWN, take_up
 
     found = take_up(mending, run_id, whose)
     is_unknown = found.whose == UNKNOWN
@@ -170,15 +170,15 @@ def _standing(call: Call, log: "Decklog") -> int:
 
 
 def _as_dict(log: "Decklog", mend: "Mend") -> "dict[str, Any]":
-    from decklog.mending.gate_step import asked_about
-    from decklog.mending.mend_states import STAGES, ways_out
+    from decklog.fixes.gate_step import asked_about
+    from decklog.fixes.mend_states import STAGES, ways_out
 
     return {**mend.as_dict(), "proven": STAGES[mend.state].proven, "ways_out": ways_out(mend, asked_about(log, mend))}
 
 
 def _say_standing(log: "Decklog", mend: "Mend") -> None:
-    from decklog.mending.gate_step import asked_about
-    from decklog.mending.mend_states import STAGES, ways_out
+    from decklog.fixes.gate_step import asked_about
+    from decklog.fixes.mend_states import STAGES, ways_out
 
     asked = asked_about(log, mend)
     reason = f": {mend.reason}" if mend.reason else ""
@@ -189,7 +189,7 @@ def _say_standing(log: "Decklog", mend: "Mend") -> None:
 
 
 def _told(call: Call, log: "Decklog", mend: "Mend") -> int:
-    from decklog.mending.gate_step import asked_about
+    from decklog.fixes.gate_step import asked_about
 
     if call.json:
         show(_as_dict(log, mend), as_json=True)

@@ -10,8 +10,8 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from decklog.core.errors import Damaged
 from decklog.db.sqlite.damage.sums import FRAME_HEADER_SIZE, HEADER_SIZE, checksum, checksums
-from decklog.errors import Damaged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

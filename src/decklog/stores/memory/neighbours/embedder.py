@@ -4,7 +4,7 @@ from array import array
 from math import sqrt
 from typing import Protocol
 
-from decklog.errors import DecklogError, Invalid, Unavailable
+from decklog.core.errors import DecklogError, Invalid, Unavailable
 
 
 class Embedder(Protocol):

@@ -3,17 +3,17 @@
 from math import sqrt
 from typing import TYPE_CHECKING
 
-from decklog import forks
-from decklog.db.text.vectors import LessonVectors
+from decklog.core import fork_safety as forks
+from decklog.db.search.vectors import LessonVectors
+from decklog.records.values import from_json
 from decklog.stores.memory.neighbours.rows import EXACT, Rows, rows_for
-from decklog.values import from_json
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
     from typing import Any
 
     from decklog.db.base import Database
-    from decklog.db.text.vectors import Told
+    from decklog.db.search.vectors import Told
     from decklog.stores.memory.neighbours.embedder import Embedder
 
 # How many lessons are read again one by one; where more have changed, all are.

@@ -3,19 +3,19 @@
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from decklog import forks
-from decklog.db.text.vector_index import VectorIndex
-from decklog.db.text.vectors import LessonVectors
+from decklog.core import fork_safety as forks
+from decklog.db.search.vector_index import VectorIndex
+from decklog.db.search.vectors import LessonVectors
+from decklog.records.values import from_json
 from decklog.stores.memory.neighbours.nearest import changed_lessons, in_general
 from decklog.stores.memory.neighbours.rows import ExactRows
-from decklog.values import from_json
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
     from typing import Any
 
     from decklog.db.base import Database
-    from decklog.db.text.vectors import Told
+    from decklog.db.search.vectors import Told
     from decklog.stores.memory.neighbours.embedder import Embedder
 
 # A sample is read anew when one in so many of its vectors could be newer.

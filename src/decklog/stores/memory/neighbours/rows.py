@@ -11,7 +11,7 @@ from math import sqrt
 from operator import mul
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from decklog.db.text.vectors import unpacked
+from decklog.db.search.vectors import unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -95,7 +95,7 @@ class _Table:
     """An array that grows by doubling."""
 
     def __init__(self, width: int, kind: str) -> None:
-        from decklog.meaning.arrays import numpy
+        from decklog.stores.memory.semantic.arrays import numpy
 
         self.count = 0
         self._whole: Any = numpy.empty((_SMALLEST_ROOM, width), dtype=kind)
@@ -105,7 +105,7 @@ class _Table:
         return self._whole[: self.count]
 
     def append(self, rows: "Any") -> None:
-        from decklog.meaning.arrays import numpy
+        from decklog.stores.memory.semantic.arrays import numpy
 
         needed = self.count + len(rows)
         if needed > len(self._whole):
@@ -132,7 +132,7 @@ class ExactRows:
         self._table.count -= 1
 
     def near(self, vector: "Sequence[float]", places: "Sequence[int] | None", also: "Sequence[int]", limit: int) -> Near:
-        from decklog.meaning.arrays import numpy
+        from decklog.stores.memory.semantic.arrays import numpy
 
         asked = numpy.asarray(vector, dtype="float32")
         all_cosines = self._table.rows @ asked
@@ -153,7 +153,7 @@ class QuantisedRows:
         self._worth = _Table(1, "float32")
 
     def append(self, vectors: "Sequence[bytes]") -> None:
-        from decklog.meaning.arrays import numpy
+        from decklog.stores.memory.semantic.arrays import numpy
 
         matrix = _matrix(vectors)
         worth = numpy.maximum(numpy.abs(matrix).max(axis=1, keepdims=True) / 127, 1e-12).astype("float32")
@@ -162,7 +162,7 @@ class QuantisedRows:
         self._worth.append(worth)
 
     def _signs_of(self, matrix: "Any") -> "Any":
-        from decklog.meaning.arrays import numpy
+        from decklog.stores.memory.semantic.arrays import numpy
 
         missing = -matrix.shape[1] % 64
         return numpy.packbits(numpy.pad(matrix > 0, ((0, 0), (0, missing))), axis=1).view("uint64")
@@ -176,7 +176,7 @@ class QuantisedRows:
             table.count -= 1
 
     def near(self, vector: "Sequence[float]", places: "Sequence[int] | None", also: "Sequence[int]", limit: int) -> Near:
-        from decklog.meaning.arrays import numpy
+        from decklog.stores.memory.semantic.arrays import numpy
 
         asked = numpy.asarray(vector, dtype="float32")
         among = None if places is None else numpy.asarray(places, dtype="int64")
@@ -198,13 +198,13 @@ class QuantisedRows:
 
 
 def _matrix(vectors: "Sequence[bytes]") -> "Any":
-    from decklog.meaning.arrays import numpy
+    from decklog.stores.memory.semantic.arrays import numpy
 
     return numpy.frombuffer(b"".join(vectors), dtype="<f4").reshape(len(vectors), -1)
 
 
 def _best(scores: "Any", limit: int) -> "Any":
-    from decklog.meaning.arrays import numpy
+    from decklog.stores.memory.semantic.arrays import numpy
 
     if len(scores) <= limit:
         return numpy.arange(len(scores))
@@ -213,7 +213,7 @@ def _best(scores: "Any", limit: int) -> "Any":
 
 def _best_above(scores: "Any", limit: int, above: float) -> "Any":
     """Do as `_best`, where the best are nearly always above a number: of these few it takes a tenth of the time."""
-    from decklog.meaning.arrays import numpy
+    from decklog.stores.memory.semantic.arrays import numpy
 
     few = numpy.flatnonzero(scores > above)
     return few[_best(scores[few], limit)] if len(few) >= limit else _best(scores, limit)

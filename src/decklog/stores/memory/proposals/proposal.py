@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from decklog.records import Record
+from decklog.records.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,11 +6,11 @@ Every stream has a mark up to which it was looked through, so that no write wait
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
+from decklog.core.errors import Conflict
 from decklog.db.where import Where, enum_of
-from decklog.errors import Conflict
-from decklog.operations import reads_in_steps, writes, writes_in_steps
-from decklog.records import Page
-from decklog.stores.journal.rows import STREAM_SIZE
+from decklog.journal.rows import STREAM_SIZE
+from decklog.records.operations import reads_in_steps, writes, writes_in_steps
+from decklog.records.record import Page
 from decklog.stores.memory import similarity
 from decklog.stores.memory.error_signatures import signature
 from decklog.stores.memory.indexing import LessonIndex
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from decklog.records import Record
+    from decklog.records.record import Record
 
 MARKS = "proposal_marks"
 # So many entries are looked through in one transaction.

@@ -3,18 +3,18 @@
 import re
 from typing import TYPE_CHECKING
 
-from decklog.stores.journal.rows import COLUMNS, load, load_all
+from decklog.journal.rows import COLUMNS, load, load_all
+from decklog.records.values import from_json
 from decklog.stores.memory.error_signatures import signature
 from decklog.stores.memory.proposals.proposal import Observation, ProposalKind, ShownBy
 from decklog.stores.memory.tokens import words_of
-from decklog.values import from_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any, TypeGuard
 
     from decklog.db.base import Database
-    from decklog.stores.journal.entry import Entry
+    from decklog.journal.entry import Entry
 
 _LONGEST = 400
 _MOST_LOOKED_AT = 50

@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 from operator import itemgetter
 from typing import Any
 
-from decklog.characters import revealed
-from decklog.clock import from_text
-from decklog.figures import span
+from decklog.core.characters import revealed
+from decklog.core.clock import from_text
+from decklog.core.figures import span
 from decklog.web.rendering import segment
 
 WIDTH = 1000

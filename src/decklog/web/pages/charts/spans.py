@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from decklog.errors import Invalid
+from decklog.core.errors import Invalid
 
 LONGEST = 400
 _DAY = timedelta(days=1)

@@ -7,8 +7,8 @@ from itertools import pairwise
 from math import log
 from typing import Any
 
-from decklog.clock import from_text
-from decklog.figures import span
+from decklog.core.clock import from_text
+from decklog.core.figures import span
 
 STEPS = 120
 WIDTH, HEIGHT = 600, 28

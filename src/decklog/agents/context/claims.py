@@ -1,0 +1,217 @@
+"""Keep each worker's last claim in a small file next to the log, so that later calls present its fencing token.
+
+A worker with a given name (`--as`, DECKLOG_WORKER) has one file, shared by all shells of the user. Any other worker has one
+file for its session or process.
+"""
+
+import fcntl
+import json
+import os
+import time
+from typing import TYPE_CHECKING
+
+from decklog.agents.context.worker import Process
+from decklog.core.digests import sha256
+from decklog.core.errors import Busy, Denied
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from decklog.agents.context.worker import Worker
+    from decklog.location.locate import Place
+
+_FOLDER = "claims"
+_NAME_LENGTH = 16
+_STEP_SECONDS = 0.02
+_LONGEST_FILE = 65536
+_OF_CLAIM = ("run_id", "task_id", "fence", "lease_seconds", "renewed_at")
+_NEEDED = {*_OF_CLAIM, "is_open", "asked", "worker", "instance", "process"}
+
+
+class Remembered:
+    """A claim as it was remembered: of which run and task, under which fence, and whether it was ended by the one who had it."""
+
+    def __init__(self, run_id: str, task_id: str, fence: int, lease_seconds: float, renewed_at: str) -> None:
+        self.run_id = run_id
+        self.task_id = task_id
+        self.fence = fence
+        self.lease_seconds = lease_seconds
+        self.renewed_at = renewed_at
+        self.is_open = True
+        # Whether questions were asked about the task, to which there may be answers.
+        self.asked = False
+
+
+class Claims:
+    """The claims that callers of one log remember, as seen by one of them."""
+
+    def __init__(self, folder: str, worker: "Worker") -> None:
+        self._folder = folder
+        self._worker = worker
+        self._path = os.path.join(folder, _file_name(worker))
+
+    def load(self) -> Remembered | None:
+        """Give what this worker claimed last; None when it never did, or nobody can tell any more."""
+        return _claim_in(_read(self._path))
+
+    def keep(self, claim: Remembered) -> None:
+        """Remember a claim in the place of the one before."""
+        descriptor = self._open()
+        try:
+            self._write(descriptor, vars(claim))
+        finally:
+            os.close(descriptor)
+
+    def _write(self, descriptor: int, claim: "dict[str, Any]") -> None:
+        who = {"worker": self._worker.name, "instance": self._worker.instance, "process": self._worker.process.spelled()}
+        line = (json.dumps({**who, **claim}) + "\n").encode()
+        # Whoever reads meanwhile looks at the first line alone, which is never cut off.
+        os.pwrite(descriptor, line, 0)
+        os.ftruncate(descriptor, len(line))
+
+    def alone(self, patience_seconds: float) -> "_Lock":
+        """Keep out whoever else claims for this worker: it has one task at a time, however many of its calls run at once."""
+        return _Lock(self._open, self._path, time.monotonic() + patience_seconds, self._worker.name, self._sign)
+
+    def _sign(self, descriptor: int) -> None:
+        """Write into a new file whose it is, so that it can be cleared away once that one is gone."""
+        if not os.fstat(descriptor).st_size:
+            self._write(descriptor, {**dict.fromkeys(_OF_CLAIM), "is_open": False, "asked": False})
+
+    def other_names(self) -> list[str]:
+        """Name the other workers as whom the same caller has open claims."""
+        told = [_read(os.path.join(self._folder, name)) for name in _names_in(self._folder)]
+        mine = [one for one in told if one and one["instance"] == self._worker.instance and one["is_open"]]
+        return [one["worker"] for one in mine if one["worker"] != self._worker.name]
+
+    @property
+    def is_from_ended_process(self) -> bool:
+        """Whether the process that last wrote this worker's claim has ended."""
+        return _is_of_ended_process(_read(self._path))
+
+    def clear_ended(self) -> None:
+        """Remove the files of other workers that have no open claim and whose process has ended."""
+        for name in _names_in(self._folder):
+            path = os.path.join(self._folder, name)
+            if path != self._path:
+                _remove_if_ended(path)
+
+    def _open(self) -> int:
+        try:
+            os.makedirs(self._folder, mode=0o700, exist_ok=True)
+            return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        except OSError as problem:
+            raise Denied(
+                f"{self._folder} can't be written to, so nobody would know what you claimed: {problem.strerror}",
+                hint="Name a log in a folder that you can write to, or use decklog tasks claim and show its fence yourself.",
+                path=self._folder,
+            ) from None
+
+
+class _Lock:
+    """Holds a lock on a worker's file for the length of a block."""
+
+    def __init__(self, open_file: "Callable[[], int]", path: str, end: float, name: str, begin: "Callable[[int], None]") -> None:
+        self._open_file = open_file
+        self._path = path
+        self._end = end
+        self._name = name
+        self._begin = begin
+        self._descriptor = -1
+
+    def __enter__(self) -> None:
+        self._lock()
+        while not _is_same_file(self._descriptor, self._path):
+            # Another worker removed the file as ended between the open and the lock.
+            os.close(self._descriptor)
+            self._lock()
+        self._begin(self._descriptor)
+
+    def _lock(self) -> None:
+        self._descriptor = self._open_file()
+        while not _is_locked(self._descriptor):
+            if time.monotonic() >= self._end:
+                os.close(self._descriptor)
+                raise Busy(f"another call of {self._name} is claiming at this moment", hint="Wait for it, then: decklog next")
+            time.sleep(_STEP_SECONDS)
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._descriptor)
+
+
+def _is_locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is_same_file(descriptor: int, path: str) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.lstat(path))
+    except FileNotFoundError:
+        return False
+
+
+def folder_beside(place: "Place") -> str:
+    """Say where the claims of a log are remembered."""
+    from decklog.location.locate import beside
+
+    return beside(place, _FOLDER)
+
+
+def _file_name(worker: "Worker") -> str:
+    return sha256(worker.identity.encode(errors="surrogateescape")).hexdigest()[:_NAME_LENGTH]
+
+
+def _names_in(folder: str) -> list[str]:
+    try:
+        return sorted(name for name in os.listdir(folder) if len(name) == _NAME_LENGTH)
+    except OSError:
+        return []
+
+
+def _read(path: str) -> "dict[str, Any]":
+    """Read what a file says; one that is not there, or damaged, says nothing."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return {}
+    try:
+        told = json.loads(os.pread(descriptor, _LONGEST_FILE, 0).partition(b"\n")[0])
+    except (OSError, ValueError):
+        return {}
+    finally:
+        os.close(descriptor)
+    return told if isinstance(told, dict) and told.keys() >= _NEEDED else {}
+
+
+def _is_of_ended_process(told: "dict[str, Any]") -> bool:
+    process = Process.read(str(told.get("process", "")))
+    return process is not None and process.is_gone
+
+
+def _remove_if_ended(path: str) -> None:
+    """Remove a worker's file if its claim is closed and its process has ended. A file that is in use is locked, and stays."""
+    told = _read(path)
+    if not told or told["is_open"] or not _is_of_ended_process(told):
+        return
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return
+    try:
+        if _is_locked(descriptor) and _is_same_file(descriptor, path) and _read(path) == told:
+            os.unlink(path)
+    finally:
+        os.close(descriptor)
+
+
+def _claim_in(told: "dict[str, Any]") -> Remembered | None:
+    if told.get("task_id") is None:
+        return None
+    claim = Remembered(*(told[name] for name in _OF_CLAIM))
+    claim.is_open, claim.asked = told["is_open"], told["asked"]
+    return claim

@@ -1,0 +1,143 @@
+"""Identify the worker that calls: by its name, by its agent's session, or by the program it calls from."""
+
+import os
+from typing import TYPE_CHECKING
+
+from decklog.agents.context.agents import recognised
+from decklog.core.errors import Invalid
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# Programs that only start another one: behind them stands whoever really calls.
+_BETWEEN = frozenset(
+    (
+        *("chrt", "doas", "env", "ionice", "make", "nice", "nohup", "script"),
+        *("setsid", "stdbuf", "sudo", "time", "timeout", "uv", "xargs"),
+    )
+)
+# A shell stands between if it was started for one command; one that reads a script, or a person's words, is who calls.
+_SHELLS = frozenset(("ash", "bash", "busybox", "dash", "fish", "ksh", "sh", "zsh"))
+_STATE, _PARENT, _STARTED = 0, 1, 19
+# A process that was killed keeps its number until whoever started it looks.
+_ENDED = ("Z", "X", "x")
+_UNKNOWN = "-"
+
+
+class Process:
+    """A process as the system tells it; its start, and which system that was, tell it from others of the same number."""
+
+    def __init__(self, number: int, started: str, system: str) -> None:
+        self.number = number
+        self.started = started
+        self.system = system
+
+    def spelled(self) -> str:
+        return f"{self.number} {self.started} {self.system}"
+
+    @classmethod
+    def read(cls, spelled: str) -> "Process | None":
+        """Read a process from what `spelled` wrote; None for anything else."""
+        parts = spelled.split(" ")
+        is_one = len(parts) == 3 and parts[0].isdecimal() and parts[2].count("/") == 2
+        return cls(int(parts[0]), parts[1], parts[2]) if is_one else None
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether it surely has ended; of what runs on another machine or in another container nobody here can say so."""
+        machine, boot, container = self.system.split("/")
+        here, now, own = _system().split("/")
+        if machine != here or self.started == _UNKNOWN or (boot == now and container != own):
+            return False
+        seen = _look_at(self.number) if boot == now else None
+        return seen is None or seen[1][_STARTED] != self.started or seen[1][_STATE] in _ENDED
+
+
+class Worker:
+    """A worker: its `name` in the log, the `instance` (session or process) that calls, and the calling `process`.
+
+    A name that was given identifies the worker in every shell. A name that was derived belongs to one instance.
+    """
+
+    def __init__(self, name: str, instance: str, process: Process, *, is_named: bool = False) -> None:
+        self.name = name
+        self.instance = instance
+        self.process = process
+        self.is_named = is_named
+
+    @property
+    def identity(self) -> str:
+        """Return the text under which this worker's claim is kept."""
+        return self.name if self.is_named else f"{self.name}\0{self.instance}"
+
+
+def worker(named: str | None, environment: "Mapping[str, str] | None" = None, program: str | None = None) -> Worker:
+    """Tell who calls: as it says, as its agent's session says, or by the program that it calls from, which may say its name."""
+    given = os.environ if environment is None else environment
+    name = given.get("DECKLOG_WORKER") if named is None else named
+    if name is not None and not name.strip():
+        raise Invalid("a worker needs a name", hint="Such as: decklog next --as dev-1", field="as")
+    process, agent = calling_process(), recognised(given)
+    instance = agent.session if agent is not None and agent.session else process.spelled()
+    if name is not None:
+        return Worker(name, instance, process, is_named=True)
+    if agent is not None:
+        last = agent.session.replace("-", "").replace(" ", "")[-8:] if agent.session else str(process.number)
+        return Worker(f"{agent.kind}-{last}", instance, process)
+    if program:
+        return Worker(f"{program}-{process.number}", instance, process)
+    user = given.get("USER") or given.get("LOGNAME") or str(os.getuid())
+    return Worker(f"{user}@{os.uname().nodename}-{process.number}", instance, process)
+
+
+def own_process() -> Process:
+    """Give this process itself, for callers of whom only the connection to it is known."""
+    seen = _look_at(os.getpid())
+    return Process(os.getpid(), _UNKNOWN if seen is None else seen[1][_STARTED], _system())
+
+
+def calling_process() -> Process:
+    """Return the program that calls: the nearest ancestor that is not a wrapper such as `env` or `sh -c`."""
+    number = os.getppid()
+    while (seen := _look_at(number)) is not None:
+        program, fields = seen
+        if not _stands_between(number, program):
+            return Process(number, fields[_STARTED], _system())
+        number = int(fields[_PARENT])
+    # Started from outside, as into a container: all calls from there are one caller's.
+    return Process(number, _UNKNOWN, _system())
+
+
+def _stands_between(number: int, program: str) -> bool:
+    if program not in _SHELLS:
+        return program in _BETWEEN
+    try:
+        with open(f"/proc/{number}/cmdline", "rb") as file:
+            words = file.read(4096).split(b"\0")[1:]
+    except OSError:
+        return False
+    options = (word for word in words if word[:1] == b"-" and word[1:2] != b"-")
+    return b"c" in next(options, b"") and words[0][:1] == b"-"
+
+
+def _look_at(number: int) -> "tuple[str, list[str]] | None":
+    """Read a process's name and what the system tells of it; None when there is none, or the system does not tell."""
+    try:
+        with open(f"/proc/{number}/stat", encoding="utf-8", errors="replace") as file:
+            text = file.read()
+    except OSError:
+        return None
+    # A name may hold blanks and parentheses: it ends with the last one.
+    head, _, tail = text.rpartition(")")
+    return head.partition("(")[2], tail.split()
+
+
+def _system() -> str:
+    """Name this machine, this start of it, and the container in it."""
+    machine = os.uname().nodename.replace(" ", "_").replace("/", "_")
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            boot = file.read().strip()
+        return f"{machine}/{boot}/{os.readlink('/proc/self/ns/pid').strip('pid:[]')}"
+    except OSError:
+        return f"{machine}/-/-"

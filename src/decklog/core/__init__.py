@@ -1,0 +1,1 @@
+"""Building blocks without a room of their own: ids, time, errors, digests, fork safety."""

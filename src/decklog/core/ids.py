@@ -1,0 +1,115 @@
+"""Identifiers: a typed prefix and a time-ordered part, growing within a process."""
+
+import os
+from typing import TYPE_CHECKING
+
+from decklog.core import fork_safety as forks
+from decklog.core.clock import Clock
+from decklog.core.lazy_regex import prepared
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+_PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
+_RANDOM_BITS = 80
+_FORTY_BITS, _FIFTY_BITS = 2**40 - 1, 2**50 - 1
+_KINDS = frozenset(
+    (
+        *(
+            "apr",
+            "art",
+            "budget",
+            "call",
+            "charge",
+            "chk",
+            "comment",
+            "contradiction",
+            "edit",
+            "eff",
+            "fb",
+            "learning",
+            "lesson",
+            "log",
+            "mend",
+            "msg",
+            "note",
+            "out",
+            "pass",
+            "pkg",
+            "proc",
+            "proposal",
+        ),
+        *("reservation", "review", "rule", "run", "sched", "sighting", "task", "tc", "use", "verdict", "wf"),
+    )
+)
+# What model providers and agents call their answers, calls and sessions, and the keys that entries have by them: a plain word, a
+# number that nobody chose. Long as they are, none of them is a secret, and there are three in every entry of a session.
+_THEIR_NUMBER = r"(?:(?:toolu|msg|req|call|resp)_[0-9A-Za-z]{8,64}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
+_theirs = prepared(rf"(?:[a-z]{{2,8}}:)?{_THEIR_NUMBER}(?::(?:{_THEIR_NUMBER}|[0-9]{{1,4}})?)?")
+_MOST_THEIRS = 160
+# Of ours and of theirs: a prefix of three letters, an underscore and eight characters.
+SHORTEST_ID = 12
+# One of them as a whole string of a JSON text.
+_theirs_quoted = prepared(rf'"{_THEIR_NUMBER}"')
+
+
+def is_ours(text: str) -> bool:
+    """Tell whether a text is an id that was made here, in this process or another one: it holds no secret."""
+    return text[-27:-26] == "_" and text[:-27] in _KINDS and text[-26] in "01234567" and not text[-25:].strip(_ALPHABET)
+
+
+def is_theirs(text: str) -> bool:
+    """Tell whether a text is what a provider or an agent calls an answer, a call or a session."""
+    return len(text) <= _MOST_THEIRS and " " not in text and ("_" in text or "-" in text) and bool(_theirs.fullmatch(text))
+
+
+def without_theirs(text: str) -> str:
+    """Give a JSON text with the word `id` for each such name that is a whole string of it."""
+    return _theirs_quoted.sub('"id"', text)
+
+
+def _base32(number: int) -> str:
+    """Write 130 bits as 26 characters, two at a time."""
+    # In parts of the size that a machine counts with, each written out: a loop over the whole takes twice as long.
+    pairs, first, middle, last = _PAIRS, number >> 90, number >> 40 & _FIFTY_BITS, number & _FORTY_BITS
+    return (
+        f"{pairs[first >> 30]}{pairs[first >> 20 & 1023]}{pairs[first >> 10 & 1023]}{pairs[first & 1023]}"
+        f"{pairs[middle >> 40]}{pairs[middle >> 30 & 1023]}{pairs[middle >> 20 & 1023]}{pairs[middle >> 10 & 1023]}"
+        f"{pairs[middle & 1023]}"
+        f"{pairs[last >> 30]}{pairs[last >> 20 & 1023]}{pairs[last >> 10 & 1023]}{pairs[last & 1023]}"
+    )
+
+
+class Ids:
+    """Makes identifiers such as `run_06fq2v8k3c…`: 48 bits of milliseconds, then 80 that are random but never go back."""
+
+    def __init__(self, clock: Clock, chance: "Callable[[int], bytes]" = os.urandom) -> None:
+        self._clock = clock
+        self._chance = chance
+        self._lock = forks.lock()
+        self._last = 0
+        self._pid = os.getpid()
+
+    def new(self, prefix: str) -> str:
+        milliseconds = int(self._clock.now().timestamp() * 1000)
+        with self._lock:
+            number = self._next(milliseconds)
+        return f"{prefix}_{_base32(number)}"
+
+    def several(self, prefix: str, count: int) -> list[str]:
+        """Make so many at once, each greater than the one before."""
+        milliseconds = int(self._clock.now().timestamp() * 1000)
+        with self._lock:
+            numbers = [self._next(milliseconds) for _ in range(count)]
+        return [f"{prefix}_{_base32(number)}" for number in numbers]
+
+    def _next(self, milliseconds: int) -> int:
+        if self._pid != os.getpid():
+            # A forked child must not go on counting from its parent's last number.
+            self._pid, self._last = os.getpid(), 0
+        if milliseconds > self._last >> _RANDOM_BITS:
+            self._last = milliseconds << _RANDOM_BITS | int.from_bytes(self._chance(10), "big") >> 1
+        else:
+            self._last += 1 + int.from_bytes(self._chance(4), "big")
+        return self._last

@@ -1,0 +1,131 @@
+"""How far the text index has come in each stream.
+
+Entries are indexed in small steps, after they were written: in their own transaction it would double the cost of a bulk append.
+Writers start a step in the background now and then, `serve` while it runs, and a search one more before it looks.
+"""
+
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING
+
+from decklog.core.errors import DiskFull
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from decklog.db.base import Database
+
+    # Number of a stream, position of its last indexed entry, position of its newest entry.
+    Span = tuple[int, int, int]
+
+# The most that one call indexes while its caller waits.
+MOST_WAITED_FOR = 2_000
+# The most that one step in the background indexes: writers wait for it a few milliseconds.
+MOST_IN_BACKGROUND = 500
+SIZE = 2**32
+# A writer starts a step with every 256th entry of a stream and with every 16th new stream.
+ENTRIES_BETWEEN_STEPS, STREAMS_BETWEEN_STEPS = 256, 16
+_STREAMS_IN_A_STEP = 64
+
+# Those of runs that are not over, those of no run, and those that were never indexed.
+_GOING_ON = """
+s.no in (
+  select n.no from runs r join streams n on n.name = r.id
+   where r.status = 'active' or r.status = 'planning' or r.status = 'paused'
+  union
+  select n.no from streams n where n.name >= '@' and n.name < 'A'
+  union
+  select n.no from streams n where n.no > coalesce((select max(stream_no) from entry_text_marks), 0)
+)
+"""
+
+
+def _not_indexed(wanted: str) -> str:
+    return f"""
+        select no, mark, (select max(pos) from entries where pos > mark and pos < (no + 1) * {SIZE})
+          from (
+            select s.no, coalesce(m.pos, s.no * {SIZE}) as mark
+              from streams s
+              left join entry_text_marks m on m.stream_no = s.no
+             where {wanted}
+          ) marked
+         where exists (select 1 from entries where pos > mark and pos < (no + 1) * {SIZE})
+         order by no desc
+        """
+
+
+_ALL, _ONE, _THOSE_GOING_ON = map(_not_indexed, ("true", "s.no = :no", _GOING_ON))
+_NEAR = _not_indexed(f"s.no <= :no and s.no > :no - {_STREAMS_IN_A_STEP}")
+
+
+def not_indexed(database: "Database", stream_no: int | None, *, going_on: bool = False) -> "list[Span]":
+    """List the streams with entries after their mark, newest stream first."""
+    if stream_no is not None:
+        return database.rows(_ONE, {"no": stream_no})[1]
+    return database.rows(_THOSE_GOING_ON if going_on else _ALL, {})[1]
+
+
+def entries_in(spans: "list[Span]") -> int:
+    """Count the entries between marks and newest positions."""
+    return sum(newest - mark for _, mark, newest in spans)
+
+
+def catch_up(database: "Database", stream_no: int | None, *, going_on: bool = False, most: int = MOST_WAITED_FOR) -> int:
+    """Index entries of one stream, of all, or of those going on, up to `most`; return how many are left.
+
+    A log that is only read, and a read, which would not see the change, are left alone.
+    """
+    spans = database.read(lambda: not_indexed(database, stream_no, going_on=going_on))
+    left = entries_in(spans)
+    if left and not (database.read_only or database.is_reading):
+        # On a full disk a search reads what is not indexed.
+        with suppress(DiskFull):
+            left -= database.write(lambda: _index_all(database, next(_chunks(spans, most))))
+    return left
+
+
+def index_everything(database: "Database") -> "Iterator[int]":
+    """Index every entry in steps that writers hardly notice; yield how many each has indexed."""
+    spans = database.read(lambda: not_indexed(database, None))
+    for chunk in _chunks(spans, MOST_IN_BACKGROUND):
+        yield database.write(partial(_index_all, database, chunk))
+
+
+def index_near(database: "Database", stream_no: int) -> int:
+    """Index entries of a stream and of those that began shortly before it, for the background. In a transaction."""
+    spans = database.rows(_NEAR, {"no": stream_no})[1]
+    return _index_all(database, next(_chunks(spans, MOST_IN_BACKGROUND), []))
+
+
+def _chunks(spans: "list[Span]", most: int) -> "Iterator[list[Span]]":
+    """Cut spans into lists of at most so many entries."""
+    chunk: list[Span] = []
+    size = 0
+    for number, mark, newest in spans:
+        start = mark
+        while start < newest:
+            end = min(newest, start + most - size)
+            chunk.append((number, start, end))
+            size += end - start
+            start = end
+            if size == most:
+                yield chunk
+                chunk, size = [], 0
+    if chunk:
+        yield chunk
+
+
+def _index_all(database: "Database", chunk: "list[Span]") -> int:
+    return sum(_index(database, *span) for span in chunk)
+
+
+def _index(database: "Database", number: int, mark: int, end: int) -> int:
+    """Index a stream's entries from its mark up to a position, unless another process has moved the mark meanwhile."""
+    bound = {"number": number, "start": number * SIZE, "end": end}
+    database.count("insert into entry_text_marks (stream_no, pos) values (:number, :start) on conflict do nothing", bound)
+    row = database.one("select pos from entry_text_marks where stream_no = :number for update", bound)
+    if row is None or row[0] != mark:
+        return 0
+    database.index_entries(mark, end)
+    database.count("update entry_text_marks set pos = :end where stream_no = :number", bound)
+    return end - mark

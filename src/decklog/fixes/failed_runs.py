@@ -1,0 +1,206 @@
+"""A run that failed: whose fault it was, a pause with a snapshot of every task, and what becomes of it.
+
+What the agent itself is made of is mended as feedback is, and the run goes on when that is verified. A mend is never paused to
+mend itself.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from decklog.conductor.settings import consent
+from decklog.conductor.settings.document import NAME
+from decklog.conductor.stages import all_tasks
+from decklog.core.clock import to_text
+from decklog.core.errors import Conflict, Invalid
+from decklog.fixes.ground import newest_base
+from decklog.models.composer import Composer
+from decklog.models.providers.making import maker
+from decklog.models.seam import Call, Models
+from decklog.review import settings as review_settings
+from decklog.stores.memory.error_signatures import signature
+
+if TYPE_CHECKING:
+    from decklog.fixes.loop import Mending
+    from decklog.log import Decklog
+    from decklog.stores.tasks.task import Task
+
+SITE = "mend.failure"
+FLOOR = 50
+KINDS = ("task", "own-code", "outside")
+# Whose fault it is where no sign tells, and nobody who could be asked.
+UNKNOWN = "unknown"
+FORM: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "kind": {"type": "string", "enum": list(KINDS)},
+        "evidence": {"type": "string"},
+        "confidence": {"type": "integer", "minimum": 0, "maximum": 100},
+    },
+    "required": ["kind", "evidence", "confidence"],
+    "additionalProperties": False,
+}
+_ENDED_WELL = ("done", "abandoned")
+_MOST_TOLD = 20
+_LONGEST = 2000
+_WEATHER = re.compile(
+    r"(?i)\b(?:quota|rate.?limit|overload(?:ed)?|too many requests|429|503|log.?in (?:expired|required)|unauthori[sz]ed|401"
+    r"|no space left|disk is full|connection (?:refused|reset)|timed? ?out|network is unreachable|name resolution)\b"
+)
+_OF_THE_TASK = re.compile(
+    r"(?i)\b(?:tests? (?:fail|red)|red in round|no-change|out-of-bounds|conflict|uncommitted|assert(?:ion)?|vacuous|census)"
+)
+_TRACED = re.compile(r'File "([^"]+)", line \d+')
+
+
+@dataclass(frozen=True, kw_only=True)
+class FailedRun:
+    """What a failed run comes to: whose fault, how sure, by what, and what leads on. Of `unknown` nothing was changed."""
+
+    run_id: str
+    whose: str
+    confidence: int
+    evidence: str
+    next: str
+    snapshots: tuple[str, ...] = ()
+    mend_id: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "snapshots": list(self.snapshots)}
+
+
+def take_up(mending: "Mending", run_id: str, whose: str | None = None) -> FailedRun:
+    """Classify a run that failed, pause it with a snapshot, and begin to mend what the agent is made of if that is to blame.
+
+    `whose` is a person's word for it, which counts. Where no sign, no person and no model tells, the run stays as it is.
+    """
+    if whose is not None and whose not in KINDS:
+        raise Invalid(f"nothing is the fault of {whose!r}", hint=f"One of: {', '.join(KINDS)}", whose=whose)
+    log = mending.log
+    run = log.runs.get(run_id)
+    failing = [task for task in all_tasks(log, run_id) if task.state.value in ("blocked", "failed")]
+    _refuse_own(log, run_id)
+    told = list(_told(log, run_id, failing, run.summary or ""))
+    if run.status.value not in ("failed", "paused") and not failing:
+        raise Conflict(
+            f"run {run_id} is {run.status}, and none of its tasks failed", hint=f"See: decklog runs show {run_id}", id=run_id
+        )
+    whose, confidence, evidence = (whose, 100, "a person says so") if whose else _classified(mending, run_id, told)
+    if whose == UNKNOWN:
+        return FailedRun(run_id=run_id, whose=whose, confidence=0, evidence=evidence, next=_next(run_id, whose, None))
+    with log.transaction():
+        kept = tuple(_pause(log, run_id, f"{whose}: {evidence}"))
+        mend_id = _begin(mending, run_id, evidence, told) if whose == "own-code" else None
+    return FailedRun(
+        run_id=run_id,
+        whose=whose,
+        confidence=confidence,
+        evidence=evidence,
+        next=_next(run_id, whose, mend_id),
+        snapshots=kept,
+        mend_id=mend_id,
+    )
+
+
+def _refuse_own(log: "Decklog", run_id: str) -> None:
+    for mend in log.mends.find(open_only=True, limit=200):
+        if run_id in (mend.run_id, mend.fix_run_id):
+            raise Conflict(f"run {run_id} is that of mend {mend.id}", hint=f"Go on with it: decklog mend {mend.id}", id=mend.id)
+
+
+def _told(log: "Decklog", run_id: str, failing: "list[Task]", summary: str) -> Iterator[str]:
+    """Tell what is on record of a failure, the tasks first."""
+    if summary:
+        yield summary[:_LONGEST]
+    for task in failing[:_MOST_TOLD]:
+        yield f"{task.title}: {' '.join(part for part in (task.blocker, task.reason) if part)}"[:_LONGEST]
+    for entry in log.journal.find(run_id, subtype="agent.error", limit=_MOST_TOLD):
+        yield (entry.body or "")[:_LONGEST]
+
+
+# Whose fault
+
+
+def _classified(mending: "Mending", run_id: str, told: list[str]) -> tuple[str, int, str]:
+    """Say whose fault it is: by plain signs first, then by a model, which says that it is nobody's here unless it is sure."""
+    text = "\n".join(told)
+    if (found := _WEATHER.search(text)) is not None:
+        return "outside", 90, f"it says {found[0]!r}"
+    if (path := _own_file(mending, text)) is not None:
+        return "own-code", 70, f"an error was raised in {path}, which is part of this repository"
+    if (found := _OF_THE_TASK.search(text)) is not None:
+        return "task", 80, f"it says {found[0]!r}"
+    return _by_model(mending, run_id, text)
+
+
+def _own_file(mending: "Mending", text: str) -> str | None:
+    """Find a file of this repository that a traceback ends in."""
+    base = newest_base(mending.repository, mending.cwd)
+    for path in reversed(_TRACED.findall(text)):
+        name = path.rpartition(f"{mending.repository.folder}/")[2].lstrip("/")
+        if mending.repository.read(base, name) is not None:
+            return str(name)
+    return None
+
+
+def _by_model(mending: "Mending", run_id: str, text: str) -> tuple[str, int, str]:
+    repository = mending.repository
+    base = newest_base(repository, mending.cwd)
+    settings = review_settings.read(repository.read(base, NAME))
+    consent.require(repository, base)
+
+    def read(path: str) -> bytes | None:
+        return repository.read(base, path)
+
+    made = mending.make or maker(mending.log, settings.models, repository.state / "calls", read=read, sandbox=settings.sandbox)
+    prompt = Composer(settings.prompt, read).compose(SITE, data=[("failure", text)]).prompt
+    answer = Models(mending.log, settings.models, made, run_id=run_id).ask(Call(site=SITE, prompt=prompt, schema=FORM))
+    if answer.data is None:
+        return UNKNOWN, 0, f"no plain sign tells, and {answer.why}"
+    confidence = int(answer.data["confidence"])
+    whose = str(answer.data["kind"]) if confidence >= FLOOR else "outside"
+    return whose, confidence, str(answer.data["evidence"])[:_LONGEST]
+
+
+# What becomes of it
+
+
+def _pause(log: "Decklog", run_id: str, reason: str) -> Iterator[str]:
+    """Keep what every task that is not over needs to go on, and set the run aside."""
+    now = to_text(log.clock.now())
+    for task in all_tasks(log, run_id):
+        if task.state.value in _ENDED_WELL:
+            continue
+        kept: dict[str, object] = {
+            "task_id": task.id,
+            "paused_at": now,
+            "reason": reason[:_LONGEST],
+            "resume_hint": f"decklog runs update {run_id} --status active",
+            "original_prompt": task.objective,
+            "state_at_pause": task.state.value,
+            "stage_at_pause": task.role,
+            "inputs": task.inputs,
+        }
+        log.states.save_snapshot(run_id, task.id.replace("/", "_"), kept)
+        yield task.id
+    if log.runs.get(run_id).status.value != "paused":
+        log.runs.update(run_id, status="paused")
+
+
+def _begin(mending: "Mending", run_id: str, evidence: str, told: list[str]) -> str:
+    body = f"Run {run_id} failed by what the agent is made of: {evidence}\n" + "\n".join(told)
+    key = f"run:{run_id}:{signature(evidence)}"
+    filed = mending.log.feedback.file("mend", body[: 4 * _LONGEST], channel="run", severity="high", key=key)
+    return mending.begin(filed.id, for_run_id=run_id).id
+
+
+def _next(run_id: str, whose: str, mend_id: str | None) -> str:
+    resume = f"decklog runs update {run_id} --status active"
+    if whose == UNKNOWN:
+        return f"Nothing was changed. Say it yourself: decklog mend --run {run_id} --whose {'|'.join(KINDS)}"
+    if mend_id is not None:
+        return f"The run is paused and goes on when this is verified: decklog mend {mend_id}"
+    if whose == "task":
+        return f"The run is paused. Change the task or the plan, then: {resume}"
+    return f"The run is paused until that is over. Then: {resume}"

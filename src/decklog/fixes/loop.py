@@ -1,0 +1,250 @@
+"""The loop: takes mends on from state to state, one process at a time each, until they are over or wait for something."""
+
+import fcntl
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from decklog.conductor import kill_points
+from decklog.conductor.git.changes import changes
+from decklog.conductor.git.repository import Repository, ref_part
+from decklog.conductor.settings.document import NAME
+from decklog.core.errors import Busy, Conflict, DecklogError, NotFound, TimedOut, Unavailable
+from decklog.fixes import dropping, telling
+from decklog.fixes.fix_plan import approve, plan
+from decklog.fixes.fixing import fix, given_up
+from decklog.fixes.gate_step import review
+from decklog.fixes.ground import Ground, newest_base
+from decklog.fixes.lessons_learned import learn
+from decklog.fixes.locating import locate
+from decklog.fixes.mend_states import LOOKED_AT_AGAIN
+from decklog.fixes.proof_step import prove
+from decklog.fixes.publication import publish
+from decklog.fixes.triage import by_person, triage
+from decklog.fixes.verifying import verify
+from decklog.guard.files.gitignore import Patterns
+from decklog.stores.approvals.feedback import FeedbackState, FixClass
+from decklog.stores.workflow.mends import Mend, MendState, MendWait
+
+if TYPE_CHECKING:
+    from decklog.log import Decklog
+    from decklog.models.provider import Provider
+    from decklog.models.settings import ModelChoice
+
+_STEPS: dict[MendState, Callable[[Ground], Mend]] = {
+    MendState.FILED: triage,
+    MendState.TRIAGED: locate,
+    MendState.LOCATED: plan,
+    MendState.PLANNED: approve,
+    MendState.FIXING: fix,
+    MendState.FIXED: prove,
+    MendState.CLEARED: publish,
+    MendState.VERIFIED: learn,
+}
+_PAGE = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """What a person says when taking a mend on: the class, a branch with the fix, or the commit that it was merged as."""
+
+    fix_class: FixClass | None = None
+    branch: str | None = None
+    merged: str | None = None
+    by: str = "a person"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mending:
+    """Mends feedback in one repository."""
+
+    log: "Decklog"
+    cwd: Path
+    state: Path
+    make: "Callable[[ModelChoice], Provider] | None" = None
+    say: Callable[[str], object] = lambda _: None
+
+    @cached_property
+    def repository(self) -> Repository:
+        return Repository.find(self.cwd, self.state)
+
+    # Which
+
+    def begin(self, feedback_id: str, *, for_run_id: str | None = None) -> Mend:
+        """Begin to mend feedback in this repository, or find the mend that was begun."""
+        log = self.log
+        feedback = log.feedback.get(feedback_id)
+        earlier = log.mends.find(feedback_id=feedback.id, repo=self._repo, limit=_PAGE)
+        known = next((one for one in earlier if not one.state.is_end), None)
+        if known is not None:
+            return known
+        base = newest_base(self.repository, self.cwd)
+        identity = hashlib.sha256(os.fsencode(self.repository.common)).hexdigest()[:16]
+        title = " ".join(feedback.body.split())[:100]
+        with log.transaction():
+            key = f"mend:{identity}:{feedback.id}:{len(earlier)}"
+            run = log.runs.start(f"Mend: {title}", key=key, repo=str(self.repository.folder))
+            return log.mends.begin(run.id, feedback.id, repo=self._repo, base=base, for_run_id=for_run_id)
+
+    def named(self, name: str) -> Mend:
+        """Find a mend by its own id, or by that of its feedback; feedback that nobody mends yet is begun with."""
+        try:
+            found = self.log.mends.get(name)
+            if found.repo != self._repo:
+                raise Conflict(f"mend {name} is of another repository", hint=f"Go to {os.path.dirname(found.repo)}", id=name)
+            return found
+        except NotFound:
+            try:
+                return self.begin(name)
+            except NotFound:
+                raise NotFound(
+                    f"there is no mend and no feedback {name}", hint="See what there is: decklog mend", id=name
+                ) from None
+
+    def waiting(self) -> Iterator[Mend]:
+        """Give what can go on by itself: pending feedback, mends that wait for nothing, or for what may be there by now."""
+        for feedback in self.log.feedback.find(state=FeedbackState.PENDING, oldest_first=True, limit=_PAGE):
+            self.begin(feedback.id)
+        for mend in self.log.mends.find(repo=self._repo, open_only=True, oldest_first=True, limit=_PAGE):
+            if mend.waits_for in LOOKED_AT_AGAIN or self._is_otherwise(mend):
+                yield mend
+
+    def _is_otherwise(self, mend: Mend) -> bool:
+        """Say whether a mend waits for a model, and the base has moved on since: its settings may name one now."""
+        is_stuck = mend.waits_for is MendWait.MODEL and mend.state is MendState.FILED
+        return is_stuck and newest_base(self.repository, self.cwd) != mend.base
+
+    @property
+    def _repo(self) -> str:
+        """Name the repository, whichever of its worktrees somebody is in."""
+        return str(self.repository.common)
+
+    # Going on
+
+    def go_on(self, mend_id: str, given: Given | None = None) -> Mend:
+        """Take a mend on until it is over or waits; killed at any moment, the same call goes on from the last state.
+
+        Without `given` nobody named it: what was refused is then not tried again.
+        """
+        with self._alone(mend_id):
+            mend = self.log.mends.get(mend_id)
+            if mend.state.is_end:
+                return mend
+            self._ground(mend).clear()
+            try:
+                mend = self._on_newest(mend)
+                mend = mend if given is None else self._told(mend, given)
+                while not mend.state.is_end:
+                    before = mend
+                    mend = self._stepped(before, given)
+                    kill_points.reached(f"mend:{mend.state}")
+                    if mend.waits_for is not None or mend.moves == before.moves:
+                        return mend
+                    self.say(f"{mend.feedback_id} is {mend.state}")
+                return mend
+            finally:
+                self._ground(mend).clear()
+
+    def drop(self, mend_id: str, reason: str, *, by: str) -> Mend:
+        """Give a mend up, whatever state it is in; its feedback is told why."""
+        with self._alone(mend_id):
+            mend = self.log.mends.get(mend_id)
+            return mend if mend.state.is_end else dropping.drop(self._ground(mend), reason, by=by)
+
+    def _stepped(self, mend: Mend, given: Given | None) -> Mend:
+        """Do the next step; trouble on the way is told in the mend, which stays where it is."""
+        ground = self._ground(mend)
+        try:
+            if mend.state is MendState.PUBLISHED:
+                return verify(ground, None if given is None else given.merged)
+            if mend.state is MendState.PROVEN:
+                return review(ground, again=given is not None)
+            return _STEPS[mend.state](ground)
+        except (Busy, TimedOut, Unavailable) as problem:
+            return self._held(mend, MendWait.WEATHER, problem)
+        except DecklogError as problem:
+            if problem.code == "pending":
+                raise
+            return self._held(mend, MendWait.PERSON, problem)
+
+    def _held(self, mend: Mend, waits: MendWait, problem: DecklogError) -> Mend:
+        now = self.log.mends.get(mend.id)
+        reason = " ".join(part for part in (f"{problem.message}.", problem.hint) if part)
+        if (now.waits_for, now.reason) == (waits, reason[:1000]):
+            return now
+        return self.log.mends.move(now, waits_for=waits, reason=reason[:1000])
+
+    def _on_newest(self, mend: Mend) -> Mend:
+        """Begin with the newest base as long as nothing rests on an older one; it may say whom to ask."""
+        if mend.state is not MendState.FILED or (base := newest_base(self.repository, self.cwd)) == mend.base:
+            return mend
+        return self.log.mends.move(mend, base=base)
+
+    def _told(self, mend: Mend, given: Given) -> Mend:
+        """Take what a person says before going on: a fix of theirs starts anew from the fix, whatever was refused before."""
+        ground = self._ground(mend)
+        if given.branch is not None and mend.state is not MendState.VERIFIED:
+            mend = self._with_branch(ground, given)
+            ground = self._ground(mend)
+        if given.fix_class is not None and mend.state is MendState.FILED:
+            return by_person(ground, given.fix_class, by=given.by)
+        if mend.waits_for is MendWait.FIX and mend.branch is None and mend.state in (MendState.FIXING, MendState.FIXED):
+            # Whoever names it wants it tried again: another round, in a run of its own.
+            again: dict[str, Any] = {"rounds": mend.rounds + 1, "fix_run_id": None, "head": None}
+            with self.log.transaction():
+                given_up(ground, "another round is begun")
+                return self.log.mends.move(mend, MendState.FIXING, **again)
+        return mend
+
+    def _with_branch(self, ground: Ground, given: Given) -> Mend:
+        log, mend = ground.log, ground.mend
+        if mend.state is MendState.FILED and ground.feedback.state is FeedbackState.PENDING:
+            fix_class = given.fix_class or self._class_of(ground, str(given.branch))
+            mend = by_person(ground, fix_class, by=given.by)
+        back = mend.state in (MendState.FIXED, MendState.PROVEN, MendState.CLEARED, MendState.PUBLISHED)
+        changes: dict[str, Any] = {"branch": given.branch, "head": None, "findings": [], "rounds": mend.rounds + 1}
+        changes["fix_run_id"] = None
+        with log.transaction():
+            if ground.feedback.state is FeedbackState.FIX_PR_OPEN:
+                log.feedback.give_back(mend.feedback_id, f"another fix is in {given.branch}", by=given.by)
+            telling.ended(ground, f"another fix is in {given.branch}")
+            given_up(ground, f"another fix is in {given.branch}")
+            return log.mends.move(mend, MendState.FIXING if back else None, **changes)
+
+    def _class_of(self, ground: Ground, branch: str) -> FixClass:
+        """Tell the class of a person's fix by what it changes."""
+        tip = ground.repository.resolve(branch, cwd=self.cwd)
+        if tip is None:
+            raise NotFound(f"there is no commit {branch!r}", hint="Name a branch, a tag or a commit; see: git log", name=branch)
+        tests = Patterns(ground.settings.tests)
+        paths = [one.path for one in changes(ground.repository, ground.base, tip)]
+        others = [path for path in paths if not tests.covers(path)]
+        folder = ground.settings.prompt.folder
+        if not others:
+            return FixClass.TEST
+        if all(path in ground.settings.prompt.identity or (folder and path.startswith(f"{folder}/")) for path in others):
+            return FixClass.PROMPT
+        if all(path == NAME for path in others):
+            return FixClass.POLICY
+        return FixClass.DOC if all(path.endswith((".md", ".rst", ".txt")) for path in others) else FixClass.TOOL
+
+    def _ground(self, mend: Mend) -> Ground:
+        given: dict[str, Any] = {"make": self.make, "say": self.say, "cwd": self.cwd, "state": self.state}
+        return Ground(log=self.log, repository=self.repository, mend=mend, **given)
+
+    @contextmanager
+    def _alone(self, mend_id: str) -> Iterator[None]:
+        """Hold a mend on this machine while it is worked on; whoever is killed lets it go."""
+        folder = self.repository.state / "mends"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        with open(folder / f"{ref_part(mend_id)}.lock", "wb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise Busy(f"another process works on mend {mend_id}", hint="Wait for it, or see: decklog mend") from None
+            yield

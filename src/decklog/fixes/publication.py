@@ -1,0 +1,155 @@
+"""Hands a fix on, once: as a branch here, as a pull request by `gh` where the settings ask for one, or as a patch file."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from decklog.conductor import kill_points
+from decklog.conductor.git.remote import Remote
+from decklog.conductor.git.repository import ref_part
+from decklog.core.errors import Conflict, NotFound, TimedOut, Unavailable
+from decklog.fixes import telling
+from decklog.guard.calls.tool import Finding
+from decklog.review.publishing import why_change_held
+from decklog.stores.approvals.feedback import FeedbackState
+from decklog.stores.workflow.mends import MendState
+
+if TYPE_CHECKING:
+    from decklog.fixes.ground import Ground
+    from decklog.stores.workflow.mends import Mend
+
+_SECONDS = 120.0
+
+
+def publish(ground: "Ground") -> "Mend":
+    """Publish exactly what the gate let through; what it holds by now is not published, whoever asks."""
+    log, mend = ground.log, ground.mend
+    held = why_change_held(log, ground.change)
+    if held is not None:
+        raise Conflict(f"the gate holds this fix: {held}", hint="See: decklog reviews find")
+    way = ground.rules.publish
+    published: dict[str, Any] = {"way": way, "commit": mend.head}
+    if way == "patch":
+        published["patch"] = ground.acts.perform(f"patch:{mend.head}", lambda: _patch(ground), _is_file, task_id=None)
+    else:
+        published["branch"] = _branch(ground)
+    if way == "pr":
+        published |= _pull_request(ground, str(published["branch"]))
+    address = str(published.get("url") or published.get("patch") or f"branch {published['branch']}")
+    kill_points.reached("publish:done")
+    with log.transaction():
+        if ground.feedback.state is FeedbackState.IN_FIX:
+            log.feedback.open_pr(mend.feedback_id, address, regression_test_path=_test_path(mend), by="mend")
+        published["message"] = telling.published(ground, address)
+        return log.mends.move(mend, MendState.PUBLISHED, published=published)
+
+
+def _test_path(mend: "Mend") -> str:
+    return ", ".join(str(name) for name in mend.tests)
+
+
+# A branch
+
+
+def branch_of(ground: "Ground") -> str:
+    """Name the branch of a fix; an id is spelled so that git takes it."""
+    return f"mend/{ref_part(ground.mend.feedback_id)}"
+
+
+def _branch(ground: "Ground") -> str:
+    """Make the branch, or move it from an earlier fix of the same mend; one of somebody else's is left alone."""
+    name, head = branch_of(ground), str(ground.mend.head)
+    repository = ground.repository
+    ref = f"refs/heads/{name}"
+
+    def make() -> str:
+        now = repository.ref(ref)
+        ours = set(repository.refs(f"{ground.refs}/head").values())
+        if now not in (None, head) and now not in ours:
+            raise Conflict(f"there is a branch {name} already, and it is not of this mend", hint=f"git branch -m {name} other")
+        old = now or "0" * len(head)
+        if now != head and repository.on_refs("update-ref", ref, head, old, accepted=(0, 1, 128)).code:
+            raise Conflict(f"branch {name} could not be moved", hint="Look whether it is checked out: git worktree list")
+        return name
+
+    made: str = ground.acts.perform(
+        f"branch:{name}:{head}", make, lambda _: Finding(repository.ref(ref) == head, name), task_id=None
+    )
+    return made
+
+
+# A patch file
+
+
+def _patch(ground: "Ground") -> str:
+    """Write the fix as a file that `git am` takes."""
+    text = ground.repository.on_objects("format-patch", "-1", "--stdout", str(ground.mend.head)).out
+    folder = ground.repository.state / "patches"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    path = folder / f"{ref_part(ground.mend.feedback_id)}-{str(ground.mend.head)[:12]}.patch"
+    new = path.with_suffix(".new")
+    new.write_bytes(text)
+    new.rename(path)
+    return str(path)
+
+
+def _is_file(effect: Any) -> Finding:
+    # Writing it again gives the same file.
+    del effect
+    return Finding(False)
+
+
+# A pull request
+
+
+def _pull_request(ground: "Ground", branch: str) -> dict[str, Any]:
+    """Push the branch and open a pull request; where that is not possible, say so, and leave the branch."""
+    remote, head = Remote(ground.repository, ground.rules.remote), str(ground.mend.head)
+    try:
+        remote.check()
+    except NotFound as problem:
+        return {"note": f"no pull request: {problem.message}"}
+    if shutil.which("gh") is None:
+        return {"note": "no pull request: gh is not installed"}
+    ref = f"refs/heads/{branch}"
+
+    def push() -> None:
+        remote.offer(branch, head, known=list(ground.repository.refs(f"{ground.refs}/head").values()))
+
+    ground.acts.perform(f"push:{branch}:{head}", push, lambda _: Finding(remote.refs(ref).get(ref) == head), task_id=None)
+    opened = ground.acts.perform(
+        f"pr:{branch}:{head}", lambda: _open(ground, branch), lambda _: _opened(ground, branch), task_id=None
+    )
+    return {"url": str(opened)}
+
+
+def _open(ground: "Ground", branch: str) -> str:
+    already = _opened(ground, branch)
+    if already.happened:
+        return str(already.result)
+    title, _, body = ground.change.message.partition("\n")
+    base = ground.settings.rules.base or "main"
+    words = ("pr", "create", "--draft", "--base", base, "--head", branch, "--title", title, "--body-file", "-")
+    return _gh(ground.repository.folder, *words, given=body.strip()).splitlines()[-1].strip()
+
+
+def _opened(ground: "Ground", branch: str) -> Finding:
+    """Look for a pull request of the branch that is open."""
+    words = ("pr", "list", "--head", branch, "--state", "open", "--json", "url", "--jq", ".[].url")
+    found = _gh(ground.repository.folder, *words).split()
+    return Finding(bool(found), found[0] if found else None)
+
+
+def _gh(folder: Path, *words: str, given: str = "") -> str:
+    env = {**os.environ, "GH_PROMPT_DISABLED": "1", "NO_COLOR": "1"}
+    try:
+        done = subprocess.run(
+            ["gh", *words], cwd=folder, env=env, input=given, capture_output=True, text=True, timeout=_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired as problem:
+        raise TimedOut(f"gh {words[0]} {words[1]} did not end in {_SECONDS:g} seconds") from problem
+    if done.returncode:
+        raise Unavailable(f"gh {words[0]} {words[1]} failed: {done.stderr.strip()[:300]}", hint="Try it: gh auth status")
+    return done.stdout.strip()

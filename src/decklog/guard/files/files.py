@@ -1,0 +1,93 @@
+"""The file tools of a coding agent: read, write and edit, beneath one root."""
+
+from dataclasses import dataclass
+
+from decklog.core.errors import Invalid
+from decklog.guard.files import edits
+from decklog.guard.files.root import LARGEST_FILE, Root
+from decklog.guard.files.text import Form, decode, lines_of
+
+
+@dataclass(frozen=True)
+class Text:
+    """What was read of a file. `encoding` says how the bytes were decoded; lines are counted from 1."""
+
+    path: str
+    text: str
+    start_line: int
+    end_line: int
+    total_lines: int
+    encoding: str
+
+
+@dataclass(frozen=True)
+class Written:
+    """A file that was written."""
+
+    path: str
+    written_bytes: int
+
+
+@dataclass(frozen=True)
+class Edited:
+    """A file that was edited, and how many passages were replaced."""
+
+    path: str
+    replacements: int
+
+
+def read_file(
+    root: Root,
+    path: str,
+    start_line: int | None = None,
+    end_line: int | None = None,
+    *,
+    limit: int = LARGEST_FILE,
+) -> Text:
+    """Read a file, or its lines from `start_line` to `end_line`, both counted from 1 and included.
+
+    Bytes that are not UTF-8 are read as Latin-1, so nothing is lost and nothing fails; `encoding` tells.
+    Lines past the end are simply not there.
+    """
+    _refuse_bad_range(start_line, end_line)
+    content = root.read(path, limit=limit)
+    text, form = decode(content.data)
+    lines = lines_of(text)
+    start, end = (start_line or 1), min(end_line or len(lines), len(lines))
+    if start_line is not None or end_line is not None:
+        text = "".join(lines[start - 1 : end])
+    return Text(content.path, text, start, end, len(lines), form.encoding)
+
+
+def _refuse_bad_range(start: int | None, end: int | None) -> None:
+    if (start is not None and start < 1) or (end is not None and end < (start or 1)):
+        raise Invalid(
+            f"Lines {start} to {end} are not a range",
+            hint="Lines are counted from 1 and the end is not before the start.",
+            start_line=start,
+            end_line=end,
+        )
+
+
+def write_file(root: Root, path: str, content: str) -> Written:
+    """Write a whole file in UTF-8, creating its directories and keeping its mode.
+
+    The new content appears at once or not at all: readers never see half of it.
+    """
+    data = Form().encode(content)
+    return Written(root.write(path, data), len(data))
+
+
+def edit_file(root: Root, path: str, old_string: str, new_string: str, replace_all: bool = False) -> Edited:
+    """Replace a passage of a file that occurs once, or every one with `replace_all`.
+
+    Everything else stays as it is to the byte: line endings, byte-order mark, encoding. Refuses if someone
+    else changed the file meanwhile.
+    """
+    content = root.read(path)
+    text, form = decode(content.data)
+    try:
+        text, count = edits.replace(text, old_string, new_string, replace_all=replace_all)
+    except Invalid as error:
+        raise Invalid(f"{path}: {error.message}", hint=error.hint, path=content.path, **error.details) from None
+    return Edited(root.write(path, form.encode(text), over=content), count)

@@ -1,0 +1,128 @@
+"""One pending change of a file: the new bytes lie beside it until a rename puts them in its place."""
+
+import os
+import secrets
+from contextlib import suppress
+from types import TracebackType
+from typing import Protocol
+
+from decklog.core.errors import Conflict
+from decklog.guard.files.access import Op, Rules
+from decklog.guard.files.open_beneath import PASS
+from decklog.guard.files.path_spelling import denied
+
+
+class Ground(Protocol):
+    """What a change needs of the root it happens in."""
+
+    rules: Rules
+
+    def open_exact(self, path: str, flags: int) -> int: ...
+
+    def forget_directories(self, made: list[str]) -> None: ...
+
+
+class Change:
+    """A file that will be replaced or removed when it is committed, and is untouched if it is not."""
+
+    def __init__(self, ground: Ground, path: str, name: str, directory_fd: int, made: list[str]) -> None:
+        self.path = path
+        self._ground = ground
+        self._name = name
+        self._fd = directory_fd
+        self._made = made
+        self._temporary: str | None = None
+        self._before = self._look()
+
+    def __enter__(self) -> "Change":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.abort()
+
+    def _look(self) -> os.stat_result | None:
+        try:
+            return os.stat(self._name, dir_fd=self._fd, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+
+    def prepare(self, data: bytes | None, *, is_executable: bool | None) -> None:
+        """Write the new bytes beside the file; None means that the file is to be removed."""
+        if self._before is not None:
+            self._ground.rules.judge_file(self.path, Op.WRITE, self._before)
+        elif data is None:
+            raise FileNotFoundError(2, os.strerror(2), self.path)
+        if data is not None:
+            self._write_beside(data, is_executable)
+
+    def _write_beside(self, data: bytes, is_executable: bool | None) -> None:
+        name = f".decklog-{secrets.token_hex(8)}.tmp"
+        # The rights of a file that exists are given at the end: until then nobody else may read it.
+        mode = 0o600 if self._before else (0o777 if is_executable else 0o666)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        fd = os.open(name, flags, mode, dir_fd=self._fd)
+        self._temporary = name
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(fd, view) :]
+            self._give_rights(fd, is_executable)
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+    def _give_rights(self, fd: int, is_executable: bool | None) -> None:
+        if self._before is None:
+            return
+        if os.geteuid() == 0:
+            # A container's root may lack the right to give files away; the bytes matter more than the owner.
+            with suppress(PermissionError):
+                os.fchown(fd, self._before.st_uid, self._before.st_gid)
+        # Never the set-user bit: new bytes have not earned it.
+        mode = self._before.st_mode & 0o777
+        if is_executable is not None:
+            mode = mode | (mode & 0o444) >> 2 if is_executable else mode & ~0o111
+        os.fchmod(fd, mode)
+
+    def commit(self, expected: os.stat_result | None = None) -> None:
+        """Put the change in place; refuses if the file or its directory was changed meanwhile."""
+        if not _is_same(self._look(), self._before) or (expected and not _is_same(expected, self._before)):
+            hint = "Read the file again and repeat the change."
+            raise Conflict(f"{self.path!r} was changed by someone else meanwhile", hint=hint, path=self.path)
+        self._refuse_moved_directory()
+        if self._temporary is None:
+            os.unlink(self._name, dir_fd=self._fd)
+        else:
+            os.rename(self._temporary, self._name, src_dir_fd=self._fd, dst_dir_fd=self._fd)
+            self._temporary = None
+        self._made = []
+        os.fsync(self._fd)
+
+    def _refuse_moved_directory(self) -> None:
+        try:
+            fd = self._ground.open_exact(os.path.dirname(self.path) or ".", PASS)
+        except OSError:
+            raise denied("moved", self.path, Op.WRITE) from None
+        try:
+            if not os.path.samestat(os.fstat(fd), os.fstat(self._fd)):
+                raise denied("moved", self.path, Op.WRITE)
+        finally:
+            os.close(fd)
+
+    def abort(self) -> None:
+        """Drop what was prepared, if it was not committed. Safe to call again."""
+        if self._fd < 0:
+            return
+        if self._temporary is not None:
+            # Someone may have removed it already, together with its directory.
+            with suppress(FileNotFoundError):
+                os.unlink(self._temporary, dir_fd=self._fd)
+        os.close(self._fd)
+        self._fd = -1
+        self._ground.forget_directories(self._made)
+
+
+def _is_same(now: os.stat_result | None, then: os.stat_result | None) -> bool:
+    if now is None or then is None:
+        return now is then
+    return (now.st_ino, now.st_size, now.st_mtime_ns) == (then.st_ino, then.st_size, then.st_mtime_ns)

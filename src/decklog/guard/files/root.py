@@ -1,0 +1,229 @@
+"""Read and replace files beneath one directory, and nowhere else.
+
+A `Root` holds the directory open and reaches everything from that handle, so neither a link nor a directory
+swapped in the meantime leads out. A file is replaced by a temporary file and a rename within the handle of
+its directory: a rename puts a new file under the name and never writes through what was there.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from types import TracebackType
+
+from decklog.core.errors import Closed, Conflict, DecklogError, DiskFull, Invalid, NotFound, ReadOnly, TooLarge, Unavailable
+from decklog.guard.files.access import Op, Rules
+from decklog.guard.files.open_beneath import PASS, Opener, Place, best_opener
+from decklog.guard.files.path_check import DEFAULT, homes_of, judge, open_directory, rules_for
+from decklog.guard.files.path_spelling import denied, split
+from decklog.guard.files.pending import Change
+
+LARGEST_FILE = 10 * 1024 * 1024
+MOST_TRIES = 8
+
+
+@dataclass(frozen=True)
+class Content:
+    """The bytes of a file, with where they really lie and what the file was when they were read."""
+
+    path: str
+    data: bytes
+    found: os.stat_result
+
+
+class Root:
+    """A directory that tools may work in; closing it ends that."""
+
+    def __init__(self, path: str | os.PathLike[str], *, rules: Rules = DEFAULT, opener: Opener | None = None) -> None:
+        self.homes = homes_of(path)
+        self.fd = open_directory(path)
+        self.rules = rules_for(self.fd, self.homes, rules)
+        self._opener = opener or best_opener()
+
+    @property
+    def path(self) -> str:
+        """The absolute path of the directory, free of links."""
+        return self.homes[0]
+
+    def __enter__(self) -> "Root":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the directory. Closing twice is harmless."""
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+    def place(self, path: str, op: Op) -> Place:
+        """Find where a path leads, or refuse it; what is there may change before it is opened."""
+        if self.fd < 0:
+            raise Closed(f"The root {self.path} is closed", hint="Open it again.", root=self.path)
+        return judge(self.fd, self.homes, path, op, self.rules)
+
+    def open_exact(self, path: str, flags: int) -> int:
+        """Open a path that is already judged and free of links; a link met on the way is ELOOP."""
+        return self._opener(self.fd, path, flags)
+
+    def read(self, path: str, *, limit: int = LARGEST_FILE) -> Content:
+        """Read a whole file, or refuse one that is larger than `limit` bytes."""
+        for _ in range(MOST_TRIES):
+            with errors_of(path, Op.READ):
+                content = self._read_once(path, limit)
+            if self.rules.allow_hardlinks or self._is_still_there(content):
+                return content
+        raise Conflict(f"{path!r} keeps being replaced", hint="Try again when it is at rest.", path=path)
+
+    def _read_once(self, path: str, limit: int) -> Content:
+        exact, fd = self._open_to_read(path)
+        try:
+            found = os.fstat(fd)
+            self.rules.judge_file(exact, Op.READ, found)
+            return Content(exact, _read_all(fd, exact, found, limit), found)
+        finally:
+            os.close(fd)
+
+    def _is_still_there(self, content: Content) -> bool:
+        # A hard link can be opened and then replaced, which leaves the file outside with one name and looking
+        # innocent. So the file must still have this name, and its names must not have changed meanwhile: that
+        # would show in the change time alone, where new bytes show in both times.
+        try:
+            now = os.stat(content.path, dir_fd=self.fd, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        then = content.found
+        is_settled = now.st_ctime_ns == then.st_ctime_ns or now.st_mtime_ns != then.st_mtime_ns
+        return os.path.samestat(now, then) and now.st_nlink == 1 and is_settled
+
+    def _open_to_read(self, path: str) -> tuple[str, int]:
+        if self.fd < 0:
+            self.place(path, Op.READ)
+        parts = split(path, self.homes, Op.READ)
+        if ".." not in parts and parts[-1] not in ("", "."):
+            exact = "/".join(parts)
+            self.rules.judge(exact, Op.READ)
+            with suppress_link():
+                return exact, self.open_exact(exact, os.O_RDONLY)
+        exact = self.place(path, Op.READ).path
+        return exact, self.open_exact(exact, os.O_RDONLY)
+
+    def stage(self, path: str, data: bytes | None, *, is_executable: bool | None = None) -> Change:
+        """Prepare to replace a file by these bytes, or to remove it (None); a commit makes it so."""
+        place = self.place(path, Op.WRITE)
+        with errors_of(path, Op.WRITE):
+            directory, _, name = place.path.rpartition("/")
+            fd, made = self._open_directory(directory or ".", create=data is not None)
+            change = Change(self, place.path, name, fd, made)
+            try:
+                change.prepare(data, is_executable=is_executable)
+            except BaseException:
+                change.abort()
+                raise
+        return change
+
+    def write(self, path: str, data: bytes, *, over: Content | None = None) -> str:
+        """Replace a file by these bytes, creating its directories; give the path where they lie.
+
+        With `over`, refuses if the file is no longer the one that was read.
+        """
+        with self.stage(path, data) as change, errors_of(path, Op.WRITE):
+            change.commit(over.found if over else None)
+        return change.path
+
+    def _open_directory(self, directory: str, *, create: bool) -> tuple[int, list[str]]:
+        made: list[str] = []
+        try:
+            return self.open_exact(directory, os.O_RDONLY | os.O_DIRECTORY), made
+        except FileNotFoundError:
+            if not create:
+                raise
+        for prefix in _prefixes(directory):
+            parent = self.open_exact(os.path.dirname(prefix) or ".", os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.mkdir(os.path.basename(prefix), dir_fd=parent)
+                made.append(prefix)
+                os.fsync(parent)
+            except FileExistsError:
+                continue
+            finally:
+                os.close(parent)
+        return self.open_exact(directory, os.O_RDONLY | os.O_DIRECTORY), made
+
+    def forget_directories(self, made: list[str]) -> None:
+        """Remove directories that were created for a change which then did not happen."""
+        for directory in reversed(made):
+            with suppress(OSError):
+                parent = self.open_exact(os.path.dirname(directory) or ".", PASS)
+                try:
+                    os.rmdir(os.path.basename(directory), dir_fd=parent)
+                finally:
+                    os.close(parent)
+
+
+def _prefixes(directory: str) -> Iterator[str]:
+    names = directory.split("/")
+    for count in range(1, len(names) + 1):
+        yield "/".join(names[:count])
+
+
+def _read_all(fd: int, path: str, found: os.stat_result, limit: int) -> bytes:
+    if stat.S_ISDIR(found.st_mode):
+        raise Invalid(f"{path!r} is a directory", hint="List it with list_files.", path=path)
+    chunks: list[bytes] = []
+    left = limit + 1
+    while left and (chunk := os.read(fd, min(left, max(found.st_size + 1, 65536)))):
+        chunks.append(chunk)
+        left -= len(chunk)
+    if not left:
+        hint = "Read a part of it with another tool, or raise the limit."
+        raise TooLarge(f"{path!r} is larger than {limit} bytes", hint=hint, path=path, limit=limit)
+    return b"".join(chunks)
+
+
+@contextmanager
+def suppress_link() -> Iterator[None]:
+    """Let a link on the way pass as "not opened", for a caller that then follows links with care."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+
+
+@contextmanager
+def errors_of(path: str, op: Op) -> Iterator[None]:
+    """Word what the operating system refuses as one of our errors."""
+    try:
+        yield
+    except OSError as error:
+        raise worded(error, path, op) from error
+
+
+def worded(error: OSError, path: str, op: Op) -> DecklogError:
+    """Give our error for one of the operating system."""
+    match error.errno:
+        case errno.ENOENT:
+            return NotFound(f"{path!r} does not exist", hint="Look for it with glob or list_files.", path=path)
+        case errno.ELOOP | errno.EXDEV:
+            return denied("symlink-race", path, op)
+        case errno.ENOTDIR:
+            return denied("not-a-directory", path, op)
+        case errno.EISDIR:
+            return denied("directory", path, op)
+        case errno.ENXIO | errno.ENODEV:
+            return denied("special-file", path, op)
+        case errno.ENAMETOOLONG:
+            return denied("too-long", path, op)
+        case errno.EACCES | errno.EPERM:
+            return denied("permission", path, op)
+        case errno.EROFS:
+            return ReadOnly(f"{path!r} lies on a read-only file system", hint="Work on a copy.", path=path)
+        case errno.ENOSPC | errno.EDQUOT:
+            return DiskFull(f"No room is left to write {path!r}", hint="Free some space.", path=path)
+        case errno.EEXIST | errno.ENOTEMPTY:
+            return Conflict(f"{path!r} was created meanwhile", hint="Read it and try again.", path=path)
+    return Unavailable(f"{path!r} can't be used: {error.strerror}", hint="Check the disk.", path=path)

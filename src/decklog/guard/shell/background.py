@@ -1,0 +1,216 @@
+"""Background processes for an agent: start, list, read, stop. They outlive whoever started them, and are found again."""
+
+import json
+import os
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from decklog.core.errors import Conflict, Invalid, NotFound
+from decklog.core.processes import Identity
+from decklog.guard.calls.call import Call
+from decklog.guard.calls.results import to_data
+from decklog.guard.calls.tool import Finding
+from decklog.guard.shell import launch, process_tree
+from decklog.guard.shell.output import read_output
+from decklog.guard.shell.shell import order_for, place_of, read_note, server_for
+from decklog.stores.effects.processes import Process, ProcessState
+
+if TYPE_CHECKING:
+    from decklog.stores.effects.effects import Effect
+
+INTERRUPT_SECONDS = 10.0
+TERMINATE_SECONDS = 5.0
+KILL_SECONDS = 10.0
+MOST_LISTED = 200
+
+
+@dataclass(frozen=True)
+class Started:
+    """A background process that was started."""
+
+    process_id: str
+    pid: int
+    sandbox: str
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A background process as it is now. `exit_code` is None while it runs and when a signal ended it."""
+
+    process_id: str
+    pid: int
+    command: list[str] | str
+    cwd: str
+    state: str
+    started_at: str
+    exit_code: int | None = None
+    signal: str | None = None
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """A background process after a stop: whether it had to be stopped, what it was sent, and how it ended."""
+
+    process_id: str
+    was_running: bool
+    state: str
+    exit_code: int | None
+    signal: str | None
+    signals_sent: tuple[str, ...]
+
+
+def start_process(call: Call, command: list[str] | str, cwd: str = ".", env: dict[str, str] | None = None) -> Started:
+    """Start a command in the background: a list of arguments, or a string for bash.
+
+    It is judged first, as `run` does. It goes on when the agent's program ends; `list_processes` finds it again by its
+    `process_id`, `process_logs` reads its output, `stop_process` ends it and everything it started.
+    """
+    order = order_for(call, command, cwd, env, bound=False, detached=True, durable=call.step is not None)
+    sandbox = call.notes["sandbox"]
+    call.say("start_process.begun", {"command": command, "cwd": cwd, "guard": call.notes["guard"], "sandbox": sandbox})
+    try:
+        supervised = launch.launch(order, server_for(call.commands))
+    finally:
+        os.close(order.cwd_fd)
+    supervised.let_go()
+    _record(
+        call,
+        call.mark,
+        {"pid": supervised.pid, "supervisor": supervised.supervisor.as_text()},
+        _facts(call, command, cwd, str(order.folder)),
+    )
+    return Started(call.mark, supervised.pid, str(sandbox["kind"]))
+
+
+def _facts(call: Call, command: Any, cwd: str, folder: str) -> dict[str, Any]:
+    kind = call.commands.sandbox.settled().kind.value
+    place = place_of(call, cwd)
+    return {"mark": call.mark, "folder": folder, "command": to_data(command), "cwd": place, "sandbox": kind}
+
+
+def _record(call: Call, process_id: str, running: dict[str, Any], facts: dict[str, Any]) -> Process:
+    return call.log.processes.started(
+        call.run_id,
+        process_id,
+        command={"argv" if isinstance(facts["command"], list) else "shell": facts["command"]},
+        cwd=str(facts["cwd"]),
+        root=call.root.path,
+        folder=str(facts["folder"]),
+        sandbox=str(facts["sandbox"]),
+        keeper=str(running["supervisor"]),
+        pid=int(running["pid"]),
+        task_id=call.task_id,
+    )
+
+
+def expect_process(call: Call, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Give the facts by which a process that was started can be found again."""
+    return _facts(call, arguments["command"], arguments.get("cwd", "."), str(call.commands.folder(call.mark)))
+
+
+def look_for_process(call: Call, effect: "Effect") -> Finding:
+    """Find out whether a process was started by someone who then died."""
+    facts = dict(effect.facts)
+    folder, mark = Path(str(facts["folder"])), str(facts["mark"])
+    running = read_note(folder, "running.json")
+    if running is not None:
+        _record(call, mark, running, facts)
+        return Finding(True, to_data(Started(mark, int(running["pid"]), str(facts["sandbox"]))))
+    refused = "refused" in (read_note(folder, "ended.json") or {})
+    is_begun = read_note(folder, "started.json") is not None or bool(process_tree.carriers(mark))
+    return Finding(False) if refused or (folder.is_dir() and not is_begun) else Finding(None)
+
+
+def list_processes(call: Call) -> list[Seen]:
+    """List the background processes of this run, newest first, each as it is now; exit codes are kept."""
+    return [_seen(refresh(call, one)) for one in call.log.processes.find(call.run_id, limit=MOST_LISTED)]
+
+
+def process_logs(call: Call, process_id: str, tail_lines: int = 100) -> str:
+    """Read the last lines that a background process wrote, to both streams in the order of arrival."""
+    if tail_lines < 0:
+        raise Invalid(f"tail_lines is {tail_lines}; it is 0 or more", field="tail_lines")
+    process = refresh(call, _of_this_run(call, process_id))
+    if tail_lines == 0:
+        return ""
+    return "".join(read_output(process.folder).text.splitlines(keepends=True)[-tail_lines:])
+
+
+def stop_process(call: Call, process_id: str, force: bool = False, grace_seconds: float | None = None) -> Stopped:
+    """Stop a background process and everything it started: interrupt, then terminate, then kill.
+
+    It has 10 seconds after the interrupt and 5 after the termination, or `grace_seconds` after each; `force` kills at once.
+    One that has ended already is reported as it ended.
+    """
+    process = refresh(call, _of_this_run(call, process_id))
+    if not process.is_running:
+        return _stopped(process, was_running=False)
+    stages = _stages(force, grace_seconds)
+    supervisor = Identity.from_text(process.keeper)
+    (Path(process.folder) / "stop.json").write_text(json.dumps(stages), encoding="utf-8")
+    if not supervisor.send(signal.SIGTERM):
+        launch.end_process_tree(process.id)
+    _await_end(process, sum(seconds for _, seconds in stages))
+    ended = refresh(call, process)
+    if ended.is_running:
+        raise Conflict(f"Process {process_id} resists: it runs after a kill", hint="Look at it with ps.", pid=process.pid)
+    return _stopped(ended, was_running=True)
+
+
+def _stages(force: bool, grace_seconds: float | None) -> list[tuple[int, float]]:
+    if grace_seconds is not None and grace_seconds < 0:
+        raise Invalid(f"grace_seconds is {grace_seconds}; it is 0 or more", field="grace_seconds")
+    kill = (int(signal.SIGKILL), KILL_SECONDS)
+    if force:
+        return [kill]
+    waits = (INTERRUPT_SECONDS, TERMINATE_SECONDS) if grace_seconds is None else (grace_seconds, grace_seconds)
+    return [(int(signal.SIGINT), waits[0]), (int(signal.SIGTERM), waits[1]), kill]
+
+
+def _await_end(process: Process, seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if not _lives(process):
+            return
+        time.sleep(0.02)
+
+
+def _of_this_run(call: Call, process_id: str) -> Process:
+    process = call.log.processes.get(process_id)
+    if process.run_id != call.run_id:
+        raise NotFound(f"Process {process_id} belongs to another run", hint="List this run's with list_processes.")
+    return process
+
+
+def _lives(process: Process) -> bool:
+    """Say whether anything of a process is left: its supervisor, or what carries its mark."""
+    return Identity.from_text(process.keeper).is_alive() is not False or bool(process_tree.carriers(process.id))
+
+
+def refresh(call: Call, process: Process) -> Process:
+    """Look at what a process is doing now, and put its end on record when it is over."""
+    if not process.is_running:
+        return process
+    lives = _lives(process)
+    ended = read_note(Path(process.folder), "ended.json")
+    if ended is None and lives:
+        return process
+    if ended is None:
+        return call.log.processes.ended(process.id, ProcessState.LOST)
+    state = {"stopped": ProcessState.STOPPED, "timed_out": ProcessState.TIMED_OUT}.get(ended["reason"], ProcessState.EXITED)
+    how = {name: ended[name] for name in ("exit_code", "signal", "signals_sent")}
+    return call.log.processes.ended(process.id, state, **how)
+
+
+def _seen(process: Process) -> Seen:
+    data = process.as_dict()
+    names = ("pid", "cwd", "state", "started_at", "exit_code", "signal")
+    command = next(iter(data["command"].values()))
+    return Seen(process_id=process.id, command=command, **{name: data[name] for name in names})
+
+
+def _stopped(process: Process, *, was_running: bool) -> Stopped:
+    return Stopped(process.id, was_running, process.state.value, process.exit_code, process.signal, tuple(process.signals_sent))

@@ -1,0 +1,375 @@
+"""Start a command under a supervisor, and wait for what the supervisor tells."""
+
+import errno
+import json
+import os
+import select
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from decklog.core.errors import Denied, Invalid, NotFound, Unavailable
+from decklog.core.processes import Identity
+from decklog.guard.sandbox.landlock import Ground
+from decklog.guard.sandbox.rules import Rules, rules_of
+from decklog.guard.shell import process_tree
+from decklog.guard.shell.fork_server import HEAD, LONGEST_MARK, ROOM
+from decklog.guard.shell.output import Output, read_output
+from decklog.guard.shell.spool import DEFAULT_CAP
+from decklog.guard.shell.supervisor import ADOPTED
+
+_BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from decklog.guard.shell.{} import main; main()"
+_SOURCE = str(Path(__file__).resolve().parents[3])
+_START_SECONDS = 30.0
+_END_SECONDS = 10.0
+_POLL_SECONDS = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """What a supervisor is to run. `bound` ends it with its starter; `detached` lets what it started outlive it.
+
+    With `grace_seconds`, a bound command outlives its starter by so long, for another to adopt it. `input` is a file that it
+    reads as its standard input.
+    """
+
+    mark: str
+    argv: list[str]
+    env: dict[str, str]
+    cwd_fd: int
+    folder: Path
+    ground: Ground | None = None
+    timeout_seconds: float | None = None
+    cap_bytes: int = DEFAULT_CAP
+    bound: bool = True
+    detached: bool = False
+    durable: bool = False
+    grace_seconds: float = 0.0
+    input: Path | None = None
+
+    @property
+    def is_tied(self) -> bool:
+        """Whether it ends with its starter at once. What may be adopted is not bound by a line that only its starter holds."""
+        return self.bound and not self.grace_seconds
+
+    def as_line(self, status_fd: int | None = None, rules_fd: int | None = None) -> bytes:
+        """Write the order as the supervisor reads it; the numbers of handles are told where they stay the same."""
+        spec = {
+            "mark": self.mark,
+            "argv": self.argv,
+            "env": {**self.env, process_tree.MARK: self.mark},
+            "folder": str(self.folder),
+            "cwd_fd": self.cwd_fd,
+            "status_fd": status_fd,
+            "rules_fd": rules_fd,
+            "landlock": {"network": self.ground.network, "covered": self.ground.covered} if self.ground else None,
+            "timeout": self.timeout_seconds,
+            "cap": self.cap_bytes,
+            "bound": self.bound,
+            "detached": self.detached,
+            "durable": self.durable,
+            "grace": self.grace_seconds,
+            "input": None if self.input is None else str(self.input),
+            "starter": Identity.own().as_text(),
+        }
+        return json.dumps(spec).encode() + b"\n"
+
+
+@dataclass
+class Supervised:
+    """A command under its supervisor."""
+
+    mark: str
+    folder: Path
+    pid: int
+    supervisor: Identity
+    _status: "_Status" = field(repr=False)
+    _has_ended: bool = False
+
+    def wait(self, while_waiting: Callable[[], None] | None = None) -> dict[str, Any]:
+        """Wait for the end of the command and give how it ended."""
+        message = self._status.next("ended", while_waiting)
+        if message is None:
+            end_process_tree(self.mark)
+            raise Unavailable(
+                f"The process that kept {self.pid} was killed, so its end is not known",
+                hint="What was left of the command has been ended. Look at what it did before running it again.",
+                pid=self.pid,
+            )
+        ended: dict[str, Any] = message["ended"]
+        self._has_ended = True
+        return ended
+
+    def output(self) -> Output:
+        """Read what is kept of the output so far."""
+        return read_output(self.folder)
+
+    def let_go(self) -> None:
+        """Stop listening; a bound command that still runs is ended by this, and waited for."""
+        is_ending = self._status.is_binding and not self._has_ended
+        self._status.close()
+        end = time.monotonic() + _END_SECONDS
+        while is_ending and self.supervisor.is_alive() and time.monotonic() < end:
+            time.sleep(0.01)
+
+
+class _Status:
+    """The line from the supervisor, and for a bound command the line whose end the supervisor takes for our death."""
+
+    def __init__(self, read: int, control: Any) -> None:
+        self._read = read
+        self._control = control
+        self._buffer = b""
+
+    @property
+    def is_binding(self) -> bool:
+        return self._control is not None
+
+    def next(self, wanted: str, while_waiting: Callable[[], None] | None = None, seconds: float | None = None) -> Any:
+        end = None if seconds is None else time.monotonic() + seconds
+        while b"\n" not in self._buffer:
+            ready, _, _ = select.select([self._read], [], [], _POLL_SECONDS)
+            if ready:
+                data = os.read(self._read, 65536)
+                if not data:
+                    return None
+                self._buffer += data
+            elif end is not None and time.monotonic() > end:
+                return None
+            elif while_waiting is not None:
+                while_waiting()
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        message = json.loads(line)
+        assert wanted in message or "refused" in message, message
+        return message
+
+    def close(self) -> None:
+        if self._read >= 0:
+            os.close(self._read)
+            self._read = -1
+        if self._control is not None:
+            with suppress(OSError):
+                self._control.close()
+            self._control = None
+
+
+def launch(order: Order, server: "ForkServer | None" = None) -> Supervised:
+    """Start a command under a supervisor of its own, forked by a server if there is one; raise when it can't be started."""
+    if server is not None and len(order.mark.encode()) <= LONGEST_MARK:
+        supervised = _launched(order, server.start)
+        if supervised is not None:
+            return supervised
+        if not server.has_ended() or process_tree.carriers(order.mark):
+            raise _not_started(order)
+        # It was killed before it read the order, of which nothing has come.
+    supervised = _launched(order, _start_afresh)
+    if supervised is None:
+        raise _not_started(order)
+    return supervised
+
+
+def _launched(order: Order, start: "Callable[[Order, int], Any]") -> Supervised | None:
+    """Have a supervisor started in a way, and hear of it that the command has begun; None where nobody says anything."""
+    read, write = os.pipe()
+    try:
+        control = start(order, write)
+    except BaseException:
+        os.close(read)
+        raise
+    finally:
+        os.close(write)
+    return _begun(order, _Status(read, control))
+
+
+def _rules_for(order: Order) -> Rules | None:
+    """Give what holds a command in, where that is Landlock's to do."""
+    try:
+        return None if order.ground is None else rules_of(order.ground)
+    except OSError as error:
+        raise _worded({"errno": error.errno, "strerror": error.strerror}, order.argv[0]) from error
+
+
+def _interpreter(module: str) -> list[str]:
+    return [sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT.format(module), _SOURCE]
+
+
+def _start_afresh(order: Order, status: int) -> Any:
+    """Start a supervisor in an interpreter of its own; give the line that ties it to this process, if there is one."""
+    rules = _rules_for(order)
+    given = [order.cwd_fd, status, *((rules.handle,) if rules else ())]
+    with open(order.folder / "supervisor.err", "wb") as errors:
+        starter = subprocess.Popen(
+            _interpreter("supervisor"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            env={**order.env, process_tree.MARK: order.mark},
+            cwd="/",
+            pass_fds=given,
+            start_new_session=True,
+        )
+    control = starter.stdin
+    assert control is not None
+    with suppress(BrokenPipeError):
+        control.write(order.as_line(status, rules.handle if rules else None))
+        control.flush()
+    starter.wait()
+    if order.is_tied:
+        return control
+    control.close()
+    return None
+
+
+class ForkServer:
+    """A process beside this one that forks supervisors; it is there from the first order until it is closed, or this one ends."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._channel: socket.socket | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._used_at = 0.0
+        os.register_at_fork(after_in_child=self._forget)
+
+    def start(self, order: Order, status: int) -> Any:
+        """Have a supervisor forked; give the line that ties it to this process, if there is one."""
+        line = order.as_line()
+        rules = _rules_for(order)
+        tied = os.pipe() if order.is_tied else None
+        handles = [status, order.cwd_fd, *((rules.handle,) if rules else ()), *(tied[:1] if tied else ())]
+        try:
+            with self._lock:
+                self._used_at = time.monotonic()
+                try:
+                    self._send(line, handles)
+                except OSError:
+                    # It was killed. Half an order is none, so nothing has come of this one.
+                    self._close()
+                    self._send(line, handles)
+        except BaseException:
+            if tied:
+                os.close(tied[1])
+            raise
+        finally:
+            if tied:
+                os.close(tied[0])
+        return os.fdopen(tied[1], "wb") if tied else None
+
+    def rest(self, seconds: float) -> None:
+        """Close it unless it was used within so many seconds: where nothing is started nothing need wait for it."""
+        with self._lock:
+            if self._channel is not None and time.monotonic() - self._used_at >= seconds:
+                self._close()
+
+    def has_ended(self, seconds: float = 1.0) -> bool:
+        """Say whether somebody ended it; one that was killed a moment ago takes a little to be gone."""
+        with self._lock:
+            if self._process is None:
+                return True
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(seconds)
+            return self._process.returncode is not None
+
+    def close(self) -> None:
+        """End the server; what it has forked goes on."""
+        with self._lock:
+            self._close()
+
+    def _send(self, line: bytes, handles: list[int]) -> None:
+        if self._channel is None:
+            self._open()
+        assert self._channel is not None
+        socket.send_fds(self._channel, [HEAD.pack(len(line))], handles)
+        self._channel.sendall(line)
+
+    def _open(self) -> None:
+        here, there = socket.socketpair()
+        with there:
+            self._process = subprocess.Popen(
+                _interpreter("fork_server"),
+                stdin=there.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env={process_tree.MARK: ROOM},
+                cwd="/",
+                start_new_session=True,
+            )
+        self._channel = here
+
+    def _close(self) -> None:
+        if self._channel is not None and self._process is not None:
+            self._channel.close()
+            self._process.wait()
+        self._channel = self._process = None
+
+    def _forget(self) -> None:
+        """In a fork of this process, leave the server to the process that started it."""
+        self._lock = threading.Lock()
+        if self._channel is not None and self._process is not None:
+            self._channel.close()
+            # It is no child of this process, which would otherwise look for it.
+            self._process.returncode = 0
+        self._channel = self._process = None
+
+
+def _begun(order: Order, status: _Status) -> Supervised | None:
+    message = status.next("started", seconds=_START_SECONDS)
+    if message is None:
+        status.close()
+        return None
+    if "refused" in message:
+        status.close()
+        raise _worded(message["refused"], order.argv[0])
+    started = message["started"]
+    return Supervised(order.mark, order.folder, started["pid"], Identity.from_text(started["supervisor"]), status)
+
+
+def _not_started(order: Order) -> Unavailable:
+    said = _said(order.folder / "supervisor.err")
+    return Unavailable(f"The supervisor of a process did not start: {said or 'it said nothing'}", hint="Check sys.executable.")
+
+
+def _said(trouble: Path) -> str:
+    return trouble.read_text(errors="replace").strip().rpartition("\n")[2] if trouble.exists() else ""
+
+
+def _worded(problem: dict[str, Any], program: str) -> Exception:
+    match problem["errno"]:
+        case errno.ENOENT | errno.ENOTDIR:
+            return NotFound(f"There is no program {program!r}", hint="Check its name and PATH.", program=program)
+        case errno.EACCES | errno.EPERM:
+            return Denied(f"{program!r} can't be run here", hint="Check its mode, and the sandbox's ground.", program=program)
+        case errno.E2BIG | errno.ENOEXEC:
+            return Invalid(f"{program!r} can't be run: {problem['strerror']}", hint="Run it through its interpreter.")
+    return Unavailable(f"{program!r} can't be started: {problem['strerror']}", program=program)
+
+
+def end_process_tree(mark: str, seconds: float = 10.0) -> int:
+    """Kill everything that carries a mark until nothing is left; say how many were met."""
+    import signal
+
+    met, end = 0, time.monotonic() + seconds
+    while (left := process_tree.carriers(mark)) and time.monotonic() < end:
+        met = max(met, len(left))
+        process_tree.strike(left, signal.SIGKILL)
+        time.sleep(0.01)
+    return met
+
+
+def adopt(folder: Path) -> None:
+    """Have this process taken for the starter of a command whose own starter has died."""
+    new = folder / f"{ADOPTED}.{os.getpid()}"
+    new.write_text(Identity.own().as_text(), encoding="utf-8")
+    new.rename(folder / ADOPTED)
+
+
+def discard(folder: Path) -> None:
+    """Remove a command's folder."""
+    shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,241 @@
+"""Run a command for an agent: judged first, held in, watched to its end, and all of it on record."""
+
+import json
+import os
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from decklog import redaction
+from decklog.core.errors import Invalid, StillPending, TimedOut, Unavailable
+from decklog.guard.calls.call import Call
+from decklog.guard.calls.commands import Commands
+from decklog.guard.calls.guard import Command
+from decklog.guard.calls.results import to_data
+from decklog.guard.calls.tool import Finding
+from decklog.guard.files.access import Op
+from decklog.guard.sandbox import sandbox
+from decklog.guard.sandbox.sandbox import Kind, Site
+from decklog.guard.shell import launch, process_tree
+from decklog.guard.shell.environment import environment
+from decklog.guard.shell.output import Chunk, Output, read_output
+
+if TYPE_CHECKING:
+    from decklog.stores.effects.effects import Effect
+
+LONGEST_SECONDS = 24 * 3600.0
+STREAM_SECONDS = 2.0
+SHOWN_CHARACTERS = 4000
+# A fresh interpreter for each supervisor takes most of what a short command does.
+_SERVER = launch.ForkServer()
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A command that ran to its end. `chunks` is its output in the order of arrival.
+
+    `exit_code` is None when a signal ended it; `leftovers` counts the processes it left behind, which were ended too.
+    """
+
+    exit_code: int | None
+    signal: str | None
+    chunks: tuple[Chunk, ...]
+    cut_bytes: int
+    duration_ms: int
+    sandbox: str
+    leftovers: int = 0
+
+    @property
+    def output(self) -> str:
+        """Everything it wrote."""
+        return "".join(chunk.text for chunk in self.chunks)
+
+    @property
+    def stdout(self) -> str:
+        return "".join(chunk.text for chunk in self.chunks if chunk.stream == "stdout")
+
+    @property
+    def stderr(self) -> str:
+        return "".join(chunk.text for chunk in self.chunks if chunk.stream == "stderr")
+
+
+def order_for(call: Call, command: Command, cwd: str, env: dict[str, str] | None, **terms: Any) -> launch.Order:
+    """Write out what a supervisor is to run."""
+    if sys.platform != "linux":
+        raise Unavailable("Commands run on Linux only: elsewhere nobody could be sure to end them", hint="Use Linux.")
+    place = place_of(call, cwd)
+    chosen = environment(call.commands.passed, env)
+    if chosen.withheld:
+        call.notes["withheld"] = list(chosen.withheld)
+    # What runs on after the toolbox is closed keeps a scratch directory of its own.
+    scratch = call.commands.folder(call.mark) if terms.get("detached") else call.commands.scratch
+    site = Site(call.root.path, scratch, chosen.values, call.log.db.file)
+    held = sandbox.hold(call.commands.sandbox.settled(), argv_of(command), site, os.path.join(site.root, place))
+    call.notes["sandbox"] = held.report
+    return launch.Order(
+        mark=call.mark,
+        argv=held.argv,
+        env=held.env,
+        cwd_fd=call.root.open_exact(place, os.O_PATH | os.O_DIRECTORY),
+        folder=call.commands.folder(call.mark),
+        ground=held.ground,
+        cap_bytes=call.commands.cap_bytes,
+        **terms,
+    )
+
+
+def server_for(commands: Commands) -> launch.ForkServer:
+    """Give what forks supervisors. It ends with the toolbox; where others use it too, their next command brings it back."""
+    if not commands.has_server:
+        commands.has_server = True
+        commands.at_close(lambda: _SERVER.rest(0))
+    return _SERVER
+
+
+def argv_of(command: Command) -> list[str]:
+    """Give the arguments that run a command: its own, or those of bash for a shell string."""
+    if isinstance(command, list):
+        return command
+    return ["bash", "--noprofile", "--norc", "-c", command]
+
+
+def place_of(call: Call, cwd: str) -> str:
+    """Give the directory a command runs in, from the root and free of links."""
+    place = call.root.place(cwd, Op.LIST)
+    if place.found is None or not os.path.isdir(os.path.join(call.root.path, place.path)):
+        raise Invalid(f"{cwd!r} is not a directory to run in", hint="Name one beneath the root.", cwd=cwd)
+    return place.path
+
+
+def check_command(command: Command) -> None:
+    """Refuse what is no command at all."""
+    words = [command] if isinstance(command, str) else command
+    if not words or not words[0].strip():
+        raise Invalid("The command is empty", hint="Give a program and its arguments, or a shell string.", field="command")
+    if any("\0" in word for word in words):
+        raise Invalid("A command can't hold a NUL byte", hint="Take it out.", field="command")
+
+
+def guard_command(call: Call, arguments: dict[str, Any]) -> None:
+    """Judge a command before anything of it is done."""
+    command = arguments["command"]
+    check_command(command)
+    seconds = arguments.get("timeout_seconds")
+    if seconds is not None and not 0 < seconds <= LONGEST_SECONDS:
+        raise Invalid(f"timeout_seconds is {seconds}; it is more than 0 and at most {LONGEST_SECONDS:g}", field="timeout_seconds")
+    cwd = place_of(call, arguments.get("cwd", "."))
+    call.notes["guard"] |= call.guard.check_command(command, cwd, arguments.get("env"))
+
+
+def run(
+    call: Call,
+    command: list[str] | str,
+    cwd: str = ".",
+    timeout_seconds: float = 120.0,
+    env: dict[str, str] | None = None,
+) -> Ran:
+    """Run a command and wait for its end: a list of arguments, or a string for bash.
+
+    It is judged first: some commands are denied, some wait for a person's approval. An exit code other than 0 is a normal
+    result. When the time is over the command and everything it started is ended and `TimedOut` is raised; nothing it started
+    outlives it. Standard input is empty. `env` adds variables to the few that are passed on.
+    """
+    started = time.monotonic()
+    order = order_for(
+        call,
+        command,
+        cwd,
+        env,
+        timeout_seconds=timeout_seconds,
+        # A step's command is let finish when its starter dies: then its end is known, and it need not run again.
+        bound=call.step is None,
+        durable=call.step is not None,
+    )
+    call.afterwards(lambda: launch.discard(order.folder))
+    call.say("run.begun", {"command": command, "cwd": cwd, "guard": call.notes["guard"], "sandbox": call.notes["sandbox"]})
+    try:
+        supervised = launch.launch(order, server_for(call.commands))
+    finally:
+        os.close(order.cwd_fd)
+    try:
+        ended = supervised.wait(_Stream(call, order.folder))
+    finally:
+        supervised.let_go()
+    ran = _ran(ended, read_output(order.folder), int((time.monotonic() - started) * 1000), call.commands.sandbox.settled().kind)
+    if ended["reason"] == "timed_out":
+        raise _late(ran, timeout_seconds, ended)
+    return ran
+
+
+def _ran(ended: dict[str, Any], output: Output, milliseconds: int, kind: Kind) -> Ran:
+    return Ran(ended["exit_code"], ended["signal"], output.chunks, output.cut_bytes, milliseconds, kind.value, ended["leftovers"])
+
+
+def _late(ran: Ran, seconds: float, ended: dict[str, Any]) -> TimedOut:
+    return TimedOut(
+        f"The command was ended after {seconds:g} seconds, with all it had started",
+        hint="Give it more time, or start it in the background with start_process.",
+        timeout_seconds=seconds,
+        signals_sent=ended["signals_sent"],
+        output=ran.output[-SHOWN_CHARACTERS:],
+    )
+
+
+class _Stream:
+    """Puts output on record while the command runs, as much of its beginning as is kept."""
+
+    def __init__(self, call: Call, folder: Path) -> None:
+        self._call = call
+        self._folder = folder
+        self._said = ""
+        self._next = time.monotonic() + STREAM_SECONDS
+
+    def __call__(self) -> None:
+        if time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + STREAM_SECONDS
+        text = read_output(self._folder).text
+        # Whole lines, and redacted together with all that came before: half of a secret looks like no secret.
+        clean = redaction.redact(text[: text.rfind("\n") + 1])
+        if clean.startswith(self._said) and len(clean) > len(self._said):
+            self._call.say("run.output", {"text": clean[len(self._said) :]})
+            self._said = clean
+
+
+# After a crash
+
+
+def expect_command(call: Call, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Give the facts by which a command that was begun can be found again."""
+    folder = call.commands.folder(call.mark)
+    return {"mark": call.mark, "folder": str(folder), "command": to_data(arguments["command"])}
+
+
+def look_for_run(call: Call, effect: "Effect") -> Finding:
+    """Find out what became of a command whose starter died."""
+    mark, folder = str(effect.facts["mark"]), Path(str(effect.facts["folder"]))
+    if process_tree.carriers(mark):
+        raise StillPending(
+            f"{effect.tool} of step {effect.step!r} is still running", hint="Call it again when it is over.", effect_id=effect.id
+        )
+    # Nobody is left who could write: what the files say now is final.
+    ended = read_note(folder, "ended.json")
+    if ended is None and (read_note(folder, "started.json") is not None or not folder.is_dir()):
+        return Finding(None)
+    call.afterwards(lambda: launch.discard(folder))
+    if ended is None or "refused" in ended:
+        return Finding(False)
+    return Finding(True, to_data(_ran(ended, read_output(folder), 0, call.commands.sandbox.settled().kind)))
+
+
+def read_note(folder: Path, name: str) -> dict[str, Any] | None:
+    """Read a file that a supervisor left; None when there is none."""
+    try:
+        note: dict[str, Any] = json.loads((folder / name).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise Unavailable(f"{folder / name} can't be read: {error}", hint="Look at what the command did.") from error
+    return note

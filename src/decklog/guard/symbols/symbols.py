@@ -1,0 +1,123 @@
+"""Find where a function, method, class or import is, by the syntax of the source and not by its text."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from decklog.core.errors import DecklogError, Invalid, NotFound
+from decklog.guard.files.root import Root
+from decklog.guard.search.walk import Skipped, walk
+from decklog.guard.symbols import ctags, python, tree_sitter
+from decklog.guard.symbols.definition import Definition, Kind
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """Where a symbol is. `qualname` says what it belongs to: `Class.method`, `package.module.name`."""
+
+    path: str
+    line_number: int
+    kind: str
+    qualname: str
+    language: str
+
+
+@dataclass(frozen=True)
+class Symbols:
+    """The symbols found, by path and line, and the files that could not be looked into."""
+
+    symbols: tuple[Symbol, ...]
+    skipped: tuple[Skipped, ...]
+
+
+def find_symbol(root: Root, symbol: str, kind: str | None = None, path: str = ".") -> Symbols:
+    """Find the definitions and imports of a name: `save`, or `Store.save` for one class's.
+
+    `kind` is `function`, `method`, `class` or `import`. Python is read by its own parser; JavaScript,
+    TypeScript, Go, Rust, Java, C, C++ and Ruby by tree-sitter if their grammars are installed, else by
+    Universal Ctags (which tells no imports); what neither can read is named in `skipped`.
+    """
+    hunt = _Hunt(root, _checked(symbol), _kind(kind))
+    walked = walk(root, path)
+    hunt.skipped += walked.skipped
+    for file in walked.files:
+        hunt.look_into(file)
+    hunt.ask_ctags()
+    return hunt.result()
+
+
+def _checked(symbol: str) -> str:
+    if not symbol.strip():
+        raise Invalid("The symbol is empty", hint="Give a name, such as save or Store.save.")
+    return symbol.strip().replace("::", ".")
+
+
+def _kind(kind: str | None) -> Kind | None:
+    try:
+        return Kind(kind) if kind is not None else None
+    except ValueError:
+        hint = "Use function, method, class or import."
+        raise Invalid(f"{kind!r} is not a kind of symbol", hint=hint, kind=kind) from None
+
+
+@dataclass
+class _Hunt:
+    root: Root
+    symbol: str
+    kind: Kind | None
+    found: list[Symbol] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    for_ctags: dict[str, bytes] = field(default_factory=dict)
+
+    def look_into(self, file: str) -> None:
+        """Look into one file, if it is source code in which the name occurs at all."""
+        extension = PurePosixPath(file).suffix.lower()
+        grammar = tree_sitter.BY_EXTENSION.get(extension)
+        if grammar is None and extension not in python.EXTENSIONS:
+            return
+        try:
+            data = self.root.read(file).data
+            if self._last_word() not in data:
+                return
+            if grammar is None:
+                self.keep(file, "python", python.definitions(data))
+            elif (parser := tree_sitter.parser_of(grammar)) is not None:
+                self.keep(file, grammar.name, tree_sitter.definitions(parser, grammar, data))
+            else:
+                self.for_ctags[file] = data
+        except NotFound:
+            return
+        except DecklogError as error:
+            self.skipped.append(Skipped(file, error.message))
+
+    def _last_word(self) -> bytes:
+        return self.symbol.rpartition(".")[2].encode()
+
+    def keep(self, file: str, language: str, definitions: Iterable[Definition]) -> None:
+        """Keep what answers to the name and is of the kind asked for."""
+        for one in definitions:
+            if one.answers_to(self.symbol) and self.kind in (None, one.kind):
+                self.found.append(Symbol(file, one.line_number, one.kind.value, one.qualname, language))
+
+    def ask_ctags(self) -> None:
+        """Look into the files whose grammar is missing, or say that nothing could."""
+        if not self.for_ctags:
+            return
+        if ctags.is_installed():
+            for file, definitions in ctags.definitions(self.for_ctags).items():
+                self.keep(file, _language(file), definitions)
+            return
+        for language, count in sorted(Counter(map(_language, self.for_ctags)).items()):
+            what = f"{count} {language} file{'s' * (count > 1)} with the name not looked into"
+            package = f"tree-sitter-{language}".replace("tsx", "typescript")
+            self.skipped.append(Skipped(f"*.{language}", f"{what}: neither {package} nor ctags is installed"))
+
+    def result(self) -> Symbols:
+        """Give what was found, by path and line."""
+        found = sorted(set(self.found), key=lambda one: (one.path, one.line_number, one.qualname, one.kind))
+        return Symbols(tuple(found), tuple(sorted(self.skipped, key=lambda one: one.path)))
+
+
+def _language(file: str) -> str:
+    return tree_sitter.BY_EXTENSION[PurePosixPath(file).suffix.lower()].name

@@ -1,0 +1,261 @@
+"""The toolbox: an agent's tools, bound to a run, a task and a root folder, with every call on record."""
+
+import hashlib
+import os
+import time
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from decklog.core.errors import DecklogError, Invalid, NotFound, Unavailable
+from decklog.guard.calls.call import Call
+from decklog.guard.calls.commands import Commands
+from decklog.guard.calls.guard import Approvals, Gate, Guard, Trust
+from decklog.guard.calls.results import texts, to_data
+from decklog.guard.calls.tool import Check, Tool
+from decklog.guard.files.access import Rules
+from decklog.guard.files.root import Root
+from decklog.guard.policy import Policy
+from decklog.guard.sandbox.sandbox import Sandbox
+from decklog.guard.shell.spool import DEFAULT_CAP
+from decklog.guard.toolbox.catalogue import TOOLS
+from decklog.guard.toolbox.once import Once
+from decklog.journal.attribution import task_of
+from decklog.log import STORES
+from decklog.records.values import to_json
+
+if TYPE_CHECKING:
+    from decklog.log import Decklog
+
+Critic = Callable[[str, dict[str, Any], Any], list[str]]
+# How much of one text goes on record; the digest of the rest does too.
+LONGEST_TEXT = 1024 * 1024
+LONGEST_SHOWN = 10_000
+# What an error tells of the guard that raised it.
+_DECISION = ("decision", "rule", "digest", "approval_id")
+
+
+class Toolbox:
+    """Gives an agent its tools: `box.call("read_file", {"path": "a.py"})`, or `box.read_file("a.py")`.
+
+    Approvals and trust are the log's own unless others are given. A call that names a `step` happens once: repeated, it gives
+    its first result. `gate` says why commits must not be handed to others; `decklog.review.publishing` has the repository's.
+    `critic` looks at what a tool has just changed (`decklog.review.critique`); what it said of the last call is in `critique`.
+    """
+
+    def __init__(
+        self,
+        log: "Decklog",
+        run_id: str,
+        *,
+        root: str | os.PathLike[str],
+        task: str | None = None,
+        agent: str | None = None,
+        approvals: Approvals | None = None,
+        trust: Trust | None = None,
+        policy: Policy | None = None,
+        gate: Gate | None = None,
+        critic: Critic | None = None,
+        sandbox: Sandbox | None = None,
+        rules: Rules | None = None,
+        environment: Iterable[str] = (),
+        tools: Iterable[Tool | Callable[..., Any]] = (),
+        state: str | os.PathLike[str] | None = None,
+        cap_bytes: int = DEFAULT_CAP,
+    ) -> None:
+        self.log = log
+        self.run_id = log.runs.get(run_id).id
+        self.task_id = task
+        self.agent = agent
+        self.critique: list[str] = []
+        self._critic = critic
+        self.tools: dict[str, Tool] = {one.name: one for one in (*TOOLS, *map(_as_tool, tools))}
+        self.root = Root(root, rules=self._rules(rules or Rules()))
+        self._commands = Commands(
+            state=Path(state) if state is not None else state_home() / "processes",
+            sandbox=sandbox or Sandbox(),
+            passed=tuple(environment),
+            cap_bytes=cap_bytes,
+        )
+        self._guard = Guard(
+            run_id=self.run_id,
+            task_id=task,
+            asker=agent or "agent",
+            root=self.root.path,
+            policy=policy,
+            approvals=approvals or _store(log, "approvals"),
+            trust=trust or _store(log, "trust"),
+            gate=gate,
+        )
+
+    def _rules(self, rules: Rules) -> Rules:
+        """Bind writing to the paths that the task allows."""
+        if self.task_id is None:
+            return rules
+        task = self.log.tasks.get(self.task_id)
+        if task.run_id != self.run_id:
+            raise Invalid(f"task {task.id} belongs to run {task.run_id}, not to {self.run_id}", field="task")
+        return rules.of_task(task.allowed_paths or rules.allowed, rules.forbidden)
+
+    def __enter__(self) -> "Toolbox":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the root and the scratch directory. Background processes go on."""
+        self.root.close()
+        self._commands.close()
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("_") or name not in self.tools:
+            raise AttributeError(f"a toolbox has no {name!r}")
+        return partial(self._call_as_function, name)
+
+    def _call_as_function(
+        self, name: str, /, *args: Any, step: str | None = None, check: Check | None = None, **given: Any
+    ) -> Any:
+        names = [parameter.name for parameter in self.tools[name].parameters]
+        if len(args) > len(names):
+            raise Invalid(f"{name} takes {len(names)} arguments, not {len(args)}", hint=f"They are {', '.join(names)}.")
+        return self.call(name, {**dict(zip(names, args, strict=False)), **given}, step=step, check=check)
+
+    def schemas(self) -> list[dict[str, Any]]:
+        """Describe every tool to a model: name, description and the JSON schema of its arguments."""
+        return [tool.as_dict() for tool in self.tools.values()]
+
+    def call(
+        self, name: str, arguments: dict[str, Any] | None = None, *, step: str | None = None, check: Check | None = None
+    ) -> Any:
+        """Call a tool and put the call on record; what goes wrong is raised, never returned.
+
+        With a `step`, a tool that changes something does it once. `check` finds out after a crash whether it happened, where the
+        tool itself can't tell.
+        """
+        if self.log.is_in_transaction:
+            raise Invalid(
+                f"{name} can't be called inside of a transaction: it acts at once, and its record could still be undone",
+                hint="Call it before or after the block of log.transaction().",
+            )
+        call = self._new_call(step)
+        self.critique = []
+        with self.log.acting(self.agent, task_id=self.task_id):
+            recorder = _Recorder(call, name, arguments or {})
+            try:
+                result = self._perform(call, name, arguments or {}, check)
+            except DecklogError as problem:
+                recorder.failed(problem)
+                raise
+            except OSError as problem:
+                worded = Unavailable(f"{name} met a problem of the system: {problem}", hint="Check the disk and the rights.")
+                recorder.failed(worded)
+                raise worded from problem
+            except BaseException as problem:
+                recorder.failed(DecklogError(f"{type(problem).__name__}: {problem}"))
+                raise
+            finally:
+                call.tidy()
+            recorder.done(result)
+            if self._critic is not None and self.tools[name].changes:
+                self.critique = self._critic(name, arguments or {}, to_data(result))
+        return result
+
+    def _new_call(self, step: str | None) -> Call:
+        return Call(
+            log=self.log,
+            run_id=self.run_id,
+            task_id=self.task_id or task_of(self.run_id),
+            root=self.root,
+            guard=self._guard,
+            commands=self._commands,
+            mark=self.log.parts.ids.new("proc"),
+            step=step,
+            notes={"guard": {}},
+        )
+
+    def _perform(self, call: Call, name: str, arguments: dict[str, Any], check: Check | None) -> Any:
+        tool = self.tools.get(name)
+        if tool is None:
+            raise NotFound(f"There is no tool {name!r}", hint=f"There are {', '.join(self.tools)}.", tool=name)
+        given = tool.read(arguments)
+        if call.step is not None and tool.changes:
+            once = Once(call, tool, given, check)
+            return once.perform(partial(self._prepare, call, tool, given), partial(self._act, call, tool, given))
+        self._prepare(call, tool, given)
+        return self._act(call, tool, given)
+
+    def _prepare(self, call: Call, tool: Tool, given: dict[str, Any]) -> None:
+        call.notes["guard"] |= self._guard.check_action(tool.action)
+        if tool.guard is not None:
+            tool.guard(call, given)
+
+    def _act(self, call: Call, tool: Tool, given: dict[str, Any]) -> Any:
+        first = {"root": (self.root,), "call": (call,), None: ()}[tool.provided]
+        return tool.function(*first, **given)
+
+
+class _Recorder:
+    """Writes one call's entry once it is over."""
+
+    def __init__(self, call: Call, name: str, arguments: dict[str, Any]) -> None:
+        self._call = call
+        self._name = name
+        self._arguments = arguments
+        self._started = time.monotonic()
+
+    def done(self, result: Any) -> None:
+        self._write({"result": to_data(result)})
+
+    def failed(self, problem: DecklogError) -> None:
+        decided = {name: problem.details[name] for name in _DECISION if name in problem.details}
+        self._call.notes["guard"] |= decided
+        self._write({"error": {"class": type(problem).__name__, **problem.as_dict()}})
+
+    def _write(self, outcome: dict[str, Any]) -> None:
+        payload = {
+            "tool": self._name,
+            "arguments": self._arguments,
+            **outcome,
+            "duration_ms": round((time.monotonic() - self._started) * 1000, 3),
+            **({"step": self._call.step} if self._call.step else {}),
+            **self._call.notes,
+        }
+        plain = texts(to_data(payload), recordable)
+        self._call.say(self._name[:100], {name: _bounded(value) for name, value in plain.items()})
+
+
+def _bounded(value: Any) -> Any:
+    """Give a value as it is, or by its beginning and its digest when it is too large for one entry."""
+    text = "" if isinstance(value, (str, int, float)) else to_json(value)
+    if len(text) <= 2 * LONGEST_TEXT:
+        return value
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return {"left_out_characters": len(text), "sha256": digest, "beginning": text[:LONGEST_SHOWN]}
+
+
+def recordable(text: str) -> str:
+    """Make a text fit for the record: no NUL, no half characters, and the middle of a very long one by its digest."""
+    clean = text.replace("\0", "\N{REPLACEMENT CHARACTER}")
+    if not clean.isascii():
+        clean = clean.encode("utf-8", "replace").decode()
+    if len(clean) <= LONGEST_TEXT:
+        return clean
+    half = LONGEST_TEXT // 2
+    digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+    return f"{clean[:half]}\n[… {len(clean) - 2 * half} characters left out, sha256 of the whole {digest} …]\n{clean[-half:]}"
+
+
+def state_home() -> Path:
+    """Give the directory where this user's programs keep what must survive a restart."""
+    home = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
+    return Path(home, "decklog")
+
+
+def _as_tool(given: Tool | Callable[..., Any]) -> Tool:
+    return given if isinstance(given, Tool) else Tool.of(given)
+
+
+def _store(log: "Decklog", name: str) -> Any:
+    return getattr(log, name) if name in STORES else None

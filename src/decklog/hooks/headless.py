@@ -1,0 +1,46 @@
+"""A hook for an agent that nobody watches: the policy allows or denies each tool call, and gives the reason.
+
+The conductor starts it within the agent's sandbox, so it uses no log. It speaks the form of Claude Code's `PreToolUse`.
+"""
+
+import json
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from decklog.hooks.judging import decisions
+
+if TYPE_CHECKING:
+    from typing import Any
+
+_UNASKED = "Nobody can be asked here. Reach the goal another way, or leave it out and name it in your last answer."
+
+
+def answer(told: "dict[str, Any]", root: str, permissions: str) -> "dict[str, Any] | None":
+    """Return the hook's answer to a call; None leaves a tool that the policy does not know to the program's own rules."""
+    found = decisions(told, root)
+    for worst in ("deny", "ask"):
+        if reasons := [reason for decision, reason, _ in found if decision == worst]:
+            if worst == "ask" and permissions == "allow":
+                break
+            refused = f"Decklog's policy leaves this to a person {reasons[0]} {_UNASKED}" if worst == "ask" else reasons[0]
+            return _said("deny", refused)
+    return _said("allow", "Decklog's policy allows this.") if found else None
+
+
+def _said(decision: str, reason: str) -> "dict[str, Any]":
+    told = {"hookEventName": "PreToolUse", "permissionDecision": decision, "permissionDecisionReason": reason}
+    return {"hookSpecificOutput": told}
+
+
+def main() -> None:
+    """Answer the call on standard input; one that can't be judged is blocked."""
+    try:
+        told = json.loads(sys.stdin.buffer.read())
+        said = answer(told, os.environ.get("CLAUDE_PROJECT_DIR") or os.getcwd(), sys.argv[2])
+    except Exception as problem:  # noqa: BLE001
+        # An exit with any other code than 2 would let the call go on.
+        sys.stderr.write(f"Decklog could not judge this call, so it is blocked: {problem}\n")
+        sys.exit(2)
+    if said is not None:
+        sys.stdout.write(json.dumps(said))

@@ -1,0 +1,360 @@
+"""A client of the Agent Client Protocol with nobody before it: gives an agent one prompt, and prints what comes of it.
+
+The conductor starts it in an agent's place, within the agent's own sandbox. Every line that it prints is something that happened,
+as JSON. What the policy leaves to a person is printed as a question, and answered by a file in a folder that only the conductor
+writes to: so neither needs the other to be alive.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, fields
+from functools import singledispatch
+from itertools import count
+from typing import TYPE_CHECKING
+
+from decklog.agents.acp import asking
+from decklog.agents.acp.exchange import Exchange
+from decklog.agents.acp.messages import (
+    AGENT,
+    EDITOR,
+    OPENING,
+    OURS,
+    PERMISSION,
+    PROMPT,
+    UPDATE,
+    answer,
+    dict_of,
+    list_of,
+    params_of,
+    parse,
+    refusal,
+    result_of,
+    written,
+)
+from decklog.agents.acp.tool_calls import arguments_of, tool_of
+from decklog.agents.acp.wire import Wire
+from decklog.agents.events import Answered, Begun, Called, Event, Noted, Rested, Returned, Said, Thought
+from decklog.hooks.proxy.guarding import Guard, denial
+from decklog.hooks.proxy.pipes import Outlet, lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+    from typing import Any
+
+    from decklog.agents.acp.messages import Message
+
+_MICRO = 1_000_000
+_NO_SUCH_METHOD = -32601
+_LOOK_SECONDS = 0.1
+_GRACE_SECONDS = 2.0
+_CANCELLED = 130
+_SHOWN = 4000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """What is wanted: who is prompted with which file, and who answers what the policy leaves open."""
+
+    command: list[str]
+    prompt_file: str
+    answers: str
+    permissions: str = "person"
+    model: str | None = None
+
+
+class Gone(Exception):
+    """The agent said nothing more."""
+
+
+class Driver:
+    """One prompt to one agent."""
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        self._root = os.getcwd()
+        self._exchange = Exchange(order.command[0])
+        self._guard = Guard()
+        self._wire: Wire | None = None
+        self._session = ""
+        self._numbers, self._lines, self._questions = count(1), count(1), count(1)
+        self._lock = threading.RLock()
+        self._waiting: dict[int, Message] = {}
+        self._is_cancelled = False
+        self._said = ""
+        environment = {**os.environ, **asking.variables(os.environ)}
+        self._child = subprocess.Popen(order.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+        assert self._child.stdin is not None
+        assert self._child.stdout is not None
+        # The descriptor is ours from here on: what the object would close at its end may be another's by then.
+        self._outlet = Outlet(os.dup(self._child.stdin.fileno()))
+        self._child.stdin.close()
+        self._heard = self._messages(self._child.stdout.fileno())
+
+    # The course of it
+
+    def run(self) -> int:
+        """Prompt the agent and see it through; give the exit code: 0 for a turn that it ended itself."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._cancel)
+        threading.Thread(target=self._look_for_answers, daemon=True).start()
+        try:
+            return self._prompted()
+        except Gone:
+            code = self._child.wait()
+            tell("error", text=f"the agent ended in the midst of it, with {_how(code)}")
+            return _CANCELLED if self._is_cancelled else code if code > 0 else 1
+        finally:
+            self._close()
+
+    def _prompted(self) -> int:
+        client = {"name": "decklog", "version": "1"}
+        # Files and terminals are the agent's own business: it is held in by its sandbox.
+        self._call("initialize", protocolVersion=1, clientCapabilities={}, clientInfo=client)
+        opened = self._call("session/new", cwd=self._root, mcpServers=[])
+        if "error" in opened:
+            return self._ended(opened)
+        self._choose_model(result_of(opened))
+        with open(self._order.prompt_file, encoding="utf-8") as file:
+            text = file.read()
+        return self._ended(self._call(PROMPT, sessionId=self._session, prompt=[{"type": "text", "text": text}]))
+
+    def _choose_model(self, opened: "dict[str, Any]") -> None:
+        model = self._order.model
+        if model is None:
+            return
+        options = [str(option.get("id")) for option in list_of(opened.get("configOptions"))]
+        if "model" in options:
+            chosen = self._call("session/set_config_option", sessionId=self._session, configId="model", value=model)
+        else:
+            chosen = self._call("session/set_model", sessionId=self._session, modelId=model)
+        if error := dict_of(chosen.get("error")):
+            tell("note", text=f"the model {model} was not taken: {error.get('message')}")
+
+    def _ended(self, message: "Message") -> int:
+        """Tell how a turn ended; one that the agent did not end by itself is an error."""
+        error, reason = dict_of(message.get("error")), result_of(message).get("stopReason")
+        if error:
+            data = error.get("data")
+            text = f"{error.get('message')} {json.dumps(data) if data else ''}".strip()
+            tell("error", text=text[:_SHOWN], status=error.get("code"))
+        elif reason != "end_turn":
+            tell("error", text=f"the turn ended with {reason}", reason=reason)
+        elif "usage" in (result := result_of(message)) and result["usage"] is None:
+            # No model has answered. Some agents only mention why, and call the turn ended as if nothing were.
+            tell("error", text=self._said[:_SHOWN] or "no model has answered")
+        else:
+            tell("end", reason=reason)
+            return 0
+        return _CANCELLED if self._is_cancelled else 1
+
+    def _cancel(self, _number: int, _frame: "FrameType | None") -> None:
+        """Ask the agent to stop; whoever asks twice does not wait for it."""
+        if self._is_cancelled or not self._session:
+            os._exit(_CANCELLED)
+        self._is_cancelled = True
+        self._outlet.write_apart(written({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": self._session}}))
+
+    def _close(self) -> None:
+        self._outlet.close()
+        for end in (self._child.terminate, self._child.kill):
+            try:
+                self._child.wait(_GRACE_SECONDS)
+            except subprocess.TimeoutExpired:
+                end()
+
+    # Messages
+
+    def _call(self, method: str, **params: "Any") -> "Message":
+        """Ask the agent for something, and hear everything that it says until it has answered."""
+        number = next(self._numbers)
+        request = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+        request = asking.made_to_ask(self._exchange.program, request) or request
+        self._exchange.see(EDITOR, request)
+        if method == PROMPT:
+            self._take({"from": EDITOR}, request)
+        self._outlet.write(written(request))
+        for message in self._heard:
+            self._hear(message)
+            if "method" not in message and message.get("id") == number:
+                return message
+        raise Gone
+
+    def _messages(self, descriptor: int) -> "Iterator[Message]":
+        for line in lines(descriptor):
+            told = parse(line)
+            yield from told if isinstance(told, list) else () if told is None else (told,)
+
+    def _hear(self, message: "Message") -> None:
+        seen = self._exchange.see(AGENT, message)
+        if seen is None:
+            return
+        if seen.is_answer:
+            self._hear_answer(seen.method, seen.asked, message)
+        else:
+            self._guard.see(message)
+            self._take({"from": AGENT}, message)
+            if seen.method == PERMISSION:
+                self._decide(message)
+            elif "id" in message:
+                self._outlet.write(written(refusal(message, f"{seen.method} is not offered", _NO_SUCH_METHOD)))
+
+    def _hear_answer(self, method: str, asked: "dict[str, Any]", message: "Message") -> None:
+        if method in OPENING and "error" not in message:
+            self._session = str(result_of(message).get("sessionId"))
+            self._wire = Wire(self._exchange.program, self._session)
+            for done in asking.told(self._exchange.program):
+                tell("note", text=f"made to ask: {done}")
+        self._take({"from": AGENT, "re": method, "asked": asked, "about": self._exchange.about}, message)
+
+    def _take(self, facts: "dict[str, Any]", message: "Message") -> None:
+        """Print what a message tells."""
+        with self._lock:
+            if self._wire is None:
+                return
+            own = {"c": "driven", "n": next(self._lines), "cwd": self._root}
+            for event in self._wire.events({**own, **facts}, message, None):
+                show(event)
+                self._said = event.text if isinstance(event, Said) else self._said
+            update = dict_of(params_of(message).get("update"))
+            cost = dict_of(update.get("cost"))
+            if message.get("method") == UPDATE and cost.get("currency") == "USD":
+                tell("usage", cost_usd=cost.get("amount"))
+
+    # Permissions
+
+    def _decide(self, request: "Message") -> None:
+        decision, why, cause = self._guard.decision(request, self._root)
+        if decision == "ask" and self._order.permissions == "person":
+            self._ask(request, why, cause)
+        elif decision == "allow" or (decision == "ask" and self._order.permissions == "allow"):
+            self._answer(request, None, "policy")
+        else:
+            self._answer(request, why or "it is not allowed here", "policy")
+
+    def _ask(self, request: "Message", why: str, cause: "dict[str, str]") -> None:
+        call = self._guard.call(request)
+        tool, arguments = tool_of(str(call.get("toolCallId", "")), call), self._without_place(arguments_of(call))
+        number = next(self._questions)
+        with self._lock:
+            self._waiting[number] = request
+        shown = arguments.get("command") or arguments.get("path") or call.get("title") or json.dumps(arguments)
+        about = {"tool": tool, "arguments": arguments}
+        tell("ask", number=number, text=f"{tool}: {shown} {why}".strip(), about=about, cause=cause or None)
+
+    def _without_place(self, arguments: "dict[str, Any]") -> "dict[str, Any]":
+        """Name what is in the agent's folder as seen from there: the next attempt is in another one, and means the same."""
+        text = json.dumps(arguments).replace(json.dumps(self._root)[1:-1], ".")
+        return dict_of(json.loads(text))
+
+    def _look_for_answers(self) -> None:
+        while True:
+            time.sleep(_LOOK_SECONDS)
+            with self._lock:
+                waiting = list(self._waiting.items())
+            for number, request in waiting:
+                said = _read(os.path.join(self._order.answers, f"{number}.json"))
+                if said is not None:
+                    with self._lock:
+                        del self._waiting[number]
+                    self._answer(request, None if said.get("allow") is True else str(said.get("reason") or "no"), "person")
+
+    def _answer(self, request: "Message", denied: str | None, by: str) -> None:
+        """Answer a request for a permission, for this once, and print by whom."""
+        options = [one for one in list_of(params_of(request).get("options")) if one.get("kind") == "allow_once"]
+        if denied is None and not options:
+            denied = "the agent asks for more than this one call"
+        if denied is None:
+            said = answer(request, {"outcome": {"outcome": "selected", "optionId": options[0].get("optionId")}})
+            self._take({"from": EDITOR, "re": PERMISSION} if by == "person" else {"from": OURS, "re": "allowed"}, said)
+        else:
+            said = denial(request, denied)
+            self._take({"from": OURS, "re": PERMISSION, "held": denied}, said)
+        self._exchange.forget(AGENT, request)
+        tell("note", text=f"permission {'denied' if denied else 'given'} by {by}{f': {denied}' if denied else ''}")
+        self._outlet.write_apart(written(said))
+
+
+# What is printed
+
+_printing = threading.Lock()
+
+
+def tell(kind: str, **facts: "Any") -> None:
+    """Print something that happened."""
+    line = json.dumps({"type": kind, **{name: value for name, value in facts.items() if value is not None}})
+    with _printing:
+        os.write(1, line.encode(errors="replace") + b"\n")
+
+
+@singledispatch
+def show(_event: Event) -> None:
+    """Print an event of the session; what is known to whoever prompted is not printed."""
+
+
+@show.register
+def _begun(event: Begun) -> None:
+    tell("start", session=event.session_id, model=event.model, agent=f"version {event.version or 'not told'}")
+
+
+@show.register
+def _said(event: Said | Thought) -> None:
+    tell("text", text=event.text[:_SHOWN])
+
+
+@show.register
+def _called(event: Called) -> None:
+    told = event.arguments.get("command") or event.arguments.get("path") or json.dumps(event.arguments)
+    tell("tool", tool=event.tool, text=f"{event.tool}: {told}"[:_SHOWN])
+
+
+@show.register
+def _returned(event: Returned) -> None:
+    tell("result", tool=event.tool, text=f"{event.outcome}: {event.output}"[:_SHOWN])
+
+
+@show.register
+def _noted(event: Noted) -> None:
+    if event.name not in ("commands", "permission", "editor"):
+        tell("note", text=f"{event.name}: {event.text or ''}"[:_SHOWN])
+
+
+@show.register
+def _answered(event: Answered) -> None:
+    kinds = ("input_tokens", "cache_read_tokens", "cache_create_tokens", "output_tokens")
+    cost = None if event.session_microdollars is None else event.session_microdollars / _MICRO
+    tell("usage", model=event.model, cost_usd=cost, **{kind: getattr(event, kind) or None for kind in kinds})
+
+
+@show.register
+def _rested(_event: Rested) -> None:
+    """Say nothing: how a turn ended is told with its answer."""
+
+
+def _read(path: str) -> "dict[str, Any] | None":
+    try:
+        with open(path, encoding="utf-8") as file:
+            return dict_of(json.load(file))
+    except FileNotFoundError:
+        return None
+
+
+def _how(code: int) -> str:
+    return f"exit code {code}" if code >= 0 else f"signal {-code}"
+
+
+def main() -> None:
+    """Do what the last argument orders."""
+    given = json.loads(sys.argv[-1])
+    order = Order(**{field.name: given[field.name] for field in fields(Order) if field.name in given})
+    try:
+        driver = Driver(order)
+    except OSError as problem:
+        os.write(2, f"{order.command[0]} can't be started: {problem.strerror}\n".encode())
+        sys.exit(127 if isinstance(problem, FileNotFoundError) else 126)
+    sys.exit(driver.run())

@@ -1,0 +1,129 @@
+"""What the policy says of what an agent asks its editor for, before a person is asked."""
+
+from typing import TYPE_CHECKING
+
+from decklog.agents.acp import tool_calls
+from decklog.agents.acp.messages import (
+    PERMISSION,
+    READ_FILE,
+    RUN_COMMAND,
+    UPDATE,
+    WRITE_FILE,
+    answer,
+    call_of,
+    dict_of,
+    list_of,
+    params_of,
+    refusal,
+)
+from decklog.hooks.called_files import files_of
+from decklog.hooks.judging import decided, held_command, reading, writing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from decklog.agents.acp.messages import Message
+
+    Command = str | list[str]
+
+_MOST_CALLS = 1000
+# What changes nothing by itself.
+_HARMLESS = frozenset(["read", "search", "think", "switch_mode"])
+
+
+class Guard:
+    """Judges what an agent asks for. A request may name no more than a call that was told before."""
+
+    def __init__(self) -> None:
+        self._calls: dict[tuple[str, str], tool_calls.Call] = {}
+
+    def see(self, message: "Message") -> None:
+        """Remember what an update tells of a call."""
+        params = params_of(message)
+        update = dict_of(params.get("update")) or params
+        if message.get("method") == UPDATE and update.get("sessionUpdate") in ("tool_call", "tool_call_update"):
+            self._take(str(params.get("sessionId")), update)
+
+    def _take(self, session: str, told: "tool_calls.Call") -> "tool_calls.Call":
+        place = (session, str(told.get("toolCallId")))
+        call = tool_calls.merged(self._calls.pop(place, None), told)
+        if call.get("status") not in tool_calls.ENDED:
+            self._calls[place] = call
+        if len(self._calls) > _MOST_CALLS:
+            self._calls.pop(next(iter(self._calls)))
+        return call
+
+    def held(self, message: "Message", root: str) -> str | None:
+        """Say why a request is held; None when nothing is asked for, or a person may decide."""
+        reasons = (held_command(command, root, cwd or root) for command, cwd in self._commands(message))
+        return next((reason for reason in reasons if reason), None)
+
+    def decision(self, request: "Message", root: str) -> "tuple[str, str, dict[str, str]]":
+        """Say what the policy decides of a request for a permission, and why; of what it can't judge a person is to be asked.
+
+        The last is the rule and its reason, where it was a rule.
+        """
+        found = [decided(command, root, cwd or root) for command, cwd in self._commands(request)]
+        for worst in ("deny", "ask"):
+            if said := [one for one in found if one[0] == worst]:
+                return said[-1]
+        return ("allow", "", {}) if _is_known(self.call(request)) else ("ask", "what it does is not known", {})
+
+    def call(self, request: "Message") -> "tool_calls.Call":
+        """Give all that is known of the call that a permission is asked for."""
+        return self._take(str(params_of(request).get("sessionId")), call_of(request))
+
+    def _commands(self, message: "Message") -> "Iterator[tuple[Command, str | None]]":
+        """Give what a request would do, as commands: those that it runs, and those that would do the same to its files."""
+        params = params_of(message)
+        path, cwd = params.get("path"), params.get("cwd")
+        match message.get("method"):
+            case "session/request_permission":
+                yield from _of_call(self._take(str(params.get("sessionId")), call_of(message)))
+            case "fs/write_text_file" if isinstance(path, str):
+                yield writing(path), None
+            case "fs/read_text_file" if isinstance(path, str):
+                yield reading(path), None
+            case "terminal/create":
+                words = [str(params.get("command")), *map(str, params.get("args") or ())]
+                # Without words of its own it is a line for a shell.
+                yield words if len(words) > 1 else words[0], cwd if isinstance(cwd, str) else None
+
+
+JUDGED = frozenset([PERMISSION, WRITE_FILE, READ_FILE, RUN_COMMAND])
+
+
+def _of_call(call: "tool_calls.Call") -> "Iterator[tuple[Command, str | None]]":
+    raw = dict_of(call.get("rawInput"))
+    cwd = raw.get("cwd") or raw.get("workdir")
+    command = tool_calls.command_of(call)
+    if command is not None:
+        yield command, cwd if isinstance(cwd, str) else None
+    # A tool that edits may call what it does its command.
+    if tool_calls.writes(call):
+        yield from ((writing(path), None) for path in tool_calls.paths_of(call))
+    elif command is None:
+        read, written = files_of(tool_calls.tool_of("", call), raw)
+        yield from ((writing(path), None) for path in written)
+        yield from ((reading(path), None) for path in dict.fromkeys((*read, *tool_calls.paths_of(call))))
+
+
+def _is_known(call: "tool_calls.Call") -> bool:
+    """Return whether all that a call does is known: it runs a command, writes or reads files, or changes nothing."""
+    if tool_calls.command_of(call) is not None:
+        return True
+    if tool_calls.writes(call):
+        return bool(tool_calls.paths_of(call))
+    return call.get("kind") in _HARMLESS or tool_calls.tool_of("", call) == "Read"
+
+
+def denial(request: "Message", reason: str) -> "Message":
+    """Answer a request that is held: by the answer that says no where there is one, elsewhere by an error that says why."""
+    if request.get("method") != PERMISSION:
+        return refusal(request, reason)
+    options = list_of(params_of(request).get("options"))
+    for kind in ("reject_once", "reject_always"):
+        for option in options:
+            if option.get("kind") == kind:
+                return answer(request, {"outcome": {"outcome": "selected", "optionId": option.get("optionId")}})
+    return answer(request, {"outcome": {"outcome": "cancelled"}})

@@ -1,0 +1,231 @@
+"""Between an editor and an agent: every line goes on as it came, once it waits for the log, unless the policy holds it.
+
+Whatever goes wrong here, the two go on talking. When one of them ends, the other gets every word that was written.
+"""
+
+import os
+import signal
+import subprocess
+import threading
+from typing import TYPE_CHECKING
+
+from decklog.agents.acp import asking
+from decklog.agents.acp.exchange import Exchange, Seen
+from decklog.agents.acp.messages import (
+    AGENT,
+    CLOSING,
+    EDITOR,
+    OPENING,
+    OURS,
+    PERMISSION,
+    PROMPT,
+    RUN_COMMAND,
+    SETTING,
+    UPDATE,
+    WRITE_FILE,
+    is_unreadable,
+    parse,
+    refusal,
+    written,
+)
+from decklog.hooks.proxy.guarding import JUDGED, Guard, denial
+from decklog.hooks.proxy.pipes import Outlet, lines
+from decklog.hooks.proxy.recording import Complaints, Recording
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from decklog.agents.acp.messages import Message
+
+# Told by what is asked for; of the rest the answers.
+_RECORDED = frozenset([PROMPT, UPDATE, PERMISSION, "session/cancel", WRITE_FILE, RUN_COMMAND])
+_ANSWERS_RECORDED = frozenset([PROMPT, PERMISSION, *OPENING, *CLOSING, *SETTING])
+_OTHER = {EDITOR: AGENT, AGENT: EDITOR}
+# An agent whose editor is gone ends by itself; some do not while a server of tools is attached.
+_GRACE_SECONDS = 10.0
+# A process that an agent left behind may hold its output open: after so many looks at which nothing moved, that is all.
+_LOOK_SECONDS, _LOOKS = 0.25, 4
+_INTERNAL = -32603
+_PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+
+
+class Relay:
+    """One connection, from the start of the agent to its end."""
+
+    def __init__(self, command: list[str], environment: "Mapping[str, str]", *, db: str | None, is_enforced: bool) -> None:
+        self._is_enforced = is_enforced
+        self._exchange = Exchange(command[0])
+        self._guard = Guard()
+        self._complaints = Complaints()
+        self._lock = threading.Lock()
+        # How many lines of the agent were passed on.
+        self._passed = 0
+        self._recording = Recording(environment, db)
+        more = asking.variables(environment) if is_enforced else {}
+        self._child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**environment, **more})
+        assert self._child.stdin is not None
+        assert self._child.stdout is not None
+        # The descriptor is ours from here on: what the object would close at its end may be another's by then.
+        self._outlets = {EDITOR: Outlet(1), AGENT: Outlet(os.dup(self._child.stdin.fileno()))}
+        self._child.stdin.close()
+        self._heard = self._child.stdout.fileno()
+
+    def run(self) -> int:
+        """Pass everything on until the agent has ended; give its exit code."""
+        # In every thread, after the agent was started: one thread waits for them, and a handler could come just before a wait.
+        signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON)
+        threading.Thread(target=self._pass_signals, daemon=True).start()
+        threading.Thread(target=self._from_editor, daemon=True).start()
+        agent = threading.Thread(target=self._pump, args=(AGENT, self._heard), daemon=True)
+        agent.start()
+        code = self._child.wait()
+        self._drain(agent)
+        self._answer_for_the_agent(code)
+        return code if code >= 0 else 128 - code
+
+    def _drain(self, agent: threading.Thread) -> None:
+        """Wait until all that the agent had written was passed on, however slow the editor reads."""
+        still, before = 0, -1
+        while agent.is_alive() and still < _LOOKS:
+            agent.join(_LOOK_SECONDS)
+            is_moving = self._passed != before or self._outlets[EDITOR].is_busy
+            still, before = 0 if is_moving else still + 1, self._passed
+
+    def _pass_signals(self) -> None:
+        while True:
+            number = signal.sigwait(_PASSED_ON)
+            # A terminal tells the whole group.
+            if number != signal.SIGINT or not os.isatty(0):
+                self._child.send_signal(number)
+
+    def _from_editor(self) -> None:
+        self._pump(EDITOR, 0)
+        self._outlets[AGENT].close()
+        for wait, end in ((_GRACE_SECONDS, self._child.terminate), (2 * _GRACE_SECONDS, self._child.kill)):
+            timer = threading.Timer(wait, end)
+            timer.daemon = True
+            timer.start()
+
+    def _pump(self, sender: str, descriptor: int) -> None:
+        receiver = self._outlets[_OTHER[sender]]
+        for line in lines(descriptor):
+            passed: bytes | None = line
+            try:
+                passed = self._looked_at(sender, line)
+            except Exception as problem:  # noqa: BLE001
+                # What an agent asks for must have been judged; an editor's words pass even if they can't be recorded.
+                passed = None if sender == AGENT else line
+                self._complaints.say(problem)
+            if passed is not None:
+                receiver.write(passed)
+            self._passed += sender == AGENT
+
+    def _looked_at(self, sender: str, line: bytes) -> bytes | None:
+        """Put a line on record, and give what goes on in its place: itself, unless we decide."""
+        told = parse(line)
+        if told is None:
+            if sender == AGENT and is_unreadable(line):
+                # The editor may accept JSON that we can't read, such as one nested too deeply: it could be a request.
+                raise ValueError("a message of the agent can't be read, so it was not passed on")
+            return line
+        if isinstance(told, dict):
+            return self._judged(sender, told, line)
+        passed = [self._judged(sender, message, written(message)) for message in told]
+        if passed == [written(message) for message in told]:
+            return line
+        # Those that were held are answered; the rest goes on together.
+        rest = [kept for kept in map(parse, filter(None, passed)) if isinstance(kept, dict)]
+        return written(rest) if rest else None
+
+    def _judged(self, sender: str, message: "Message", line: bytes) -> bytes | None:
+        with self._lock:
+            seen = self._exchange.see(sender, message)
+        if seen is None:
+            return line
+        if sender == AGENT:
+            return self._from_the_agent(message, seen, line)
+        return self._from_the_editor(message, seen, line)
+
+    # What an agent says
+
+    def _from_the_agent(self, message: "Message", seen: Seen, line: bytes) -> bytes | None:
+        if not seen.is_answer:
+            self._guard.see(message)
+        self._record(AGENT, seen, line)
+        if seen.is_answer or seen.method not in JUDGED:
+            return line
+        reason = self._guard.held(message, self._root(seen))
+        if reason is not None:
+            self._hold(AGENT, message, seen, reason)
+            return None
+        fewer = asking.without_standing_yes(message) if self._is_enforced and seen.method == PERMISSION else None
+        return line if fewer is None else written(fewer)
+
+    # What an editor says
+
+    def _from_the_editor(self, message: "Message", seen: Seen, line: bytes) -> bytes | None:
+        self._record(EDITOR, seen, line)
+        if not self._is_enforced or seen.is_answer:
+            return line
+        reason = asking.refused_mode(self._exchange.program, message)
+        if reason is not None:
+            self._hold(EDITOR, message, seen, reason)
+            return None
+        made = asking.made_to_ask(self._exchange.program, message)
+        return line if made is None else written(made)
+
+    def _root(self, seen: Seen) -> str:
+        return self._exchange.folders.get(seen.session or "") or os.getcwd()
+
+    def _hold(self, sender: str, message: "Message", seen: Seen, reason: str) -> None:
+        """Answer a request in the other's place, and say why on record."""
+        said = denial(message, reason) if sender == AGENT else refusal(message, reason)
+        with self._lock:
+            self._exchange.forget(sender, message)
+        if seen.session is not None:
+            self._put(seen.session, {"from": OURS, "re": seen.method, "held": reason, "asked": seen.asked}, written(said))
+        self._outlets[sender].write_apart(written(said))
+
+    # The record
+
+    def _record(self, sender: str, seen: Seen, line: bytes) -> None:
+        if seen.session is None or seen.method not in (_ANSWERS_RECORDED if seen.is_answer else _RECORDED):
+            return
+        facts: dict[str, Any] = {"from": sender}
+        if seen.is_answer:
+            facts |= {"re": seen.method, "asked": seen.asked}
+            if seen.method in OPENING:
+                facts["about"] = self._exchange.about
+                if self._is_enforced:
+                    facts["enforced"] = asking.told(self._exchange.program)
+        self._put(seen.session, facts, line)
+
+    def _put(self, session: str, facts: "dict[str, Any]", line: bytes) -> None:
+        try:
+            folder = self._exchange.folders.get(session) or os.getcwd()
+            self._recording.put(self._exchange.program, session, folder, facts, line)
+        except Exception as problem:  # noqa: BLE001
+            # The policy decides all the same, and the two go on talking.
+            self._complaints.say(problem)
+
+    def _answer_for_the_agent(self, code: int) -> None:
+        """Answer what the agent left unanswered when it ended: an editor would wait for ever."""
+        how = f"exit code {code}" if code >= 0 else f"signal {-code}"
+        for number in self._exchange.unanswered(EDITOR):
+            message = refusal({"id": number}, f"the agent ended ({how})", _INTERNAL)
+            self._outlets[EDITOR].write(written(message))
+
+
+def run(command: list[str], *, db: str | None = None, is_enforced: bool = False) -> int:
+    """Stand between an editor and the agent that a command starts."""
+    import gc
+
+    # It lives as long as its editor.
+    gc.enable()
+    try:
+        relay = Relay(command, os.environ, db=db, is_enforced=is_enforced)
+    except OSError as problem:
+        os.write(2, f"decklog acp: {command[0]} can't be started: {problem.strerror}\n".encode())
+        return 127 if isinstance(problem, FileNotFoundError) else 126
+    return relay.run()

@@ -1,0 +1,134 @@
+"""A process beside the proxy that takes what waits into the log: it outlives the proxy, and keeps nothing waiting."""
+
+import os
+import select
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from decklog.agents.spool import Spool
+from decklog.location.locate import of_session, spool_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from decklog.location.locate import Place
+    from decklog.log import Decklog
+
+# What comes within this time is taken in together.
+_TOGETHER_SECONDS = 0.1
+# A log that can't be written is tried again after this time.
+_AGAIN_SECONDS = 2.0
+# So often after the end; then it is left to whoever comes next.
+_LAST_TRIES = 5
+_CHUNK = 65536
+
+
+class Taker:
+    """The proxy's end of the pipe to the process."""
+
+    def __init__(self, pipe: int) -> None:
+        self._pipe = pipe
+        os.set_blocking(pipe, False)
+
+    def wake(self) -> None:
+        """Say that something waits; when the pipe is full it is known already."""
+        try:
+            os.write(self._pipe, b"\n")
+        except OSError:
+            # It is full, or the process is gone and what waits is left to whoever comes next.
+            return
+
+    def tell(self, folder: str) -> None:
+        """Name a folder whose sessions are told of from now on."""
+        os.set_blocking(self._pipe, True)
+        try:
+            os.write(self._pipe, os.fsencode(folder).replace(b"\n", b"\0") + b"\n")
+        except OSError:
+            return
+        finally:
+            os.set_blocking(self._pipe, False)
+
+
+def start(environment: "Mapping[str, str]", db: str | None) -> Taker:
+    """Start the process, apart from whatever ends the proxy."""
+    reading, writing = os.pipe()
+    sys.stdout.flush()
+    if os.fork():
+        os.close(reading)
+        return Taker(writing)
+    try:
+        os.close(writing)
+        os.setsid()
+        silence = os.open(os.devnull, os.O_RDWR)
+        for descriptor in (0, 1, 2):
+            os.dup2(silence, descriptor)
+        _Taking(reading, environment, db).run()
+    finally:
+        os._exit(0)
+
+
+class _Taking:
+    """Takes in while there is somebody to tell something, and a last time then."""
+
+    def __init__(self, pipe: int, environment: "Mapping[str, str]", db: str | None) -> None:
+        self._pipe = pipe
+        self._environment = environment
+        self._db = db
+        self._places: dict[str, tuple[Place, Spool]] = {}
+        self._logs: dict[str, Decklog] = {}
+        self._rest = b""
+
+    def run(self) -> None:
+        is_done, is_open = True, True
+        while is_open:
+            # What could not be taken in is tried again even if nothing more comes.
+            select.select([self._pipe], [], [], None if is_done else _AGAIN_SECONDS)
+            is_open = self._hear()
+            # One round for all that came: who speaks without a pause would keep us at it, and take the processor from the two.
+            is_done = self._take_in(is_one_round=True)
+        for _ in range(_LAST_TRIES):
+            if self._take_in(is_one_round=False):
+                return
+            time.sleep(_AGAIN_SECONDS)
+
+    def _hear(self) -> bool:
+        """Hear what is said for a moment; False when nobody is there any more."""
+        end = time.monotonic() + _TOGETHER_SECONDS
+        while (left := end - time.monotonic()) > 0:
+            if select.select([self._pipe], [], [], left)[0]:
+                words = os.read(self._pipe, _CHUNK)
+                if not words:
+                    return False
+                self._learn(words)
+        return True
+
+    def _learn(self, words: bytes) -> None:
+        *lines, self._rest = (self._rest + words).split(b"\n")
+        for folder in filter(None, lines):
+            path = os.fsdecode(folder.replace(b"\0", b"\n"))
+            place = of_session(path, self._environment, self._db)
+            if place is not None:
+                spool = spool_folder(place)
+                self._places.setdefault(spool, (place, Spool(spool)))
+
+    def _take_in(self, *, is_one_round: bool) -> bool:
+        """Take in what waits beside every log; False when something still waits."""
+        done = [self._take_in_at(place, spool, is_one_round=is_one_round) for place, spool in self._places.values()]
+        return all(done)
+
+    def _take_in_at(self, place: "Place", spool: Spool, *, is_one_round: bool) -> bool:
+        from decklog.agents.intake import take_in
+
+        try:
+            spool.sync()
+            log = self._logs.get(spool.folder)
+            if log is None:
+                log = self._logs[spool.folder] = place.open()
+            return not take_in(log, spool, is_one_round=is_one_round).is_left_to_another and spool.is_empty
+        except Exception as problem:  # noqa: BLE001
+            # The lines wait on, and the next time takes them in; `decklog doctor agents` tells why they do.
+            spool.say_trouble(problem)
+            if (log := self._logs.pop(spool.folder, None)) is not None:
+                log.close()
+            return False

@@ -1,0 +1,100 @@
+"""The mechanism that every importer shares: sources, their tables in order, a mapping for each, and a report."""
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, ClassVar
+
+from decklog.importing import mapping_ahead
+from decklog.importing.landing import Landing
+from decklog.importing.report import Report
+from decklog.importing.row import Row
+from decklog.importing.source import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Any
+
+    from decklog.importing.landing import Mapping
+    from decklog.log import Decklog
+    from decklog.records.values import Values
+
+
+class Import(ABC):
+    """Takes one older system's records over. A subclass says which tables there are, and what becomes of a row of each."""
+
+    system: ClassVar[str]
+    # Tables by name with the columns that are known, and the columns of the key where that is not `id`.
+    tables: ClassVar[dict[str, tuple[str, ...]]]
+    keys: ClassVar[dict[str, tuple[str, ...]]]
+    # What mappings that only describe need to know of the importer, besides the row.
+    known_ahead: ClassVar[tuple[str, ...]] = ()
+    # Tables that say nothing of their own.
+    ignored: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(
+        self,
+        log: "Decklog",
+        path: str,
+        *,
+        dry_run: bool = False,
+        progress: "Callable[[str, int, int], None] | None" = None,
+        seconds: float = 600,
+    ) -> None:
+        self.log = log
+        self.path = path
+        self.seconds = seconds
+        self.report = Report(self.system, path, dry_run)
+        self.landing = Landing(log, self.report, progress)
+
+    @abstractmethod
+    def mappings(self) -> "dict[str, Mapping]":
+        """Name the tables in the order in which rows refer to each other, each with what is made of a row."""
+
+    @abstractmethod
+    def check(self, source: Source) -> None:
+        """Refuse a file that is not this system's."""
+
+    def run(self) -> Report:
+        """Take everything over, or only say what would become of it."""
+        with self.source() as source:
+            self.check(source)
+            with self.landing.open():
+                self.take(source)
+        return self.report
+
+    def source(self) -> Source:
+        """Open what is read."""
+        return Source(self.path, seconds=self.seconds)
+
+    def take(self, source: Source) -> None:
+        """Take a file's tables over, and name those that are unknown."""
+        self._name_unknown(source)
+        for table, mapping in self.mappings().items():
+            if table in source:
+                rows = mapping_ahead.rows_of(self, source, table, mapping)
+                self.landing.take_all(rows, mapping, source.count(table))
+
+    def beside_all(self, _table: str, rows: "Sequence[Row]", _values: "Values") -> "Sequence[Any]":
+        """Make of many rows, where they are read, what is wanted beside their drafts; None for one of which nothing is.
+
+        The texts of the drafts have been looked through by what is given.
+        """
+        return [None] * len(rows)
+
+    def in_order(self, source: Source, table: str) -> "Iterable[dict[str, Any]]":
+        """Give rows as they were written."""
+        return source.rows(table)
+
+    def rows_of(self, table: str, found: "Iterable[dict[str, Any]]") -> "Iterator[Row]":
+        """Make rows, each named by its key."""
+        names = self.keys.get(table, ("id",))
+        for columns in found:
+            yield Row(table, "/".join([str(columns.get(name)) for name in names]), columns)
+
+    def _name_unknown(self, source: Source) -> None:
+        """Report what the system does not have: unknown columns are kept with their rows, unknown tables are not taken."""
+        for table, columns in source.columns.items():
+            if table in self.tables:
+                self.report.unknown += [f"{table}.{name}" for name in columns if name not in self.tables[table]]
+            elif table not in self.ignored:
+                self.report.unknown.append(table)
+                self.report.note(f"table {table} is unknown and was not taken ({source.count(table)} rows)")

@@ -1,0 +1,476 @@
+"""Where rows of a source arrive: each once, all of it, or kept as it was when no record can hold it."""
+
+import re
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from functools import lru_cache
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from decklog.core.errors import Closed, Damaged, DecklogError, Invalid, NotFound, ReadOnly
+from decklog.importing.draft import Draft, RecordDraft, only_describes
+from decklog.importing.report import Fate, Report
+from decklog.importing.row import Row, plain
+from decklog.importing.versions import NOTE, SUBTYPE, Versions, identity_of, is_as_it_was, same_entry, says_the_same
+from decklog.journal.entry import BOOKKEEPING, COLUMNS_KEPT, IMPORT_KEY, ROW_KEPT, TAKEN, EntryKind
+from decklog.journal.rows import load, number_of
+from decklog.records.record import Record
+from decklog.stores.intake import Intake
+from decklog.stores.money.bulk import Bulk
+from decklog.stores.overview import spending
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Any
+
+    from decklog.journal.known_keys import Identity
+    from decklog.log import Decklog
+
+    # Gives what became of a row, or what it is to become when it only describes.
+    Mapping = Callable[[Row], Any]
+    # Is told of a batch, in its transaction, what became of each row.
+    After = Callable[[list[tuple[Row, Fate]]], None]
+
+_ROWS = 1000
+_LONGEST_PART = 60
+_NOT_PLAIN = re.compile(r"[^A-Za-z0-9._-]")
+_CHARACTERS = 8 * 1024**2
+
+
+class _DryRun(Exception):
+    """Ends a dry run, so that nothing of it stays."""
+
+
+class Landing:
+    """Writes what mappings make of rows, through the stores, and counts it."""
+
+    def __init__(self, log: "Decklog", report: Report, progress: "Callable[[str, int, int], None] | None" = None) -> None:
+        self.log = log
+        self.intake = Intake(log.parts)
+        self.bulk = Bulk(log.parts)
+        self.report = report
+        self._progress = progress
+        # Of the batch that is being taken: they reach the report once it is committed.
+        self._notes: list[str] = []
+        self._losses: list[str] = []
+        # Who adds records of kinds that are given their places by the log; each says of many whether they are new.
+        self.adders: dict[type[Record], Callable[[list[dict[str, Any]]], list[bool]]] = {}
+        # Whether the entries that came last were here already: then most of those that follow are.
+        self._is_again = False
+        self._turns: dict[tuple[str, str, datetime], dict[str, int]] = {}
+        # The subtypes and groups that keyed entries of a stream had when this import first wrote to it.
+        self._kinds: dict[tuple[str, str], list[tuple[str, str]]] = {}
+
+    @contextmanager
+    def open(self) -> "Iterator[None]":
+        """Hold a dry run in one transaction, and undo it; otherwise every batch is committed for itself."""
+        if not self.report.dry_run:
+            yield
+            return
+        try:
+            with self.log.transaction():
+                yield
+                raise _DryRun
+        except _DryRun:
+            return
+
+    # Batches
+
+    def take_all(self, rows: "Iterable[Row]", mapping: "Mapping", whole: int = 0, after: "After | None" = None) -> None:
+        """Take rows over, many in a transaction, but no more than fit into a little memory."""
+        batch: list[Row] = []
+        done = room = 0
+        try:
+            for row in rows:
+                batch.append(row)
+                room -= row.characters()
+                if len(batch) == _ROWS or room < -_CHARACTERS:
+                    done += self._take_batch(batch, mapping, done, whole, after)
+                    batch, room = [], 0
+        except Damaged as problem:
+            # What stands before the damage is taken, and the other tables may be whole.
+            table = problem.details.get("table", "a table")
+            lost = f"at most {whole - done - len(batch)}" if whole > done + len(batch) else "an unknown number"
+            self.report.lose(f"{table}: {problem.message}; {done + len(batch)} rows were read, and {lost} of them were not")
+        self._take_batch(batch, mapping, done, whole, after)
+
+    def _take_batch(self, batch: "list[Row]", mapping: "Mapping", done: int, whole: int, after: "After | None") -> int:
+        if not batch:
+            return 0
+        self._notes, self._losses = [], []
+        with self.log.transaction():
+            fates = self._take(batch, mapping)
+            if after is not None:
+                after(list(zip(batch, fates, strict=True)))
+        # Counted only now: what is not committed did not arrive.
+        self.report.count(batch[0].table, fates)
+        for note in self._notes:
+            self.report.note(note)
+        for loss in self._losses:
+            self.report.lose(loss)
+        if self._progress:
+            self._progress(batch[0].table, done + len(batch), whole)
+        return len(batch)
+
+    def _take(self, rows: "list[Row]", mapping: "Mapping") -> "list[Fate]":
+        """Take rows together. When one of them can't be taken, take the halves apart, down to the row that it is."""
+        noted = len(self._notes)
+        try:
+            with self.log.transaction():
+                return self._take_together(rows, mapping)
+        except DecklogError as problem:
+            if problem.retryable or isinstance(problem, (Closed, ReadOnly)):
+                raise
+            del self._notes[noted:]
+            if len(rows) == 1:
+                return [self.keep(rows[0], problem.message)]
+        for row in rows:
+            row.begin_again()
+        middle = len(rows) // 2
+        return self._take(rows[:middle], mapping) + self._take(rows[middle:], mapping)
+
+    def _take_together(self, rows: "list[Row]", mapping: "Mapping") -> "list[Fate]":
+        if only_describes(mapping):
+            fates = self._write_described([self._described(row, mapping) for row in rows], mapping)
+        else:
+            fates = [mapping(row) for row in rows]
+        # What a mapping left over is kept beside the record or entry that it made.
+        taken = zip(rows, fates, strict=True)
+        self._write([self._left(row) for row, fate in taken if row.left and fate not in (Fate.KEPT, Fate.REFUSED)])
+        return fates
+
+    def _described(self, row: Row, mapping: "Mapping") -> "Draft | RecordDraft":
+        if row.ahead is not None:
+            return row.ahead
+        try:
+            draft: Draft | RecordDraft = mapping(row)
+        except DecklogError as problem:
+            return self._whole(row, problem.message)
+        return draft
+
+    def _write_described(self, drafts: "list[Draft | RecordDraft]", mapping: "Mapping") -> "list[Fate]":
+        """Write entries and records, each kind together; say what became of the rows in their order."""
+        entries = [draft for draft in drafts if isinstance(draft, Draft) and not draft.is_charge]
+        if len(entries) == len(drafts):
+            return self._write(entries, name_rows=True)
+        written, recorded, charged = (
+            iter(self._write(entries, name_rows=True)),
+            iter(self._record_all(drafts, mapping)),
+            iter(self._charge_all(drafts)),
+        )
+        return [
+            next(recorded) if isinstance(draft, RecordDraft) else next(charged) if draft.is_charge else next(written)
+            for draft in drafts
+        ]
+
+    def _charge_all(self, drafts: "list[Draft | RecordDraft]") -> "list[Fate]":
+        charges = [draft.entry for draft in drafts if isinstance(draft, Draft) and draft.is_charge]
+        known = self.bulk.known(charges) if charges else {}
+        fates = []
+        for charge in charges:
+            present = known.get((charge["run_id"], charge["key"]))
+            if present is None:
+                fates.append(Fate.NEW)
+            elif self.bulk.correct(present, charge, note=NOTE):
+                spending.reopen(self.log.db, charge["run_id"])
+                fates.append(Fate.CHANGED)
+            else:
+                fates.append(Fate.ALREADY)
+        new = iter(self.bulk.charge_all([charge for charge, fate in zip(charges, fates, strict=True) if fate is Fate.NEW]))
+        return [fate if fate is not Fate.NEW or next(new) else Fate.ALREADY for fate in fates]
+
+    def _record_all(self, drafts: "list[Draft | RecordDraft]", mapping: "Mapping") -> "list[Fate]":
+        """Add the records that are not here, many at once, and bring the others up to date one by one."""
+        records = [draft for draft in drafts if isinstance(draft, RecordDraft)]
+        if not records:
+            return []
+        # What rows of one table become is of one kind.
+        kind = records[0].record_class
+        if (adder := self.adders.get(kind)) is not None:
+            return [Fate.NEW if is_new else Fate.ALREADY for is_new in adder([draft.fields for draft in records])]
+        present: dict[tuple[Any, ...], Any] = {}
+        for are_bound in (False, True):
+            asked = [draft.identity for draft in records if (draft.bound is not None) is are_bound]
+            present |= self.intake.seek_all(kind, asked, are_bound=are_bound)
+        new: dict[tuple[Any, ...], RecordDraft] = {}
+        for draft in records:
+            if draft.identity not in present:
+                new.setdefault(draft.identity, draft)
+        self.intake.add_all(kind, [draft.added for draft in new.values()], note=NOTE)
+        return [
+            Fate.NEW
+            if new.get(draft.identity) is draft
+            else self._recorded(draft, present.get(draft.identity) or self.intake.seek(kind, draft.identity), mapping)
+            for draft in records
+        ]
+
+    def _recorded(self, draft: RecordDraft, present: "Record | None", mapping: "Mapping") -> Fate:
+        assert present is not None
+        if draft.bound is not None:
+            # What is to be compared are its fields.
+            draft.row.begin_again()
+            draft = mapping(draft.row)
+        why = draft.stays and draft.stays(present)
+        if why and not Versions(self.log, present, draft.fields).is_same():
+            self._notes.append(f"{present.noun()} {present.id_of(present.values())} {why}")
+        return Fate.ALREADY if why else self._renew(present, draft.clock, draft.fields)
+
+    def _write(self, drafts: "list[Draft]", *, name_rows: bool = False) -> "list[Fate]":
+        """Append entries, each once; say what became of their rows, and name these by their entries if asked."""
+        if not drafts:
+            return []
+        told_before = self._told_before(drafts, name_rows=name_rows) if self._is_again else frozenset()
+        decided = dict.fromkeys(told_before, Fate.ALREADY)
+        if name_rows:
+            left = {place: draft for place, draft in enumerate(drafts) if place not in decided}
+            decided |= {place: self._beside(drafts[place].row, row) for place, row in self._of_another_kind(left).items()}
+        fates = iter(self._append([draft for place, draft in enumerate(drafts) if place not in decided], name_rows=name_rows))
+        return [decided[place] if place in decided else next(fates) for place in range(len(drafts))]
+
+    def _of_another_kind(self, drafts: "dict[int, Draft]") -> "dict[int, tuple[Any, ...]]":
+        """Find the rows whose entry is here under another subtype or group, which are parts of what it is known by."""
+        asked: dict[Identity, tuple[int, bool]] = {}
+        for place, draft in drafts.items():
+            own = identity_of(draft.entry)
+            kinds = self._kinds_of(own[0], draft.row.table) if own is not None else []
+            if own is not None and kinds:
+                asked[own] = (place, True)
+                others = ((own[0], *kind, own[3]) for kind in kinds if kind != own[1:3])
+                asked |= dict.fromkeys(others, (place, False))
+        known = self.intake.known_rows(asked) if asked else {}
+        as_before = {asked[identity][0] for identity in known if asked[identity][1]}
+        return {asked[identity][0]: row for identity, row in known.items() if asked[identity][0] not in as_before}
+
+    def _kinds_of(self, stream: str, table: str) -> "list[tuple[str, str]]":
+        """List the subtypes and groups of the entries that earlier imports made of a table's rows."""
+        if (stream, table) not in self._kinds:
+            start = key_start(self.report.system, table)
+            sql = f"""
+                select distinct coalesce(subtype, ''), coalesce(group_id, '') from entries
+                 where stream = :stream and key is not null and substr(key, 1, {len(start)}) = :start
+                """
+            _, rows = self.log.db.rows(sql, {"stream": stream, "start": start})
+            self._kinds[stream, table] = [(subtype, group) for subtype, group in rows if subtype not in BOOKKEEPING]
+        return self._kinds[stream, table]
+
+    def _told_before(self, drafts: "list[Draft]", *, name_rows: bool) -> "set[int]":
+        """Find the places of entries that are here word for word: what is as it was need not be looked through for secrets."""
+        identities = {place: found for place, draft in enumerate(drafts) if (found := identity_of(draft.entry)) is not None}
+        present = self.intake.known_rows(identities.values())
+        same = {
+            place
+            for place, identity in identities.items()
+            if identity in present and (identity[1] in BOOKKEEPING or is_as_it_was(drafts[place].entry, present[identity]))
+        }
+        for place in same if name_rows else ():
+            if drafts[place].row.left:
+                drafts[place].row.made = load(self.log.db, present[identities[place]]).id
+        return same
+
+    def _append(self, drafts: "list[Draft]", *, name_rows: bool) -> "list[Fate]":
+        prepared = self.intake.prepared_all([draft.prepared or draft.entry for draft in drafts])
+        entries = self.intake.append_all(prepared)
+        self._is_again = bool(entries.known)
+        self._notes += [draft.note for place, draft in enumerate(drafts) if draft.note is not None and place not in entries.known]
+        # Of what an import noted down for itself nobody asks what it says.
+        present = entries.known_rows([place for place in entries.known if prepared[place][SUBTYPE] not in BOOKKEEPING])
+        for place, draft in enumerate(drafts) if name_rows else ():
+            if draft.row.left:
+                draft.row.made = (load(self.log.db, present[place]) if place in present else entries[place]).id
+        return [
+            self._known(draft, prepared[place], present.get(place)) if place in entries.known else draft.fate
+            for place, draft in enumerate(drafts)
+        ]
+
+    def _known(self, draft: Draft, said: "tuple[Any, ...]", present: "tuple[Any, ...] | None") -> Fate:
+        """Look whether a row that became an entry says something else now: an entry stays, and the row is kept beside it."""
+        if present is None or says_the_same(said, present):
+            return Fate.ALREADY
+        if same_entry(self.log, load(self.log.db, present), draft.entry, draft.prepared):
+            return Fate.ALREADY
+        return self._beside(draft.row, present)
+
+    def _beside(self, row: Row, present: "tuple[Any, ...]") -> Fate:
+        """Keep a changed row beside the entry that was made of it."""
+        row.left, row.instead, row.made = dict(row.columns), {}, load(self.log.db, present).id
+        [fate] = self._write([self._left(row)])
+        row.left = {}
+        return Fate.ALREADY if fate is Fate.ALREADY else Fate.CHANGED
+
+    # What is kept as it was
+
+    def _left(self, row: Row) -> Draft:
+        columns = {name: plain(value) for name, value in row.left.items()}
+        named = sorted(columns.keys() - {"id", *row.usual})
+        payload = {"columns": columns, "instead": row.instead, "made": row.made}
+        draft = self._as_it_was(row, COLUMNS_KEPT, payload, f"{row}: columns as they were")
+        draft.note = f"{row}: {', '.join(named)} kept beside the record" if named else None
+        return draft
+
+    def _whole(self, row: Row, why: str, at: "datetime | None" = None) -> Draft:
+        row.left = {}
+        draft = self._as_it_was(row, ROW_KEPT, {"row": plain(row.columns), "why": why}, f"{row}: {why}", at)
+        draft.fate, draft.note = Fate.KEPT, f"{row} is kept as it was: {why}"
+        return draft
+
+    def _as_it_was(self, row: Row, subtype: str, payload: "dict[str, Any]", body: str, at: "datetime | None" = None) -> Draft:
+        named = {"system": self.report.system, "table": row.table, "id": row.id}
+        key = f"{self.key(row)}:{row.digest()}"
+        entry = {"stream": row.stream, "body": body, "kind": EntryKind.EVENT, "subtype": subtype, "payload": {**named, **payload}}
+        return Draft(row, {**entry, "key": key, "at": at})
+
+    def keep(self, row: Row, why: str, at: "datetime | None" = None) -> Fate:
+        """Keep a whole row in the journal; nothing that was on record gets lost because we have no place for it."""
+        try:
+            with self.log.transaction():
+                return self._write([self._whole(row, why, at)])[0]
+        except NotFound:
+            row.stream = "@desk"
+            return self._write([self._whole(row, why, at)])[0]
+        except Invalid as problem:
+            self._losses.append(f"{row} was refused: {problem.message}")
+            return Fate.REFUSED
+
+    def key(self, row: Row) -> str:
+        """Name a row of the source; where it has no run, ids of two files may be the same, and its content tells them apart."""
+        name = f"{key_start(self.report.system, row.table)}{row.id}"
+        if row.stream.startswith("@"):
+            name = f"{name}:{row.digest()}"
+        if row.id.isascii() and row.id.isdigit():
+            # All of it is ours but for a number, and it is too long to pass for a name: say so, or every row's is scanned.
+            self.vouch(name)
+        return name
+
+    def vouch(self, name: str) -> None:
+        """Remember that a name holds no secret."""
+        self.log.db.values.vouch(name)
+
+    def has_run(self, run_id: str) -> bool:
+        """Say whether a run is here."""
+        return number_of(self.log.db, run_id) is not None
+
+    def streams(self) -> frozenset[str]:
+        """Name all that entries can be written to."""
+        return frozenset(name for (name,) in self.log.db.read(lambda: self.log.db.rows("select name from streams", {}))[1])
+
+    # What mappings write with
+
+    def entry(self, row: Row, entry: "dict[str, Any]") -> Draft:
+        """Describe an entry of the row's stream, given as the arguments of `append`; it is written once."""
+        entry["stream"] = row.stream
+        if "key" not in entry:
+            entry["key"] = self.key(row)
+        return Draft(row, entry)
+
+    def charge(self, row: Row, charge: "dict[str, Any]") -> Draft:
+        """Describe a charge of the row's run, given as the arguments of the ledger's; it has been spent, and is written once."""
+        return Draft(row, {**charge, "run_id": row.stream, "key": self.key(row)})
+
+    def first_time(self, row: Row, *, as_it_is: bool = False) -> bool:
+        """Say whether a row was never taken before, and remember that it was: for verbs that know neither key nor id.
+
+        With `as_it_is`, a row that was changed since counts as another.
+        """
+        key = self.key(row)
+        if as_it_is and not key.endswith(row.digest()):
+            key = f"{key}:{row.digest()}"
+        marked = self.log.journal.append(
+            row.stream,
+            f"{row} was taken over",
+            kind=EntryKind.EVENT,
+            subtype=TAKEN,
+            payload={"system": self.report.system, "table": row.table, "id": row.id},
+            key=key,
+        )
+        return not marked.already
+
+    def in_turn(self, row: Row, at: datetime) -> datetime:
+        """Tell a stream's rows of one time apart by microseconds, so that they keep the order in which they were written."""
+        known = self._turns.setdefault((row.table, row.stream, at), {})
+        return at + timedelta(microseconds=known.setdefault(row.id, len(known)))
+
+    def record(self, record_class: type[Record], *, clock: str | None = None, new_stream: bool = False, **fields: "Any") -> Fate:
+        """Add a record as it is. One that is here already becomes the source's when that is newer, by the time in `clock`,
+        or says something else while nobody here changed it.
+        """
+        identity = [fields[name] for name in record_class.identity]
+        present = self.intake.seek(record_class, identity)
+        if present is None:
+            self.intake.add(record_class, new_stream=new_stream, note=NOTE, **fields)
+            return Fate.NEW
+        return self._renew(present, clock, fields)
+
+    def _renew(self, present: Record, clock: str | None, fields: "dict[str, Any]") -> Fate:
+        """Bring what moved on in the source. What the log's own users changed stays, unless the source's is newer."""
+        its_run = getattr(present, "run_id", None)
+        if its_run is not None and fields.get("run_id", its_run) != its_run:
+            # Its entries are in that run's stream, and so is its place.
+            raise Invalid(f"{present.noun()} {present.id_of(present.values())} belongs to run {its_run} here")
+        versions = Versions(self.log, present, fields)
+        if versions.is_same():
+            return Fate.ALREADY
+        ahead = 0 if clock is None else (fields[clock] > getattr(present, clock)) - (fields[clock] < getattr(present, clock))
+        if ahead > 0:
+            return self.change(type(present), clock=clock, **fields)
+        moved, _ = versions.moved()
+        is_ours = versions.is_ours()
+        if not moved or (ahead < 0 and is_ours):
+            return Fate.ALREADY
+        identity = {name: getattr(present, name) for name in present.identity}
+        if not is_ours:
+            name = present.id_of(present.values())
+            self._notes.append(f"{present.noun()} {name} was changed here and in the source; what is here stays")
+            return Fate.ALREADY
+        return self.change(type(present), **identity, **{name: fields[name] for name in moved if name not in identity})
+
+    def merge(self, present: Record, fields: "dict[str, Any]") -> Fate:
+        """Bring the fields that the source changed since the last import; one that was changed here too stays."""
+        versions = Versions(self.log, present, fields)
+        if versions.is_same():
+            return Fate.ALREADY
+        moved, both = versions.moved()
+        if both:
+            name = present.id_of(present.values())
+            self._notes.append(f"{present.noun()} {name}: {', '.join(both)} changed here and in the source; what is here stays")
+        wanted = {name: fields[name] for name in moved if name not in both}
+        identity = {name: getattr(present, name) for name in present.identity}
+        return self.change(type(present), **identity, **wanted) if wanted else Fate.ALREADY
+
+    def change(self, record_class: type[Record], *, clock: str | None = None, **fields: "Any") -> Fate:
+        """Write fields of a record that is here as they are; with a `clock`, only over what is older."""
+        older = f" and {clock} < :{clock}" if clock else ""
+        changes = ", ".join(f"{name} = :{name}" for name in fields if name not in record_class.identity)
+        which = " and ".join(f"{name} = :{name}" for name in record_class.identity)
+        changed = self.intake.change_all(
+            record_class,
+            f"update {record_class.table} set {changes} where {which}{older} returning *",
+            note=NOTE,
+            **fields,
+        )
+        return Fate.CHANGED if changed else Fate.ALREADY
+
+
+def key_start(system: str, table: str) -> str:
+    """Begin the key of what a table's rows become; the row's id follows."""
+    return f"{IMPORT_KEY}{system}:{table}:"
+
+
+@lru_cache(maxsize=4096)
+def run_id_of(name: str) -> str:
+    """Name the run of something that the source calls so: the same, unless a run can't be called that."""
+    if 0 < len(name) <= 200 and name[0] != "@" and ":" not in name and not any(c.isspace() for c in name):
+        return name
+    return f"run-{sha256(name.encode()).hexdigest()[:24]}"
+
+
+def run_below(run_id: str, name: str) -> str:
+    """Name the run of a part of what another run is of; parts whose names would be spelled alike are told apart."""
+    plain = _NOT_PLAIN.sub("-", name)
+    if plain == name and len(name) <= _LONGEST_PART:
+        return f"{run_id}-{name}"
+    return f"{run_id}-{plain[:_LONGEST_PART]}-{sha256(name.encode()).hexdigest()[:8]}"
+
+
+def told(record: Record) -> Fate:
+    """Read from what a verb gave back whether there was anything left to do."""
+    return Fate.ALREADY if record.already else Fate.NEW

@@ -1,0 +1,268 @@
+"""Somebody else's SQLite file, read without trusting it: no write, no code of its schema, and an end to its size and time."""
+
+import os
+import shutil
+import stat
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import apsw
+
+from decklog.core.errors import Conflict, Damaged, Invalid, NotADatabase, NotFound, TimedOut, TooLarge
+from decklog.importing.private_folder import PrivateFolder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from types import TracebackType
+    from typing import Any
+
+_OFF = (
+    apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER,
+    apsw.SQLITE_DBCONFIG_ENABLE_VIEW,
+    apsw.SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION,
+    apsw.SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER,
+    apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA,
+    apsw.SQLITE_DBCONFIG_WRITABLE_SCHEMA,
+    apsw.SQLITE_DBCONFIG_DQS_DML,
+    apsw.SQLITE_DBCONFIG_DQS_DDL,
+)
+_LIMITS = {
+    apsw.SQLITE_LIMIT_ATTACHED: 0,
+    apsw.SQLITE_LIMIT_COLUMN: 400,
+    apsw.SQLITE_LIMIT_EXPR_DEPTH: 50,
+    apsw.SQLITE_LIMIT_SQL_LENGTH: 100_000,
+    apsw.SQLITE_LIMIT_TRIGGER_DEPTH: 1,
+    apsw.SQLITE_LIMIT_VDBE_OP: 25_000,
+}
+_READS = {apsw.SQLITE_SELECT, apsw.SQLITE_READ}
+_FUNCTIONS = {"typeof", "count", "current_timestamp", "current_date", "current_time", "datetime", "date", "strftime"}
+_STEPS = 10_000
+_MOST_BYTES = 8 * 1024**3
+_LONGEST_VALUE = 64 * 1024**2
+_GENERATED = (2, 3)
+_FIRST = -(2**63)
+_ROW_NUMBERS = ("rowid", "_rowid_", "oid")
+
+
+class Source:
+    """The tables of a SQLite file and their rows.
+
+    A private copy is read, unless it is one, so the file itself, its folder and its locks are never touched, and what was read
+    can't change meanwhile. Views, virtual tables, triggers and generated columns are left alone.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        seconds: float = 600,
+        most_bytes: int = _MOST_BYTES,
+        most_rows: int = 20_000_000,
+        is_private: bool = False,
+    ) -> None:
+        self.path = path
+        self._until = time.monotonic() + seconds
+        self._most_rows = most_rows
+        self._folder = None if is_private else PrivateFolder()
+        try:
+            # Empty where what is read is no file.
+            self.copy = path if self._folder is None else _copied(path, self._folder.path, most_bytes)
+            self._db = self._opened(self.copy)
+            self.columns = self._columns()
+        except BaseException:
+            self._clear()
+            raise
+
+    def _clear(self) -> None:
+        """Remove the copy, unless it is another's."""
+        if self._folder is not None:
+            self._folder.remove()
+
+    def _opened(self, copy: str) -> apsw.Connection:
+        db = apsw.Connection(copy, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_NOFOLLOW)
+        db.enable_load_extension(False)
+        db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+        for setting in _OFF:
+            db.config(setting, 0)
+        for limit, value in _LIMITS.items():
+            db.limit(limit, value)
+        db.limit(apsw.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
+        db.set_progress_handler(lambda: time.monotonic() > self._until, _STEPS)
+        return db
+
+    def _columns(self) -> dict[str, list[str]]:
+        """List the plain tables with their columns, then close the door to all but reading them."""
+        with _explained(self.path):
+            self._encoding: str = self._db.execute("pragma encoding").get
+            tables = list(
+                self._db.execute(
+                    """
+                    select name from sqlite_schema
+                     where type = 'table'
+                       and rootpage > 0
+                       and name not like 'sqlite\\_%' escape '\\'
+                     order by rowid
+                    """
+                )
+            )
+            found = {name: self._columns_of(name) for (name,) in tables}
+        self._db.authorizer = _authorize
+        return found
+
+    def _columns_of(self, table: str) -> list[str]:
+        described = self._db.execute("select name, hidden from pragma_table_xinfo(?)", (table,))
+        return [name for name, hidden in described if hidden not in _GENERATED]
+
+    def __contains__(self, table: str) -> bool:
+        return table in self.columns
+
+    def count(self, table: str) -> int:
+        """Count a table's rows, for progress; 0 when the table is not there or is damaged, which reading it will tell."""
+        if table not in self.columns:
+            return 0
+        try:
+            return int(self._db.execute(f"select count(*) from {_quoted(table)}").get)
+        except apsw.CorruptError:
+            return 0
+
+    def rows(self, table: str, by: "Sequence[str]" = ()) -> "Iterator[dict[str, Any]]":
+        """Give a table's rows by column name, as they were written or ordered by some columns; a missing table has none."""
+        names = self.columns.get(table, [])
+        if not names:
+            return
+        order = [name for name in by if name in names]
+        with _explained(self.path, table):
+            row_number = None if order else self._row_number(table, names)
+            found = self._sorted(table, names, order) if row_number is None else self._written(table, names, row_number)
+            for number, row in enumerate(found, 1):
+                if number > self._most_rows:
+                    raise TooLarge(f"{table} has more than {self._most_rows} rows; raise the limit to take it", table=table)
+                yield row
+
+    def _row_number(self, table: str, names: list[str]) -> str | None:
+        """Find the name by which a table's row numbers can be asked for; one without them has the order of its key."""
+        taken = {name.lower() for name in names}
+        name = next((name for name in _ROW_NUMBERS if name not in taken), None)
+        try:
+            self._db.execute(f"select {name} from {_quoted(table)} limit 0")
+        except apsw.SQLError:
+            return None
+        return name
+
+    def _written(self, table: str, names: list[str], row_number: str) -> "Iterator[dict[str, Any]]":
+        """Give rows by their numbers: plainly, and with care, at thrice the cost, only a row that holds what is no text."""
+        plain = ", ".join(map(_quoted, names))
+        rest = f"{row_number} from {_quoted(table)} where {row_number} >= ? order by {row_number}"
+        start = _FIRST
+        while True:
+            try:
+                for row in self._db.execute(f"select {plain}, {rest}", (start,)):
+                    # The number stands behind the columns, where it gets no name.
+                    yield dict(zip(names, row, strict=False))
+                    start = row[-1] + 1
+                return
+            except UnicodeDecodeError:
+                for cells in self._db.execute(f"select {_cells(names)}, {rest} limit 1", (start,)):
+                    yield _row(names, cells[:-1], self._encoding)
+                    start = cells[-1] + 1
+
+    def _sorted(self, table: str, names: list[str], by: list[str]) -> "Iterator[dict[str, Any]]":
+        order = f"order by {', '.join(map(_quoted, by))}" if by else ""
+        for cells in self._db.execute(f"select {_cells(names)} from {_quoted(table)} {order}"):
+            yield _row(names, cells, self._encoding)
+
+    def close(self) -> None:
+        self._db.close(True)
+        self._clear()
+
+    def __enter__(self) -> "Source":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _copied(path: str, folder: str, most_bytes: int) -> str:
+    """Copy a database and its write-ahead log; when it changes meanwhile, try again."""
+    target = os.path.join(folder, "source.db")
+    for _ in range(3):
+        before = _state(path)
+        if sum(size for size, _, _ in before if size > 0) > most_bytes:
+            raise TooLarge(f"{path} is larger than {most_bytes} bytes; raise the limit to take it", path=path)
+        _copy(path, target)
+        with suppress(FileNotFoundError):
+            os.unlink(f"{target}-wal")
+        if before[1][0] > 0:
+            _copy(f"{path}-wal", f"{target}-wal")
+        if _state(path) == before:
+            return target
+    raise Conflict(f"{path} is being written to; stop the program that uses it, or copy the file first", path=path)
+
+
+def _state(path: str) -> list[tuple[int, int, int]]:
+    """Describe a file and its write-ahead log, so that a change shows."""
+    states = []
+    for name in (path, f"{path}-wal"):
+        try:
+            found = os.stat(name)
+        except FileNotFoundError:
+            if name == path:
+                raise NotFound(f"there is no file {path}", path=path) from None
+            states.append((-1, 0, 0))
+            continue
+        if not stat.S_ISREG(found.st_mode):
+            raise Invalid(f"{name} is not a plain file", path=name)
+        states.append((found.st_size, found.st_mtime_ns, found.st_ino))
+    return states
+
+
+def _copy(path: str, target: str) -> None:
+    # Not blocking: a pipe that took the file's place would hold us for ever.
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as source, open(target, "wb") as copy:
+        shutil.copyfileobj(source, copy, 1024 * 1024)
+
+
+def _authorize(action: int, _first: str | None, second: str | None, *_: object) -> int:
+    """Allow reading, the functions that our own statements need, and those that tell the time, which columns' defaults name."""
+    if action in _READS or (action == apsw.SQLITE_FUNCTION and (second or "").lower() in _FUNCTIONS):
+        return apsw.SQLITE_OK
+    return apsw.SQLITE_DENY
+
+
+class _explained:
+    """Gives SQLite's errors as ours."""
+
+    def __init__(self, path: str, table: str | None = None) -> None:
+        self._path = path
+        self._table = table
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, _: "TracebackType | None") -> None:
+        if isinstance(problem, apsw.NotADBError):
+            raise NotADatabase(f"{self._path} is not a SQLite database", path=self._path) from problem
+        if isinstance(problem, apsw.InterruptError):
+            raise TimedOut(f"reading {self._path} took too long", hint="Give it more time.", path=self._path) from problem
+        if isinstance(problem, apsw.Error):
+            raise Damaged(f"{self._path} can't be read: {problem}", path=self._path, table=self._table) from problem
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _cells(names: list[str]) -> str:
+    """Ask for columns with their kinds, and for text as bytes: the file may call anything text, and that must not hide a row."""
+    return ", ".join(
+        f"typeof({_quoted(name)}), case when typeof({_quoted(name)}) = 'text' then cast({_quoted(name)} as blob)"
+        f" else {_quoted(name)} end"
+        for name in names
+    )
+
+
+def _row(names: list[str], cells: "Sequence[Any]", encoding: str) -> "dict[str, Any]":
+    values = zip(cells[::2], cells[1::2], strict=True)
+    read = (value.decode(encoding, "replace") if kind == "text" else value for kind, value in values)
+    return dict(zip(names, read, strict=True))

@@ -1,0 +1,106 @@
+"""The entry: one line of the journal."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from decklog.records.record import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any, Literal
+
+    NewEntries = Sequence[Mapping[str, object]]
+else:
+    NewEntries = list[dict[str, object]]
+
+
+# Subtypes of what an import notes down about its rows: its own bookkeeping, which the older system never said.
+TAKEN, COLUMNS_KEPT, ROW_KEPT = "imported", "imported.columns", "imported.row"
+BOOKKEEPING = (TAKEN, COLUMNS_KEPT, ROW_KEPT)
+# Begins the keys that imports give to entries which had none.
+IMPORT_KEY = "import:"
+
+
+class EntryKind(StrEnum):
+    INTERACTION = "interaction"
+    REASONING = "reasoning"
+    EVENT = "event"
+    TOOL = "tool"
+    CHANGE = "change"
+
+
+if TYPE_CHECKING:
+    EntryKindLike = EntryKind | Literal["interaction", "reasoning", "event", "tool", "change"]
+else:
+    EntryKindLike = EntryKind
+
+
+class ReasoningPhase(StrEnum):
+    UNDERSTANDING = "understanding"
+    APPROACH = "approach"
+    DECISIONS = "decisions"
+    RISKS = "risks"
+    BLOCKERS = "blockers"
+    PIVOT = "pivot"
+    COMPLETION = "completion"
+
+
+if TYPE_CHECKING:
+    ReasoningPhaseLike = (
+        ReasoningPhase | Literal["understanding", "approach", "decisions", "risks", "blockers", "pivot", "completion"]
+    )
+else:
+    ReasoningPhaseLike = ReasoningPhase
+
+
+class Confidence(StrEnum):
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+if TYPE_CHECKING:
+    ConfidenceLike = Confidence | Literal["high", "medium", "low"]
+else:
+    ConfidenceLike = Confidence
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry(Record):
+    """What happened, in which stream, in which order; for kind `change`, what a record became."""
+
+    table = "entries"
+
+    stream: str
+    seq: int
+    at: datetime
+    kind: EntryKind
+    hash: str
+    subtype: str | None = None
+    agent: str | None = None
+    agent_id: str | None = None
+    group_id: str | None = None
+    task_id: str | None = None
+    iteration: int | None = None
+    phase: ReasoningPhase | None = None
+    confidence: Confidence | None = None
+    redacted: bool = False
+    key: str | None = None
+    record_table: str | None = None
+    record_id: str | None = None
+    refs: list[str] | None = None
+    body: str | None = None
+    # JSON of any shape: whoever wrote it knows which.
+    payload: object = None
+    body_digest: str | None = None
+    payload_digest: str | None = None
+
+    @property
+    def id(self) -> str:
+        """The entry's name everywhere: its stream and its place in it."""
+        return f"{self.stream}:{self.seq}"
+
+    def as_dict(self) -> "dict[str, Any]":
+        return {"id": self.id, **super().as_dict()}

@@ -1,0 +1,457 @@
+"""The journal: an append-only, hash-chained list of entries per stream. Everything else in a log is made from it."""
+
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING
+
+from decklog.core.errors import Invalid, NotFound
+from decklog.core.fork_safety import once
+from decklog.db.where import Where, cursor_of, enum_of, moment_of, page_size
+from decklog.journal.entry import (
+    ConfidenceLike,
+    Entry,
+    EntryKind,
+    EntryKindLike,
+    NewEntries,
+    ReasoningPhase,
+    ReasoningPhaseLike,
+)
+from decklog.journal.rows import SELECT, STREAM_SIZE, heads, load, load_all, newest_position, number_of
+from decklog.journal.time_index import Times
+from decklog.records.operations import (
+    check_committed,
+    follows,
+    prepares_to_write,
+    reads,
+    reads_in_steps,
+    within_lease,
+    writes,
+    writes_in_steps,
+)
+from decklog.records.record import Page, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+    from typing import Any, TypeVar, overload
+
+    from decklog.core.clock import Clock
+    from decklog.db.base import Database, Row
+    from decklog.db.search.words import Query
+    from decklog.journal.verify import Audit, Verification, Verifier
+    from decklog.records.operations import Step
+    from decklog.stores.results.journal import StreamChanges, StreamHead
+
+    R = TypeVar("R", bound=Record)
+    from decklog.journal.writer import Writer, Written
+
+_TAGS = ("kind", "agent", "agent_id", "phase")
+_INDEXED = {"subtype", "group_id", "task_id"}
+_LOOK_BACK = 2000
+
+
+def writer_of(db: "Database", clock: "Clock") -> "Writer":
+    """Make what writes the journal, which is imported only now."""
+    from decklog.journal.writer import Writer
+
+    return Writer(db, clock)
+
+
+class Journal:
+    """Appends entries and finds them again."""
+
+    # Entries are what records are made from; the journal keeps no record besides them.
+    records = ()  # type: tuple[type[Record], ...]
+
+    def __init__(
+        self,
+        db: "Database",
+        writer: "Callable[[], Writer]",
+        record_classes: "Callable[[], dict[str, type[Record]]]",
+        audits: "Callable[[], dict[str, Audit]]",
+    ) -> None:
+        self._db = db
+        self._find_writer = writer
+        self.record_classes = record_classes
+        self._audits = audits
+
+    @once
+    def _writer(self) -> "Writer":
+        return self._find_writer()
+
+    @prepares_to_write
+    def append(
+        self,
+        stream: str,
+        body: str | None = None,
+        *,
+        kind: EntryKindLike = EntryKind.INTERACTION,
+        subtype: str | None = None,
+        agent: str | None = None,
+        agent_id: str | None = None,
+        group_id: str | None = None,
+        task_id: str | None = None,
+        iteration: int | None = None,
+        payload: object = None,
+        phase: ReasoningPhaseLike | None = None,
+        confidence: ConfidenceLike | None = None,
+        refs: list[str] | None = None,
+        key: str | None = None,
+        at: datetime | None = None,
+    ) -> Entry:
+        """Append one entry to a run's stream.
+
+        With a key, the first entry with the same stream, subtype, group and key comes back, marked `already`.
+        """
+        # All columns in their order, so that none is left to be put into its place.
+        given = {
+            "pos": None, "stream": stream, "seq": None, "at": at, "hash": None, "kind": kind, "subtype": subtype, "agent": agent,
+            "agent_id": agent_id, "group_id": group_id, "task_id": task_id, "iteration": iteration, "phase": phase,
+            "confidence": confidence, "redacted": 0, "key": key, "record_table": None, "record_id": None, "refs": refs,
+            "body_digest": None, "payload_digest": None, "body": body, "payload": payload,
+        }  # fmt: skip
+        return within_lease(self._db, partial(self._writer.append, self._writer.prepared(given)))
+
+    @prepares_to_write
+    def append_many(self, entries: NewEntries) -> "Written":
+        """Append several entries in one transaction, each given as the arguments of `append`.
+
+        For a key that is known, in the journal or earlier in the list, the first entry with it comes back, marked `already`.
+        """
+        known = {*Journal.append.__wrapped__.__kwdefaults__, "stream", "body"}  # type: ignore[attr-defined]
+        for given in entries:
+            if not known.issuperset(given) or "stream" not in given:
+                raise Invalid(f"an entry needs a stream and takes {', '.join(sorted(known))}; got {', '.join(given)}")
+        return within_lease(
+            self._db, partial(self._writer.append_many, self._writer.prepared_many([dict(given) for given in entries]))
+        )
+
+    @reads
+    def get(self, stream: str, seq: int | None = None) -> Entry:
+        """Get one entry by its stream and its number, or by its id, STREAM:NUMBER."""
+        if seq is None:
+            stream, seq = _parts_of(stream)
+        if not 0 < seq < STREAM_SIZE:
+            # Such a number would be a position in another stream.
+            raise NotFound(f"there is no entry {stream}:{seq}")
+        number = number_of(self._db, stream)
+        _, rows = self._db.rows(f"{SELECT} where pos = :pos", {"pos": (number or 0) * STREAM_SIZE + seq})
+        if number is None or not rows:
+            raise NotFound(f"there is no entry {stream}:{seq}", hint=f"See what is there: decklog journal find {stream}")
+        return load(self._db, rows[0])
+
+    @reads_in_steps
+    def find(
+        self,
+        stream: str | None = None,
+        *,
+        kind: EntryKindLike | None = None,
+        subtype: str | None = None,
+        agent: str | None = None,
+        agent_id: str | None = None,
+        group_id: str | None = None,
+        task_id: str | None = None,
+        phase: ReasoningPhaseLike | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        text: str | None = None,
+        oldest_first: bool = False,
+        limit: int = 20,
+        after: str | None = None,
+    ) -> Page[Entry]:
+        """List entries, newest first; `after` is the cursor that the page before gave.
+
+        Without a stream they come stream by stream, the newest stream first.
+        """
+        where = Where(Entry)
+        where.equal(
+            kind=kind and enum_of(EntryKind, kind, "kind").value,
+            subtype=subtype,
+            agent=agent,
+            agent_id=agent_id,
+            group_id=group_id,
+            task_id=task_id,
+            phase=phase and enum_of(ReasoningPhase, phase, "phase").value,
+        )
+        if (agent or subtype) and kind != EntryKind.CHANGE:
+            where.add("kind <> 'change'")  # tells the planner that the indexes on agent and subtype hold all there is
+        search = _Search(_query(text), oldest_first, page_size(limit), cursor_of(after))
+        if search.query is not None and not search.query.terms:
+            return Page()
+        number = None
+        if stream is not None and (number := self._db.read(lambda: number_of(self._db, stream))) is None:
+            return Page()
+        page = self._db.read(lambda: self._find(where, number, (since, until), search))
+        if page is None:
+            # The index is brought up to date outside of the read, which sees only one moment.
+            search.is_indexed = self._db.prepare_search(number) == 0
+            page = self._db.read(lambda: self._find(where, number, (None, None), search))
+            assert page is not None
+        return page
+
+    def _find(
+        self,
+        where: Where,
+        number: int | None,
+        span: "tuple[datetime | None, datetime | None]",
+        search: "_Search",
+    ) -> "Page[Entry] | None":
+        if span != (None, None):
+            Times(self._db).narrow(where, number, *span)
+        if number is not None:
+            where.replace("pos >= :start and pos < :end", start=number * STREAM_SIZE, end=(number + 1) * STREAM_SIZE)
+        found = self._found(where, number, search)
+        if found is None:
+            return None
+        rows, not_indexed = found
+        more = str(rows[search.limit - 1][0]) if len(rows) > search.limit else None
+        return Page(load_all(self._db, rows[: search.limit]), next=more, not_indexed=not_indexed)
+
+    def _found(self, where: Where, number: int | None, search: "_Search") -> "tuple[list[Row], int] | None":
+        """Find rows, and count the entries that were not looked at; None when some have to be indexed first."""
+        tags = {name: where.bound[name] for name in _TAGS if name in where.bound}
+        if search.query is not None:
+            found = self._by_search(where, tags, number, search)
+            # Asked after the search, and in the same read: a database that has just looked may know without another look.
+            return found if search.is_indexed is not None or self._db.is_search_prepared(number) else None
+        if not tags or not self._db.finds_tags_by_search or _INDEXED & where.bound.keys():
+            return self._in_order(where, search), 0
+        recent = self._recent(where, number, search)
+        if len(recent) > search.limit:
+            return recent, 0
+        search.is_indexed = self._db.is_search_prepared(number)
+        return self._by_search(where, tags, number, search)
+
+    def _by_search(self, where: Where, tags: "dict[str, str]", number: int | None, search: "_Search") -> "tuple[list[Row], int]":
+        from decklog.db.search.entries import Search
+        from decklog.db.search.entries import search as search_entries
+        from decklog.db.search.words import Query
+
+        asked = Search(
+            search.query or Query(""),
+            tags=tags if self._db.finds_tags_by_search else {},
+            condition=where.condition,
+            bound=where.bound,
+            oldest_first=search.oldest_first,
+            limit=search.limit + 1,
+            after=search.after,
+            stream_no=number,
+        )
+        return search_entries(self._db, SELECT, asked, is_indexed=search.is_indexed is not False)
+
+    def _recent(self, where: Where, number: int | None, search: "_Search") -> "list[Row]":
+        """Look through the latest entries of a stream: what many entries share is usually found there."""
+        if number is None or search.oldest_first:
+            return []
+        top = search.after or newest_position(self._db, number) + 1
+        near = Where(Entry)
+        near.clauses, near.bound = list(where.clauses), dict(where.bound)
+        near.add("pos >= :near", near=top - _LOOK_BACK)
+        return self._in_order(near, search)
+
+    def _in_order(self, where: Where, search: "_Search") -> "list[Row]":
+        if search.after is not None:
+            where.add("pos > :after" if search.oldest_first else "pos < :after", after=search.after)
+        order = f"order by pos {'asc' if search.oldest_first else 'desc'} limit {search.limit + 1}"
+        if "task_id" not in where.bound:
+            return self._db.rows(f"{SELECT} {where.sql} {order}", where.bound)[1]
+        # What the task itself became is found by its record, and all else by its task: no index holds both.
+        own = f"{SELECT} {where.sql} and record_table = 'tasks' and record_id = :task_id {order}"
+        others = f"{SELECT} {where.sql} and record_table is distinct from 'tasks' {order}"
+        return self._db.rows(f"select * from ({own}) own union all select * from ({others}) others {order}", where.bound)[1]
+
+    @reads_in_steps
+    def search(self, words: str, *, stream: str | None = None, limit: int = 20, after: str | None = None) -> Page[Entry]:
+        """Find entries whose text has all the words, newest first; `word*` matches a beginning."""
+        return self.find(stream, text=words, limit=limit, after=after)
+
+    @writes_in_steps
+    def index(self) -> "dict[str, int]":
+        """Index all entries for search, in small steps that writers hardly notice.
+
+        It is needed only after a great many entries were written at once and no `serve` is running.
+        """
+        from decklog.db.search.marks import index_everything
+
+        return {"indexed": sum(index_everything(self._db))}
+
+    @follows
+    def tail(
+        self,
+        stream: str | None = None,
+        *,
+        after: int | None = None,
+        follow: bool = True,
+        timeout_seconds: float | None = None,
+    ) -> "Generator[Step | list[Entry], Any, None]":
+        """Give entries as they are committed, each once and in order, from after a stream's number on.
+
+        Without a stream, every stream is followed from its beginning. It ends after `timeout_seconds` with nothing new.
+        """
+        from decklog.journal.tail import Tail
+
+        return Tail(self._db).entries(stream, after=after, follow=follow, timeout_seconds=timeout_seconds)
+
+    @reads
+    def heads(self) -> "list[StreamHead]":
+        """List every stream with the number and hash of its last entry."""
+        return heads(self._db)
+
+    @reads
+    def now(self, *, going_on: bool = False) -> str:
+        """Give a cursor that stands at the last entry of every stream, for `since`.
+
+        `going_on` leaves out the runs that are over: such a cursor is short however many they are, and is for `since` with
+        `going_on`. Of a run that goes on again later, all that it has counts as new.
+        """
+        from decklog.journal.tail import cursor_at_heads
+
+        check_committed(self._db, "journal.now")
+        return cursor_at_heads(self._db, going_on=going_on)
+
+    @reads
+    def since(self, cursor: str, *, going_on: bool = False) -> "StreamChanges":
+        """Say which streams have entries after a cursor, from which number to which, and give the cursor behind them.
+
+        `going_on` looks only at the runs that go on, at new streams and at those of no run: that costs the same however many
+        runs are over, and finds what is written to one of these the next time that all are looked at.
+        """
+        from decklog.journal.tail import moved
+
+        check_committed(self._db, "journal.since")
+        return moved(self._db, cursor, going_on=going_on)
+
+    @reads
+    def history(self, table: str, record_id: str, *, limit: int = 20, after: str | None = None) -> Page[Entry]:
+        """List what a record became, change by change, oldest first."""
+        self._class_of(table)
+        where = Where(Entry)
+        where.equal(record_table=table, record_id=record_id)
+        if after is not None:
+            where.add("seq > :after", after=cursor_of(after))
+        size = page_size(limit)
+        _, rows = self._db.rows(f"{SELECT} {where.sql} order by seq limit {size + 1}", where.bound)
+        entries = load_all(self._db, rows)
+        if not entries and after is None:
+            raise NotFound(f"no entry tells of {table} {record_id!r}")
+        return Page(entries[:size], next=str(entries[size - 1].seq) if len(entries) > size else None)
+
+    if TYPE_CHECKING:
+
+        @overload
+        def at(self, table: str, record_id: str, when: str) -> Record: ...
+        @overload
+        def at(self, table: type[R], record_id: str, when: str) -> R: ...
+
+    @reads  # type: ignore[misc]
+    def at(self, table: str, record_id: str, when: str) -> Record:
+        """Give a record as it was at an entry (a number, or STREAM:NUMBER) or at a time.
+
+        In Python, a record's class may stand for the name of its table: what comes back is then of that class.
+        """
+        record_class = self._class_of(table if isinstance(table, str) else table.table)
+        table = record_class.table
+        where = Where(Entry)
+        where.equal(record_table=table, record_id=record_id)
+        stream = self._stream_of(table, record_id)
+        moment = moment_of(when, stream)
+        if isinstance(moment, datetime):
+            where.between("at", None, moment)
+        else:
+            self._check_reached(stream, moment)
+            where.add("seq <= :seq", seq=moment)
+        _, found = self._db.rows(f"{SELECT} {where.sql} order by seq desc limit 1", where.bound)
+        image = load(self._db, found[0]).payload if found else None
+        if not isinstance(image, dict) or image.get("removed"):
+            raise NotFound(f"there was no {table} {record_id!r} at {when}")
+        return record_class.from_image(image)
+
+    @writes
+    def undo(self, table: str, record_id: str, *, reason: str, entry: int | None = None) -> Record:
+        """Take the last change of a record back, with an entry that says so; undone once more, the change is there again.
+
+        Runs, groups, plans, tasks and schedules allow it for what was edited; tasks and schedules also for being paused or
+        resumed, tasks for being abandoned. Leases, money, approvals, trust and what is evidence stay as they are. With
+        `entry`, the number of the change that is meant, it is refused when another came after it.
+        """
+        from decklog.journal.undo import Undo
+
+        record_class = self._class_of(table)
+        if not reason.strip():
+            raise Invalid("to take a change back, give a reason", field="reason")
+        undo = Undo(self._db, self._writer, record_class)
+        return undo.run(self._stream_of(table, record_id), record_id, reason, entry)
+
+    def _stream_of(self, table: str, record_id: str) -> str:
+        """Name the stream that tells of a record; refuse one that none tells of."""
+        row = self._db.one(
+            "select stream from entries where record_table = :table and record_id = :id limit 1",
+            {"table": table, "id": record_id},
+        )
+        if row is None:
+            raise NotFound(f"no entry tells of {table} {record_id!r}", table=table, id=record_id)
+        return str(row[0])
+
+    def _check_reached(self, stream: str, seq: int) -> None:
+        """Refuse a moment that has not come yet: the present state would be taken for it."""
+        newest = newest_position(self._db, number_of(self._db, stream) or 0) % STREAM_SIZE
+        if seq > newest:
+            raise NotFound(f"{stream} has entries 1 to {newest}; there is no {seq} yet", stream=stream, seq=newest)
+
+    def _class_of(self, table: str) -> type[Record]:
+        classes = self.record_classes()
+        if table not in classes:
+            raise Invalid(f"there is no kind of record {table!r}; there are {', '.join(sorted(classes))}")
+        return classes[table]
+
+    @reads_in_steps
+    def verify(self, stream: str | None = None, *, anchor: str | None = None, since_anchor: bool = False) -> "Verification":
+        """Walk the hash chains and rebuild every record from the journal; name the first thing that is wrong.
+
+        Without a stream, what is derived is checked too: indexes, sums, words, the schema and the manager's signatures.
+        `anchor` is a file outside the log that keeps the streams' heads, so that a cut-off tail shows too. With
+        `since_anchor`, only what was written after these heads is read, and the records that it describes.
+        """
+        if not since_anchor:
+            return self.verifier().run(stream, anchor)
+        if anchor is None or stream is not None:
+            raise Invalid("since_anchor needs an anchor file, and is for all streams", field="since_anchor")
+        from decklog.journal.since import verify_since
+
+        return verify_since(self.verifier(), anchor)
+
+    def verifier(self) -> "Verifier":
+        """Give what verifies this log, with all its checks."""
+        from decklog.journal.verify import Verifier
+
+        return Verifier(self._db, self.record_classes(), self._audits())
+
+
+def _parts_of(entry_id: str) -> tuple[str, int]:
+    """Read the id of an entry."""
+    stream, _, number = entry_id.rpartition(":")
+    if not stream or not (number.isascii() and number.isdigit()):
+        raise Invalid(f"{entry_id!r} is not the id of an entry; write STREAM:NUMBER, or the stream and then the number")
+    return stream, int(number)
+
+
+def _query(text: str | None) -> "Query | None":
+    """Parse the words of a search."""
+    if text is None:
+        return None
+    from decklog.db.search.words import Query
+
+    if not text.strip():
+        raise Invalid("search needs at least one word", field="text")
+    return Query(text)
+
+
+class _Search:
+    """How a list was asked for."""
+
+    def __init__(self, query: "Query | None", oldest_first: bool, limit: int, after: int | None) -> None:
+        self.query = query
+        self.oldest_first = oldest_first
+        self.limit = limit
+        self.after = after
+        # Whether the text index holds all that there is to find; None until somebody has looked.
+        self.is_indexed: bool | None = None

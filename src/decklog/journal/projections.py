@@ -1,0 +1,254 @@
+"""Comparing the tables with the journal: every row is what its newest entry says."""
+
+from dataclasses import fields
+from functools import cached_property, lru_cache
+from itertools import islice
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
+from decklog.core.errors import Damaged, Invalid
+from decklog.journal.findings import object_of, passing_over
+from decklog.journal.rows import STREAM_SIZE
+from decklog.journal.texts import Text, Texts
+from decklog.records.record import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from decklog.db.base import Database, Row
+    from decklog.journal.findings import Verification
+
+    # The value of a primary key, or the values of one with several parts.
+    Key = Any
+    # A record's id, the stream and number of its newest entry, and what that says.
+    _Newest = tuple[str, str, int, str | None]
+
+_TOGETHER = 500
+_PLAIN = (str, int)
+
+
+class Projections:
+    """Compares rows with the newest post-images of their records."""
+
+    def __init__(self, db: "Database", record_classes: "dict[str, type[Record]]", result: "Verification", texts: Texts) -> None:
+        self._db = db
+        self._texts = texts
+        self._classes = record_classes
+        self._result = result
+
+    def check_all(self) -> None:
+        filled = self._filled()
+        for table, record_class in self._classes.items():
+            is_told, count = filled.get(table, (True, None))
+            if is_told or count:
+                with self._result.checking(self._db, f"the table {table}", table=table):
+                    self._compare(record_class, count)
+
+    def _filled(self) -> "dict[str, tuple[bool, int]]":
+        """Say of every table whether entries tell of it, and count its rows, at once: most are empty. None where that fails."""
+        counted = " union all ".join(f"select '{table}', count(*) from {table}" for table in self._classes)
+        # One search for all tables: planning one for each takes longer than all of them.
+        sql = f"""
+            with counted (name, number) as ({counted})
+            select name, exists (select 1 from entries where record_table = name), number from counted
+        """
+        with passing_over(self._db):
+            rows = self._db.rows(sql, {})[1]
+            return {table: (bool(is_told), count) for table, is_told, count in rows}
+        return {}
+
+    def check_stream(self, stream: str, number: int, *, start: int | None = None) -> None:
+        """Compare the records that one stream describes, or its entries from a position on."""
+        for table, images in self._images_of(number, start).items():
+            if table in self._classes:
+                record_class = self._classes[table]
+                with self._result.checking(self._db, f"the table {table}", table=table):
+                    self._compare_with(record_class, (Image(record_class, *image) for image in images))
+            else:
+                self._result.bad(f"there is no table {table}", stream=stream, seq=images[0][2])
+
+    def _images_of(self, number: int, start: int | None) -> "dict[str, list[_Newest]]":
+        """Give the newest image of every record of one stream, table by table."""
+        sql = """
+            select record_table, record_id, stream, seq, payload
+              from entries
+             where pos >= :start
+               and pos < :end
+               and record_table is not null
+             order by pos
+        """
+        newest: dict[str, dict[str, _Newest]] = {}
+        bounds = {"start": number * STREAM_SIZE if start is None else start, "end": (number + 1) * STREAM_SIZE}
+        for table, *image in self._db.each_as_is(sql, bounds):
+            newest.setdefault(table, {})[image[0]] = tuple(image)
+        return {table: list(images.values()) for table, images in newest.items()}
+
+    def _compare(self, record_class: type[Record], count: int | None) -> None:
+        """Compare each row with its newest post-image, and look for rows without one."""
+        found = self._compare_with(record_class, self._newest_images(record_class))
+        if count is None:
+            counted = self._db.one(f"select count(*) from {record_class.table}", {})
+            count = counted[0] if counted else 0
+        if count > found:
+            self._find_strangers(record_class)
+        if record_class.keeps:
+            self._texts.check_records(self._kept_by(record_class))
+
+    def _compare_with(self, record_class: type[Record], newest: "Iterator[Image]") -> int:
+        """Compare rows with images; count the rows that are there."""
+        found = 0
+        names = record_class.columns()
+        for images in _some(newest):
+            rows = self._rows(record_class, [image.key for image in images if image.key is not None])
+            found += len(rows)
+            for image in images:
+                row = rows.get(image.key)
+                if row is None or not image.says(names, row):
+                    self._tell(record_class, image, dict(zip(names, row, strict=True)) if row else None)
+                else:
+                    self._result.records += 1
+        return found
+
+    def _tell(self, record_class: type[Record], image: "Image", row: "dict[str, Any] | None") -> None:
+        """Say how a row differs from its newest image, if it does."""
+        table, record_id = record_class.table, image.record_id
+        where = {"stream": image.stream, "seq": image.seq, "table": table, "record_id": record_id}
+        if image.values is None:
+            self._result.bad(f"the newest entry of {table} {record_id} does not say what it is", **where)
+            return
+        gone, said = image.is_removal, record_class.upcast(image.values)
+        self._result.records += not gone
+        if row is None and not gone:
+            self._result.bad(f"{table} {record_id} is gone", **where)
+        elif row is not None and gone:
+            self._result.bad(f"{table} {record_id} was removed, and is there", **where)
+        elif row is not None and (differing := ", ".join(name for name in row if row[name] != said.get(name))):
+            self._result.bad(f"{table} {record_id} differs from its newest entry in {differing}", **where, column=differing)
+
+    def _newest_images(self, record_class: type[Record]) -> "Iterator[Image]":
+        last: _Newest | None = None
+        for row in self._images(record_class):
+            if last is not None and last[0] != row[0]:
+                yield Image(record_class, *last)
+            last = row
+        if last is not None:
+            yield Image(record_class, *last)
+
+    def _images(self, record_class: type[Record]) -> "Iterator[Any]":
+        """Give every image of a table's records, record by record."""
+        sql = """
+            select record_id, stream, seq, payload
+              from entries
+             where record_table = :table
+             order by record_table, record_id, seq
+        """
+        return self._db.each_as_is(sql, {"table": record_class.table})
+
+    def _kept_by(self, record_class: type[Record]) -> "Iterator[Text]":
+        """Give what records name, or once named, by a digest."""
+        for record_id, stream, seq, payload in self._images(record_class):
+            image = object_of(payload)
+            if image is not None and (digest := record_class.kept_in(record_class.upcast(image))) is not None:
+                where = {"stream": stream, "seq": seq, "table": "blobs", "record_id": str(digest)}
+                yield Text(digest, f"bytes of {record_class.table} {record_id}", **where)
+
+    def _rows(self, record_class: type[Record], keys: "list[Key]") -> "dict[Key, Row]":
+        """Look many rows up at once: one by one they would cost a server more than walking the chain."""
+        identity, names = record_class.identity, record_class.columns()
+        if not keys:
+            return {}
+        parts = [[key] if len(identity) == 1 else key for key in keys]
+        bound = {f"k{place}_{part}": value for place, key in enumerate(parts) for part, value in enumerate(key)}
+        columns = ", ".join(identity) if len(identity) == 1 else f"({', '.join(identity)})"
+        marks = [", ".join(f":k{place}_{part}" for part in range(len(identity))) for place in range(len(keys))]
+        chosen = ", ".join(marks) if len(identity) == 1 else f"values ({'), ('.join(marks)})"
+        sql = f"select {', '.join(names)} from {record_class.table} where {columns} in ({chosen})"
+        key_of = itemgetter(*map(names.index, identity))
+        return {key_of(row): row for row in self._fetched(sql, bound)}
+
+    def _fetched(self, sql: str, bound: "dict[str, Any]") -> "list[Row]":
+        try:
+            return self._db.rows(sql, bound)[1]
+        except Damaged:
+            return list(self._db.each_as_is(sql, bound))
+
+    def _find_strangers(self, record_class: type[Record]) -> None:
+        identity = record_class.identity
+        for row in list(self._db.each_as_is(f"select {', '.join(identity)} from {record_class.table}", {})):
+            record_id = record_class.id_of(dict(zip(identity, row, strict=True)))
+            known = self._db.one(
+                "select 1 from entries where record_table = :table and record_id = :id limit 1",
+                {"table": record_class.table, "id": record_id},
+            )
+            if known is None:
+                where = {"table": record_class.table, "record_id": record_id}
+                self._result.bad(f"{record_class.table} {record_id} is in no entry", **where)
+
+
+class Image:
+    """What the newest entry of a record says that it is. `values` and `key` are None when that can't be read.
+
+    Most rows, written down as an entry has them, are word for word what their entry says: only where one is not, and where the
+    key has several parts, the image is read. To write takes less than to read and compare.
+    """
+
+    def __init__(self, record_class: type[Record], record_id: str, stream: str, seq: int, payload: str | None) -> None:
+        self._record_class = record_class
+        self._payload = payload
+        self.record_id = record_id
+        self.stream = stream
+        self.seq = seq
+        is_known = type(record_id) is str and type(payload) is str and _has_text_key(record_class)  # type: ignore[arg-type]
+        self.key: Key = record_id if is_known else self._read_key()
+
+    @cached_property
+    def _said(self) -> "dict[str, Any] | None":
+        return object_of(self._payload)
+
+    @property
+    def is_removal(self) -> bool:
+        return self._said is not None and self._said.get("removed") is True
+
+    @cached_property
+    def values(self) -> "dict[str, Any] | None":
+        record_class, said = self._record_class, self._said
+        if said is None:
+            return None
+        # Most entries are of the table's present form, which the number of their columns shows soonest.
+        fits = len(said) == len(record_class.columns()) and record_class.identity[0] in said
+        values = said if fits else record_class.upcast(said)
+        return values if all(type(values.get(name)) in _PLAIN for name in record_class.identity) else None
+
+    def _read_key(self) -> "Key":
+        if self.values is None:
+            return None
+        parts = [self.values[name] for name in self._record_class.identity]
+        return parts[0] if len(parts) == 1 else tuple(parts)
+
+    def says(self, names: "tuple[str, ...]", row: "Row") -> bool:
+        """Say whether a row is just what the image says; False also when that takes a closer look."""
+        try:
+            if self._record_class.image_of(names, row) == self._payload:
+                return True
+        except Invalid:
+            return False  # a damaged page gives rows of anything
+        if self.values is None or self.is_removal:
+            return False
+        try:
+            return bool(itemgetter(*names)(self.values) == row)
+        except KeyError:
+            return False  # a column has another name than it had then
+
+
+@lru_cache
+def _has_text_key(record_class: type[Record]) -> bool:
+    """Tell whether the id by which entries know a record is its key as it stands in the row."""
+    types = {field.name: field.type for field in fields(record_class)}
+    name, *more = record_class.identity
+    return not more and isinstance(kind := types[name], type) and issubclass(kind, str)
+
+
+def _some(images: "Iterator[Image]") -> "Iterator[list[Image]]":
+    while some := list(islice(images, _TOGETHER)):
+        yield some

@@ -1,0 +1,271 @@
+"""Taking entries over as they are: what moving a log, reading an export and recovery have in common.
+
+An entry that is received keeps its number and its hash. It is checked against the one before it, inserted, and its post-image
+is put into the table it is about, so the projections of the receiving log are made from the journal alone.
+"""
+
+from operator import gt
+from typing import TYPE_CHECKING
+
+from decklog.core.errors import Conflict, Damaged, Invalid, NotFound
+from decklog.journal import chain
+from decklog.journal.blobs import keep, kept
+from decklog.journal.chain import AT, HASH, RECORD_ID, RECORD_TABLE, SEQ, STREAM, flaw, flawed, image_of, unusable
+from decklog.journal.rows import COLUMNS, SELECT, STREAM_SIZE, number_of
+from decklog.journal.writer import Writer
+from decklog.records.record import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any, Protocol, Self
+
+    from decklog.core.clock import Clock
+    from decklog.db.base import Database
+    from decklog.journal.chain import Row, Stretch
+
+    class Log(Protocol):
+        @property
+        def db(self) -> Database: ...
+        @property
+        def clock(self) -> Clock: ...
+        def record_classes(self) -> dict[str, type[Record]]: ...
+
+
+FIELDS = tuple(name for name in COLUMNS if name != "pos")
+_NOTHING: "dict[str, Any]" = dict.fromkeys(COLUMNS)
+
+
+class Replication:
+    """Gives entries out and takes them in, column by column."""
+
+    def __init__(self, db: "Database", clock: "Clock", record_classes: "Callable[[], dict[str, type[Record]]]") -> None:
+        self._db = db
+        self._writer = Writer(db, clock)
+        self._record_classes = record_classes
+
+    @classmethod
+    def of(cls, log: "Log") -> "Self":
+        """Give entries of a log out, or take them in."""
+        return cls(log.db, log.clock, log.record_classes)
+
+    def given_out(self, stream: str, *, after: int = 0, limit: int = 1000) -> "list[dict[str, Any]]":
+        """List a stream's entries after a number as plain columns, oldest first, exactly as they are stored."""
+        return [dict(zip(FIELDS, row[1:], strict=True)) for row in self.rows_after(stream, after, limit)]
+
+    def rows_after(self, stream: str, after: int, limit: int) -> "list[Row]":
+        """List a stream's entries after a number as rows; their positions are of this database alone."""
+        return self._db.read(lambda: self._rows_after(stream, after, limit))
+
+    def _rows_after(self, stream: str, after: int, limit: int) -> "list[Row]":
+        number = number_of(self._db, stream)
+        if number is None:
+            return []
+        start = number * STREAM_SIZE
+        _, rows = self._db.rows(
+            f"{SELECT} where pos > :after and pos < :end order by pos limit {limit}",
+            {"after": start + after, "end": start + STREAM_SIZE},
+        )
+        return rows
+
+    def receive(self, entries: "list[dict[str, Any]]") -> int:
+        """Take entries of another log in, in their order, all or nothing; give how many were new.
+
+        Each must follow from the one before it. Entries that are here already are compared and skipped.
+        """
+        return self._db.write(lambda: self._receive(entries))
+
+    def _receive(self, entries: "list[dict[str, Any]]") -> int:
+        known: dict[int, Row] = {}
+        fresh: list[Row] = []
+        for entry in entries:
+            values: dict[str, Any] = {**_NOTHING, **entry}
+            if len(values) != len(COLUMNS):
+                raise Invalid(f"an entry has the fields {', '.join(FIELDS)}; got {', '.join(entry)}")
+            row, is_new = self._placed(tuple(values.values()))
+            if is_new:
+                fresh.append(row)
+            else:
+                known[row[0]] = row
+        self._compare(known)
+        images = {row[0]: image_of(row) for row in fresh if row[RECORD_TABLE] is not None}
+        self._write_rows(fresh, images, [row[STREAM] for row in fresh])
+        return len(fresh)
+
+    def take(self, stretches: "list[Stretch]") -> int:
+        """Take checked stretches of another log in, all or nothing; each must begin where its stream ends here."""
+        return self._db.write(lambda: self._take(stretches))
+
+    def _take(self, stretches: "list[Stretch]") -> int:
+        fresh: list[Row] = []
+        images: dict[int, Any] = {}
+        for stretch in stretches:
+            rows = self._joined(stretch)
+            start = rows[0][0] - rows[0][SEQ]
+            images.update((start + seq, image) for seq, image in stretch.images.items())
+            fresh += rows
+        self._write_rows(fresh, images, [stretch.stream for stretch in stretches])
+        return len(fresh)
+
+    def _joined(self, stretch: "Stretch") -> "list[Row]":
+        """Put a stretch behind its stream's head and make its last row the head; give the rows in their new places."""
+        stream, seq = stretch.stream, stretch.rows[0][SEQ]
+        pos, hash, at = self._writer.head(stream, new_stream=True, at=stretch.rows[0][AT])
+        start = pos - pos % STREAM_SIZE
+        if start + seq != pos + 1 or stretch.previous != hash:
+            raise Conflict(
+                f"{stream} ends at {pos - start} here, and entry {seq} does not follow from that",
+                hint="Somebody wrote to the target meanwhile. Move into a log that nobody else writes to.",
+                stream=stream,
+                seq=seq,
+            )
+        rows = [(start + row[SEQ], *row[1:]) for row in stretch.rows]
+        times = [at, *(row[AT] for row in rows)]
+        if any(map(gt, times, times[1:])):
+            self._writer.out_of_order(stream)
+        self._db.memo["head", stream] = (rows[-1][0], rows[-1][HASH], rows[-1][AT])
+        return rows
+
+    def _write_rows(self, rows: "list[Row]", images: "dict[int, Any]", streams: list[str]) -> None:
+        """Insert rows and, by their positions, what records became; and let those know who wait for their streams."""
+        self._db.insert("entries", COLUMNS, rows)
+        self._project([row for row in rows if row[RECORD_TABLE] is not None], images)
+        for stream in dict.fromkeys(streams):
+            self._db.announce(stream)
+        # What stores remember of their tables may be old now; the heads are what was just written.
+        for key in [key for key in self._db.memo if key[0] != "head"]:
+            del self._db.memo[key]
+
+    def _placed(self, row: "Row") -> "tuple[Row, bool]":
+        """Check a row against its stream's head and make it the head, unless it is here already; say whether it is new."""
+        stream, seq = row[STREAM], row[SEQ]
+        head = self._writer.head(stream, new_stream=True, at=row[AT])
+        seen = head[0] % STREAM_SIZE
+        row = (head[0] - seen + seq, *row[1:])
+        if seq <= seen:
+            return row, False
+        if seq != seen + 1:
+            raise Conflict(f"{stream} has entries up to {seen}; {seq} would leave a gap", stream=stream, seq=seq)
+        what = flaw(head[1], row)
+        if what is not None:
+            raise flawed(row, what)
+        if row[AT] < head[2]:
+            self._writer.out_of_order(stream)
+        self._db.memo["head", stream] = (row[0], row[HASH], row[AT])
+        return row, True
+
+    def _compare(self, known: "dict[int, Row]") -> None:
+        """Make sure that entries which are here already are the same ones."""
+        if not known:
+            return
+        _, rows = self._db.rows(f"select pos, hash from entries where pos in ({', '.join(map(str, known))})", {})
+        here: dict[int, str] = dict(rows)
+        for pos, row in known.items():
+            if here.get(pos) != row[HASH]:
+                raise Conflict(
+                    f"entry {row[STREAM]}:{row[SEQ]} is another one here",
+                    hint="The two logs went different ways; take the stream into an empty log.",
+                    stream=row[STREAM],
+                    seq=row[SEQ],
+                )
+
+    def _project(self, changes: "list[Row]", images: "dict[int, Any]") -> None:
+        """Put the post-images into their tables."""
+        if not changes:
+            return
+        try:
+            self._db.write(lambda: self._put_newest(changes, images))
+        except (Conflict, NotFound):
+            # Something unique passed from one record to another within the batch: only their own order shows how.
+            for row in changes:
+                self._put_newest([row], images)
+
+    def _put_newest(self, changes: "list[Row]", images: "dict[int, Any]") -> None:
+        """Put each record's last image; removals go first, so that what they held is free."""
+        newest = {(row[RECORD_TABLE], row[RECORD_ID]): row for row in changes}
+        classes = self._record_classes()
+        kept: dict[str, list[dict[str, Any]]] = {table: [] for table in classes}
+        removed: dict[str, list[dict[str, Any]]] = {table: [] for table in classes}
+        for (table, _), row in newest.items():
+            if table not in classes:
+                raise unusable(row, f"tells of {table!r}, a kind of record that this Decklog does not know")
+            image = images[row[0]]
+            (removed if image.get("removed") else kept)[table].append(image)
+        for table in reversed(classes):
+            self._remove_all(classes[table], removed[table])
+        for table, record_class in classes.items():
+            self._put_all(record_class, kept[table])
+
+    def _remove_all(self, record_class: type[Record], images: "list[dict[str, Any]]") -> None:
+        if images:
+            condition = " and ".join(f"{name} = :{name}" for name in record_class.identity)
+            self._db.many(f"delete from {record_class.table} where {condition}", list(map(record_class.upcast, images)))
+
+    def _put_all(self, record_class: type[Record], images: "list[dict[str, Any]]") -> None:
+        if images:
+            names = record_class.columns()
+            all_names = set(names)
+            whole = [image if image.keys() == all_names else record_class.upcast(image) for image in images]
+            self._db.put(record_class.table, names, record_class.identity, whole)
+
+    def blob_digests(self, *, after: str = "", limit: int | None = None) -> list[str]:
+        """List the digests of kept texts and bytes in their order, all of them or so many after one."""
+        most = "" if limit is None else f"limit {limit}"
+        sql = f"select digest from blobs where digest > :after order by digest {most}"
+        _, rows = self._db.read(lambda: self._db.rows(sql, {"after": after}))
+        return [row[0] for row in rows]
+
+    def lacking_blobs(self, digests: list[str]) -> list[str]:
+        """List those of some digests whose bytes are not here."""
+        bound = {f"d{place}": digest for place, digest in enumerate(digests)}
+        sql = f"select digest from blobs where digest in ({', '.join(':' + name for name in bound)})"
+        here = {row[0] for row in self._db.read(lambda: self._db.rows(sql, bound))[1]}
+        return [digest for digest in digests if digest not in here]
+
+    def lacking_texts(self, stream: str) -> "Iterator[int]":
+        """Give the numbers of entries that have only the digest of a text, in their order; call it inside of a read."""
+        start = (number_of(self._db, stream) or 0) * STREAM_SIZE
+        gone = "{0} is null and {0}_digest is not null and not exists (select 1 from blobs where digest = {0}_digest)"
+        sql = f"""
+            select seq
+              from entries
+             where pos >= :start
+               and pos < :end
+               and (({gone.format("body")}) or ({gone.format("payload")}))
+             order by pos
+        """
+        for row in self._db.each(sql, {"start": start, "end": start + STREAM_SIZE}):
+            yield row[0]
+
+    def blobs(self, digests: list[str]) -> "Iterator[tuple[str, bytes]]":
+        """Give kept bytes by their digests."""
+        for digest in digests:
+            content = self._db.read(lambda digest=digest: kept(self._db, digest))  # type: ignore[misc]
+            if content is not None:
+                yield digest, content
+
+    def take_blobs(self, blobs: "list[tuple[str, bytes]]") -> None:
+        """Take kept bytes of another log in, all or nothing; each must match its digest."""
+        self._db.write(lambda: self._keep_all(blobs))
+
+    def _keep_all(self, blobs: "list[tuple[str, bytes]]") -> None:
+        from hashlib import sha256
+
+        for digest, content in blobs:
+            if sha256(content).hexdigest() != digest:
+                raise Damaged(f"blob {digest} does not match its digest", digest=digest)
+            keep(self._db, content, digest)
+
+
+def linked(previous: str, values: "dict[str, Any]") -> str:
+    """Hash an entry as it came; a text that has a digest beside it must match it."""
+    digests = {}
+    for name in ("body", "payload"):
+        text, kept = values[name], values[f"{name}_digest"]
+        digests[name] = kept if text is None else chain.digest(text)
+        if kept is not None and kept != digests[name]:
+            raise Damaged(
+                f"entry {values['stream']}:{values['seq']} has a {name} that does not match its digest",
+                stream=values["stream"],
+                seq=values["seq"],
+            )
+    return chain.link(previous, {**values, **digests, "redacted": values["redacted"] or None})

@@ -1,0 +1,132 @@
+"""Entries as rows of a database: where they lie, and how one is read."""
+
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import TYPE_CHECKING
+
+from decklog.journal.blobs import kept_text
+from decklog.journal.entry import Entry
+from decklog.records.values import from_json
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from decklog.db.base import Database, Row
+    from decklog.stores.results.journal import StreamHead
+
+# Streams that belong to no run.
+RESERVED = frozenset({"@desk", "@memory", "@workflow", "@ledger"})
+# A position is the stream's number times this, and the entry's number within the stream.
+STREAM_SIZE = 2**32
+COLUMNS = (
+    *("pos", "stream", "seq", "at", "hash", "kind", "subtype", "agent", "agent_id", "group_id", "task_id", "iteration", "phase"),
+    *("confidence", "redacted", "key", "record_table", "record_id", "refs", "body_digest", "payload_digest", "body", "payload"),
+)
+SELECT = f"select {', '.join(COLUMNS)} from entries"
+HEAD = "select pos, hash, at from entries where pos >= :start and pos < :end order by pos desc limit 1"
+# Asked for together, filled up with nulls: one text is planned once.
+_TOGETHER = 128
+_MARKS = [f"pos_{number}" for number in range(_TOGETHER)]
+_AT_POSITIONS = f"{SELECT} where pos in ({', '.join(':' + mark for mark in _MARKS)})"
+_FIELDS = COLUMNS[1:]
+_BODY_DIGEST, _PAYLOAD_DIGEST = COLUMNS.index("body_digest"), COLUMNS.index("payload_digest")
+
+
+class Rows(Sequence):  # type: ignore[type-arg]
+    """Rows that are kept column by column, each made when it is looked at."""
+
+    def __init__(self, columns: "Sequence[Sequence[Any]]") -> None:
+        self.columns = columns
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    def __getitem__(self, place: "Any") -> "Any":
+        return tuple([column[place] for column in self.columns])
+
+
+def number_of(db: "Database", stream: str) -> int | None:
+    """Look up the number a stream has in this database."""
+    row = db.one("select no from streams where name = :stream", {"stream": stream})
+    return row[0] if row else None
+
+
+def newest_position(db: "Database", number: int) -> int:
+    """Give the position of a stream's last entry; its start when it has none."""
+    start = number * STREAM_SIZE
+    row = db.one(HEAD, {"start": start, "end": start + STREAM_SIZE})
+    return row[0] if row else start
+
+
+def heads(db: "Database") -> "list[StreamHead]":
+    """List every stream with the number and hash of its last entry; the reserved ones, whose records name runs, come last."""
+    _, rows = db.rows(
+        f"""
+        select s.name, e.seq, e.hash
+          from streams s
+          join entries e on e.pos =
+               (select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and pos < (s.no + 1) * {STREAM_SIZE})
+         order by case when substr(s.name, 1, 1) = '@' then 1 else 0 end, s.name
+        """,
+        {},
+    )
+    return [{"stream": stream, "seq": seq, "hash": hash} for stream, seq, hash in rows]
+
+
+def newest_time(db: "Database") -> str:
+    """Give the latest time that the last entry of any stream has."""
+    row = db.one(
+        f"""
+        select max(e.at)
+          from streams s
+          join entries e on e.pos =
+               (select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and pos < (s.no + 1) * {STREAM_SIZE})
+        """,
+        {},
+    )
+    return str(row[0]) if row and row[0] is not None else ""
+
+
+def load(db: "Database", row: "Row") -> Entry:
+    """Make an entry from a whole row, with what it names by digest."""
+    entry = Entry.from_row(_FIELDS, row[1:])
+    if row[_BODY_DIGEST] is not None or row[_PAYLOAD_DIGEST] is not None:
+        _fill(db, entry)
+    return entry
+
+
+def load_all(db: "Database", rows: "list[Row]") -> list[Entry]:
+    """Make entries from whole rows."""
+    entries = Entry.from_rows(_FIELDS, [row[1:] for row in rows])
+    for entry, row in zip(entries, rows, strict=True):
+        if row[_BODY_DIGEST] is not None or row[_PAYLOAD_DIGEST] is not None:
+            _fill(db, entry)
+    return entries
+
+
+def _fill(db: "Database", entry: Entry) -> None:
+    """Fetch what the entry names by its digest."""
+    if entry.body is None and entry.body_digest and (text := kept_text(db, entry.body_digest)) is not None:
+        object.__setattr__(entry, "body", text)
+    if entry.payload is None and entry.payload_digest and (text := kept_text(db, entry.payload_digest)):
+        object.__setattr__(entry, "payload", from_json(text))
+
+
+def entry_at(db: "Database", position: int) -> Entry:
+    """Give the entry at a position."""
+    return db.read(lambda: load(db, db.rows(f"{SELECT} where pos = :pos", {"pos": position})[1][0]))
+
+
+def rows_at(db: "Database", positions: "Sequence[int]") -> "dict[int, Row]":
+    """Give the whole rows at many positions: a question for each costs more than the row."""
+    found: dict[int, Row] = {}
+    for start in range(0, len(positions), _TOGETHER):
+        asked = dict(zip_longest(_MARKS, positions[start : start + _TOGETHER]))
+        found.update({row[0]: row for row in db.rows(_AT_POSITIONS, asked)[1]})
+    return found
+
+
+def entries_between(db: "Database", start: int, until: int) -> list[Entry]:
+    """List the entries after one position up to another, oldest first."""
+    _, rows = db.rows(f"{SELECT} where pos > :start and pos <= :until order by pos", {"start": start, "until": until})
+    return load_all(db, rows)

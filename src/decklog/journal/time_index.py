@@ -1,0 +1,82 @@
+"""From times to positions: where a stream's times only grow, a time is found by halving and needs no index."""
+
+from typing import TYPE_CHECKING
+
+from decklog.core.clock import to_text
+from decklog.journal.rows import STREAM_SIZE
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from decklog.db.base import Database
+    from decklog.db.where import Where
+
+
+# Halves the positions between a stream's first entry and the place behind its last, until one is left: a few dozen look-ups in
+# one statement, so that a server is asked once.
+_HALVED = """
+with recursive halves (low, high) as (
+  select cast(:start as bigint) + 1,
+         coalesce((select max(pos) from entries where pos >= :start and pos < :end), cast(:start as bigint)) + 1
+  union all
+  select case when e.at < :time then e.pos + 1 else h.low end,
+         case when e.at < :time then h.high else e.pos end
+    from halves h
+    join entries e on e.pos = (h.low + h.high) / 2
+   where h.low < h.high
+)
+select low from halves where low = high
+"""
+
+
+class Times:
+    def __init__(self, db: "Database") -> None:
+        self._db = db
+
+    def narrow(self, where: "Where", number: int | None, since: "datetime | None", until: "datetime | None") -> None:
+        """Add the condition for a span of time, as positions where that is exact."""
+        if since is None and until is None:
+            return
+        if number is None or not self._in_order(number):
+            where.between("at", since, until)
+            return
+        if since is not None:
+            where.add("pos >= :since", since=self._first_at_or_after(number, to_text(since)))
+        if until is not None:
+            # Texts of times have a fixed length, so one more character stands right behind the time itself.
+            where.add("pos < :until", until=self._first_at_or_after(number, to_text(until) + " "))
+
+    def last_until(self, number: int, moment: "datetime") -> int:
+        """Give the position up to which a stream tells what records were at a time; its start when that is nothing.
+
+        Where times do not only grow, only changes count: an entry that tells of days ago was not there then.
+        """
+        start, time = number * STREAM_SIZE, to_text(moment)
+        if self._in_order(number):
+            return self._first_at_or_after(number, time + " ") - 1
+        row = self._db.one(
+            "select max(pos) from entries where pos >= :start and pos < :end and at <= :time and record_table is not null",
+            {"start": start, "end": start + STREAM_SIZE, "time": time},
+        )
+        return row[0] if row and row[0] is not None else start
+
+    def first_from(self, number: int, moment: "datetime") -> int:
+        """Give the position of a stream's first entry at a time or after it; the place behind its last when there is none."""
+        start, time = number * STREAM_SIZE, to_text(moment)
+        if self._in_order(number):
+            return self._first_at_or_after(number, time)
+        row = self._db.one(
+            "select min(pos) from entries where pos >= :start and pos < :end and at >= :time",
+            {"start": start, "end": start + STREAM_SIZE, "time": time},
+        )
+        return row[0] if row and row[0] is not None else self._first_at_or_after(number, "~")
+
+    def _in_order(self, number: int) -> bool:
+        row = self._db.one("select in_order from streams where no = :number", {"number": number})
+        return bool(row and row[0])
+
+    def _first_at_or_after(self, number: int, time: str) -> int:
+        start = number * STREAM_SIZE
+        row = self._db.one(_HALVED, {"start": start, "end": start + STREAM_SIZE, "time": time})
+        assert row is not None
+        return int(row[0])

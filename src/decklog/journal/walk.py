@@ -1,0 +1,300 @@
+"""Walking the chains: every entry follows from the one before it, stands where it should, and belongs to a stream that is known.
+
+All streams are walked in one read of the table, in the order it lies in: asking for each by itself would cost a server more
+than walking most of them. `sound` does so in few steps an entry, range by range, and only says whether all is as it should be;
+where it is not, `Walk` names everything that is wrong.
+"""
+
+from itertools import chain as joined
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from decklog.journal import chain
+from decklog.journal.chain import AT, BODY_DIGEST, HASH, KIND, PAYLOAD_DIGEST, SEQ, STREAM, flaw, follow
+from decklog.journal.findings import Verification, passing_over
+from decklog.journal.rows import COLUMNS, SELECT, STREAM_SIZE
+from decklog.journal.texts import Texts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any, NamedTuple
+
+    from decklog.db.base import Database, Row
+
+    # What a sound range holds: how many entries, when the streams began that begin in it, and which go back in time in it.
+    Range = tuple[int, dict[int, str], list[int]]
+
+    # The number of a stream, and the first and last position that are to be walked.
+    Piece = tuple[int, int, int]
+
+    # The number, time, kind and column of an entry that has a text by its digest, and that.
+    Named = tuple[int, str, str, str, object]
+
+    class Stream(NamedTuple):
+        """What a stream's own row says."""
+
+        name: str
+        number: int
+        created_at: object
+        in_order: object
+
+else:
+    from collections import namedtuple
+
+    Stream = namedtuple("Stream", "name number created_at in_order")
+
+ALL = _FIRST, _LAST = -(2**63), 2**63 - 1
+_WRONG = {
+    "hash": "the entry does not match its hash",
+    "body": "the body does not match its digest",
+    "payload": "the payload does not match its digest",
+}
+_TEXTS = tuple((name, COLUMNS.index(name), COLUMNS.index(f"{name}_digest")) for name in ("body", "payload"))
+_ENTRIES = f"{SELECT} where pos >= :start and pos <= :last order by pos"
+_BEFORE = f"{SELECT} where pos < :start order by pos desc limit 1"
+_ENDS = f"""
+select s.no, (select max(pos) from entries where pos >= s.no * {STREAM_SIZE} and pos < (s.no + 1) * {STREAM_SIZE})
+  from streams s
+ order by s.no
+"""
+# What the first entry of a stream follows from.
+_NOTHING = chain.START, 0, ""
+# A smaller range would take longer to hand out than it is worth.
+_LEAST_ENTRIES = 5_000
+
+
+def ranges(db: "Database", count: int) -> "list[tuple[int, int]]":
+    """Cut all positions into about so many ranges with as many entries each, or fewer; one where there are few entries."""
+    lasts = ends(db)
+    size = max(_LEAST_ENTRIES, sum(last - number * STREAM_SIZE for number, last in lasts) // count + 1)
+    cuts, room = [_FIRST], size
+    for number, last in lasts:
+        at = number * STREAM_SIZE
+        while last - at > room:
+            at, room = at + room, size
+            cuts.append(at + 1)
+        room -= last - at
+    return list(zip(cuts, (*(cut - 1 for cut in cuts[1:]), _LAST), strict=True))
+
+
+def joined_pieces(pieces: "list[Piece]", numbers: "list[int]") -> "Iterator[list[Piece]]":
+    """Group pieces that can be walked as one: whole beginnings of streams, each directly behind the one before."""
+    following = dict(pairwise(numbers))
+    part: list[Piece] = []
+    for piece in pieces:
+        number, start, _ = piece
+        if part and not (following.get(part[-1][0]) == number and start == number * STREAM_SIZE + 1):
+            yield part
+            part = []
+        part.append(piece)
+    if part:
+        yield part
+
+
+def ends(db: "Database") -> "list[tuple[int, int]]":
+    """Give the last position of each stream that has entries, in the order of their numbers."""
+    return [(number, last) for number, last in db.rows(_ENDS, {})[1] if type(number) is int and type(last) is int]
+
+
+def streams_of(db: "Database") -> "Iterator[Stream]":
+    """Give what the streams' own rows say, in the order of their numbers."""
+    return (Stream(*row) for row in db.each_as_is("select name, no, created_at, in_order from streams order by no", {}))
+
+
+def sound(db: "Database", start: int, last: int) -> "Range | None":
+    """Walk the entries of a range of positions; None where anything is not as it should be."""
+    with passing_over(db):
+        streams = {stream.number: stream.name for stream in streams_of(db)}
+        before = db.rows(_BEFORE, {"start": start})[1]
+        return _walked(db, streams, before[0] if before else None, db.each(_ENTRIES, {"start": start, "last": last}))
+    return None
+
+
+def _walked(db: "Database", streams: "dict[int, str]", before: "Row | None", rows: "Iterator[Row]") -> "Range | None":
+    """Walk rows, the first of which goes on from the one before it where both are of one stream."""
+    entries, firsts, backwards = 0, {}, []
+    number, head = None, _NOTHING
+    if before is not None:
+        number, head = before[0] // STREAM_SIZE, (before[HASH], before[SEQ], before[AT])
+    row = next(rows, None)
+    while row is not None:
+        if row[0] // STREAM_SIZE != number:
+            number, head = row[0] // STREAM_SIZE, _NOTHING
+            firsts[number] = row[AT]
+        walked = follow(streams[number], number * STREAM_SIZE, head, joined((row,), rows))
+        if walked is None or (walked.named and not _has_texts(db, number, streams[number], walked.named)):
+            return None
+        if walked.goes_back:
+            backwards.append(number)
+        entries, row = entries + walked.count, walked.ahead
+    return entries, firsts, backwards
+
+
+def _has_texts(db: "Database", number: int, stream: str, named: "list[Row]") -> bool:
+    found = Verification()
+    Texts(db, found).check_entries(number, stream, [text for row in named for text in _named_by(row)])
+    return found.ok
+
+
+def joined_up(db: "Database", found: "Iterable[Range | None]", result: Verification) -> bool:
+    """Compare the streams' own rows with all ranges that were walked; False where anything is not as it should be."""
+    entries, firsts, backwards = 0, dict[int, str](), set[int]()
+    for one in found:
+        if one is None:
+            return False
+        entries, firsts = entries + one[0], firsts | one[1]
+        backwards.update(one[2])
+    streams = list(streams_of(db))
+    if len({stream.number for stream in streams}) < len(streams) or len(streams) != len(firsts):
+        return False
+    for name, number, created_at, in_order in streams:
+        if type(name) is not str or type(number) is not int or number not in firsts or created_at != firsts[number]:
+            return False
+        if in_order != (number not in backwards):
+            return False
+    result.entries, result.streams = result.entries + entries, result.streams + len(streams)
+    return True
+
+
+class Walk:
+    """Reads entries in the order of their positions, stream after stream."""
+
+    def __init__(self, db: "Database", result: Verification, texts: Texts) -> None:
+        self._db = db
+        self._result = result
+        self._texts = texts
+        self._rows: Iterator[Row] = iter(())
+        # The row that was read to see that a stream had ended.
+        self._ahead: list[Row] = []
+        self._named: frozenset[str] = frozenset()
+
+    def all(self, streams: "list[Stream]", unreadable: "set[object]") -> None:
+        """Walk every entry there is, by streams in the order of their numbers; an entry of none of them is a problem.
+
+        Those whose own row can't be read are passed over.
+        """
+        self._begin(_FIRST, _LAST)
+        self._named = frozenset(stream.name for stream in streams)
+        for stream in streams:
+            self._result.streams += 1
+            if not self._is_read(stream, unreadable):
+                # The next one may lie on sounder pages.
+                self._begin((stream.number + 1) * STREAM_SIZE, _LAST)
+        with self._result.checking(self._db, "the entries of no stream", table="entries"):
+            self._tell_strays(_LAST, unreadable)
+
+    def one(self, stream: "Stream") -> None:
+        """Walk the entries of one stream."""
+        self._result.streams += 1
+        self._begin(stream.number * STREAM_SIZE, (stream.number + 1) * STREAM_SIZE - 1)
+        self._is_read(stream, set())
+
+    def _is_read(self, stream: "Stream", unreadable: "set[object]") -> bool:
+        """Walk a stream, and what lies before it; tell whether all of it could be read."""
+        with self._result.checking(self._db, f"the stream {stream.name}", stream=stream.name):
+            self._tell_strays(stream.number * STREAM_SIZE, unreadable)
+            self._follow(stream)
+            return True
+        return False
+
+    def _begin(self, start: int, last: int) -> None:
+        self._rows = self._db.each_as_is(_ENTRIES, {"start": start, "last": last})
+        self._ahead = []
+
+    def _tell_strays(self, end: int, unreadable: "set[object]") -> None:
+        """Name the entries up to a position; removing a stream's row must not hide them."""
+        for row in joined(self._ahead, self._rows):
+            if row[0] >= end:
+                self._ahead = [row]
+                return
+            if row[0] // STREAM_SIZE not in unreadable:
+                self._tell_stray(row)
+        self._ahead = []
+
+    def _tell_stray(self, row: "Row") -> None:
+        where = {"stream": row[STREAM], "seq": row[SEQ]}
+        if row[STREAM] in self._named:
+            self._result.bad("the stream has another number than its entries", table="streams", column="no", **where)
+        else:
+            self._result.bad("the entry belongs to no known stream", table="entries", **where)
+
+    def _follow(self, stream: "Stream") -> None:
+        name, start = stream.name, stream.number * STREAM_SIZE
+        previous, expected, latest, end = chain.START, 1, "", start + STREAM_SIZE
+        first: object = None
+        backwards: int | None = None
+        named: list[Named] = []
+        others: list[tuple[int, object]] = []
+        rows, self._ahead = joined(self._ahead, self._rows), []
+        for row in rows:
+            if row[0] >= end:
+                self._ahead = [row]
+                break
+            self._result.entries += 1
+            seq, at = row[SEQ], row[AT]
+            if type(seq) is not int or type(at) is not str:
+                # A page that was cut off or overwritten gives rows of anything.
+                self._bad(stream, expected, "the entry can't be read")
+                previous, expected = str(row[HASH]), expected + 1
+                continue
+            if row[STREAM] != name:
+                others.append((seq, row[STREAM]))
+            if seq != expected or row[0] != start + seq:
+                self._misplaced(stream, row, expected)
+            if (what := flaw(previous, row)) is not None:
+                self._bad(stream, seq, _WRONG[what], column=None if what == "hash" else what)
+            if row[BODY_DIGEST] is not None or row[PAYLOAD_DIGEST] is not None:
+                named += _named_by(row)
+            if at < latest:
+                backwards = backwards or seq
+            if first is None:
+                first = at
+            previous, expected, latest = row[HASH], seq + 1, at
+        self._check_name(stream, others, expected - 1)
+        self._compare(stream, first, backwards)
+        if named:
+            self._texts.check_entries(stream.number, name, named)
+
+    def _misplaced(self, stream: "Stream", row: "Row", expected: int) -> None:
+        """Say what is wrong with the place of an entry."""
+        pos, seq = row[0], row[SEQ]
+        if pos != stream.number * STREAM_SIZE + seq:
+            self._bad(stream, seq, f"the entry stands at position {pos}", column="pos")
+        if seq != expected:
+            self._bad(stream, expected, f"entries {expected} to {seq - 1} are missing")
+
+    def _bad(self, stream: "Stream", seq: int, what: str, column: str | None = None) -> None:
+        where = {"stream": stream.name, "seq": seq, "table": "entries", "record_id": f"{stream.name}:{seq}", "column": column}
+        self._result.bad(what, **where)
+
+    def _check_name(self, stream: "Stream", others: "list[tuple[int, object]]", newest: int) -> None:
+        """Tell entries that name another stream from a stream that has another name than all its entries say."""
+        name, names = stream.name, {other for _, other in others}
+        if len(others) == newest and len(names) == 1:
+            where: dict[str, Any] = {"stream": name, "table": "streams", "record_id": name, "column": "name"}
+            self._result.bad(f"the stream {name} is {names.pop()} to all its entries", **where)
+            return
+        for seq, other in others:
+            self._bad(stream, seq, f"the entry names another stream, {other}", column="stream")
+
+    def _compare(self, stream: "Stream", first: object, backwards: int | None) -> None:
+        """Compare a stream's own row with its entries."""
+        name, _, created_at, in_order = stream
+        where: dict[str, Any] = {"stream": name, "table": "streams", "record_id": name}
+        if first is None:
+            self._result.bad(f"the stream {name} has no entry", **where)
+        elif created_at != first:
+            what = f"the stream {name} is said to have begun at {created_at}, and its first entry is of {first}"
+            self._result.bad(what, **where, column="created_at")
+        if in_order == 1 and backwards is not None:
+            what = "the stream is said to be in order of time, and is not"
+            self._result.bad(what, **where, seq=backwards, column="in_order")
+        elif in_order != 1 and (in_order != 0 or (backwards is None and first is not None)):
+            self._result.bad("the stream is said not to be in order of time, and is", **where, column="in_order")
+
+
+def _named_by(row: "Row") -> "Iterator[Named]":
+    """Give the texts that an entry has only the digest of."""
+    for name, text, digest in _TEXTS:
+        if row[text] is None and row[digest] is not None:
+            yield row[SEQ], row[AT], row[KIND], name, row[digest]

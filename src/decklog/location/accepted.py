@@ -1,0 +1,156 @@
+"""Which of the logs that lie in folders this user said yes to.
+
+A folder's log may have come with a clone or an archive, may be another user's, or may have been put there by a command of an
+agent; who uses it believes what it says of budgets, approvals and trust. So one is used only if this user made it there with
+`decklog init`, or accepted it. What was accepted stands in the user's own settings, where no repository and no sandbox reaches.
+"""
+
+import os
+from typing import TYPE_CHECKING
+
+from decklog.core.errors import NotAccepted
+
+if TYPE_CHECKING:
+    from decklog.log import Decklog
+
+NAME = "accepted"
+_FILE = "a file"
+
+
+class Accepted:
+    """What this user said yes to in a folder: whose it was, where it led, and when that log was made."""
+
+    def __init__(self, owner: int, leads_to: str, made_at: str) -> None:
+        self.owner = owner
+        self.leads_to = leads_to
+        self.made_at = made_at
+
+
+def settings_home() -> str:
+    """Give the folder of this user's own settings."""
+    home = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
+    return os.path.join(home, "decklog")
+
+
+def check(inside: str, file: str, address: str | None) -> Accepted:
+    """Refuse the log of a folder that this user did not say yes to, or that is another one by now."""
+    folder, known = os.path.realpath(inside), None
+    for accepted_folder, accepted in _all():
+        if accepted_folder == folder:
+            known = accepted
+    owner = os.stat(folder).st_uid
+    if known is None:
+        raise _refused(inside, _unknown(inside, owner))
+    if owner != known.owner or not _is_owned(file, (known.owner, os.geteuid(), 0)):
+        raise _refused(inside, f"the log in {inside} belongs to another user than the one that you said yes to")
+    if _leading_to(address) != known.leads_to:
+        raise _refused(inside, f"{inside} leads to another log than the one that you said yes to")
+    return known
+
+
+def _is_owned(file: str, owners: "tuple[int, ...]") -> bool:
+    """Return whether a log's file belongs to one of these users; a file that is away belongs to nobody else."""
+    try:
+        return os.stat(file).st_uid in owners
+    except FileNotFoundError:
+        return True
+
+
+def check_made(inside: str, known: Accepted, log: "Decklog") -> None:
+    """Refuse a log that was put in the place of the accepted one, as a pull does with a file that a repository ships."""
+    if known.leads_to == _FILE and log.db.made_at() != known.made_at:
+        raise _refused(inside, f"the log in {inside} is not the one that you said yes to: it was made at another time")
+
+
+def accept(inside: str, address: str | None, made_at: str) -> None:
+    """Remember that this user said yes to the log that a folder has now."""
+    folder = os.path.realpath(inside)
+    append_line(NAME, [escaped(folder), str(os.stat(folder).st_uid), _leading_to(address), made_at])
+
+
+def append_line(name: str, words: list[str]) -> None:
+    """Add a line to one of the lists of this user's consents."""
+    home = settings_home()
+    os.makedirs(home, mode=0o700, exist_ok=True)
+    handle = os.open(os.path.join(home, name), os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write("\t".join(words) + "\n")
+
+
+def read_lines(name: str) -> list[list[str]]:
+    """Read a list of this user's consents, the newest last. Ignore a file that another user could have written."""
+    lines: list[list[str]] = []
+    for home in (_settings_of_whoever_used_sudo(), settings_home()):
+        try:
+            with open(os.path.join(home, name), encoding="utf-8") as file:
+                status = os.fstat(file.fileno())
+                if is_own(status.st_uid) and not status.st_mode & 0o022:
+                    lines += [line.rstrip("\n").split("\t") for line in file]
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+    return lines
+
+
+def _all() -> "list[tuple[str, Accepted]]":
+    """Read which logs were accepted, the newest last."""
+    lines = read_lines(NAME)
+    return [(_unescaped(words[0]), Accepted(int(words[1]), words[2], words[3])) for words in lines if len(words) == 4]
+
+
+def _settings_of_whoever_used_sudo() -> str:
+    """Give the settings of the user for whom sudo made this process root's: root acts for that user, and by that user's word."""
+    user = os.environ.get("SUDO_UID", "")
+    if os.geteuid() != 0 or not user.isdecimal():
+        return os.devnull
+    import pwd
+
+    try:
+        return os.path.join(pwd.getpwuid(int(user)).pw_dir, ".config", "decklog")
+    except KeyError:
+        return os.devnull
+
+
+def is_own(owner: int) -> bool:
+    """Say whether a file's owner is this user, or the one for whom sudo made this process root's."""
+    return owner == os.geteuid() or (os.geteuid() == 0 and str(owner) == os.environ.get("SUDO_UID"))
+
+
+def _leading_to(address: str | None) -> str:
+    """Spell where a folder leads without showing it: an address may hold a password."""
+    if address is None:
+        return _FILE
+    import hashlib
+
+    return hashlib.sha256(address.encode()).hexdigest()
+
+
+def _unknown(inside: str, owner: int) -> str:
+    if not is_own(owner):
+        return f"the log in {inside} belongs to {_name_of(owner)}, not to you"
+    return f"the log in {inside} was not made there by you: it may have come with a clone or an archive, or be an agent's"
+
+
+def _name_of(owner: int) -> str:
+    import pwd
+
+    try:
+        return f"the user {pwd.getpwuid(owner).pw_name}"
+    except KeyError:
+        return f"the user of number {owner}"
+
+
+def _refused(inside: str, why: str) -> NotAccepted:
+    return NotAccepted(
+        f"{why}; it was not used",
+        hint=f"If you know where it comes from: decklog accept {os.path.dirname(inside)}. "
+        "Otherwise remove it, make one of your own further down (decklog init .), or name another with --db or DECKLOG_DB.",
+        folder=inside,
+    )
+
+
+def escaped(text: str) -> str:
+    return text if text.isprintable() and "\\" not in text else text.encode("unicode_escape").decode("ascii")
+
+
+def _unescaped(text: str) -> str:
+    return text.encode("ascii").decode("unicode_escape") if "\\" in text else text

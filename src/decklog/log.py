@@ -1,0 +1,433 @@
+"""Opens a log and wires its stores. The only place that knows them all."""
+
+import os
+from functools import cache
+from typing import TYPE_CHECKING
+
+from decklog.blocks import Blocks
+from decklog.core.clock import Clock
+from decklog.core.errors import Invalid
+from decklog.core.fork_safety import once
+from decklog.core.ids import Ids
+from decklog.records.record import Record
+from decklog.records.values import DEFAULT_LIMIT_BYTES, Values
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from concurrent.futures import Future
+    from typing import Any, ParamSpec, Self, TypeVar
+
+    from decklog.db.base import Database
+    from decklog.journal.journal import Journal
+    from decklog.journal.verify import Audit
+    from decklog.stores.approvals.approvals import Approvals
+    from decklog.stores.approvals.feedback import FeedbackStore
+    from decklog.stores.approvals.inbox import Inbox
+    from decklog.stores.approvals.notices import Notices
+    from decklog.stores.approvals.self_edits import SelfEdits
+    from decklog.stores.approvals.trust.proofs import Proofs
+    from decklog.stores.approvals.trust.trust import Trust
+    from decklog.stores.artifacts.artifacts import Artifacts
+    from decklog.stores.artifacts.outputs import Outputs
+    from decklog.stores.artifacts.states import States
+    from decklog.stores.base import Store
+    from decklog.stores.effects.effects import Effects
+    from decklog.stores.effects.processes import Processes
+    from decklog.stores.memory.learnings import Learnings
+    from decklog.stores.memory.memory import Memory
+    from decklog.stores.memory.patterns import Patterns
+    from decklog.stores.memory.strategies import Strategies
+    from decklog.stores.money.budgets import Budgets
+    from decklog.stores.money.ledger import Ledger
+    from decklog.stores.money.prices import Prices
+    from decklog.stores.money.reservations import Reservations
+    from decklog.stores.overview.overview import Overview
+    from decklog.stores.runs.runs import Runs
+    from decklog.stores.tasks.criteria import Criteria
+    from decklog.stores.tasks.groups import Groups
+    from decklog.stores.tasks.plans import Plans
+    from decklog.stores.tasks.schedules import Schedules
+    from decklog.stores.tasks.tasks import Tasks
+    from decklog.stores.tasks.templates import Templates
+    from decklog.stores.workflow.ci import Ci
+    from decklog.stores.workflow.context import Context
+    from decklog.stores.workflow.gates import Gates
+    from decklog.stores.workflow.mends import Mends
+    from decklog.stores.workflow.reviews import Reviews
+    from decklog.stores.workflow.verdicts import Verdicts
+    from decklog.stores.workflow.workflow import Workflow
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
+
+
+class Decklog(Blocks):
+    """One log: a SQLite file or a PostgreSQL database. Safe to share between threads, and usable after a fork."""
+
+    def __init__(self, db: "Database", *, clock: Clock, ids: Ids) -> None:
+        from decklog.journal.journal import Journal, writer_of
+        from decklog.stores.base import Parts
+
+        self.db = db
+        self.clock = clock
+        # Made when something is first written: a call that only reads does without.
+        writer = cache(lambda: writer_of(db, clock))
+        journal = Journal(db, writer, self.record_classes, self._audits)
+        self.parts = Parts(db, clock, ids, writer, journal, lambda: self.proofs)
+
+    @classmethod
+    def open(
+        cls,
+        target: "str | os.PathLike[str]",
+        *,
+        clock: Clock | None = None,
+        ids: Ids | None = None,
+        durability: str = "full",
+        read_only: bool = False,
+        limit_bytes: int = DEFAULT_LIMIT_BYTES,
+        busy_seconds: float = 30.0,
+        allow_network_fs: bool = False,
+        migrate: bool = False,
+        pool_size: int = 16,
+    ) -> "Self":
+        """Open a log by path, `sqlite:///…` or `postgresql://…`.
+
+        A SQLite file is made, or brought up to date after a backup copy; a PostgreSQL schema only when `migrate` says so.
+        `durability="relaxed"` trades the last moments before a power cut for speed. Of a PostgreSQL server no more than
+        `pool_size` connections are used at a time.
+        """
+        if pool_size < 1:
+            raise Invalid(f"pool_size is {pool_size}; a log needs a connection", field="pool_size")
+        if durability not in ("full", "relaxed"):
+            raise Invalid(f"durability is full or relaxed, not {durability!r}", field="durability")
+        common: dict[str, Any] = {
+            "values": Values(limit_bytes),
+            "durability": durability,
+            "read_only": read_only,
+            "busy_seconds": busy_seconds,
+        }
+        text = os.fspath(target)
+        if text.startswith(("postgresql://", "postgres://")):
+            from decklog.db.postgres.opening import open_server
+
+            db = open_server(text, migrate=migrate, clock=clock, pool_size=pool_size, **common)
+        else:
+            from decklog.db.sqlite.database import open_sqlite
+            from decklog.db.sqlite.file import path_of
+
+            db = open_sqlite(path_of(text), allow_network_fs=allow_network_fs, clock=clock, **common)
+        return cls(db, clock=db.clock, ids=ids or Ids(db.clock))
+
+    # The stores, in an order in which none refers to a later one. Where a verb needs another store, it says what it needs as a
+    # Protocol and gets it here. Each is imported when it is first used: all of them cost five times as much as the one in use.
+
+    @once
+    def journal(self) -> "Journal":
+        """Appends entries and finds them again."""
+        return self.parts.journal
+
+    @once
+    def runs(self) -> "Runs":
+        """Starts runs, follows what becomes of them, and remembers who worked in them."""
+        from decklog.stores.runs.runs import Runs
+
+        return Runs(self.parts, criteria=lambda: self.criteria, tasks=lambda: self.tasks)
+
+    @once
+    def groups(self) -> "Groups":
+        """Keeps the task groups of every run: who has them, how their reviews go, and whether they are merged."""
+        from decklog.stores.tasks.groups import Groups
+
+        return Groups(self.parts)
+
+    @once
+    def tasks(self) -> "Tasks":
+        """Plans tasks, gives them to workers one at a time, and keeps what came of each attempt."""
+        from decklog.stores.tasks.tasks import Tasks
+
+        return Tasks(
+            self.parts,
+            reservations=lambda: self.reservations,
+            lessons=lambda: self.memory,
+            schedules=lambda: self.schedules,
+        )
+
+    @once
+    def templates(self) -> "Templates":
+        """Keeps sets of tasks that are planned again and again, and makes tasks of them."""
+        from decklog.stores.tasks.templates import Templates
+
+        return Templates(self.parts, tasks=lambda: self.tasks)
+
+    @once
+    def schedules(self) -> "Schedules":
+        """Keeps what a run does again and again; its tasks appear when their time has come and somebody claims or looks."""
+        from decklog.stores.tasks.schedules import Schedules
+
+        return Schedules(self.parts, tasks=lambda: self.tasks, templates=lambda: self.templates)
+
+    @once
+    def plans(self) -> "Plans":
+        """Keeps one plan per run. Phases are rows of their own, so those who finish different ones never meet."""
+        from decklog.stores.tasks.plans import Plans
+
+        return Plans(self.parts)
+
+    @once
+    def criteria(self) -> "Criteria":
+        """Keeps the success criteria of every run. One is named by its exact text, or by its number within the run."""
+        from decklog.stores.tasks.criteria import Criteria
+
+        return Criteria(self.parts)
+
+    @once
+    def approvals(self) -> "Approvals":
+        """Asks people and gates, and keeps what they answered, bound to the exact thing they were asked about."""
+        from decklog.stores.approvals.approvals import Approvals
+
+        return Approvals(self.parts, inbox=lambda: self.inbox)
+
+    @once
+    def states(self) -> "States":
+        """Keeps state documents and their versions, checkpoints of runs and snapshots of paused tasks."""
+        from decklog.stores.artifacts.states import States
+
+        return States(self.parts)
+
+    @once
+    def artifacts(self) -> "Artifacts":
+        """Remembers files, and keeps the bytes of those that are given with them."""
+        from decklog.stores.artifacts.artifacts import Artifacts
+
+        return Artifacts(self.parts)
+
+    @once
+    def outputs(self) -> "Outputs":
+        """Keeps every output of every skill of a run."""
+        from decklog.stores.artifacts.outputs import Outputs
+
+        return Outputs(self.parts)
+
+    @once
+    def prices(self) -> "Prices":
+        """Keeps a log's own prices, which go before those that come with Decklog."""
+        from decklog.stores.money.prices import Prices
+
+        return Prices(self.parts)
+
+    @once
+    def budgets(self) -> "Budgets":
+        """Sets budgets and shows how they stand. Only the manager sets, raises or lifts one; agents can read them all."""
+        from decklog.stores.money.budgets import Budgets
+
+        return Budgets(self.parts)
+
+    @once
+    def reservations(self) -> "Reservations":
+        """Holds budget for calls under way, and gives back what they did not use."""
+        from decklog.stores.money.reservations import Reservations
+
+        return Reservations(self.parts)
+
+    @once
+    def ledger(self) -> "Ledger":
+        """Writes down what was spent, and adds it up."""
+        from decklog.stores.money.ledger import Ledger
+
+        return Ledger(self.parts)
+
+    @once
+    def memory(self) -> "Memory":
+        """Learns lessons, recalls the ones that fit a question, and hears which of them helped."""
+        from decklog.stores.memory.memory import Memory
+        from decklog.stores.memory.semantic.model import kept_model
+
+        return Memory(self.parts, model=kept_model)
+
+    @once
+    def patterns(self) -> "Patterns":
+        """Counts errors under a signature that every occurrence shares, project by project."""
+        from decklog.stores.memory.patterns import Patterns
+
+        return Patterns(self.parts)
+
+    @once
+    def strategies(self) -> "Strategies":
+        """Collects insights, and which of them helped most."""
+        from decklog.stores.memory.strategies import Strategies
+
+        return Strategies(self.parts)
+
+    @once
+    def learnings(self) -> "Learnings":
+        """Notes what tasks taught, and what was made of it."""
+        from decklog.stores.memory.learnings import Learnings
+
+        return Learnings(self.parts)
+
+    @once
+    def context(self) -> "Context":
+        """Keeps packages, offers each agent what is for it, and remembers who read what."""
+        from decklog.stores.workflow.context import Context
+
+        return Context(self.parts)
+
+    @once
+    def inbox(self) -> "Inbox":
+        """Takes messages in, hands them to agents at a break, and keeps what became of each."""
+        from decklog.stores.approvals.inbox import Inbox
+
+        return Inbox(self.parts, tasks=lambda: self.tasks, trust=lambda: self.trust)
+
+    @once
+    def feedback(self) -> "FeedbackStore":
+        """Files feedback and moves it, one lawful step at a time, with a note for each step."""
+        from decklog.stores.approvals.feedback import FeedbackStore
+
+        return FeedbackStore(self.parts, gate=lambda: self.reviews)
+
+    @once
+    def trust(self) -> "Trust":
+        """Binds the log to one manager. Going up needs a signature; going down needs none and happens at once."""
+        from decklog.stores.approvals.trust.trust import Trust
+
+        return Trust(self.parts, approvals=lambda: self.approvals)
+
+    @once
+    def proofs(self) -> "Proofs":
+        """Keeps the manager's proofs. A log without a manager has none, and its decisions are unproven."""
+        from decklog.stores.approvals.trust.proofs import Proofs
+
+        return Proofs(self.parts)
+
+    @once
+    def self_edits(self) -> "SelfEdits":
+        """Records self-edits and lists them. A record is never changed."""
+        from decklog.stores.approvals.self_edits import SelfEdits
+
+        return SelfEdits(self.parts)
+
+    @once
+    def workflow(self) -> "Workflow":
+        """Keeps one workflow, as it was loaded or as it comes with the package, and routes by it."""
+        from decklog.stores.workflow.workflow import Workflow
+
+        return Workflow(self.parts, groups=lambda: self.groups)
+
+    @once
+    def ci(self) -> "Ci":
+        """Keeps the history of CI runs; a run may be recorded when it starts and completed when it ends."""
+        from decklog.stores.workflow.ci import Ci
+
+        return Ci(self.parts)
+
+    @once
+    def verdicts(self) -> "Verdicts":
+        """Keeps what checks said of trees, and says whether a tree has passed."""
+        from decklog.stores.workflow.verdicts import Verdicts
+
+        return Verdicts(self.parts)
+
+    @once
+    def reviews(self) -> "Reviews":
+        """Keeps what the gate said of changes; `decklog review` has it say so."""
+        from decklog.stores.workflow.reviews import Reviews
+
+        return Reviews(self.parts, approvals=lambda: self.approvals)
+
+    @once
+    def mends(self) -> "Mends":
+        """Keeps how far the fix of each piece of feedback is proven, and what it waits for; `decklog mend` takes it on."""
+        from decklog.stores.workflow.mends import Mends
+
+        return Mends(self.parts)
+
+    @once
+    def gates(self) -> "Gates":
+        """Closes what many workers share, lets one at a time try again when its time has come, and opens it for all."""
+        from decklog.stores.workflow.gates import Gates
+
+        return Gates(self.parts)
+
+    @once
+    def effects(self) -> "Effects":
+        """Keeps what tools set out to do and what came of it, so that nothing is done twice or lost silently."""
+        from decklog.stores.effects.effects import Effects
+
+        return Effects(self.parts)
+
+    @once
+    def processes(self) -> "Processes":
+        """Remembers background processes over restarts of whoever started them."""
+        from decklog.stores.effects.processes import Processes
+
+        return Processes(self.parts)
+
+    @once
+    def notices(self) -> "Notices":
+        """Keeps who is told of what, and whether they were."""
+        from decklog.stores.approvals.notices import Notices
+
+        return Notices(self.parts)
+
+    @once
+    def overview(self) -> "Overview":
+        """Shows how runs and tasks stand, what waits for a person, and what it costs."""
+        from decklog.stores.overview.overview import Overview
+
+        return Overview(self.parts, tasks=lambda: self.tasks, schedules=lambda: self.schedules, past=lambda: self.runs)
+
+    def record_classes(self) -> dict[str, type[Record]]:
+        """Name every kind of record with its class."""
+        return {record.table: record for name in STORES for record in store_class(name).records}
+
+    def _audits(self) -> "dict[str, Audit]":
+        """Name what each store has to say of the tables that no entry tells."""
+        return {f"what {name} derives": store.audit for name, store in self._stores()}
+
+    def rebuild(self, *, words: bool = False) -> None:
+        """Make anew what is derived from records, as after they came from another log: sums, tallies and places.
+
+        With `words` also what entries are found by, which takes the next search as long as it has entries to read.
+        """
+        for _, store in self._stores():
+            store.derive()
+        if words:
+            self.db.forget_all_text()
+
+    def derived_tables(self) -> frozenset[str]:
+        """Name the tables that `rebuild` makes anew, which hold nothing that the journal does not tell."""
+        return frozenset({"entry_text", "entry_text_marks"}.union(*(store.derived for _, store in self._stores())))
+
+    def _stores(self) -> "Iterator[tuple[str, Store]]":
+        return ((name, getattr(self, name)) for name in STORES if name != "journal")
+
+    def submit(self, operation: "Callable[P, R]", *args: "P.args", **kwargs: "P.kwargs") -> "Future[R]":
+        """Start a write without waiting for it; the Future is done once it is committed.
+
+        Writes that are under way at the same time share a transaction and its sync to disk.
+        """
+        future: Future[R] = self.db.submit(lambda: operation(*args, **kwargs))
+        return future
+
+    def close(self) -> None:
+        """Close the log; using it afterwards raises `Closed`."""
+        self.db.close()
+
+    def __enter__(self) -> "Self":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+# A new kind of record is one more property of `Decklog`; whatever needs to know them all finds them here.
+STORES: dict[str, str] = {name: (member.__doc__ or "") for name, member in vars(Decklog).items() if isinstance(member, once)}
+
+
+@cache
+def store_class(name: str) -> "type[Store]":
+    """Import a store's class. A store is only told what it works with, so one of no database shows which class it is."""
+    nothing: Any = None
+    found: type[Store] = type(getattr(Decklog(nothing, clock=nothing, ids=nothing), name))
+    return found

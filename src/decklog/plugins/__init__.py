@@ -1,0 +1,1 @@
+"""What connects Decklog to other systems: importers, adapters and the older systems."""

@@ -1,0 +1,267 @@
+"""The Claude Agent SDK on a log: its hooks and messages put each session on record, and the policy is asked before a tool runs.
+
+A session is recorded as one of Claude Code's own is, by the same ids: where its program has our hooks too, both are heard once.
+"""
+
+import os
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import claude_agent_sdk
+from anyio import to_thread
+from claude_agent_sdk import AssistantMessage, ClaudeAgentOptions, HookMatcher, ResultMessage, SystemMessage, TextBlock
+
+from decklog.agents.claude.results import RESULT
+from decklog.agents.events import Outcome
+from decklog.agents.interrupted import own_identity
+from decklog.agents.reading import GONE
+from decklog.aio.log import AsyncDecklog
+from decklog.hooks.judging import held
+from decklog.log import Decklog
+from decklog.plugins.adapters.loops.span import present
+from decklog.plugins.adapters.telling import Teller
+
+PROGRAM = "claude"
+_EVENTS = (
+    *("PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "Stop", "SubagentStart", "SubagentStop"),
+    *("PreCompact", "Notification"),
+)
+_COUNTED = ("inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens", "outputTokens", "costUSD")
+_TOLD_OF_A_RESULT = (
+    *("uuid", "subtype", "is_error", "result", "num_turns", "duration_ms", "total_cost_usd", "api_error_status"),
+    *("terminal_reason", "errors"),
+)
+
+
+class _Session:
+    """What is known of a session that goes on."""
+
+    def __init__(self, session_id: str, facts: dict[str, Any]) -> None:
+        self.id = session_id
+        self.facts = facts
+        self.transcript: str | None = None
+        # Texts of this turn, for a session that keeps no transcript.
+        self.said: list[tuple[str | None, str]] = []
+        self.totals: dict[str, dict[str, float]] = {}
+        self.outcome: Outcome | None = None
+        self.text: str | None = None
+
+    @property
+    def has_transcript(self) -> bool:
+        return self.transcript is not None and os.path.exists(self.transcript)
+
+
+class _Talk:
+    """What one set of options is used for: the folder that it is about, and its sessions."""
+
+    def __init__(self, options: ClaudeAgentOptions) -> None:
+        self.root = os.path.abspath(options.cwd or os.getcwd())
+        self.source = "resume" if options.resume or options.continue_conversation else "startup"
+        self.sessions: dict[str, _Session] = {}
+
+
+class DecklogSessions:
+    """Records sessions of the Claude Agent SDK: `async for message in DecklogSessions(log).query(prompt=…)`.
+
+    With `guard`, what the policy denies does not run. All sessions belong to `run_id`, or to the run that they are begun in
+    (`recorded`); otherwise each is a run of its own. Whatever goes wrong with the record is logged as a warning of
+    `decklog.plugins.adapters`, and raised nowhere. Leaving its block ends the sessions that are still open.
+    """
+
+    def __init__(
+        self, log: Decklog | AsyncDecklog, *, guard: bool = True, run_id: str | None = None, task_id: str | None = None
+    ) -> None:
+        self.log = log.log if isinstance(log, AsyncDecklog) else log
+        self._teller = Teller(self.log, PROGRAM)
+        self._guard = guard
+        self._named = {name: value for name, value in (("run", run_id), ("task", task_id)) if value}
+        self._talks: list[_Talk] = []
+
+    # For a program
+
+    def options(self, options: ClaudeAgentOptions | None = None) -> ClaudeAgentOptions:
+        """Give options with our hooks beside those that they have: for a `ClaudeSDKClient`."""
+        given = options or ClaudeAgentOptions()
+        return self._hooked(given, self._talk(given))
+
+    async def query(self, *, prompt: Any, options: ClaudeAgentOptions | None = None, transport: Any = None) -> AsyncIterator[Any]:
+        """Ask as the SDK's own `query` does, on record."""
+        given = options or ClaudeAgentOptions()
+        talk = self._talk(given)
+        stream = claude_agent_sdk.query(prompt=prompt, options=self._hooked(given, talk), transport=transport)
+        problem: BaseException | None = None
+        try:
+            async for message in stream:
+                self._hear(talk, message)
+                yield message
+        except BaseException as error:
+            problem = error
+            raise
+        finally:
+            # First: the program writes its last lines before it is gone.
+            await stream.aclose()
+            self._end(talk, problem)
+
+    async def messages(self, stream: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        """Hear what a `ClaudeSDKClient` receives, and hand it on."""
+        talk = self._talks[-1] if self._talks else self._talk(ClaudeAgentOptions())
+        async for message in stream:
+            self._hear(talk, message)
+            yield message
+
+    def flush(self, seconds: float = 5.0) -> bool:
+        """Wait until everything told so far is in the log; False when that takes longer, and it waits beside the log."""
+        return self._teller.flush(seconds)
+
+    def close(self, problem: BaseException | None = None) -> None:
+        """End the sessions that are still open, and take in what waits."""
+        for talk in list(self._talks):
+            self._end(talk, problem)
+        self._teller.close()
+
+    def __enter__(self) -> "DecklogSessions":
+        return self
+
+    def __exit__(self, _: object, problem: BaseException | None, _trace: object) -> None:
+        self.close(problem)
+
+    @property
+    def trouble(self) -> str | None:
+        """Why not everything is on record yet; None when it is."""
+        return self._teller.trouble
+
+    # Hooks
+
+    def _talk(self, options: ClaudeAgentOptions) -> _Talk:
+        self._talks.append(_Talk(options))
+        return self._talks[-1]
+
+    def _hooked(self, options: ClaudeAgentOptions, talk: _Talk) -> ClaudeAgentOptions:
+        async def hook(told: Any, _tool_use_id: str | None, _context: Any) -> dict[str, Any]:
+            return await self._answer(talk, told)
+
+        known = options.hooks or {}
+        hooks = {**known, **{event: [*known.get(event, ()), HookMatcher(hooks=[hook])] for event in _EVENTS}}
+        return replace(options, hooks=hooks)
+
+    async def _answer(self, talk: _Talk, told: dict[str, Any]) -> dict[str, Any]:
+        """Put an event on record, and say no where the policy does."""
+        denied = await self._denied(talk, told)
+        try:
+            session = self._session(talk, told)
+            facts = {**session.facts, "denied": denied} if denied else session.facts
+            self._teller.tell(session.id, facts, dict(told))
+        except Exception as problem:  # noqa: BLE001
+            # What is held is held also where it can't be put on record.
+            self._teller.say(problem)
+        if denied is None:
+            return {}
+        decision = {"permissionDecision": "deny", "permissionDecisionReason": denied}
+        return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **decision}}
+
+    async def _denied(self, talk: _Talk, told: dict[str, Any]) -> str | None:
+        if not self._guard or told.get("hook_event_name") != "PreToolUse":
+            return None
+        try:
+            found: str | None = await to_thread.run_sync(held, told, talk.root)
+        except Exception as problem:  # noqa: BLE001
+            # As with the hooks of programs: a call that can't be judged is blocked.
+            self._teller.say(problem)
+            return f"Decklog could not judge this call, so it is blocked: {problem}"
+        return found
+
+    def _session(self, talk: _Talk, told: dict[str, Any]) -> _Session:
+        """Give the session that something is told of; of one that is new, that it has begun."""
+        session_id = str(told.get("session_id") or "unread")
+        session = talk.sessions.get(session_id)
+        if session is None:
+            session = talk.sessions[session_id] = _Session(session_id, self._facts())
+            begun = {"hook_event_name": "SessionStart", "source": talk.source, "process": own_identity()}
+            place = {name: told.get(name) for name in ("session_id", "transcript_path", "model")}
+            self._teller.tell(session_id, session.facts, {**place, **begun, "cwd": told.get("cwd") or talk.root})
+        path = told.get("transcript_path")
+        session.transcript = path if isinstance(path, str) and path else session.transcript
+        return session
+
+    def _facts(self) -> dict[str, Any]:
+        """Name the run and the task: those that were given, or those that are recorded around it in the same log."""
+        here = present.get()
+        around = None if here is None else here.recording
+        if self._named or around is None or around.log is not self.log:
+            return self._named
+        return {"run": around.id, **({"task": around.task_id} if around.task_id else {})}
+
+    # Messages
+
+    def _hear(self, talk: _Talk, message: Any) -> None:
+        try:
+            if isinstance(message, SystemMessage) and message.subtype == "init":
+                self._session(talk, message.data)
+            elif isinstance(message, AssistantMessage) and message.session_id and message.parent_tool_use_id is None:
+                session = self._session(talk, {"session_id": message.session_id})
+                texts = [block.text for block in message.content if isinstance(block, TextBlock) and block.text.strip()]
+                session.said += [(message.message_id, text) for text in texts]
+            elif isinstance(message, ResultMessage):
+                self._result(self._session(talk, {"session_id": message.session_id}), message)
+        except Exception as problem:  # noqa: BLE001
+            # The message is the program's in any case.
+            self._teller.say(problem)
+
+    def _result(self, session: _Session, message: ResultMessage) -> None:
+        """Tell what a turn came to; where there is no transcript, also what was said and spent in it."""
+        is_cut = str(message.terminal_reason or "").startswith("aborted")
+        session.outcome = Outcome.INTERRUPTED if is_cut else Outcome.FAILED if message.is_error else Outcome.OK
+        session.text = message.result
+        place = {"session_id": session.id, "hook_event_name": RESULT}
+        told = {**place, **{name: getattr(message, name, None) for name in _TOLD_OF_A_RESULT}}
+        spent, said = self._spent(session, message.model_usage or {}), _numbered(session.said)
+        session.said = []
+        if not session.has_transcript:
+            told |= {"spent": spent, "said": said}
+        for denial in message.permission_denials or ():
+            if isinstance(denial, dict):
+                self._teller.tell(session.id, session.facts, {**denial, **place, "hook_event_name": "PermissionDenied"})
+        self._teller.tell(session.id, session.facts, told)
+
+    def _spent(self, session: _Session, usage: dict[str, Any]) -> dict[str, dict[str, float]]:
+        """Give what this turn took of each model: the program tells sums of all turns so far."""
+        spent: dict[str, dict[str, float]] = {}
+        for model, used in usage.items():
+            before = session.totals.get(model, {})
+            now = {name: used.get(name) or 0 for name in _COUNTED}
+            session.totals[model] = now
+            if any(more := {name: max(0, now[name] - before.get(name, 0)) for name in _COUNTED}.values()):
+                spent[model] = dict(zip(_COUNTED, more, strict=True))
+        return spent
+
+    def _end(self, talk: _Talk, problem: BaseException | None) -> None:
+        """Tell the end of the sessions of a talk, and that whatever its program wrote is there."""
+        if talk in self._talks:
+            self._talks.remove(talk)
+        for session in list(talk.sessions.values()):
+            outcome = _outcome(session, problem)
+            place = {"session_id": session.id, "transcript_path": session.transcript, "cwd": talk.root}
+            end = {"reason": outcome.value, "outcome": outcome.value, "text": session.text}
+            self._teller.tell(session.id, session.facts, {**place, **end, "hook_event_name": "SessionEnd"})
+            self._teller.tell(session.id, session.facts, {**place, "hook_event_name": GONE})
+        talk.sessions.clear()
+
+
+def _outcome(session: _Session, problem: BaseException | None) -> Outcome:
+    """Say how a session ended: by an error, by being cancelled, or as its last turn did."""
+    if isinstance(problem, Exception):
+        return Outcome.FAILED
+    if problem is not None and not (isinstance(problem, GeneratorExit) and session.outcome):
+        return Outcome.INTERRUPTED
+    return session.outcome or Outcome.INTERRUPTED
+
+
+def _numbered(said: list[tuple[str | None, str]]) -> list[tuple[str | None, str]]:
+    """Tell the texts of one message apart as transcripts do."""
+    counts: dict[str | None, int] = {}
+    found = []
+    for name, text in said:
+        counts[name] = counts.get(name, 0) + 1
+        found.append((name if counts[name] == 1 or name is None else f"{name}:{counts[name]}", text))
+    return found

@@ -1,0 +1,175 @@
+"""A store for LangGraph: items under keys in namespaces, which graphs and their threads share."""
+
+import asyncio
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+from langgraph.store.base import (
+    BaseStore,
+    GetOp,
+    IndexConfig,
+    Item,
+    ListNamespacesOp,
+    MatchCondition,
+    Op,
+    PutOp,
+    Result,
+    SearchItem,
+    SearchOp,
+    TTLConfig,
+)
+
+from decklog.agents.texts import storable
+from decklog.aio.log import AsyncDecklog
+from decklog.core.errors import Invalid
+from decklog.log import Decklog
+from decklog.plugins.adapters.langgraph.nearness import Nearness
+from decklog.plugins.adapters.waiting import away
+from decklog.stores.artifacts.graphs import GraphItem
+
+_SECONDS = 60
+_COMPARED: dict[str, Any] = {
+    "$eq": lambda value, wanted: value == wanted,
+    "$ne": lambda value, wanted: value != wanted,
+    "$gt": lambda value, wanted: float(value) > float(wanted),
+    "$gte": lambda value, wanted: float(value) >= float(wanted),
+    "$lt": lambda value, wanted: float(value) < float(wanted),
+    "$lte": lambda value, wanted: float(value) <= float(wanted),
+}
+
+
+class DecklogStore(BaseStore):
+    """Keeps what graphs share in a log: `builder.compile(store=DecklogStore(log))`.
+
+    With `index`, items are found by what they mean, by its embedder; with `ttl`, what nobody looked at in time is gone.
+    """
+
+    supports_ttl = True
+
+    def __init__(self, log: Decklog | AsyncDecklog, *, index: IndexConfig | None = None, ttl: TTLConfig | None = None) -> None:
+        self.log = log.log if isinstance(log, AsyncDecklog) else log
+        self.ttl_config = ttl
+        self._nearness = None if index is None else Nearness(index)
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        """Do several things: what is read is read first, then what is put is put, the last one for each key."""
+        asked = list(ops)
+        results = [self._answer(op) for op in asked]
+        puts = {(op.namespace, op.key): op for op in asked if isinstance(op, PutOp)}
+        if puts:
+            with self.log.transaction():
+                self._put_all(puts.values())
+        return results
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """Do several things, without holding the loop up."""
+        asked = list(ops)
+        reads = [op for op in asked if not isinstance(op, PutOp)]
+        results = iter(await asyncio.to_thread(self.batch, reads)) if reads else iter(())
+        puts = {(op.namespace, op.key): op for op in asked if isinstance(op, PutOp)}
+        if puts:
+            await away(self.log, partial(self._put_all, list(puts.values())))
+        return [None if isinstance(op, PutOp) else next(results) for op in asked]
+
+    def sweep_ttl(self) -> int:
+        """Remove what has expired; say how many items that were."""
+        return self.log.states.remove_expired_graph_items()
+
+    def _put_all(self, puts: Iterable[PutOp]) -> None:
+        for op in puts:
+            namespace = ".".join(op.namespace)
+            if op.value is None:
+                self.log.states.remove_graph_item(namespace, op.key)
+            else:
+                indexed = [] if op.index is False else op.index
+                ttl = None if op.ttl is None else op.ttl * _SECONDS
+                value = storable(dict(op.value))
+                self.log.states.save_graph_item(namespace, op.key, value, indexed=indexed, ttl_seconds=ttl)
+
+    # Reading
+
+    def _answer(self, op: Op) -> Result:
+        match op:
+            case GetOp():
+                found = self.log.db.read(lambda: self.log.states.graph_item(".".join(op.namespace), op.key))
+                self._renew([found] if found is not None else [], op.refresh_ttl)
+                return None if found is None else _item(found)
+            case SearchOp():
+                return self._search(op)
+            case ListNamespacesOp():
+                return self._namespaces(op)
+            case PutOp():
+                return None
+        raise Invalid(f"a store does not know {type(op).__name__}")
+
+    def _below(self, prefix: str) -> list[GraphItem]:
+        return self.log.db.read(lambda: self.log.states.graph_items_below(prefix))
+
+    def _search(self, op: SearchOp) -> "list[SearchItem]":
+        wanted = op.filter or {}
+        fitting = [
+            item
+            for item in self._below(".".join(op.namespace_prefix))
+            if all(_fits(item.value.get(name), value) for name, value in wanted.items())
+        ]
+        ranked: list[tuple[GraphItem, float | None]] = [(item, None) for item in fitting]
+        if op.query and self._nearness is not None:
+            ranked = self._nearness.ranked(op.query, fitting)
+        page = ranked[op.offset : op.offset + op.limit]
+        self._renew([item for item, _ in page], op.refresh_ttl)
+        return [_found(item, score) for item, score in page]
+
+    def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
+        known = {tuple(item.namespace.split(".")) for item in self._below("")}
+        fitting = {name for name in known if all(_matches(name, condition) for condition in op.match_conditions or ())}
+        cut = sorted({name[: op.max_depth] for name in fitting})
+        return cut[op.offset : op.offset + op.limit]
+
+    def _renew(self, items: list[GraphItem], is_asked: bool) -> None:
+        """Let what is looked at live on, where the caller does not say otherwise."""
+        lasting = [item for item in items if item.ttl_seconds is not None] if is_asked else []
+        if lasting:
+            with self.log.transaction():
+                for item in lasting:
+                    self.log.states.renew_graph_item(item)
+
+
+def _facts(item: GraphItem) -> dict[str, Any]:
+    times = {"created_at": item.created_at, "updated_at": item.updated_at}
+    return {"namespace": tuple(item.namespace.split(".")), "key": item.key, "value": item.value, **times}
+
+
+def _item(item: GraphItem) -> Item:
+    return Item(**_facts(item))
+
+
+def _found(item: GraphItem, score: float | None) -> SearchItem:
+    return SearchItem(**_facts(item), score=score)
+
+
+def _fits(value: Any, wanted: Any) -> bool:
+    """Compare a value with what a search asks for: the same, or as operators say."""
+    if isinstance(wanted, dict):
+        if any(name.startswith("$") for name in wanted):
+            return all(_compared(value, name, item) for name, item in wanted.items())
+        return isinstance(value, dict) and all(_fits(value.get(name), item) for name, item in wanted.items())
+    return bool(value == wanted)
+
+
+def _compared(value: Any, operator: str, wanted: Any) -> bool:
+    if operator not in _COMPARED:
+        raise Invalid(f"a search knows no operator {operator!r}; it knows {', '.join(_COMPARED)}", field="filter")
+    try:
+        return bool(_COMPARED[operator](value, wanted))
+    except (TypeError, ValueError):
+        return False  # what is no number is neither more nor less than one
+
+
+def _matches(namespace: tuple[str, ...], condition: MatchCondition) -> bool:
+    """Compare a namespace with a path at its beginning or its end, in which `*` stands for any part."""
+    path = tuple(condition.path)
+    if len(namespace) < len(path):
+        return False
+    part = namespace[: len(path)] if condition.match_type == "prefix" else namespace[len(namespace) - len(path) :]
+    return all(wanted in ("*", found) for found, wanted in zip(part, path, strict=True))

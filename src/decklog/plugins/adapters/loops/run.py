@@ -1,0 +1,151 @@
+"""A run that records itself while a loop is at it."""
+
+from typing import TYPE_CHECKING
+
+from decklog.agents.entries import cut_of
+from decklog.agents.events import Outcome
+from decklog.agents.interrupted import close_interrupted, close_open, own_identity
+from decklog.agents.texts import storable
+from decklog.aio.log import AsyncDecklog
+from decklog.core.errors import Invalid
+from decklog.plugins.adapters.loops.calls import Call, Step
+from decklog.plugins.adapters.loops.span import Span, present
+from decklog.plugins.adapters.loops.wrapping import wrapped
+from decklog.plugins.adapters.waiting import away
+from decklog.stores.runs.run import ENDED, RunStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar
+
+    from decklog.log import Decklog
+    from decklog.stores.money.records import Charge
+    from decklog.stores.runs.run import Run
+
+    F = TypeVar("F", bound=Callable[..., Any])
+
+_STATUS = {Outcome.OK: RunStatus.COMPLETED, Outcome.FAILED: RunStatus.FAILED}
+_MOST_SUMMARY = 2000
+# So many of the newest runs are looked at by each run that begins: what died is seldom long ago.
+_LOOKED_AT = 100
+
+
+class Recorded(Span):
+    """One run of a loop. Inside of another one of the same log it is a part of that."""
+
+    def __init__(self, log: "Decklog | AsyncDecklog", goal: str, settings: "dict[str, Any]") -> None:
+        super().__init__()
+        self.log: Decklog = log.log if isinstance(log, AsyncDecklog) else log
+        self._goal = goal
+        self._settings = settings
+        self.agent: str = settings.get("agent") or "agent"
+        self.task_id: str | None = settings.get("task_id")
+        self._run: Run | None = None
+
+    @property
+    def id(self) -> str:
+        """The run's id."""
+        assert self._run is not None, "the run has not begun yet"
+        return self._run.id
+
+    @property
+    def recording(self) -> "Recorded":
+        return self
+
+    def new_id(self) -> str:
+        """Name a step or a call."""
+        return self.log.parts.ids.new("call")
+
+    def begin(self) -> None:
+        around = None if self._outer is None else self._outer.recording
+        parent = around.id if around is not None and around.log is self.log else None
+        if parent is None:
+            close_interrupted(self.log, most=_LOOKED_AT)
+        metadata = {**(self._settings.get("metadata") or {}), "agent": self.agent, "process": own_identity()}
+        names = {name: self._settings[name] for name in ("run_id", "key") if self._settings.get(name)}
+        run = self._run = self.log.runs.start(self._goal, parent_run_id=parent, metadata=metadata, **names)
+        if run.already:
+            self._take_up(run, metadata)
+
+    def _take_up(self, run: "Run", metadata: "dict[str, Any]") -> None:
+        """Go on with a run that was begun before, after whatever was left open in it."""
+        close_open(self.log, run.id)
+        status = RunStatus.ACTIVE if run.status in ENDED else None
+        self._run = self.log.runs.update(run.id, metadata={**run.metadata, **metadata}, status=status)
+
+    def end(self, outcome: Outcome, output: str, _facts: "dict[str, Any]") -> None:
+        if self.log.runs.get(self.id).status in ENDED:
+            return  # the loop has said itself how it ended
+        status = _STATUS.get(outcome, RunStatus.CANCELLED)
+        summary = cut_of(storable(output))[0][:_MOST_SUMMARY] or None
+        self.log.runs.finish(self.id, status=status, summary=summary)
+
+    # For whoever has the run at hand, in any thread
+
+    def step(self, name: str) -> Step:
+        """Begin a step of this run."""
+        return Step(name, self)
+
+    def tool(self, name: str, **arguments: "Any") -> Call:
+        """Record the use of a tool in this run."""
+        return Call(name, arguments, self)
+
+    def charge(self, model: str, **given: "Any") -> "Charge":
+        """Write down what a call to a model took: the arguments of `ledger.charge`.
+
+        It is spent already, so no budget refuses it; a charge that is marked `overdrew` says that a budget has no more room.
+        """
+        here = {"run_id": self.id, "task_id": self.task_id, "agent": self.agent, "enforce": False}
+        return self.log.ledger.charge(model, **{**here, **given})
+
+    async def acharge(self, model: str, **given: "Any") -> "Charge":
+        """Write down what a call to a model took, without holding the loop up."""
+        charges: list[Charge] = []
+        await away(self.log, lambda: charges.append(self.charge(model, **given)))
+        return charges[0]
+
+    def __call__(self, function: "F") -> "F":
+        """Make each call of a function a run of its own."""
+        settings = {name: value for name, value in self._settings.items() if name not in ("run_id", "key")}
+        return wrapped(function, lambda _args, _kwargs: Recorded(self.log, self._goal, settings))  # type: ignore[no-any-return]
+
+
+def recorded(
+    log: "Decklog | AsyncDecklog",
+    goal: str,
+    *,
+    agent: str = "agent",
+    run_id: str | None = None,
+    key: str | None = None,
+    task_id: str | None = None,
+    metadata: "dict[str, object] | None" = None,
+) -> Recorded:
+    """Record a loop as a run: `with recorded(log, "Fix it") as run:`, `async with`, or as a decorator of its function.
+
+    Leaving the block completes the run, an error fails it, and being cancelled cancels it. With an id or a key that is known,
+    that run is taken up again. What processes that died had begun is closed as interrupted when the next run begins.
+    """
+    given = {"agent": agent, "run_id": run_id, "key": key, "task_id": task_id, "metadata": metadata}
+    return Recorded(log, goal, given)
+
+
+def charge(model: str, **given: "Any") -> "Charge":
+    """Write down what a call to a model took, in the run around it: the arguments of `ledger.charge`."""
+    return innermost().charge(model, **given)
+
+
+async def acharge(model: str, **given: "Any") -> "Charge":
+    """Write down what a call to a model took, in the run around it, without holding the loop up."""
+    return await innermost().acharge(model, **given)
+
+
+def innermost() -> Recorded:
+    """Give the run that the code here is recorded in."""
+    here = present.get()
+    run = None if here is None else here.recording
+    if run is None:
+        raise Invalid(
+            "nothing is being recorded here",
+            hint="Begin with `recorded(log, goal)`; a thread sees it when it is started by `copy_context().run`.",
+        )
+    return run

@@ -1,0 +1,332 @@
+"""The OpenAI Agents SDK on a log: a processor of its traces, which records them and never stands in their way."""
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from functools import partial
+from threading import Lock
+from typing import Any
+
+from agents.tracing import Span, Trace, TracingProcessor
+from agents.version import __version__ as sdk_version
+
+from decklog.agents.events import Outcome
+from decklog.agents.interrupted import own_identity
+from decklog.aio.log import AsyncDecklog
+from decklog.log import Decklog
+from decklog.plugins.adapters.loops.span import present
+from decklog.plugins.adapters.telling import Teller
+
+PROGRAM = "openai-agents"
+# What the SDK calls a workflow that nobody has named.
+_UNNAMED = "Agent workflow"
+# Told where they begin; of the others only the end says something.
+_BEGUN = frozenset(["agent", "function", "task"])
+# They only frame others.
+_FRAMES = frozenset(["task", "turn"])
+
+
+class _Within:
+    """Where a span is: in the trace's own loop, or in that of an agent which a tool runs."""
+
+    __slots__ = ("agent_id", "is_in_call", "is_root", "problem", "span")
+
+    def __init__(self, span: Span[Any], agent_id: str | None, *, is_in_call: bool, is_root: bool) -> None:
+        self.span = span
+        self.agent_id = agent_id
+        self.is_in_call = is_in_call
+        # The span that a sub-agent's loop ends with.
+        self.is_root = is_root
+        # What was being handled when it began: that is no news when it ends.
+        self.problem = sys.exc_info()[1]
+
+
+class _Loop:
+    """What is known of one agent's loop: how much of what it was told is on record, and what it said last."""
+
+    __slots__ = ("count", "is_told", "outcome", "prompts", "said")
+
+    def __init__(self) -> None:
+        self.is_told = False
+        # What the conversation holds that people said, and how much of what they said is on record.
+        self.prompts: list[str] = []
+        self.count = 0
+        self.said: str | None = None
+        self.outcome = Outcome.OK
+
+
+class _Traced:
+    """One trace that goes on."""
+
+    def __init__(self, facts: dict[str, Any]) -> None:
+        self.facts = facts
+        self.spans: dict[str, _Within] = {}
+        self.loops: dict[str | None, _Loop] = {None: _Loop()}
+        self.problem = sys.exc_info()[1]
+
+
+class DecklogTracing(TracingProcessor):
+    """Records every trace of this process: `set_trace_processors([DecklogTracing(log)])`.
+
+    A trace is a run, or a part of the run that it is begun in (`recorded`). Whatever goes wrong with the record is logged as a
+    warning of `decklog.plugins.adapters`, and raised nowhere.
+    """
+
+    def __init__(self, log: Decklog | AsyncDecklog) -> None:
+        self.log = log.log if isinstance(log, AsyncDecklog) else log
+        self._teller = Teller(self.log, PROGRAM)
+        self._traces: dict[str, _Traced] = {}
+        self._lock = Lock()
+
+    # What the SDK calls, in whatever thread or task it is
+
+    def on_trace_start(self, trace: Trace) -> None:
+        """Note that a trace begins."""
+        traced = _Traced(self._facts())
+        with self._lock:
+            self._traces[trace.trace_id] = traced
+        exported = trace.export() or {}
+        told = {
+            "workflow": trace.name,
+            "goal": None if trace.name == _UNNAMED else trace.name,
+            "group": exported.get("group_id"),
+            "metadata": exported.get("metadata"),
+            "cwd": _folder(),
+            "process": own_identity(),
+            "version": sdk_version,
+        }
+        self._tell(trace.trace_id, traced, "trace", told)
+
+    def on_trace_end(self, trace: Trace) -> None:
+        """Note how a trace ended."""
+        with self._lock:
+            traced = self._traces.pop(trace.trace_id, None)
+        if traced is not None:
+            make = partial(_trace_ended, trace.trace_id, traced, _outcome_of(sys.exc_info()[1], traced.problem))
+            self._later(trace.trace_id, traced, make)
+
+    def on_span_start(self, span: Span[Any]) -> None:
+        """Note what begins, once the SDK has put into the span what it is about."""
+        traced = self._traces.get(span.trace_id)
+        if traced is None:
+            return
+        within = _within(traced, span)
+        traced.spans[span.span_id] = within
+        if span.span_data.type in _BEGUN:
+            self._later(span.trace_id, traced, partial(_begun, traced, within))
+
+    def on_span_end(self, span: Span[Any]) -> None:
+        """Note what has ended."""
+        traced = self._traces.get(span.trace_id)
+        within = None if traced is None else traced.spans.pop(span.span_id, None)
+        if traced is None or within is None:
+            return
+        outcome = Outcome.FAILED if span.error else _outcome_of(sys.exc_info()[1], within.problem)
+        self._later(span.trace_id, traced, partial(_ended, traced, within, outcome))
+
+    def force_flush(self) -> None:
+        """Wait until what was told is in the log, for some seconds at most."""
+        self._teller.flush()
+
+    def shutdown(self) -> None:
+        """Take in what waits, as far as that is possible, and end."""
+        self._teller.close()
+
+    def __enter__(self) -> "DecklogTracing":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.shutdown()
+
+    @property
+    def trouble(self) -> str | None:
+        """Why not everything is on record yet; None when it is."""
+        return self._teller.trouble
+
+    def _later(self, trace_id: str, traced: _Traced, make: Callable[[], list[dict[str, Any]]]) -> None:
+        """Tell what the SDK will have put into its objects by then."""
+        self._teller.soon(lambda: [(trace_id, traced.facts, told) for told in make()])
+
+    def _tell(self, trace_id: str, traced: _Traced, name: str, told: dict[str, Any]) -> None:
+        self._teller.tell(trace_id, traced.facts, {"session_id": trace_id, "hook_event_name": name, **told})
+
+    def _facts(self) -> dict[str, Any]:
+        """Name the run and the task that are recorded around it in the same log."""
+        here = present.get()
+        around = None if here is None else here.recording
+        if around is None or around.log is not self.log:
+            return {}
+        return {"run": around.id, **({"task": around.task_id} if around.task_id else {})}
+
+
+def _folder() -> str | None:
+    try:
+        return os.getcwd()
+    except OSError:
+        return None  # it is gone
+
+
+def _outcome_of(problem: BaseException | None, before: BaseException | None) -> Outcome:
+    """Say how a block is left: by an error, by being cancelled, or by its end."""
+    if problem is None or problem is before:
+        return Outcome.OK
+    return Outcome.FAILED if isinstance(problem, Exception) else Outcome.INTERRUPTED
+
+
+def _within(traced: _Traced, span: Span[Any]) -> _Within:
+    """Place a span: a loop inside of a tool's call is that of a sub-agent."""
+    above = traced.spans.get(span.parent_id or "")
+    agent_id, is_in_call = (None, False) if above is None else (above.agent_id, above.is_in_call)
+    kind = span.span_data.type
+    is_root = is_in_call and kind in ("task", "agent")
+    if is_root:
+        agent_id, is_in_call = span.span_id, False
+        traced.loops[agent_id] = _Loop()
+    is_in_call = is_in_call or kind == "function"
+    return _Within(span, agent_id, is_in_call=is_in_call, is_root=is_root)
+
+
+def _payload(within: _Within, name: str, at: str | None) -> dict[str, Any]:
+    span = within.span
+    place = {"session_id": span.trace_id, "agent_id": within.agent_id, "span": span.span_id}
+    return {**place, "hook_event_name": name, "at": at, "name": getattr(span.span_data, "name", None)}
+
+
+def _trace_ended(trace_id: str, traced: _Traced, outcome: Outcome) -> list[dict[str, Any]]:
+    loop, told = traced.loops[None], []
+    if outcome is not Outcome.OK:
+        # The SDK waits for no tool of a run that is cancelled: what is open, the newest first, ends with it.
+        for within in reversed(traced.spans.values()):
+            told += _ended(traced, within, Outcome.INTERRUPTED)
+    # A streamed run is over before its trace is: then its last agent tells.
+    end = outcome if outcome is not Outcome.OK else loop.outcome
+    return [*told, {"session_id": trace_id, "hook_event_name": "trace.ended", "outcome": end.value, "text": loop.said}]
+
+
+def _begun(traced: _Traced, within: _Within) -> list[dict[str, Any]]:
+    span, loop = within.span, traced.loops.setdefault(within.agent_id, _Loop())
+    data = span.span_data
+    if data.type == "task":
+        # A conversation of its own, though the trace may have had others before.
+        loop.prompts = []
+        return []
+    told = _payload(within, data.type, span.started_at)
+    if data.type == "function":
+        return [{**told, "arguments": _arguments(data.input)}]
+    is_first, loop.is_told = not loop.is_told, True
+    is_below = within.agent_id is not None and is_first
+    return [{**told, "is_below": is_below, "tools": data.tools, "handoffs": data.handoffs}]
+
+
+def _ended(traced: _Traced, within: _Within, outcome: Outcome) -> list[dict[str, Any]]:
+    span, loop = within.span, traced.loops.setdefault(within.agent_id, _Loop())
+    data = span.span_data
+    end = {"outcome": outcome.value, "error": _error(span)}
+    told = {**_payload(within, f"{data.type}.ended", span.ended_at), **end}
+    found = [] if data.type in _FRAMES else [{**told, **_TOLD.get(data.type, _exported)(data, loop)}]
+    if data.type == "agent":
+        loop.outcome = outcome
+    if within.is_root:
+        joined = {**told, "hook_event_name": "agent.joined", "text": loop.said}
+        found.append({**joined, "outcome": (loop.outcome if outcome is Outcome.OK else outcome).value})
+        traced.loops.pop(within.agent_id, None)
+    return found
+
+
+def _error(span: Span[Any]) -> str | None:
+    error = span.error
+    if not error:
+        return None
+    data = error.get("data")
+    return f"{error.get('message')}: {json.dumps(data, default=str)}" if data else str(error.get("message"))
+
+
+def _arguments(text: Any) -> Any:
+    try:
+        return json.loads(text) if isinstance(text, str) else text
+    except (ValueError, RecursionError):
+        return text
+
+
+def _function(data: Any, _loop: _Loop) -> dict[str, Any]:
+    return {"output": data.output, "arguments": _arguments(data.input), "mcp": data.mcp_data}
+
+
+def _agent(_data: Any, _loop: _Loop) -> dict[str, Any]:
+    return {}
+
+
+def _response(data: Any, loop: _Loop) -> dict[str, Any]:
+    """Tell an answer of the Responses interface."""
+    response = data.response
+    items = [] if response is None else [item.model_dump() for item in response.output]
+    told = _said(loop, [text for item in items for text in _texts(item)])
+    answer = data.export().get("response_id")
+    model = None if response is None else response.model
+    return {**told, "answer": answer, "model": model, "usage": data.usage, "prompts": _prompts(loop, data.input)}
+
+
+def _generation(data: Any, loop: _Loop) -> dict[str, Any]:
+    """Tell an answer of any other interface; only some of these name it."""
+    items = [item for item in data.output or () if isinstance(item, dict)]
+    parts = [part for item in items for part in (item.get("output") or [item])]
+    told = _said(loop, [text for part in parts for text in _texts(part)])
+    return {**told, "model": data.model, "usage": data.usage, "prompts": _prompts(loop, data.input)}
+
+
+def _said(loop: _Loop, texts: list[str]) -> dict[str, Any]:
+    if texts:
+        loop.said = texts[-1]
+    return {"said": texts}
+
+
+def _texts(item: Any) -> list[str]:
+    """Give the texts of an answer's part: a message of either interface."""
+    content = item.get("content") if isinstance(item, dict) and item.get("role") == "assistant" else None
+    if isinstance(content, str):
+        return [content] if content.strip() else []
+    found = [part.get("text") for part in content or () if isinstance(part, dict)]
+    return [text for text in found if isinstance(text, str) and text.strip()]
+
+
+def _prompts(loop: _Loop, given: Any) -> list[tuple[int, str]]:
+    """Give what people said since the last answer; of a conversation that was there before, only what came last."""
+    items = [{"role": "user", "content": given}] if isinstance(given, str) else [item for item in given or () if item]
+    texts = [_prompt(item) for item in items if isinstance(item, dict) and item.get("role") == "user"]
+    known, loop.prompts = loop.prompts, texts
+    new = texts[len(known) :] if known and texts[: len(known)] == known else texts[-1:]
+    first, loop.count = loop.count + 1, loop.count + len(new)
+    return [(number, text) for number, text in enumerate(new, first) if text.strip()]
+
+
+def _prompt(item: dict[str, Any]) -> str:
+    content = item.get("content")
+    if isinstance(content, str):
+        return content
+    parts = [part for part in content or () if isinstance(part, dict)]
+    return "\n".join(str(part.get("text") or f"[{part.get('type')}]") for part in parts)
+
+
+def _guardrail(data: Any, _loop: _Loop) -> dict[str, Any]:
+    return {"triggered": data.triggered}
+
+
+def _handoff(data: Any, _loop: _Loop) -> dict[str, Any]:
+    return {"from": data.from_agent, "to": data.to_agent}
+
+
+def _exported(data: Any, _loop: _Loop) -> dict[str, Any]:
+    """Tell what the SDK itself would send elsewhere; sounds are told by their length."""
+    facts = {name: value for name, value in data.export().items() if name not in ("type", "input", "output")}
+    return {"facts": facts}
+
+
+_TOLD: dict[str, Any] = {
+    "agent": _agent,
+    "function": _function,
+    "response": _response,
+    "generation": _generation,
+    "guardrail": _guardrail,
+    "handoff": _handoff,
+}

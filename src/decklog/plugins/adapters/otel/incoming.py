@@ -1,0 +1,371 @@
+"""What spans say, as entries and charges of a run: those of any program by the conventions, and ours as the run that they were.
+
+A span is told where it began and where it ended, under keys made of its id: one that comes twice is written once, and one that
+comes late is written with its own times.
+"""
+
+import json
+from copy import copy
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from decklog.agents.entries import call_told, cut_of
+from decklog.agents.events import Outcome
+from decklog.agents.texts import storable, tellable
+from decklog.core.clock import to_text
+from decklog.core.errors import Invalid
+from decklog.importing.row import parsed_json
+from decklog.journal.entry import EntryKind
+from decklog.plugins.adapters.loops.values import as_json, as_text
+from decklog.plugins.adapters.otel import conventions as names
+from decklog.plugins.adapters.otel.messages import said_in
+from decklog.plugins.adapters.otel.span import moment_of
+from decklog.stores.money.records import MOST
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from decklog.plugins.adapters.otel.span import Span, SpanEvent
+
+ENTRY, CHARGE, RUN = "entry", "charge", "run"
+# What the entry is called that tells where spans come from.
+SOURCE = "resource"
+_LAST = "~"
+_LONGEST_NAME = 200
+_TEXTS = ("kind", "subtype", "agent", "agent_id", "group_id", "task_id", "phase", "confidence", "key")
+_CHARGE_TEXTS = ("call_site", "agent", "agent_id", "group_id", "task_id", "answer_id")
+_RUN_TEXTS = ("status", "goal", "summary", "repo", "branch", "worktree")
+# What is told elsewhere than among a span's attributes.
+_TAKEN = frozenset({names.TOOL_ARGUMENTS, names.TOOL_RESULT, names.OUTPUT_MESSAGES})
+_MILLION = 1_000_000
+
+
+@dataclass(slots=True)
+class Piece:
+    """One thing that a span says: an entry, a charge, or what is to be known of the run. All of it is JSON, and an entry that was
+    prepared its columns.
+    """
+
+    # The span that says it, and the run that it is of.
+    span: str
+    run_id: str
+    # Which trace or conversation the run is of, and when this began.
+    origin: "dict[str, Any]"
+    at: str
+    # Where it stands among the others of the run.
+    order: str
+    what: str
+    told: "dict[str, Any] | tuple[Any, ...]"
+
+
+def run_of_trace(trace_id: str) -> str:
+    """Name the run of a trace that names none."""
+    return f"trace-{trace_id}"
+
+
+class Sources:
+    """Where spans that came together come from: each source has a name, and is told of once a run."""
+
+    def __init__(self) -> None:
+        # Of each run and source whether a span has told of it.
+        self.told: set[tuple[str, str]] = set()
+        # By the objects themselves, which all spans of a source share; they are held, so that no other takes their place.
+        self._names: dict[tuple[int, int], tuple[str, Span]] = {}
+
+    def name(self, span: "Span") -> str:
+        """Name what a span comes from."""
+        place = id(span.resource), id(span.scope)
+        known = self._names.get(place)
+        if known is None:
+            known = self._names[place] = _digest(span.resource, span.scope), span
+        return known[0]
+
+
+def pieces_of(span: "Span", run_id: str, origin: "dict[str, Any]", sources: Sources) -> "list[Piece]":
+    """Say what a span tells, of a run that it is placed in, and where it comes from unless an earlier one of the run has."""
+    is_ours = isinstance(span.attributes.get(names.RUN), str)
+    own = _OwnSpan(span) if is_ours else OtherSpan(span, sources.name(span))
+    name, source, pieces = f"{span.trace_id}/{span.span_id}", (run_id, own.source), []
+    for number, (order, what, told) in own.pieces(tells_source=source not in sources.told):
+        told[_RUN_OF[what]] = run_id
+        pieces.append(Piece(name, run_id, origin, own.begin, f"{order}|{number:04d}|{span.span_id}", what, told))
+    # Not before all of it could be read: one that is refused has told nothing.
+    sources.told.add(source)
+    return pieces
+
+
+_RUN_OF = {ENTRY: "stream", CHARGE: "run_id", RUN: "id"}
+
+
+class OtherSpan:
+    """A span of any program, and the name of what it comes from."""
+
+    def __init__(self, span: "Span", source: str) -> None:
+        self.span = span
+        self.attributes = span.attributes
+        self.begin, self.end = to_text(moment_of(span.start)), to_text(moment_of(span.end or span.start))
+        self.operation = str(self.attributes.get(names.OPERATION) or "")
+        agent = self.attributes.get(names.AGENT) or span.resource.get(names.SERVICE) or "otel"
+        self.who = {"agent": _short(agent), "agent_id": _short(self.attributes.get(names.AGENT_ID) or "") or None}
+        self.source = source
+        self._is_tool = self.operation == names.EXECUTE_TOOL or isinstance(self.attributes.get(names.TOOL), str)
+
+    def pieces(self, *, tells_source: bool) -> "Iterator[tuple[int, tuple[str, str, dict[str, Any]]]]":
+        """Give each thing by its number, with its place in the order, which is its time."""
+        has_source = bool(self.span.resource or self.span.scope)
+        if has_source and tells_source:
+            yield 0, self._comes_from()
+        yield from enumerate(self._pieces(), int(has_source))
+
+    def _comes_from(self) -> "tuple[str, str, dict[str, Any]]":
+        span, begin = self.span, self.begin
+        told = {"resource": as_json(span.resource), "scope": as_json(span.scope), "source": self.source, "within": None}
+        name = str(span.resource.get(names.SERVICE) or span.scope.get("name") or "a program")
+        return begin, ENTRY, self._entry(begin, EntryKind.EVENT, SOURCE, name, f"resource:{self.source}", told)
+
+    def _pieces(self) -> "Iterator[tuple[str, str, dict[str, Any]]]":
+        span, begin, end = self.span, self.begin, self.end
+        yield begin, ENTRY, self._begins(begin)
+        for number, event in enumerate(span.events):
+            at = to_text(moment_of(event.at))
+            yield at, ENTRY, self._event(at, number, event)
+        if not span.end:
+            # It is still going on, and comes again when it has ended.
+            return
+        for kind, subtype, text in said_in(self.attributes.get(names.OUTPUT_MESSAGES)):
+            yield end, ENTRY, self._entry(end, kind, subtype, text, f"{subtype}:{span.span_id}", {"within": span.span_id})
+        if (charge := self._charge()) is not None:
+            yield end, CHARGE, charge
+        yield end, ENTRY, self._ends(end)
+        if not span.parent_id or span.flags & names.REMOTE_PARENT == names.REMOTE_PARENT:
+            yield _LAST, RUN, self._run(begin, end)
+
+    # Its two ends
+
+    @property
+    def _tool(self) -> str:
+        return str(self.attributes.get(names.TOOL) or self.span.name or "tool")
+
+    def _begins(self, at: str) -> "dict[str, Any]":
+        span_id = self.span.span_id
+        if self._is_tool:
+            line, key, facts = call_told(span_id, self._tool, _arguments(self.attributes.get(names.TOOL_ARGUMENTS)))
+            return self._entry(at, EntryKind.TOOL, "call", line, key, facts)
+        return self._entry(at, EntryKind.EVENT, "step", self.span.name or "step", f"step:{span_id}", {"step": span_id})
+
+    def _ends(self, at: str) -> "dict[str, Any]":
+        span, is_failed = self.span, self.span.status == names.ERROR
+        outcome = Outcome.FAILED.value if is_failed else Outcome.OK.value
+        rest = {name: value for name, value in self.attributes.items() if name not in _TAKEN}
+        facts: dict[str, Any] = {"outcome": outcome, "attributes": as_json(rest) or None, "source": self.source}
+        facts |= {name: as_json(value) for name, value in span.rest.items()}
+        if self._is_tool:
+            body = as_text(self.attributes.get(names.TOOL_RESULT)) or span.message or outcome
+            return self._entry(
+                at, EntryKind.TOOL, "result", body, f"result:{span.span_id}", {"call": span.span_id, "tool": self._tool, **facts}
+            )
+        body = span.message or f"{span.name or 'step'}: {outcome}"
+        facts = {"step": span.span_id, "name": _short(span.name), **facts}
+        return self._entry(at, EntryKind.EVENT, "step.ended", body, f"step-ended:{span.span_id}", facts)
+
+    def _event(self, at: str, number: int, event: "SpanEvent") -> "dict[str, Any]":
+        body = event.attributes.get("exception.message") or event.name or "event"
+        facts = {"attributes": as_json(event.attributes) or None}
+        key = f"event:{self.span.span_id}:{number}"
+        return self._entry(at, EntryKind.EVENT, _short(event.name or "event"), str(body), key, facts, self.span.span_id)
+
+    def _entry(
+        self,
+        at: str,
+        kind: EntryKind,
+        subtype: str,
+        body: str,
+        key: str,
+        facts: "dict[str, Any]",
+        within: str | None = None,
+    ) -> "dict[str, Any]":
+        text, cut = cut_of(storable(body))
+        known = {"within": within or self.span.parent_id or None, **facts, **cut}
+        payload = {name: value for name, value in known.items() if value is not None}
+        told = {"kind": kind.value, "subtype": subtype, "body": text, "key": key, "payload": tellable(payload)}
+        return {**told, "at": at, **self.who}
+
+    # What it cost
+
+    def _charge(self) -> "dict[str, Any] | None":
+        """Say what a call to a model has used. An agent's span sums up what those of its calls say, and is not paid again."""
+        given = self.attributes
+        model = given.get(names.RESPONSE_MODEL) or given.get(names.REQUEST_MODEL)
+        used = (names.INPUT_TOKENS, names.OUTPUT_TOKENS, names.OLD_INPUT_TOKENS, names.OLD_OUTPUT_TOKENS, names.COST)
+        is_paid = self.operation in INFERENCE_OR_UNSAID and any(name in given for name in used)
+        if not is_paid or self._is_tool or not isinstance(model, str) or not model.strip():
+            return None
+        tokens = tokens_of(given)
+        told = {**tokens, "model": _short(model), "cost_microdollars": _cost(given.get(names.COST)), **self.who}
+        return {**told, "occurred_at": self.end, "answer_id": self._answer(tokens)}
+
+    def _answer(self, tokens: "dict[str, int]") -> str:
+        """Name what is paid: where two programs trace one call, both tell of the same answer with the same tokens."""
+        answer = self.attributes.get(names.RESPONSE_ID)
+        if not isinstance(answer, str) or not answer:
+            return f"{names.ANSWER}{self.span.trace_id}:{self.span.span_id}"
+        # Some programs count their answers anew from one, so the name alone is not enough.
+        return f"{names.ANSWER}{self.span.trace_id}:{_digest({'answer': answer}, dict(tokens))}"
+
+    # The run
+
+    def _run(self, begin: str, end: str) -> "dict[str, Any]":
+        asked = [text for _, subtype, text in said_in(self.attributes.get(names.INPUT_MESSAGES)) if subtype == "prompt"]
+        goal = " ".join(storable(asked[0] if asked else self.span.name).split())[:_LONGEST_NAME]
+        said = [text for _, subtype, text in said_in(self.attributes.get(names.OUTPUT_MESSAGES)) if subtype == "said"]
+        is_failed = self.span.status == names.ERROR
+        summary = self.span.message if is_failed else said[-1] if said else None
+        told: dict[str, Any] = {"goal": goal or "A trace without a name", "status": "failed" if is_failed else "completed"}
+        told |= {"started_at": begin, "ended_at": end, "summary": storable(summary)[:2000] if summary else None}
+        return {**told, "is_whole": not self.span.parent_id}
+
+
+class _OwnSpan:
+    """A span that an export of ours has made: the entries that it was made of are in its attributes."""
+
+    # It comes from here.
+    source = ""
+
+    def __init__(self, span: "Span") -> None:
+        self.span = span
+        self.attributes = span.attributes
+        self.begin, self.end = to_text(moment_of(span.start)), to_text(moment_of(span.end or span.start))
+
+    def pieces(self, *, tells_source: bool) -> "Iterator[tuple[int, tuple[str, str, dict[str, Any]]]]":  # noqa: ARG002 - none to tell
+        """Give each thing by its number, with its place in the order, which is the number that its entry had."""
+        yield from enumerate(self._pieces())
+
+    def _pieces(self) -> "Iterator[tuple[str, str, dict[str, Any]]]":
+        begin, end = self.begin, self.end
+        is_ours = False
+        for name, at in ((names.BEGIN, begin), (names.ENTRY, begin), (names.END, end)):
+            if name in self.attributes:
+                is_ours = True
+                yield self._entry(name, at)
+        if names.CHARGE in self.attributes:
+            is_ours = True
+            yield self._charge(begin)
+        if f"{names.RUN_FIELD}status" in self.attributes:
+            is_ours = True
+            yield _LAST, RUN, self._run(begin, end)
+        if not is_ours:
+            yield from self._attempt()
+
+    def _attempt(self) -> "Iterator[tuple[str, str, dict[str, Any]]]":
+        """Tell an attempt at a task as a step: the task itself is not told by spans."""
+        span = copy(self.span)
+        # What is around it is the run, which is no step, and where it comes from is known.
+        span.parent_id, span.resource, span.scope = "", {}, {}
+        other = OtherSpan(span, _digest(span.resource, span.scope))
+        yield from (piece for _, piece in other.pieces(tells_source=False) if piece[1] == ENTRY)
+
+    def _entry(self, name: str, at: str) -> "tuple[str, str, dict[str, Any]]":
+        told = _object(self.attributes[name], name)
+        body = _text(self.attributes, name + names.BODY)
+        if body is None and name == names.END:
+            body = _text(self.attributes, names.TOOL_RESULT)
+        entry: dict[str, Any] = {field: text for field in _TEXTS if (text := _text(told, field)) is not None}
+        if told.get("iteration") is not None:
+            entry["iteration"] = _number(told["iteration"])
+        if told.get("refs") is not None:
+            entry["refs"] = _texts(told["refs"])
+        # Where the texts were left out, the name of the span is all that is said.
+        entry |= {"payload": told.get("payload"), "body": body if body is not None or "payload" in told else self.span.name}
+        seq = _number(told.get("seq"))
+        key = entry.get("key") or f"{names.KEY}{seq}"
+        return f"#{seq:015d}", ENTRY, {**entry, "key": key, "at": str(told.get("at") or at)}
+
+    def _charge(self, at: str) -> "tuple[str, str, dict[str, Any]]":
+        told = _object(self.attributes[names.CHARGE], names.CHARGE)
+        charge: dict[str, Any] = {field: _text(told, field) for field in _CHARGE_TEXTS}
+        charge["cost_microdollars"] = told.get("cost_microdollars")
+        charge |= {"model": str(self.attributes.get(names.REQUEST_MODEL) or ""), "occurred_at": at, **tokens_of(self.attributes)}
+        charge["answer_id"] = charge["answer_id"] or f"{names.ANSWER}{self.span.trace_id}:{self.span.span_id}"
+        return f"#{_number(told.get('seq')):015d}", CHARGE, charge
+
+    def _run(self, begin: str, end: str) -> "dict[str, Any]":
+        told: dict[str, Any] = {name: _text(self.attributes, f"{names.RUN_FIELD}{name}") for name in _RUN_TEXTS}
+        told["goal"] = told["goal"] or self.span.name
+        if metadata := self.attributes.get(f"{names.RUN_FIELD}metadata"):
+            told["metadata"] = _object(metadata, "metadata")
+        parent = _text(self.attributes, names.PARENT_RUN)
+        return {**told, "started_at": begin, "ended_at": end, "is_whole": True, "parent": parent}
+
+
+# Older programs do not say what they do, only what it took.
+INFERENCE_OR_UNSAID = names.INFERENCE | {""}
+
+
+def tokens_of(given: "dict[str, Any]") -> "dict[str, int]":
+    """Read the four kinds of tokens. By the convention, input counts what came from a cache too; some programs leave it out."""
+    read, created = _count(given.get(names.CACHE_READ)), _count(given.get(names.CACHE_CREATION))
+    whole = _count(given.get(names.INPUT_TOKENS, given.get(names.OLD_INPUT_TOKENS)))
+    cached = read + created
+    return {
+        "input_tokens": whole - cached if whole >= cached else whole,
+        "cache_read_tokens": read,
+        "cache_create_tokens": created,
+        "output_tokens": _count(given.get(names.OUTPUT_TOKENS, given.get(names.OLD_OUTPUT_TOKENS))),
+    }
+
+
+def _count(value: object) -> int:
+    return min(int(value), MOST) if isinstance(value, int | float) and not isinstance(value, bool) and value > 0 else 0
+
+
+def _cost(dollars: object) -> int | None:
+    """Read a price in dollars; without one, our own list of prices says what it was."""
+    if isinstance(dollars, bool) or not isinstance(dollars, int | float) or not 0 <= dollars <= MOST // _MILLION:
+        return None
+    return round(dollars * _MILLION)
+
+
+def _number(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 10**15:
+        raise Invalid(f"{value!r} is no number of an entry")
+    return value
+
+
+def _text(found: "dict[str, Any]", name: str) -> str | None:
+    value = found.get(name)
+    if value is not None and not isinstance(value, str):
+        raise Invalid(f"{name} is no text")
+    return value
+
+
+def _texts(value: object) -> "list[str]":
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise Invalid("refs is no list of texts")
+    return value
+
+
+def _object(text: object, name: str) -> "dict[str, Any]":
+    found = parsed_json(text)
+    if not isinstance(found, dict):
+        raise Invalid(f"{name} is no JSON object")
+    return found
+
+
+def _arguments(value: "Any") -> "dict[str, Any]":
+    """Read what a tool was given, which some programs write as an object and some as JSON in a text."""
+    found = parsed_json(value) if isinstance(value, str) else value
+    if isinstance(found, dict):
+        told: dict[str, Any] = as_json(found)
+        return told if isinstance(told, dict) else {"arguments": told}
+    return {} if value is None else {"arguments": as_json(value)}
+
+
+def _short(value: object) -> str:
+    text: str = storable(str(value))[:_LONGEST_NAME]
+    return text
+
+
+def _digest(*parts: "dict[str, Any]") -> str:
+    return sha256(json.dumps(parts, sort_keys=True, default=str).encode(errors="replace")).hexdigest()[:16]

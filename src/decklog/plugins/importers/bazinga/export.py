@@ -1,0 +1,260 @@
+"""Writes a log as a bazinga database of the newest version, which its own programs can read."""
+
+from typing import TYPE_CHECKING
+
+from decklog.importing.exports.rows import Export, every, text_of
+from decklog.importing.landing import key_start
+from decklog.journal.entry import BOOKKEEPING, EntryKind
+from decklog.plugins.importers.bazinga.ddl import STATEMENTS
+from decklog.stores.intake import Intake
+from decklog.stores.memory.patterns import ErrorPattern
+from decklog.stores.memory.strategies import Strategy
+from decklog.stores.runs.run import ENDED, RunStatus
+from decklog.stores.tasks.plans import PhaseStatus, Plan
+from decklog.stores.workflow.context_package import ContextConsumption
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from typing import Any, TypeVar
+
+    from decklog.log import Decklog
+    from decklog.records.record import Record
+
+    R = TypeVar("R", bound=Record)
+    Columns = dict[str, Any]
+
+SYSTEM = "bazinga"
+_KINDS = (EntryKind.INTERACTION, EntryKind.REASONING, EntryKind.EVENT)
+# The kinds of record that have a table there.
+_PLACED = (
+    *("runs", "groups", "plans", "phases", "criteria", "states", "state_versions", "charges", "outputs"),
+    *("packages", "context_consumers", "context_consumptions", "patterns", "strategies"),
+)
+# What had no number there gets one after all that had, in the order of its time.
+_BY_TIME = ("orchestration_logs", "token_usage", "skill_outputs")
+_LIVE = {RunStatus.COMPLETED: "completed", RunStatus.FAILED: "failed", RunStatus.CANCELLED: "failed"}
+_GROUP = (
+    *("name", "status", "assigned_to", "revision_count", "last_review_status", "feature_branch", "merge_status", "complexity"),
+    *("initial_tier", "item_count", "security_sensitive", "qa_attempts", "tl_review_attempts", "component_path"),
+    *("review_iteration", "no_progress_count", "blocking_issues_count"),
+)
+
+
+class BazingaExport:
+    """Runs become sessions, entries logs; what only a Decklog has, such as tasks, has no table there."""
+
+    def __init__(self, log: "Decklog", path: str, *, wal: bool = False) -> None:
+        self.log = log
+        self.out = Export(log, path, SYSTEM, wal=wal)
+
+    def run(self) -> "dict[str, Any]":
+        """Write everything; say how many rows each table has, and what had no place."""
+        with self.out:
+            return self._write()
+
+    def _begin(self) -> None:
+        for statement in STATEMENTS:
+            self.out.db.execute(statement)
+
+    def _write(self) -> "dict[str, Any]":
+        self._begin()
+        for run in reversed(list(every(self.log.runs.find))):
+            self._session(run)
+            self._groups(run.id)
+            self._logs(run.id)
+            self._states(run.id)
+            self._figures(run.id)
+            self._plan(run.id)
+            self._criteria(run.id)
+            self._context(run.id)
+        self._learned()
+        self.out.write_kept()
+        for table in _BY_TIME:
+            self.out.insert_waiting(table, "timestamp")
+        self.out.report.leave_out_kept(self.out.kept.of_others)
+        self.out.report.leave_out_tables(self.log, _PLACED)
+        return self.out.finish()
+
+    def _session(self, run: "Any") -> None:
+        row: Columns = {
+            "session_id": run.id,
+            "start_time": _time(run.started_at),
+            "end_time": _time(run.ended_at) if run.status in ENDED else None,
+            "mode": run.mode and run.mode.value,
+            "original_requirements": run.goal or None,
+            "status": _LIVE.get(run.status, "active"),
+            "initial_branch": run.branch,
+            "metadata": text_of(run.metadata or None),
+            "created_at": _time(run.started_at),
+        }
+        self.out.write("sessions", f"sessions {run.id}", row)
+        if row["status"] != run.status.value:
+            self.out.report.leave_out(f"that sessions are {run.status.value}: they are {row['status']} there")
+
+    def _groups(self, run_id: str) -> None:
+        for group in every(lambda **page: self.log.groups.find(run_id, **page)):
+            data = group.as_dict()
+            row = {name: int(data[name]) if isinstance(data[name], bool) else data[name] for name in _GROUP}
+            row |= {name: text_of(data[name]) for name in ("specializations", "speckit_task_ids")}
+            row["context_references"] = text_of(_numbers(data["context_references"]))
+            row |= {"id": group.group_id, "session_id": run_id}
+            row |= {"created_at": _time(group.created_at), "updated_at": _time(group.updated_at)}
+            self.out.write("task_groups", f"task_groups {run_id}/{group.group_id}", row)
+
+    def _logs(self, run_id: str) -> None:
+        for entry in every(lambda **page: self.log.journal.find(run_id, oldest_first=True, **page)):
+            if entry.kind in _KINDS and entry.subtype not in BOOKKEEPING:
+                self._log_row(run_id, entry)
+
+    def _log_row(self, run_id: str, entry: "Any") -> None:
+        number = _number(entry.key, "orchestration_logs")
+        row: Columns = {
+            "session_id": run_id,
+            "timestamp": _time(entry.at),
+            "iteration": entry.iteration,
+            "agent_type": entry.agent or "unknown",
+            "agent_id": entry.agent_id,
+            "content": entry.body or "",
+            "log_type": entry.kind.value,
+            "reasoning_phase": entry.phase and entry.phase.value,
+            "confidence_level": entry.confidence and entry.confidence.value,
+            "references_json": text_of(entry.refs),
+            "redacted": int(entry.redacted),
+            "group_id": entry.group_id,
+            "event_subtype": entry.subtype,
+            "event_payload": text_of(entry.payload),
+            "idempotency_key": entry.key if number is None else None,
+        }
+        row = self.out.kept.restored(entry.id, row)
+        self._place_log(entry, row, row.pop("id", number))
+
+    def _place_log(self, entry: "Any", row: "Columns", number: int | None) -> None:  # noqa: ARG002 - for those who note it down
+        self.out.insert_numbered("orchestration_logs", row, number)
+
+    def _states(self, run_id: str) -> None:
+        """Write the newest version of each state: the newest schema has room for one."""
+        for state in every(lambda **page: self.log.states.find(run_id, **page)):
+            found = self.log.states.get(run_id, state.name, group_id=state.group_id)
+            row: Columns = {
+                "session_id": run_id,
+                "group_id": state.group_id,
+                "timestamp": _time(found.saved_at),
+                "state_type": state.name,
+                "state_data": text_of(found.document) or "null",
+            }
+            self.out.write("state_snapshots", f"state {run_id} {state.group_id} {state.name} {state.version}", row)
+            self.out.report.leave_out("older versions of state_snapshots", state.version - 1)
+
+    def _figures(self, run_id: str) -> None:
+        for charge in reversed(list(every(lambda **page: self.log.ledger.find(run_id=run_id, **page)))):
+            row: Columns = {"session_id": run_id, "timestamp": _time(charge.occurred_at)}
+            row |= {"agent_type": charge.agent or "unknown", "agent_id": charge.agent_id, "tokens_estimated": charge.tokens}
+            self._number_row("token_usage", row, _number(charge.key, "token_usage"))
+        for output in reversed(list(every(lambda **page: self.log.outputs.find(run_id, **page)))):
+            row = {"session_id": run_id, "timestamp": _time(output.saved_at)}
+            row |= {"skill_name": output.skill, "output_data": text_of(self.log.outputs.get(output.id).document) or "null"}
+            row |= {"agent_type": output.agent, "group_id": output.group_id, "iteration": output.iteration}
+            self._number_row("skill_outputs", row, _number(output.key, "skill_outputs"))
+
+    def _number_row(self, table: str, row: "Columns", number: int | None) -> None:
+        self.out.insert_numbered(table, self.out.kept.restored(f"{table} {number}", row), number)
+
+    def _plan(self, run_id: str) -> None:
+        for plan in self._select(Plan, "select * from plans where run_id = :run_id", run_id=run_id):
+            phases = [_phase(phase) for phase in self.log.plans.phases(run_id)]
+            row: Columns = {"session_id": run_id, "original_prompt": plan.original_prompt, "plan_text": plan.plan_text}
+            row |= {"phases": text_of(phases), "current_phase": plan.current_phase, "total_phases": plan.total_phases}
+            row |= {
+                "created_at": _time(plan.created_at),
+                "updated_at": _time(plan.updated_at),
+                "metadata": text_of(plan.metadata),
+            }
+            self.out.write("development_plans", f"plan {run_id}", row)
+
+    def _criteria(self, run_id: str) -> None:
+        for found in every(lambda **page: self.log.criteria.find(run_id, **page)):
+            row: Columns = {
+                "session_id": run_id,
+                "criterion": found.criterion,
+                "status": found.status.value,
+                "actual": found.actual,
+            }
+            row |= {"evidence": found.evidence, "required_for_completion": int(found.required)}
+            row |= {"created_at": _time(found.created_at), "updated_at": _time(found.updated_at)}
+            self.out.write("success_criteria", f"criterion {run_id} {found.criterion}", row)
+
+    def _context(self, run_id: str) -> None:
+        numbers = {}
+        for package in reversed(list(every(lambda **page: self.log.context.find(run_id, include_superseded=True, **page)))):
+            numbers[package.id] = package.number
+            row: Columns = {
+                "id": package.number,
+                "session_id": run_id,
+                "group_id": package.group_id,
+                "file_path": package.file_path,
+            }
+            row |= {"package_type": package.package_type.value, "producer_agent": package.producer.value}
+            row |= {"priority": package.priority.value, "summary": package.summary, "size_bytes": package.size_bytes}
+            row |= {"version": package.version, "supersedes_id": numbers.get(package.supersedes_id or "")}
+            row |= {"scope": package.scope.value, "created_at": _time(package.created_at)}
+            self.out.write("context_packages", f"context_packages {package.number}", row)
+            for reader in self.log.context.consumers(package.id):
+                row = {"package_id": package.number, "agent_type": reader.agent.value, "iteration": reader.iteration}
+                row["consumed_at"] = _time(reader.consumed_at)
+                self.out.write("context_package_consumers", f"consumer {package.id} {reader.agent}", row)
+        sql = "select * from context_consumptions where run_id = :run_id order by consumed_at, id"
+        for use in self._select(ContextConsumption, sql, run_id=run_id):
+            row = {"scope_id": use.scope_id, "session_id": run_id, "group_id": use.group_id, "agent_type": use.agent.value}
+            row |= {"iteration": use.iteration, "package_id": numbers[use.package_id], "consumed_at": _time(use.consumed_at)}
+            self.out.write("consumption_scope", f"consumption_scope {use.scope_id}", row)
+
+    def _select(self, record_class: "type[R]", sql: str, **bound: "Any") -> "list[R]":
+        return self.log.db.read(lambda: Intake(self.log.parts).select(record_class, sql, **bound))
+
+    def _learned(self) -> None:
+        for found in self._select(ErrorPattern, "select * from patterns order by created_at, pattern_hash"):
+            row: Columns = {
+                "pattern_hash": found.pattern_hash,
+                "project_id": found.project,
+                "signature_json": text_of(found.signature),
+            }
+            row |= {"solution": found.solution, "confidence": found.confidence, "occurrences": found.occurrences}
+            row |= {"lang": found.lang, "ttl_days": found.ttl_days}
+            row |= {"last_seen": _time(found.last_seen_at), "created_at": _time(found.created_at)}
+            self.out.write("error_patterns", f"error_patterns {found.pattern_hash}/{found.project}", row)
+        for one in self._select(Strategy, "select * from strategies order by created_at, id"):
+            row = {"strategy_id": one.id, "project_id": one.project, "topic": one.topic.value, "insight": one.insight}
+            row |= {"helpfulness": one.helpfulness, "lang": one.lang, "framework": one.framework}
+            row |= {"last_seen": _time(one.last_seen_at), "created_at": _time(one.created_at)}
+            self.out.write("strategies", f"strategies {one.id}", row)
+
+
+def _numbers(names: "list[str] | None") -> "list[Any] | None":
+    """Write the packages that a group refers to as numbers, as that system does."""
+    return None if names is None else [int(name) if name.isdecimal() else name for name in names]
+
+
+def _phase(phase: "Any") -> "dict[str, Any]":
+    """Write a phase as that system's commands look for it: by `phase` and `name`."""
+    data = {"phase": phase.number, "name": phase.name, "status": phase.status.value, **phase.extra}
+    if phase.status is not PhaseStatus.PENDING:
+        # A word of its own that it was imported with holds until it moves on here.
+        data["status"] = phase.status.value
+    if phase.progress_percent:
+        data["progress_percent"] = phase.progress_percent
+    times = {name: getattr(phase, name) for name in ("started_at", "completed_at")}
+    return data | {name: _time(moment) for name, moment in times.items() if moment is not None}
+
+
+def _number(key: str | None, table: str) -> int | None:
+    """Read the old system's own number from the key of what was imported."""
+    prefix = key_start(SYSTEM, table)
+    number = key.removeprefix(prefix) if key and key.startswith(prefix) else ""
+    return int(number) if number.isdigit() else None
+
+
+def _time(moment: "datetime | None") -> str | None:
+    """Write a time as that system does, which sorts times as texts; one that is finer than a second keeps its fraction."""
+    if moment is None:
+        return None
+    return moment.strftime("%Y-%m-%d %H:%M:%S" if moment.microsecond == 0 else "%Y-%m-%d %H:%M:%S.%f")

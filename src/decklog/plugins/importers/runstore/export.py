@@ -1,0 +1,189 @@
+"""Writes a log as a RunStore database, which its own program can open and go on with."""
+
+from typing import TYPE_CHECKING
+
+from decklog.core.errors import NotFound
+from decklog.importing.exports.report import ExportReport
+from decklog.importing.exports.rows import Export, each, every, text_of
+from decklog.importing.row import EPOCH
+from decklog.journal.entry import EntryKind
+from decklog.plugins.importers.runstore.ddl import STATEMENTS
+from decklog.plugins.importers.runstore.export_tasks import AttemptTrail, write_attempt, write_tasks
+from decklog.plugins.importers.runstore.importer import TABLES
+from decklog.stores.artifacts.checkpoints import Checkpoint
+from decklog.stores.runs.run import Agent, Run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+    from typing import Any
+
+    from decklog.journal.entry import Entry
+    from decklog.log import Decklog
+    from decklog.stores.approvals.approval import Approval
+
+    Columns = dict[str, Any]
+
+SYSTEM = "runstore"
+_EVENT_KEY = f"import:{SYSTEM}:events:"
+# The kinds of record that have a table there, and of each the fields that have a column or say nothing beside the others.
+_TABLES = ("runs", "agents", "tasks", "artifacts", "checkpoints", "approvals")
+_RUN = ("id", "goal", "repo", "status", "summary", "cycles", "replans", "current_task_id", "started_at", "updated_at", "ended_at")
+_EVENT = ("agent_id", "group_id", "task_id", "iteration", "phase", "confidence", "refs")
+_ARTIFACT = ("id", "run_id", "role", "kind", "path", "created_at", "metadata", "number", "media_type")
+_CHECKPOINT = ("id", "run_id", "status", "payload", "created_at", "number", "digest", "seq", "redacted")
+_APPROVAL = ("id", "run_id", "source", "verdict", "rationale", "payload", "asked_at", "decided_at", "state", "number")
+
+
+class RunStoreExport:
+    """Runs with what belongs to them. What people asked and was not answered, and what has no run, has no place there."""
+
+    def __init__(self, log: "Decklog", path: str, progress: "Callable[[str, int, int], None] | None" = None) -> None:
+        self.log = log
+        self.out = Export(log, path, SYSTEM, report=ExportReport(path, progress), spell=time_text, wal=True)
+        self.report = self.out.report
+
+    def run(self) -> "dict[str, Any]":
+        """Write everything as it is at one moment; say how many rows each table has, and what had no place."""
+        with self.out:
+            return self.log.db.read(self._write)
+
+    def _write(self) -> "dict[str, Any]":
+        for statement in STATEMENTS:
+            self.out.db.execute(statement)
+        for run in each(self.log, Run, "started_at, id"):
+            there = self._run(run)
+            self._agents(run.id, there)
+            write_tasks(self.log, self.out, run.id, there)
+            self._journal(run.id, there)
+            self._artifacts(run.id, there)
+            self._checkpoints(run.id, there)
+            self._approvals(run.id, there)
+        self.out.write_kept(TABLES)
+        self.out.insert_waiting("events")
+        self._leave_out()
+        return self.out.finish()
+
+    def _run(self, run: Run) -> str:
+        """Write a run; give what it is called there, which is something else where no run here can be called so."""
+        row: Columns = {
+            "id": run.id,
+            "goal": run.goal,
+            "repo_path": run.repo,
+            "status": run.status.value,
+            "summary": run.summary,
+            "cycle_count": run.cycles,
+            "replan_count": run.replans,
+            "current_task_id": run.current_task_id,
+            "created_at": _unless(run.started_at, EPOCH),
+            "updated_at": _unless(run.updated_at, run.started_at),
+        }
+        defaults = {"repo_path": "", "created_at": EPOCH, "updated_at": run.started_at}
+        self.report.leave_out_fields("runs", run, _RUN)
+        return str(self.out.write("runs", f"runs {run.id}", row, defaults)["id"])
+
+    def _agents(self, run_id: str, there: str) -> None:
+        for agent in each(self.log, Agent, "role", "where run_id = :run_id", run_id=run_id):
+            row: Columns = {
+                "run_id": there,
+                "role": agent.role,
+                "session_id": agent.session,
+                "turns": agent.turns,
+                "rotation_count": agent.rotations,
+                "last_prompt_path": agent.last_prompt_path,
+                "last_response_path": agent.last_response_path,
+                "updated_at": _unless(agent.updated_at, EPOCH),
+            }
+            self.out.write("agents", f"agents {there}/{agent.role}", row, {"updated_at": EPOCH})
+
+    def _journal(self, run_id: str, there: str) -> None:
+        """Write a run's events, and the attempts at its tasks, which the same entries tell."""
+        trail = AttemptTrail()
+        for entry in every(lambda **page: self.log.journal.find(run_id, oldest_first=True, **page)):
+            ended = trail.follow(entry)
+            if ended is not None:
+                write_attempt(self.out, *ended, there)
+            elif entry.kind is not EntryKind.CHANGE and not (entry.subtype or "").startswith("imported"):
+                self._event(entry, there)
+
+    def _event(self, entry: "Entry", there: str) -> None:
+        row: Columns = {
+            "run_id": there,
+            "ts": entry.at,
+            "source": entry.agent,
+            "kind": entry.subtype,
+            "message": entry.body,
+            "payload_json": text_of(entry.payload or None),
+        }
+        defaults = {"source": "system", "kind": entry.kind.value, "message": "", "payload_json": "{}"}
+        self.out.insert_numbered("events", self.out.kept.restored(entry.id, row, defaults), _number(entry.key))
+        for name in _EVENT:
+            if getattr(entry, name) is not None:
+                self.report.leave_out(f"entries.{name}")
+
+    def _artifacts(self, run_id: str, there: str) -> None:
+        for artifact in every(lambda **page: self.log.artifacts.find(run_id=run_id, oldest_first=True, **page)):
+            row: Columns = {"id": artifact.id, "run_id": there, "role": artifact.role, "kind": artifact.kind}
+            row |= {"path": artifact.path, "created_at": _unless(artifact.created_at, EPOCH)}
+            row["metadata_json"] = text_of(artifact.metadata or None)
+            self.out.write("artifacts", f"artifacts {artifact.id}", row, {"created_at": EPOCH, "metadata_json": "{}"})
+            self.report.leave_out_fields("artifacts", artifact, _ARTIFACT)
+
+    def _checkpoints(self, run_id: str, there: str) -> None:
+        for found in each(self.log, Checkpoint, "number", "where run_id = :run_id", run_id=run_id):
+            try:
+                checkpoint = self.log.states.get_checkpoint(found.id)
+            except NotFound as problem:
+                self.report.refuse(f"checkpoints {found.id}", problem.message)
+                continue
+            row: Columns = {"id": checkpoint.id, "run_id": there, "status": checkpoint.status}
+            row |= {"payload_json": _unless(text_of(checkpoint.payload), "{}"), "created_at": checkpoint.created_at}
+            defaults = {"status": checkpoint.name or "", "payload_json": "{}"}
+            self.out.write("checkpoints", f"checkpoints {checkpoint.id}", row, defaults)
+            self.report.leave_out_fields("checkpoints", found, _CHECKPOINT)
+
+    def _approvals(self, run_id: str, there: str) -> None:
+        for approval in every(lambda **page: self.log.approvals.find(run_id=run_id, oldest_first=True, **page)):
+            if approval.verdict is None:
+                # There an approval is a verdict: its program would take the newest question for an answer.
+                self.report.leave_out("approvals without a verdict")
+            else:
+                self._verdict(approval, there)
+
+    def _verdict(self, approval: "Approval", there: str) -> None:
+        row: Columns = {"id": approval.id, "run_id": there, "source": approval.source, "verdict": approval.verdict}
+        row |= {"rationale": approval.rationale, "payload_json": text_of(approval.payload or None)}
+        row["created_at"] = approval.decided_at
+        source = approval.decided_by or approval.asked_of or "unknown"
+        defaults = {"source": source, "rationale": "", "payload_json": "{}", "created_at": approval.asked_at}
+        written = self.out.write("approvals", f"approvals {approval.id}", row, defaults)
+        placed = (*_APPROVAL, "decided_by") if written["source"] == approval.decided_by else _APPROVAL
+        self.report.leave_out_fields("approvals", approval, placed)
+
+    def _leave_out(self) -> None:
+        """Count what belongs to no run, and the kinds of record that have no table."""
+        sql = """
+            select count(*) from entries
+             where substr(stream, 1, 1) = '@' and kind <> 'change' and coalesce(substr(subtype, 1, 8), '') <> 'imported'
+            """
+        self.report.leave_out("entries of no run", self.log.db.rows(sql, {})[1][0][0])
+        self.report.leave_out_kept(self.out.kept.of_others)
+        self.report.leave_out_tables(self.log, _TABLES)
+
+
+def time_text(moment: "datetime") -> str:
+    """Write a time with milliseconds and Z, as its program does, which sorts times as texts."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+
+
+def _unless(value: "Any", stand_in: "Any") -> "Any":
+    """Give nothing for what stands in the place of something unknown, so that what was kept can be put back."""
+    return None if value == stand_in else value
+
+
+def _number(key: str | None) -> int | None:
+    """Read an event's own number from the key of what was imported."""
+    number = (key or "").removeprefix(_EVENT_KEY)
+    return (
+        int(number) if (key or "").startswith(_EVENT_KEY) and number.isascii() and number.isdigit() and len(number) < 19 else None
+    )

@@ -1,0 +1,255 @@
+"""Takes over Task Master's `tasks.json`: each tag is a run, its tasks and their subtasks are tasks of it."""
+
+import re
+from datetime import timedelta
+from typing import TYPE_CHECKING, ClassVar
+
+from decklog.core.clock import from_text
+from decklog.core.errors import Invalid
+from decklog.importing.draft import RecordDraft, describes
+from decklog.importing.landing import run_below
+from decklog.importing.row import EPOCH, Row, kept_columns, kept_json
+from decklog.importing.text_files import document, file_in, objects_in
+from decklog.importing.tracker import LINKS, WAS_RUNNING, Link, Part, Tracker, moment_of, set_time
+from decklog.plugins.importers.taskmaster.naming import Claims, needed_number, number_of, ours_of, siblings_of
+from decklog.plugins.importers.taskmaster.reading import TaskFile
+from decklog.plugins.importers.taskmaster.words import MAIN, PARENTS, PLACES, PRIORITIES, SHOWN, STATES, WORDS
+from decklog.stores.tasks.task import LinkKind, Task, TaskState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from datetime import datetime
+    from typing import Any
+
+TASKS = "tasks"
+_TAG = re.compile(r'"([^"\\]+)"\s*:\s*\{\s*"tasks"\s*:\s*\[')
+_LEGACY = re.compile(r'\A\s*\{\s*"tasks"\s*:\s*\[')
+PART_OF = "part of"
+
+
+class TaskMasterImport(Tracker):
+    """One JSON document; ids are unique within a tag, and a subtask's within its task."""
+
+    system = "taskmaster"
+    items = TASKS
+    goal = "What Task Master planned"
+    known_ahead: ClassVar[tuple[str, ...]] = (*Tracker.known_ahead, "tags", "begun", "metadata", "ours")
+
+    def __init__(self, *words: "Any", **settings: "Any") -> None:
+        super().__init__(*words, **settings)
+        self.tags: dict[str, str] = {}
+        self.begun: dict[str, str] = {}
+        self.metadata: dict[str, dict[str, object]] = {}
+        # The tasks that were made here and written there, by what they are called there.
+        self.ours: dict[str, str] = {}
+        self._told: set[tuple[str, str, str]] = set()
+
+    def gather(self) -> None:
+        """Read the document; both sides of a conflict of git's, and of half a document what is whole."""
+        path = file_in(self.path, PLACES, "Name the file itself.")
+        file = TaskFile(path)
+        if not (file.is_large() and self._hold_in_pieces(file)):
+            self._hold_whole(path)
+        if not self.tags:
+            raise Invalid(f"{path} holds no tasks of Task Master's", path=path)
+        claims = Claims(self.tags.__getitem__, self._run_here, lambda tag, number: self.gathered.has(TASKS, f"{tag}/{number}"))
+        self.ours = {f"{tag}/{number}": ours for (tag, number), ours in claims.settled(self._told).items()}
+
+    def _run_here(self, task_id: str) -> str | None:
+        found = self.log.db.read(lambda: self.landing.intake.seek(Task, task_id))
+        return found.run_id if found else None
+
+    def _hold_in_pieces(self, file: TaskFile) -> bool:
+        """Hold the tasks of a document as they are read; say whether it was as it should be. If not, nothing of it is held."""
+        tags = []
+        try:
+            for tag, tasks in file.tags():
+                tags.append(tag)
+                self._hold_tasks(tag, tasks)
+        except (ValueError, RecursionError):
+            self.gathered.clear()
+            self._told.clear()
+            return False
+        for tag in tags:
+            self._name_tag(tag, file.metadata.get(tag, {}))
+        return True
+
+    def _hold_whole(self, path: str) -> None:
+        sides, broken = document(path)
+        if len(sides) + len(broken) > 1:
+            self.report.note(f"{path} has conflicts of git's in it; of two versions of a task the newer one is taken")
+        for side in sides:
+            self._hold_document(side)
+        for text in broken:
+            self._hold_whole_tasks(text)
+
+    def _hold_document(self, found: "Any") -> None:
+        if not isinstance(found, dict):
+            raise Invalid(f"{self.path} is no JSON object, and so holds no tasks of Task Master's", path=self.path)
+        if isinstance(found.get(TASKS), list):
+            # As it was before there were tags, or as some versions write the file back.
+            found = {MAIN: found}
+        for tag, held in found.items():
+            tasks = held.get(TASKS) if isinstance(held, dict) else None
+            if isinstance(tasks, list):
+                metadata = held.get("metadata")
+                self._hold_tag(tag, tasks, metadata if isinstance(metadata, dict) else {})
+            else:
+                self.hold_line(kept_json({tag: held}), "it is no tag with tasks")
+
+    def _hold_whole_tasks(self, text: str) -> None:
+        """Take the tasks that stand whole in a document that was not written to its end."""
+        starts = [(found[1], found.end()) for found in _TAG.finditer(text)]
+        starts += [(MAIN, found.end()) for found in _LEGACY.finditer(text)]
+        for tag, start in starts:
+            self._hold_tag(tag, list(objects_in(text, start)), {})
+        self.hold_line(text, "the document was not written to its end; the tasks in it that are whole were taken")
+
+    def _hold_tag(self, tag: str, tasks: "Iterable[Any]", metadata: "dict[str, Any]") -> None:
+        self._name_tag(tag, metadata)
+        self._hold_tasks(tag, tasks)
+
+    def _name_tag(self, tag: str, metadata: "dict[str, Any]") -> None:
+        run_id = self.run_id if tag == MAIN else run_below(self.run_id, tag)
+        self.tags[tag], self.begun[tag] = run_id, moment_of(metadata.get("created"))
+        self.metadata[run_id] = {"tag": tag, "metadata": kept_columns(metadata)[0]}
+
+    def _hold_tasks(self, tag: str, tasks: "Iterable[Any]") -> None:
+        for task in tasks:
+            subtasks = task.get("subtasks") if isinstance(task, dict) else None
+            parts = subtasks if isinstance(subtasks, list) else []
+            name = self._hold_task(tag, "", task, parts)
+            for part in parts if name else ():
+                self._hold_task(tag, name, part, parts)
+
+    def _hold_task(self, tag: str, above: str, task: "Any", parts: "list[Any]") -> str:
+        """Hold a task, or a part of one with the ids of its siblings; give its name, which is empty where it has none."""
+        name = number_of(task, above)
+        if not name:
+            self.hold_line(kept_json({"tag": tag, "task": task}), "a task needs an id")
+            return ""
+        columns = {column: value for column, value in task.items() if column != "subtasks" or (value and not parts)}
+        if above:
+            columns["siblings"] = sorted(siblings_of(parts, above))
+        if (ours := ours_of(task)) is not None:
+            self._told.add((tag, name, ours))
+        is_done = STATES.get(str(task.get("status"))) is TaskState.DONE
+        clock = moment_of(task.get("updatedAt"))
+        self.hold(f"{tag}/{name}", columns, at=self._at(tag, name), clock=clock, is_done=is_done)
+        return name
+
+    def _at(self, tag: str, name: str) -> str:
+        """Say where a task stands: after the tags before, and after those with lower numbers."""
+        return f"{tag} {'.'.join(f'{part:>9}' for part in name.split('.'))}"
+
+    def goals(self) -> "dict[str, str]":
+        """Name a run for each tag."""
+        return {run_id: self.goal if tag == MAIN else f"{self.goal}: {tag}" for tag, run_id in sorted(self.tags.items())}
+
+    def first_at(self) -> str | None:
+        """Say when the first tag was made."""
+        return min(filter(None, self.begun.values()), default=None)
+
+    def facts_of(self, run_id: str) -> "dict[str, object]":
+        """Give the tag of a run, with what the document says of it."""
+        return {self.system: self.metadata[run_id]}
+
+    def run_of(self, item: str) -> str:
+        """Name the run of a task's tag."""
+        return self.tags[item.rpartition("/")[0]]
+
+    def task_of(self, item: str) -> str:
+        """Name a task by its run and its number there."""
+        return self.ours.get(item) or f"{self.run_of(item)}-{item.rpartition('/')[2]}"
+
+    def item_of(self, run_id: str, task_id: str) -> str:
+        """Name a task by its tag and its number there."""
+        ours = next((item for item, its_task in self.ours.items() if its_task == task_id), None)
+        tag = next(tag for tag, its_run in self.tags.items() if its_run == run_id)
+        return ours or f"{tag}/{task_id.removeprefix(f'{run_id}-')}"
+
+    def parts_of(self, item: Row) -> "Iterator[Part]":
+        """Give what a task waits for, and what it is a part of."""
+        tag, _, name = item.id.rpartition("/")
+        siblings = item.columns.get("siblings")
+        # A task of its own may have a point in its id too.
+        above = name.rpartition(".")[0] if siblings is not None else ""
+        if above:
+            yield Part(LINKS, f"{item.id}/{above}/parent", {"task": item.id, "other": f"{tag}/{above}", "kind": PART_OF})
+        needed = item.columns.get("dependencies")
+        for word in needed if isinstance(needed, list) else ():
+            other = needed_number(word, above, siblings or ())
+            yield Part(LINKS, f"{item.id}/{other}", {"task": item.id, "other": f"{tag}/{other}", "kind": "needs"})
+
+    def link_of(self, row: Row) -> Link:
+        """Read a link."""
+        kind = LinkKind.PARENT if row.take("kind") == PART_OF else LinkKind.BLOCKS
+        return Link(str(row.take("task")), str(row.take("other")), kind)
+
+    @describes
+    def item(self, row: Row) -> RecordDraft:
+        """Describe the task that a task or a subtask becomes."""
+        row.stream = self.run_of(row.id)
+        row.pass_over(("id", "siblings", *PARENTS))
+        row.value("dependencies", (list,), [])
+        shown = row.shown(SHOWN)
+        state, reason = self._state(row)
+        checks = row.text("testStrategy", "")
+        return self.task(
+            row,
+            title=row.text("title", ""),
+            objective=self._objective(row),
+            state=state,
+            reason=reason,
+            priority=self._priority(row),
+            tags=row.tags("tags"),
+            acceptance=_texts(row, "acceptanceCriteria"),
+            verification=[checks] if checks else [],
+            inputs={self.system: shown} if shown else {},
+            assigned_to=row.text("assignee") or None,
+            created_at=self._created(row),
+            updated_at=set_time(row, "updatedAt"),
+        )
+
+    def _objective(self, row: Row) -> str:
+        """Read a description; one that only says the title again stands in the place of none."""
+        text = str(row.text("description", ""))
+        # An export writes it so for every task that has none.
+        return "" if text == row.columns.get("title") else text
+
+    def _created(self, row: Row) -> "datetime":
+        """Say when a task was made: with its tag, and after those with lower numbers."""
+        tag, _, name = row.id.rpartition("/")
+        whole, _, part = name.partition(".")
+        number = int(whole[:6]) * 1000 + int(part[:3] or 0) if whole.isdecimal() and (part or "0").isdecimal() else 0
+        begun = self.begun.get(tag)
+        return (from_text(begun) if begun else EPOCH) + timedelta(microseconds=number)
+
+    def _state(self, row: Row) -> "tuple[TaskState, str | None]":
+        word = row.take("status", "pending")
+        state = STATES.get(word, TaskState.PAUSED) if isinstance(word, str) else TaskState.PAUSED
+        if word != WORDS[state]:
+            row.replace("status", WORDS[state])
+        if state is not TaskState.PAUSED:
+            return state, None
+        return state, WAS_RUNNING if word == "in-progress" else f"{word} in Task Master"
+
+    def _priority(self, row: Row) -> int:
+        word = row.take("priority", "medium")
+        known = PRIORITIES.get(word) if isinstance(word, str) else None
+        if known is None:
+            row.replace("priority", "medium")
+        return known or PRIORITIES["medium"]
+
+    def comment(self, row: Row) -> "Any":
+        """Refuse: nothing is said of tasks there."""
+        raise Invalid(f"{row} has no place")
+
+
+def _texts(row: Row, name: str) -> "list[str]":
+    """Take a text or a list of them."""
+    if isinstance(row.columns.get(name), str):
+        text = row.text(name, "")
+        row.replace(name, [text] if text else [])
+        return [text] if text else []
+    return row.words(name)

@@ -1,0 +1,184 @@
+"""The program: global flags, one command, its answer on stdout, what is wrong on stderr."""
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from decklog.core.errors import DecklogError
+from decklog.plugins.legacy.bazinga import places
+from decklog.plugins.legacy.bazinga.base import PROGRAM, DatabaseInitError, Refusal, told
+from decklog.plugins.legacy.bazinga.program.commands import COMMANDS, JSON_ERRORS, WITHOUT_DATABASE
+from decklog.plugins.legacy.bazinga.program.usage import Given, Misuse, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+    from typing import Protocol
+
+    from decklog.log import Decklog
+    from decklog.plugins.legacy.bazinga.program.reply import Reply
+
+    class Consent(Protocol):
+        """What the user said of a project that was found, and not named."""
+
+        def check(self, database: str) -> None:
+            """Refuse a log that the user did not say yes to."""
+
+        def opened(self, database: str, log: "Decklog") -> None:
+            """Refuse another log in its place, and remember one that was made by this call."""
+
+
+_SYNOPSIS = f"usage: {PROGRAM} [--db PATH] [--project-root DIR] [--quiet] [-h] COMMAND [ARGS...]"
+
+
+class WrongStart(Exception):
+    """The words before the command are wrong."""
+
+
+class Call:
+    """One call: what stands before the command, the command, and its own words."""
+
+    def __init__(self, arguments: list[str], otherwise: "Callable[[], str | None]") -> None:
+        self._otherwise = otherwise
+        # Whether the project was found rather than named by this call or the environment.
+        self.is_found = False
+        self.db: str | None = None
+        self.root: str | None = None
+        self.quiet = False
+        self.wants_help = False
+        left = list(arguments)
+        while left and left[0].startswith("-"):
+            self._take(left)
+        self.name = left.pop(0) if left else None
+        self.words = left
+
+    def _take(self, left: list[str]) -> None:
+        word, equals, value = left.pop(0).partition("=")
+        match word.replace("_", "-"):
+            case "--quiet" if not equals:
+                self.quiet = True
+            case "-h" | "--help" if not equals:
+                self.wants_help = True
+            case "--db":
+                self.db = self._value(word, equals, value, left)
+            case "--project-root":
+                self.root = self._value(word, equals, value, left)
+            case _:
+                raise WrongStart(f"unrecognized argument: {word}")
+
+    def _value(self, word: str, equals: str, value: str, left: list[str]) -> str:
+        if not equals and not left:
+            raise WrongStart(f"{word} needs a value")
+        return value if equals else left.pop(0)
+
+    def place(self) -> tuple[str, str | None]:
+        """Say where the database is, and the project's root where that is known."""
+        if self.db is not None:
+            return self.db, self.root
+        if self.root is not None:
+            return places.database_of(self.root), self.root
+        root, source = places.detect()
+        if root is None:
+            if (log := self._otherwise()) is not None:
+                return log, None
+            raise DatabaseInitError(
+                "no project found: no folder above has both .claude/ and bazinga/, or a .decklog. "
+                f"Name one with --project-root or {places.VARIABLE}, or a database with --db."
+            )
+        self.is_found = source not in ("env_var", "script")
+        if os.environ.get("BAZINGA_VERBOSE"):
+            sys.stderr.write(f"[INFO] project root {root} (from {source})\n")
+        return places.database_of(root), root
+
+
+def _nowhere() -> None:
+    return None
+
+
+def run(arguments: list[str], otherwise: "Callable[[], str | None]" = _nowhere, consent: "Consent | None" = None) -> int:
+    """Run one call and give its exit code: 0 done, 1 refused, 2 no command or an unknown global flag.
+
+    `otherwise` names a log for a call from outside of any project; `consent` decides about a project that was found.
+    """
+    try:
+        call = Call(arguments, otherwise)
+        if call.name is None and not call.wants_help:
+            raise WrongStart("a command is needed")
+    except WrongStart as problem:
+        sys.stderr.write(f"{_SYNOPSIS}\n{PROGRAM}: error: {problem}\n")
+        return 2
+    try:
+        return _run(call, consent)
+    except BrokenPipeError:
+        # The reader went away, as `head` does; there is nobody left to tell.
+        sys.stdout = open("/dev/null", "w")  # noqa: SIM115
+        return 0
+
+
+def _run(call: Call, consent: "Consent | None") -> int:
+    name = "help" if call.wants_help or call.name is None else call.name
+    if name not in COMMANDS:
+        sys.stderr.write(f"Error: Unknown command: {name}\nRun `{PROGRAM} help` for the list.\n")
+        return 1
+    usage = Usage(COMMANDS[name][1])
+    try:
+        return _show(_answer(call, name, usage, consent), quiet=call.quiet)
+    except Misuse as problem:
+        return _refuse(name, problem, f"Usage: {PROGRAM} {name} {usage.shown()}".rstrip())
+    except (Refusal, DatabaseInitError) as problem:
+        return _refuse(name, problem)
+    except DecklogError as problem:
+        return _refuse(name, Refusal(told(problem)))
+
+
+def _answer(call: Call, name: str, usage: Usage, consent: "Consent | None") -> "Reply":
+    module = _module(COMMANDS[name][0])
+    handle: Callable[..., Reply] = getattr(module, name.replace("-", "_"))
+    given = Given(usage, [] if call.wants_help else call.words)
+    if name in WITHOUT_DATABASE:
+        return handle(given)
+    # Some take them as words or flags of their own.
+    call.db, call.root = given.get("db") or call.db, given.get("project-root") or call.root
+    path, root = call.place()
+    asked = consent if call.is_found else None
+    if asked is not None:
+        asked.check(path)
+    with module.DESK(path, call.quiet, project_root=root) as desk:
+        if asked is not None:
+            asked.opened(path, desk.log)
+        reply = handle(desk, given)
+    if desk.behind is not None:
+        sys.stderr.write(f"Warning: {desk.behind}\n")
+    return reply
+
+
+def _module(name: str) -> "ModuleType":
+    from importlib import import_module
+
+    return import_module(f"decklog.plugins.legacy.bazinga.{name}")
+
+
+def _show(reply: "Reply", *, quiet: bool) -> int:
+    text = reply.shown(quiet=quiet)
+    try:
+        sys.stdout.write(text)
+    except UnicodeEncodeError:
+        # A terminal that can't show the check mark still gets the answer.
+        sys.stdout.write(text.encode("ascii", "replace").decode())
+    return reply.exit_code
+
+
+def _refuse(name: str, problem: Exception, usage: str | None = None) -> int:
+    if name in JSON_ERRORS:
+        import json
+
+        details = problem.details if isinstance(problem, Refusal) else {}
+        shown = {"success": False, "error": str(problem), **details}
+        if usage is not None:
+            shown["usage"] = usage
+        sys.stderr.write(json.dumps(shown, indent=2) + "\n")
+        return 1
+    sys.stderr.write(f"Error: {problem}\n")
+    if usage is not None:
+        sys.stderr.write(usage + "\n")
+    return 1

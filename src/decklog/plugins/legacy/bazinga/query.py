@@ -1,0 +1,101 @@
+"""Questions in SQL from outside: one statement, read-only, limited in time, rows and size, which sees bazinga's tables."""
+
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from decklog.core.errors import TooLarge
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from contextlib import AbstractContextManager
+    from typing import Any
+
+    from decklog.db.base import Database
+    from decklog.db.postgres.database import PostgresDatabase
+    from decklog.db.sqlite.database import SqliteDatabase
+
+SECONDS = 1.5
+ROWS = 10_000
+BYTES = 8 * 1024 * 1024
+
+
+def ask(database: "Database", sql: str, parameters: "Sequence[Any]" = ()) -> "list[dict[str, Any]]":
+    """Answer one statement that only reads; give its rows, a column that comes twice under a name of its own."""
+    asking: Any = _ask_log if database.engine == "sqlite" else _ask_postgres
+    with asking(database, sql, parameters) as (names, rows):
+        return _shown(names, rows)
+
+
+def ask_file(path: str, sql: str, parameters: "Sequence[Any]" = ()) -> "list[dict[str, Any]]":
+    """Answer one statement from the file that readers open."""
+    from decklog.db.sqlite.file import address_of
+    from decklog.db.sqlite.query import answered
+
+    found = answered(address_of(path), path, sql, parameters, views={}, seconds=SECONDS, most_bytes=BYTES)
+    with found as (names, rows):
+        return _shown(names, rows)
+
+
+def _ask_log(database: "SqliteDatabase", sql: str, parameters: "Sequence[Any]") -> "AbstractContextManager[Any]":
+    """Ask the log itself, on a connection that has bazinga's tables as views of its own."""
+    from decklog.db.sqlite.query import answered
+    from decklog.plugins.importers.bazinga.tables import questions
+
+    where = database.connections
+    limits: dict[str, Any] = {"seconds": SECONDS, "most_bytes": BYTES}
+    return answered(where.address(), where.path, sql, parameters, views=questions("main"), **limits)
+
+
+def _ask_postgres(database: "PostgresDatabase", sql: str, parameters: "Sequence[Any]") -> "AbstractContextManager[Any]":
+    from decklog.db.postgres.query import answered
+    from decklog.plugins.legacy.bazinga import views
+
+    lacking = database.read(lambda: views.missing(database))
+    return answered(database.connections, sql, parameters, views=lacking, schema=views.SCHEMA, seconds=SECONDS)
+
+
+def _shown(names: list[str], rows: "Iterable[Sequence[Any]]") -> "list[dict[str, Any]]":
+    columns, size = _told_apart(names), 0
+    found: list[dict[str, Any]] = []
+    for row in rows:
+        if len(found) == ROWS:
+            raise TooLarge(f"the answer has more than {ROWS} rows", hint="Add a limit to the query.", limit=ROWS)
+        shown = [_value(value) for value in row]
+        size += sum(len(value) for value in shown if isinstance(value, str))
+        if size > 8 * BYTES:
+            raise TooLarge(f"the answer has more than {8 * BYTES} characters", hint="Ask for fewer columns or rows.")
+        found.append(dict(zip(columns, shown, strict=True)))
+    return found
+
+
+def _told_apart(names: list[str]) -> list[str]:
+    """Give columns of one name the suffixes _2, _3 …"""
+    taken: set[str] = set()
+    columns = []
+    for name in names:
+        place, column = 1, name
+        while column in taken:
+            place += 1
+            column = f"{name}_{place}"
+        taken.add(column)
+        columns.append(column)
+    return columns
+
+
+def _value(value: "Any") -> "Any":
+    """Give a value that JSON can hold; bytes are shown as SQL writes them."""
+    if isinstance(value, (bytes, memoryview, bytearray)):
+        return f"x'{bytes(value).hex()}'"
+    if isinstance(value, Decimal):
+        value = int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, float) and value - value != 0:
+        return str(value)  # neither infinity nor "not a number" is JSON
+    return value if value is None or isinstance(value, (str, int, float, dict, list)) else str(value)
+
+
+def faults_of(database: "Database") -> list[str]:
+    """Let the engine check its file from end to end; name what is wrong with it. PostgreSQL looks after itself."""
+    if database.engine != "sqlite":
+        return []
+    rows = database.read(lambda: database.rows("pragma integrity_check(20)", {})[1])
+    return [str(row[0]) for row in rows if row[0] != "ok"]

@@ -1,1 +1,0 @@
-"""Processes of the operating system, and JSON for programs that must start fast."""

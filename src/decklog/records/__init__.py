@@ -1,0 +1,1 @@
+"""Records as frozen dataclasses, their operations, values and fork rules."""

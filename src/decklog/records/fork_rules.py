@@ -1,0 +1,167 @@
+"""What a fork of a run does with each type of record: copy it, copy it with other values, or leave it out.
+
+Every record of a run has a `ForkRule`; `docs/explanation/forks.md` shows them all.
+"""
+
+from typing import TYPE_CHECKING
+
+from decklog.records.values import from_json, to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    Image = dict[str, Any]
+
+
+class Fork:
+    """The fork that records are copied into."""
+
+    def __init__(self, run_id: str, parent_run_id: str, now: str) -> None:
+        self.run_id = run_id
+        self.now = now
+        # How many entries the copies take; known once all of them are chosen.
+        self.entries = 0
+        # The ids of the copies, by table and by the id of the original.
+        self.ids: dict[tuple[str, str], str] = {("runs", parent_run_id): run_id}
+
+
+class FieldRule:
+    """What the copy has in one field; `words` say so in the documentation."""
+
+    words = ""
+
+    def apply(self, value: "Any", fork: Fork) -> "Any":  # noqa: ARG002
+        """Return the value of the copy: the same, unless a rule changes it."""
+        return value
+
+
+class Reset(FieldRule):
+    """The field gets a fixed value. None removes it where it is part of a JSON object."""
+
+    def __init__(self, value: "str | int | None" = None) -> None:
+        self.value = value
+        self.words = "empty" if value is None else f"`{value}`"
+
+    def apply(self, value: "Any", fork: Fork) -> "Any":  # noqa: ARG002
+        return self.value
+
+
+class Replace(FieldRule):
+    """Some values are replaced by others; the rest is copied."""
+
+    def __init__(self, values: "Mapping[str, str]") -> None:
+        self.values = dict(values)
+        self.words = ", ".join(f"`{old}` becomes `{new}`" for old, new in self.values.items())
+
+    def apply(self, value: "Any", fork: Fork) -> "Any":  # noqa: ARG002
+        return self.values.get(value, value)
+
+
+class Refer(FieldRule):
+    """The field names records of the run, one or a list of them; the copy names their copies."""
+
+    def __init__(self, table: str) -> None:
+        self.table = table
+        self.words = f"the copy in `{table}`"
+
+    def apply(self, value: "Any", fork: Fork) -> "Any":
+        if isinstance(value, list):
+            return [self.apply(item, fork) for item in value]
+        return fork.ids.get((self.table, value), value)
+
+
+class _ForkTime(FieldRule):
+    words = "the time of the fork"
+
+    def apply(self, value: "Any", fork: Fork) -> "Any":  # noqa: ARG002
+        return fork.now
+
+
+class _ForkRun(FieldRule):
+    words = "the id of the fork"
+
+    def apply(self, value: "Any", fork: Fork) -> "Any":  # noqa: ARG002
+        return fork.run_id
+
+
+class _LastEntry(FieldRule):
+    words = "the fork's entry after which all copies are there"
+
+    def apply(self, value: "Any", fork: Fork) -> "Any":  # noqa: ARG002
+        return fork.entries
+
+
+FORK_TIME = _ForkTime()
+FORK_RUN = _ForkRun()
+LAST_ENTRY = _LastEntry()
+
+
+class Computed(FieldRule):
+    """The record's own `forked` or `fitted` sets the field."""
+
+    def __init__(self, words: str) -> None:
+        self.words = words
+
+
+class ForkRule:
+    """What a fork does with the records of one type.
+
+    `fields` names the fields that are not copied as they are; a path such as `task.depends_on` leads into a JSON column. The
+    record's own id and its run are always those of the copy. `same_ids` names the other columns with ids, which mean the same in
+    the fork. `left_out` says which records are not copied, and `is_left_out` finds them.
+    """
+
+    def __init__(
+        self,
+        why: str,
+        *,
+        is_copied: bool = True,
+        fields: "Mapping[str, FieldRule] | None" = None,
+        same_ids: "tuple[str, ...]" = (),
+        left_out: str = "",
+        is_left_out: "Callable[[Image, Fork], bool] | None" = None,
+    ) -> None:
+        self.why = why
+        self.is_copied = is_copied
+        self.fields = dict(fields or {})
+        self.same_ids = same_ids
+        self.left_out = left_out
+        self._is_left_out = is_left_out
+
+    def takes(self, image: "Image", fork: Fork) -> bool:
+        """Return whether the fork has a copy of this record."""
+        return self.is_copied and not (self._is_left_out is not None and self._is_left_out(image, fork))
+
+    def refers(self, name: str) -> bool:
+        """Return whether a column names records of the run by their ids."""
+        return isinstance(self.fields.get(name), Refer)
+
+    def copy(self, image: "Image", fork: Fork, holds_json: "Callable[[str], bool]") -> "Image":
+        """Return the columns of the copy."""
+        copy = dict(image)
+        for path, rule in self.fields.items():
+            name, *parts = path.split(".")
+            if not holds_json(name):
+                if copy[name] is not None or not isinstance(rule, (Refer, Replace)):
+                    copy[name] = rule.apply(copy[name], fork)
+            elif copy[name] is not None:
+                copy[name] = to_json(_changed(from_json(copy[name]), parts, rule, fork))
+        return copy
+
+
+def left_out(why: str) -> ForkRule:
+    """Return the rule of a record that no fork has."""
+    return ForkRule(why, is_copied=False)
+
+
+def _changed(value: "Any", parts: "list[str]", rule: FieldRule, fork: Fork) -> "Any":
+    """Return a JSON value with a rule applied to what a path names; a path that leads nowhere changes nothing."""
+    if not parts:
+        return rule.apply(value, fork)
+    first, *rest = parts
+    if not isinstance(value, dict) or value.get(first) is None:
+        return value
+    inner = _changed(value[first], rest, rule, fork)
+    others = {name: part for name, part in value.items() if name != first}
+    return others if inner is None else {**others, first: inner}

@@ -1,0 +1,361 @@
+"""Marks a store's methods as operations; every surface is derived from what is marked here."""
+
+from contextvars import ContextVar
+from functools import partial, wraps
+from typing import TYPE_CHECKING
+
+from decklog.core.errors import Denied, Invalid, LeaseLost
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Hashable, Iterator
+    from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
+    S = TypeVar("S")
+
+    class Database(Protocol):
+        def write(self, job: "Callable[[], R]") -> "R": ...
+
+
+# Refuses to write once a lease is lost; set for as long as somebody works on a task that has been claimed.
+lease: "ContextVar[Callable[[Any], None] | None]" = ContextVar("decklog_lease", default=None)
+# Set while a surface of agents runs a call: what is for the manager alone is refused there, whoever calls it on the way.
+of_an_agent: "ContextVar[bool]" = ContextVar("decklog_of_an_agent", default=False)
+_late: "ContextVar[bool]" = ContextVar("decklog_late", default=False)
+
+_TAKES_ANY_KEYWORD = 0x08  # inspect.CO_VARKEYWORDS, without importing inspect for it
+
+
+class Operation:
+    """One verb of one store: what it is called, whether it writes, and who may call it."""
+
+    __slots__ = ("function", "hands_out", "manager_only", "name", "steps", "through", "writes")
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        writes: bool,
+        manager_only: bool,
+        function: "Callable[..., Any]",
+        through: str = "none",
+        steps: "Callable[..., Generator[Any, Any, Any]] | None" = None,
+        hands_out: bool = False,
+    ) -> None:
+        self.name = name
+        # Whether the caller gets something that nobody else can use up or give back.
+        self.hands_out = hands_out
+        self.writes = writes
+        self.manager_only = manager_only
+        self.function = function
+        # How it runs: in one `read` or `write`, in transactions of its own (`none`), or step by step (`answer`, `follow`).
+        self.through = through
+        # Begins a verb that runs step by step, for callers who take the steps themselves.
+        self.steps = steps
+
+    @property
+    def summary(self) -> str:
+        return (self.function.__doc__ or "").strip().partition("\n")[0]
+
+
+class Step:
+    """What a verb that waits asks for before it goes on; a thread takes the steps one by one, a task awaits each."""
+
+    __slots__ = ("how", "job", "patience", "queue", "seconds", "stream", "undo")
+
+    def __init__(
+        self,
+        how: str,
+        job: "Callable[[], Any] | None" = None,
+        *,
+        undo: "Callable[[Any], object] | None" = None,
+        seconds: float = 0.0,
+        stream: str | None = None,
+        queue: "Hashable" = None,
+        patience: float = 0.0,
+    ) -> None:
+        self.how = how
+        self.job = job
+        # What to do with the outcome, or with None, when whoever asked for it does not wait to the end.
+        self.undo = undo
+        self.seconds = seconds
+        self.stream = stream
+        # What is waited for, where one can have it only, and how long in all: of several tasks only the first need look.
+        self.queue = queue
+        self.patience = patience
+
+
+def reading(job: "Callable[[], Any]") -> Step:
+    """Ask for what a job finds in one consistent moment."""
+    return Step("read", job)
+
+
+def writing(job: "Callable[[], Any]", *, undo: "Callable[[Any], object] | None" = None) -> Step:
+    """Ask for what comes of a job in a transaction of its own."""
+    return Step("write", job, undo=undo)
+
+
+def calling(job: "Callable[[], Any]", *, undo: "Callable[[Any], object] | None" = None) -> Step:
+    """Ask for what another verb answers."""
+    return Step("none", job, undo=undo)
+
+
+def waiting(seconds: float, stream: str | None, *, queue: "Hashable" = None, patience: float = 0.0) -> Step:
+    """Ask to go on once something may have been committed to a stream, or to any, or the time is over."""
+    return Step("wait", seconds=seconds, stream=stream, queue=queue, patience=patience)
+
+
+def check_may_wait(db: "Any") -> None:
+    """Refuse to wait inside a transaction: it keeps others from writing, so nothing could change meanwhile."""
+    if db.is_in_transaction:
+        raise Invalid(
+            "this can't wait inside a transaction: what it waits for could not be written meanwhile",
+            hint="Wait before or after the block of log.transaction(), or call it without a time to wait.",
+        )
+
+
+def check_committed(db: "Any", what: str) -> None:
+    """Refuse to hand out a place in the journal inside a transaction: a rolled back entry leaves its number to another."""
+    if db.is_in_transaction:
+        raise Invalid(
+            f"{what} can't be used inside a transaction: its entries may still be rolled back, and a reader would skip others",
+            hint="Call it before or after the block of log.transaction(); journal.find shows entries inside it.",
+        )
+
+
+def _taken(db: "Any", step: Step) -> "Any":
+    if step.how == "write":
+        return db.write(step.job)
+    if step.how == "wait":
+        check_may_wait(db)
+        return db.wait_for_change(step.seconds, step.stream)
+    assert step.job is not None
+    return step.job() if step.how == "none" else getattr(db, step.how)(step.job)
+
+
+def _answer(db: "Any", steps: "Generator[Step, Any, R]") -> "R":
+    """Take steps one after the other, in this thread, until they come to an answer."""
+    found: Any = None
+    while True:
+        try:
+            step = steps.send(found)
+        except StopIteration as over:
+            answer: R = over.value
+            return answer
+        found = _taken(db, step)
+
+
+def _followed(db: "Any", steps: "Generator[Step | list[R], Any, None]") -> "Iterator[R]":
+    """Take steps in this thread, and give what comes in lists between them."""
+    found: Any = None
+    while True:
+        try:
+            step = steps.send(found)
+        except StopIteration:
+            return
+        if isinstance(step, Step):
+            found = _taken(db, step)
+        else:
+            yield from step
+            found = None
+
+
+_STEPWISE: "dict[str, Callable[[Any, Any], Any]]" = {"answer": _answer, "follow": _followed}
+
+
+def _keywords_of(function: "Callable[..., Any]") -> "frozenset[str] | None":
+    """Name the keywords a function takes; None when it takes any."""
+    code = function.__code__
+    if code.co_flags & _TAKES_ANY_KEYWORD:
+        return None
+    return frozenset(code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount])
+
+
+def _refuse(function: "Callable[..., Any]", given: "dict[str, Any]", known: "frozenset[str]") -> Invalid:
+    unknown = sorted(given.keys() - known)
+    return Invalid(
+        f"{function.__qualname__} knows no {', '.join(unknown)}; it takes {', '.join(sorted(known))}",
+        unknown=unknown,
+    )
+
+
+def within_lease(db: "Database", job: "Callable[[], R]") -> "R":
+    """Write in one transaction, which is refused when whoever writes has lost the task that it writes for."""
+    check = lease.get()
+    if check is None:
+        return db.write(job)
+
+    def checked() -> "R":
+        # What the job calls in its turn is part of the same act: the task may be its own no more, once it has ended it.
+        token = lease.set(None)
+        try:
+            check(db)
+            return job()
+        finally:
+            lease.reset(token)
+
+    return db.write(checked)
+
+
+def even_late(db: "Database", job: "Callable[[], R]") -> "R":
+    """Write in one transaction, whoever has the task by now; the job hears from `is_late` when it is another."""
+    check = lease.get()
+    if check is None:
+        return db.write(job)
+
+    def told() -> "R":
+        # What the job calls in its turn is part of the same act, and no more refused than the job itself.
+        tokens = lease.set(None), _late.set(_has_lost(check, db))
+        try:
+            return job()
+        finally:
+            lease.reset(tokens[0])
+            _late.reset(tokens[1])
+
+    return db.write(told)
+
+
+def _has_lost(check: "Callable[[Any], None]", db: "Any") -> bool:
+    try:
+        check(db)
+    except LeaseLost:
+        return True
+    return False
+
+
+def is_late() -> bool:
+    """Tell whether whoever writes has lost the task that it writes for."""
+    return _late.get()
+
+
+def _proven(function: "Callable[..., Any]", store: "Any", args: "tuple[Any, ...]", kwargs: "dict[str, Any]") -> "Any":
+    """Run what only the manager may, under the manager's proof where one is bound."""
+    arguments = {**dict(zip(function.__code__.co_varnames[1:], args, strict=False)), **kwargs}
+    return store._under_proof(function.__qualname__.lower(), arguments, lambda: function(store, *args, **kwargs))
+
+
+def _operation(
+    function: "Callable[..., Any]",
+    through: str,
+    *,
+    writes: bool,
+    manager_only: bool,
+    late: bool = False,
+    prepares: bool = False,
+    hands_out: bool = False,
+) -> "Any":
+    known = _keywords_of(function)
+    is_step, is_read, stepwise = prepares or through == "none", through == "read", _STEPWISE.get(through)
+
+    @wraps(function)
+    def operation(store: "Any", /, *args: "Any", **kwargs: "Any") -> "Any":
+        if kwargs and known is not None and not kwargs.keys() <= known:
+            raise _refuse(function, kwargs, known)
+        if manager_only and of_an_agent.get():
+            raise Denied(f"{function.__qualname__} is for the manager; agents have no such verb", hint="Ask a person for it.")
+        try:
+            if is_step:
+                return function(store, *args, **kwargs)
+            if stepwise is not None:
+                return stepwise(store._db, function(store, *args, **kwargs))
+            job = partial(_proven, function, store, args, kwargs) if manager_only else partial(function, store, *args, **kwargs)
+            if is_read:
+                return store._db.read(job)
+            if lease.get() is None:
+                return store._db.write(job)
+            return even_late(store._db, job) if late else within_lease(store._db, job)
+        except OverflowError as problem:
+            # Times and columns have their limits, and only a number that the caller gave can be beyond them.
+            raise Invalid(f"a number given to {function.__qualname__} is too large: {problem}") from problem
+
+    def steps(store: "Any", /, *args: "Any", **kwargs: "Any") -> "Any":
+        if known is not None and not kwargs.keys() <= known:
+            raise _refuse(function, kwargs, known)
+        return function(store, *args, **kwargs)
+
+    operation.__operation__ = Operation(  # type: ignore[attr-defined]
+        name=function.__name__,
+        writes=writes,
+        manager_only=manager_only,
+        function=operation,
+        through=through,
+        steps=None if stepwise is None else steps,
+        hands_out=hands_out,
+    )
+    return operation
+
+
+def reads(function: "Callable[Concatenate[S, P], R]") -> "Callable[Concatenate[S, P], R]":
+    """Mark a verb that only reads; all its statements see one consistent moment."""
+    return _operation(function, "read", writes=False, manager_only=False)  # type: ignore[no-any-return]
+
+
+def reads_in_steps(function: "Callable[Concatenate[S, P], R]") -> "Callable[Concatenate[S, P], R]":
+    """Mark a reading verb that opens its own transactions, because it waits or gives its results bit by bit."""
+    return _operation(function, "none", writes=False, manager_only=False)  # type: ignore[no-any-return]
+
+
+def waits_to_read(function: "Callable[Concatenate[S, P], Generator[Step, Any, R]]") -> "Callable[Concatenate[S, P], R]":
+    """Mark a reading verb that waits: it yields its steps, and returns its answer."""
+    return _operation(function, "answer", writes=False, manager_only=False)  # type: ignore[no-any-return]
+
+
+def waits_to_write(function: "Callable[Concatenate[S, P], Generator[Step, Any, R]]") -> "Callable[Concatenate[S, P], R]":
+    """Mark a writing verb that waits: it yields its steps, and returns its answer."""
+    return _operation(function, "answer", writes=True, manager_only=False)  # type: ignore[no-any-return]
+
+
+def follows(
+    function: "Callable[Concatenate[S, P], Generator[Step | list[R], Any, None]]",
+) -> "Callable[Concatenate[S, P], Iterator[R]]":
+    """Mark a reading verb that has no end of its own: it yields its steps, and in lists what the caller gets one by one."""
+    return _operation(function, "follow", writes=False, manager_only=False)  # type: ignore[no-any-return]
+
+
+def prepares_to_write(function: "Callable[Concatenate[S, P], R]") -> "Callable[Concatenate[S, P], R]":
+    """Mark a verb that checks what it writes before it asks for its one transaction (`within_lease`): nobody waits for that."""
+    return _operation(function, "write", writes=True, manager_only=False, prepares=True)  # type: ignore[no-any-return]
+
+
+def _marker(through: str) -> "Any":
+    def mark(function: "Any" = None, *, manager_only: bool = False, late: bool = False, hands_out: bool = False) -> "Any":
+        if function is None:
+            return lambda inner: _operation(
+                inner, through, writes=True, manager_only=manager_only, late=late, hands_out=hands_out
+            )
+        return _operation(function, through, writes=True, manager_only=manager_only)
+
+    return mark
+
+
+if TYPE_CHECKING:
+
+    class Marker(Protocol):
+        @overload
+        def __call__(self, function: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]: ...
+        @overload
+        def __call__(
+            self, *, manager_only: bool = False, late: bool = False, hands_out: bool = False
+        ) -> Callable[[Callable[Concatenate[S, P], R]], Callable[Concatenate[S, P], R]]: ...
+
+
+# Marks a verb that writes: it runs in one transaction, all of it or nothing. `manager_only` keeps it off every surface that
+# agents reach, and where a manager is bound it runs only under the manager's proof; `late` lets it write after a lease was lost.
+# `hands_out` rolls it back for a task that is cancelled while it awaits: a grant, say, is used by who gets it and by nobody else.
+writes: "Marker" = _marker("write")
+
+# Marks a writing verb that opens its own transactions, because it waits between them or keeps what it refuses. One that is for
+# the manager alone asks for its proof itself.
+writes_in_steps: "Marker" = _marker("none")
+
+
+def operations_of(store_class: type) -> "Iterator[Operation]":
+    """List the operations of a store, in the order they are written."""
+    seen = set()
+    for owner in store_class.__mro__:
+        for member in vars(owner).values():
+            operation = getattr(member, "__operation__", None)
+            if operation is not None and operation.name not in seen:
+                seen.add(operation.name)
+                yield operation

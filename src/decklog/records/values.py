@@ -1,0 +1,311 @@
+"""Values on their way to a column: checked, redacted, and written as text or JSON. The one place where that is done."""
+
+import json
+import json.encoder
+from datetime import UTC, datetime
+from enum import Enum
+from sys import getsizeof
+from typing import TYPE_CHECKING
+
+from decklog import redaction
+from decklog.core.clock import to_text
+from decklog.core.errors import Invalid, TooLarge
+from decklog.core.ids import SHORTEST_ID, is_ours, is_theirs, without_theirs
+from decklog.core.lazy_regex import prepared
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any
+
+DEFAULT_LIMIT_BYTES = 16 * 1024 * 1024
+MAX_DEPTH = 200
+# An escaped NUL, but not an escaped backslash before the letters u0000.
+_NUL = prepared(r"(?<!\\)(?:\\\\)*\\u0000")
+_NAME_LENGTH = 64
+_NAMES_KEPT = 4096
+_SHORT_JSON = 2048
+_SHORT_TEXT = 256
+_LONGEST_KEPT = 8192
+# What is seldom said twice is not remembered.
+_SAID_ONCE = frozenset({"body", "key", "title", "objective", "summary"})
+# By this a verb knows what was done before: two that differ must not become one, whatever is taken out of them.
+_KEY = "key"
+
+# So few are looked at once more if another of them holds a secret.
+_FEW_TEXTS = 8
+_TEXT_OR_NOTHING = frozenset({str, type(None)})
+
+
+def _fingerprint(key: str) -> str:
+    """Tell keys apart that hold a secret. It is made slowly, so that a weak one can't be found by trying many."""
+    from hashlib import scrypt
+
+    return scrypt(key.encode(), salt=b"decklog key", n=2**12, r=8, p=1, dklen=6).hex()
+
+
+_encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"), check_circular=False)
+
+
+def _made_once(*, sorts: bool) -> "Callable[[Any, int], Sequence[str]] | None":
+    """Make what the encoder makes anew for each value; not every Python has it."""
+    make: Any = getattr(json.encoder, "c_make_encoder", None)
+    quote = json.encoder.encode_basestring
+    return None if make is None else make(None, _encoder.default, quote, None, ":", ",", sorts, False, False)
+
+
+_encode_sorted, _encode_plain = _made_once(sorts=True), _made_once(sorts=False)
+
+
+def to_json(value: "Any") -> str:
+    """Write a value as canonical JSON: sorted keys, no blanks, text as it is."""
+    try:
+        text = _encoder.encode(value) if _encode_sorted is None else "".join(_encode_sorted(value, 0))
+    except RecursionError:
+        raise Invalid(f"this JSON value is nested too deeply (more than {MAX_DEPTH} levels); flatten it") from None
+    except (TypeError, ValueError) as problem:
+        raise Invalid(f"this value can't be written as JSON: {problem}") from None
+    if text.count("[") + text.count("{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
+        raise Invalid(f"this JSON value is nested too deeply (more than {MAX_DEPTH} levels); flatten it")
+    return text
+
+
+def to_json_in_order(values: "dict[str, Any]") -> str:
+    """Write columns of a row, which stand in the order of their names, as `to_json` does."""
+    if _encode_plain is None:
+        return to_json(values)
+    try:
+        return "".join(_encode_plain(values, 0))
+    except (TypeError, ValueError):
+        return to_json(values)  # which says what is wrong with them
+
+
+def _depth(value: "Any") -> int:
+    level, depth = [value], 0
+    while level and depth <= MAX_DEPTH:
+        depth += 1
+        level = [
+            child
+            for parent in level
+            if isinstance(parent, (dict, list, tuple))
+            for child in (parent.values() if isinstance(parent, dict) else parent)
+        ]
+    return depth
+
+
+from_json = json.loads
+
+
+class Values:
+    """Turns Python values into column values: checks them, and takes the secrets out."""
+
+    def __init__(self, limit_bytes: int = DEFAULT_LIMIT_BYTES, *, remembered_bytes: int = 0) -> None:
+        self.limit_bytes = limit_bytes
+        # Ids and names come again and again; what was found clean once is not looked through again.
+        self._clean: set[str] = set()
+        # Nor are long texts, where so much room is given to remember them: who reads a file reads it again. Whoever gives it has
+        # many of them, and is worth having the rules warm.
+        self._remembered_bytes = self._room = remembered_bytes
+        # Of each name the last text that is seldom said twice, and what became of it: who compares before writing binds it again.
+        self._last: dict[str, tuple[str, tuple[str, bool]]] = {}
+        # What was looked through together and is clean: texts, and JSON values, held so that no other takes their place. A value
+        # counts as clean once, and for no longer than its batch: whoever gave it may put something else into it.
+        self._page: set[str] = set()
+        self._held: dict[int, Any] = {}
+
+    def bind(self, parameters: "Mapping[str, Any]") -> "tuple[dict[str, Any], bool]":
+        """Make every parameter fit for a column; also say whether anything was redacted."""
+        bound = dict(parameters)
+        return bound, self.bind_into(bound, parameters)
+
+    def bind_into(self, bound: "dict[str, Any]", parameters: "Mapping[str, Any]") -> bool:
+        """Replace, in what is to be bound, each parameter that is not fit for a column as it is; say whether any was redacted."""
+        redacted = False
+        clean, page = self._clean, self._page
+        for name, value in parameters.items():
+            if value is None or (kind := type(value)) is int or (kind is str and (value in page or value in clean)):
+                continue
+            if kind is datetime:
+                bound[name] = to_text(value) if value.tzinfo is UTC else self._time(name, value)
+                continue
+            bind = self._new_text if kind is str else self.json if kind is dict or kind is list else self.one
+            bound[name], changed = bind(name, value)
+            redacted = redacted or changed
+        return redacted
+
+    def one(self, name: str, value: "Any") -> "tuple[Any, bool]":
+        kind = type(value)
+        if kind is str:
+            return self.text(name, value)
+        if value is None or kind is int:
+            return value, False
+        if isinstance(value, Enum):
+            return value._value_, False
+        if isinstance(value, datetime):
+            return self._time(name, value), False
+        if kind is bool:
+            return int(value), False
+        if isinstance(value, bytes):
+            self._fits(name, len(value))
+            return value, False
+        if isinstance(value, (dict, list, tuple)):
+            return self.json(name, value)
+        if kind is float:
+            if value != value or value in (float("inf"), float("-inf")):
+                raise Invalid(f"{name} is {value}, which is not a number a record can hold", field=name)
+            return value, False
+        raise Invalid(f"{name} is a {kind.__name__}, which a record can't hold", field=name)
+
+    def text(self, name: str, value: str) -> tuple[str, bool]:
+        """Check and redact one text."""
+        if type(value) is not str:
+            value = str.__str__(value)  # a member of an enumeration is kept as its plain text
+        return (value, False) if value in self._page or value in self._clean else self._new_text(name, value)
+
+    def _new_text(self, name: str, value: str) -> tuple[str, bool]:
+        """Check and redact a text that is not known to be clean."""
+        if len(value) >= SHORTEST_ID and " " not in value:  # most of what is looked at are sentences
+            if is_ours(value):
+                self.vouch(value)
+                return value, False
+            if is_theirs(value):
+                return value, False
+        last = self._last.get(name)
+        if last is not None and last[0] is value:
+            return last[1]
+        if not value.isascii():
+            self._unicode(name, value)
+        if "\x00" in value:
+            raise Invalid(f"{name} contains a NUL byte; remove it or send it as base64", field=name)
+        if len(value) > self.limit_bytes // 4:
+            self._fits(name, len(value.encode()))
+        clean, changed = redaction.scan(value)
+        if changed and name == _KEY:
+            clean = f"{clean}~{_fingerprint(value)}"
+        if name in _SAID_ONCE and len(value) <= _LONGEST_KEPT:
+            self._last[name] = value, (clean, changed)
+        if changed:
+            return clean, True
+        if len(value) <= _NAME_LENGTH and name not in _SAID_ONCE:
+            self.vouch(value)
+        elif len(value) <= self._remembered_bytes:
+            self._remember(value)
+        return value, False
+
+    def look_through(self, rows: "Iterable[Mapping[str, Any]]") -> None:
+        """Scan the texts and JSON values of many rows at once: what is clean is not scanned again when the rows are bound."""
+        texts: set[str] = set()
+        held: list[tuple[Any, list[str]]] = []
+        for row in rows:
+            for value in row.values():
+                if (kind := type(value)) is str:
+                    texts.add(value)
+                elif (kind is dict or kind is list) and value and (strings := redaction.json_strings(value)) is not None:
+                    held.append((value, strings))
+                    texts.update(strings)
+        self._page, self._held = set(), {}
+        known = texts & self._clean
+        # Numbers that nobody chose are all different: to look at them makes the tables of the rules grow without end.
+        known.update([text for text in texts if len(text) >= SHORTEST_ID and is_theirs(text)])
+        most = self.limit_bytes // 4
+        left = [
+            text
+            for text in texts - known
+            if (text.isascii() and "\x00" not in text and len(text) <= most) or self._is_storable(text)
+        ]
+        found = redaction.clean_texts(left)
+        for text in found:
+            if _SHORT_TEXT < len(text) <= self._remembered_bytes:
+                self._remember(text)
+        self._page = found | known
+        self._held = {id(value): value for value, strings in held if self._page.issuperset(strings)}
+
+    def clean_texts(self, texts: "set[str]") -> set[str]:
+        """Return those of many texts that hold no secret; what was just scanned is not scanned again."""
+        known = texts & self._page
+        return known | redaction.clean_texts(texts - known)
+
+    def are_clean(self, name: str, column: "list[Any]") -> bool:
+        """Tell whether a column of texts can be bound as it is. Where they all differ, only if they were looked through."""
+        if not _TEXT_OR_NOTHING.issuperset(map(type, column)):
+            return False
+        left = [text for text in set(column) if text is not None and text not in self._page and text not in self._clean]
+        return len(left) <= _FEW_TEXTS and all(self.text(name, text) == (text, False) for text in left)
+
+    def let_go(self) -> None:
+        """Forget which JSON values are clean: from here on they are their owners' to change."""
+        self._held = {}
+
+    def _is_storable(self, text: str) -> bool:
+        """Tell whether any database takes a text as it is."""
+        if len(text) > self.limit_bytes // 4 or "\x00" in text:
+            return False
+        try:
+            return text.isascii() or bool(text.encode())
+        except UnicodeEncodeError:
+            return False
+
+    def _remember(self, text: str) -> None:
+        """Remember that a long text holds no secret, for as long as there is room."""
+        # One character beyond Latin-1 doubles what a text takes, one beyond the first plane doubles it again.
+        size = getsizeof(text)
+        self._room -= size
+        if self._room < 0:
+            self._clean.clear()
+            self._room = self._remembered_bytes - size
+        self._clean.add(text)
+
+    def vouch(self, name: str) -> None:
+        """Remember that a short text holds no secret."""
+        if len(self._clean) >= _NAMES_KEPT:
+            self._clean.clear()
+        self._clean.add(name)
+
+    def json(self, name: str, value: "Any") -> tuple[str, bool]:
+        """Check and redact one JSON value: its strings are redacted, never its text."""
+        if not value and isinstance(value, (list, dict)):
+            # Most lists and objects of most records are empty; braces alone would have the whole redactor loaded.
+            return ("[]" if isinstance(value, list) else "{}"), False
+        text = to_json(value)
+        if "\\u0000" in text and _NUL.search(text):
+            raise Invalid(f"{name} contains a NUL byte; remove it or send it as base64", field=name)
+        if not text.isascii():
+            self._unicode(name, text)
+        if len(text) > self.limit_bytes // 4:
+            self._fits(name, len(text.encode()))
+        if self._held.pop(id(value), None) is value:
+            return text, False
+        # But for the ids in them, most small values have been seen before. A name decides about its value, so names stay.
+        known = without_theirs(text) if len(text) <= _SHORT_JSON else text
+        if known in self._clean:
+            return text, False
+        clean, changed = redaction.scan_json(value)
+        if changed:
+            return to_json(clean), True
+        if len(known) <= _NAME_LENGTH:
+            self.vouch(known)
+        return text, False
+
+    def _time(self, name: str, value: datetime) -> str:
+        try:
+            return to_text(value)
+        except ValueError as problem:
+            raise Invalid(f"{name}: {problem}", field=name) from None
+
+    def _unicode(self, name: str, value: str) -> None:
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise Invalid(
+                f"{name} contains half of a surrogate pair, which is not text; decode it with errors='replace'",
+                field=name,
+            ) from None
+
+    def _fits(self, name: str, size: int) -> None:
+        if size > self.limit_bytes:
+            raise TooLarge(
+                f"{name} has {size} bytes and the limit is {self.limit_bytes}",
+                hint="Store it as an artifact's file, or open the log with a higher limit_bytes.",
+                field=name,
+                size=size,
+                limit=self.limit_bytes,
+            )

@@ -1,0 +1,190 @@
+"""A caller of the short way: who it is, on which log, and which run, task and fence it means."""
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from decklog.agents.context.claims import Claims, Remembered
+from decklog.agents.sessions import is_session
+from decklog.core.clock import from_text, to_text
+from decklog.core.errors import NotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
+
+    from decklog import Decklog, RunStatus, Task
+    from decklog.agents.context.worker import Worker
+    from decklog.core.errors import Invalid
+
+
+class Surface:
+    """What differs between the surfaces that agents call: how each spells a call and an option, and what it may read."""
+
+    def __init__(
+        self,
+        call: "Callable[..., str]",
+        option: "Callable[[str, object], str]",
+        unclear: "type[Invalid]",
+        *,
+        read_input: "Callable[[], str] | None" = None,
+        reads_files: bool = False,
+    ) -> None:
+        self.call = call
+        self.option = option
+        # The error for a call that does not say what it means.
+        self.unclear = unclear
+        # Reads a text that comes behind the call, where there is such a place.
+        self.read_input = read_input
+        # Whether what is asked about may be the name of a file: only of a caller's own file system.
+        self.reads_files = reads_files
+
+
+class Meant:
+    """What a call means: as it says itself, and otherwise as the environment says."""
+
+    def __init__(self, named: "Mapping[str, object]", environment: "Mapping[str, str]") -> None:
+        def given(name: str) -> str | None:
+            found = named.get(name)
+            return str(found) if found is not None else environment.get(f"DECKLOG_{name.upper()}")
+
+        self.agent = given("agent")
+        self.agent_id = given("agent_id")
+        self.run_id = given("run_id")
+        self.task_id = given("task_id")
+        # The number of a claim without its task says nothing.
+        self.fence = given("fence") if self.task_id else None
+
+
+class Caller:
+    """Who calls. What a call names goes before what the environment names, and that before what was claimed last."""
+
+    def __init__(self, log: "Decklog", worker: "Worker", claims_folder: str, meant: Meant, surface: Surface) -> None:
+        self.log = log
+        self.worker = worker
+        self.surface = surface
+        self.claims = Claims(claims_folder, worker)
+        self.run_id = meant.run_id
+        self._agent = meant.agent or worker.name
+        self._agent_id = meant.agent_id
+        self._task_id = meant.task_id
+        self._fence = meant.fence
+
+    @property
+    def is_given_a_task(self) -> bool:
+        """Whether somebody else claimed a task for this worker, and so decides what it does next."""
+        return self._fence is not None
+
+    # What it has
+
+    def claim(self, *, or_ended: bool = False) -> Remembered | None:
+        """Give the claim that this call is about; None when the worker has none. One that it ended itself counts if asked for."""
+        found = self.claims.load()
+        if self._task_id is not None and (found is None or found.task_id != self._task_id or self._fence is not None):
+            return self._named_claim()
+        return found if found is not None and (found.is_open or or_ended) else None
+
+    def _named_claim(self) -> Remembered:
+        assert self._task_id is not None
+        if self._fence is None or not self._fence.isdecimal():
+            add = self.surface.option("fence", "N")
+            raise self.surface.unclear(
+                f"{self.worker.name} did not claim task {self._task_id}, and no number says that it is yours",
+                hint=f"Add {add} as the claim gave it, or take what is next: {self.surface.call('next', as_=self.worker.name)}",
+            )
+        task = self.log.tasks.get(self._task_id)
+        return self.of_task(task, int(self._fence), None)
+
+    def of_task(self, task: "Task", fence: int, lease_seconds: float | None) -> Remembered:
+        """Make what is to be remembered of a task that is held from now on."""
+        return Remembered(task.run_id, task.id, fence, lease_seconds or LEASE_SECONDS, to_text(self.log.clock.now()))
+
+    def must_have(self, *, or_ended: bool = False) -> Remembered:
+        """Give the claim that this call is about; refuse a worker that has none."""
+        claim = self.claim(or_ended=or_ended)
+        if claim is None:
+            others = self.claims.other_names()
+            hint = f"You have one as {others[0]}: add {self.surface.option('as_', others[0])}" if others else self.get_one
+            raise NotFound(f"{self.worker.name} has no task", hint=hint, worker=self.worker.name)
+        return claim
+
+    @property
+    def get_one(self) -> str:
+        return f"Get one: {self.surface.call('next')}"
+
+    def claim_here(self) -> Remembered | None:
+        """Give the claim that this call is about, unless it names another run: then it is about that run alone."""
+        claim = self.claim()
+        return claim if claim is None or self.run_id in (None, claim.run_id) else None
+
+    def keep(self, claim: Remembered) -> None:
+        """Remember a claim, unless whoever started this worker keeps it."""
+        if self._fence is None:
+            self.claims.keep(claim)
+
+    def end(self, claim: Remembered) -> None:
+        """Remember that the worker ended its task: its run is still the one that it works in."""
+        claim.is_open = False
+        self.keep(claim)
+
+    def renew(self, claim: Remembered) -> None:
+        """Keep a lease alive of which a third is over: an agent that writes is at work."""
+        now = self.log.clock.now()
+        if now < from_text(claim.renewed_at) + timedelta(seconds=claim.lease_seconds / 3):
+            return
+        self.log.tasks.extend(claim.task_id, fence=claim.fence, lease_seconds=claim.lease_seconds)
+        claim.renewed_at = to_text(now)
+        self.keep(claim)
+
+    def acting(self, claim: Remembered | None) -> "AbstractContextManager[None]":
+        """Attribute what is written to this worker and its task, and have it refused once the lease is lost."""
+        if claim is None:
+            return self.log.acting(self._agent, agent_id=self._agent_id)
+        return self.log.acting(self._agent, agent_id=self._agent_id, task_id=claim.task_id, fence=claim.fence)
+
+    # The run
+
+    def find_run(self, claim: Remembered | None = None) -> str | None:
+        """Name the run that this call is about: as it says, that of its task, the last one, or the only one under way."""
+        last = claim or self.claims.load()
+        if self.run_id is not None or last is not None:
+            return self.run_id or (None if last is None else last.run_id)
+        under_way = self.under_way()
+        return under_way[0] if len(under_way) == 1 else None
+
+    def run(self, claim: Remembered | None = None) -> str:
+        """Name the run that this call is about; refuse where there is none, or several and none was named."""
+        if (found := self.find_run(claim)) is not None:
+            return found
+        under_way = self.under_way()
+        if not under_way:
+            raise NotFound("no run is under way", hint='Start one: decklog runs start "GOAL"')
+        raise self.surface.unclear(
+            f"several runs are under way: {', '.join(under_way)}",
+            hint=f"Say which: {self.surface.option('run', under_way[0])}",
+            runs=under_way,
+        )
+
+    def under_way(self) -> list[str]:
+        """Name the runs that give out work, the newest first, as many as a person looks through.
+
+        Recorded sessions of agents are left out: nobody plans in them.
+        """
+        from decklog import RunStatus
+
+        return [run_id for status in (RunStatus.ACTIVE, RunStatus.PLANNING) for run_id in self._working(status)]
+
+    def _working(self, status: "RunStatus") -> list[str]:
+        found: list[str] = []
+        after = None
+        while len(found) < _RUNS:
+            page = self.log.runs.find(status=status, limit=_PAGE, after=after)
+            found += [run.id for run in page if not is_session(run.metadata)]
+            if (after := page.next) is None:
+                break
+        return found[:_RUNS]
+
+
+# Agents think longer than programs do between two calls.
+LEASE_SECONDS = 1800.0
+_RUNS = 10
+_PAGE = 100

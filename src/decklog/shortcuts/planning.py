@@ -1,0 +1,103 @@
+"""Plans in few words: tasks from titles, lines or JSON, and how they stand."""
+
+from typing import TYPE_CHECKING
+
+from decklog.shortcuts.answer import Answer, one_line
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from decklog.shortcuts.caller import Caller
+
+# By how a task stands; what a person has to look at stands out.
+_MARKS = {"needs you": "!", "failed": "!", "quiet": "?", "running": ">", "idle": " ", "held": "-", "done": "x", "cancelled": "~"}
+_SHOWN = 30
+_SUCH_AS = 'Such as: [{"title": "one"}, "two"]'
+_BULLETS = ("- [ ] ", "- ", "* ", "+ ")
+
+
+def tasks_of(me: "Caller", titles: tuple[str, ...]) -> "list[dict[str, Any]]":
+    """Make tasks of titles, or of the text that comes behind the call."""
+    if titles == ("-",) and me.surface.read_input is not None:
+        return _from_text(me, me.surface.read_input())
+    return [{"title": title} for title in titles]
+
+
+def planned(me: "Caller", run_id: str, given: "list[dict[str, Any]]", *, in_order: bool, key: str | None) -> Answer:
+    """Add tasks to a run, all or none; in order, each waits for the one before."""
+    added: list[Any] = []
+    with me.acting(None), me.log.transaction():
+        for number, task in enumerate(given, 1):
+            if key is not None:
+                task = {"key": f"{key}/{number}", **task}
+            if in_order and added:
+                task = {**task, "depends_on": [*task.get("depends_on", ()), added[-1].id]}
+            added += me.log.tasks.add_many(run_id, [task])
+    lines = [f"{'already: ' if task.already else ''}{task.id}  {one_line(task.title)}" for task in added]
+    return Answer("\n".join(lines), [{"task": task.id, "title": task.title, "already": bool(task.already)} for task in added])
+
+
+def standing(me: "Caller", run_id: str) -> Answer:
+    """Show how a run's tasks stand, a line for each."""
+    run = me.log.runs.get(run_id)
+    tasks = me.log.tasks.find(run_id, limit=_SHOWN)
+    words = me.log.overview.words(run_ids=[run_id], task_ids=[task.id for task in tasks])
+    stands = words["runs"][run_id]
+    lines = [f"{run.id}  {one_line(run.goal)} ({stands})"]
+    for task in tasks:
+        more = task.worker or task.reason or (f"waits for {task.open_dependencies}" if task.open_dependencies else "")
+        said = f" ({one_line(more)})" if more and task.state not in ("done", "abandoned") else ""
+        lines.append(f"[{_MARKS[words['tasks'][task.id]]}] {task.id}  {one_line(task.title)}{said}")
+    if not tasks:
+        lines.append(f"No tasks yet: {_two(me)}")
+    if tasks.next is not None:
+        lines.append(f"More: decklog tasks find {run_id} --after '{tasks.next}'")
+    data = [{"task": task.id, "title": task.title, "stands": words["tasks"][task.id]} for task in tasks]
+    return Answer("\n".join(lines), {"run": run.id, "goal": run.goal, "stands": stands, "tasks": data})
+
+
+def _two(me: "Caller") -> str:
+    return me.surface.call("plan", '"TITLE"', '"TITLE"')
+
+
+def _from_text(me: "Caller", text: str) -> "list[dict[str, Any]]":
+    """Read tasks from JSON, or from lines: a title each, with more about it on indented lines below."""
+    if text.lstrip().startswith(("[", "{")):
+        return _from_json(me, text)
+    tasks: list[dict[str, Any]] = []
+    for line in text.splitlines():
+        if not line.strip():
+            continue
+        if line[0].isspace() and tasks:
+            tasks[-1]["objective"] = f"{tasks[-1].get('objective', '')}\n{line.strip()}".strip()
+        else:
+            tasks.append({"title": _without_bullet(line.strip())})
+    if not tasks:
+        raise me.surface.unclear("stdin has no tasks", hint=f"Give a title for each: {_two(me)}")
+    return tasks
+
+
+def _without_bullet(line: str) -> str:
+    for bullet in _BULLETS:
+        if line.startswith(bullet):
+            return line[len(bullet) :].strip()
+    number, dot, rest = line.partition(". ")
+    return rest.strip() if dot and number.isdecimal() else line
+
+
+def _from_json(me: "Caller", text: str) -> "list[dict[str, Any]]":
+    import json
+
+    try:
+        given = json.loads(text)
+    except ValueError as problem:
+        raise me.surface.unclear(f"stdin begins like JSON and is none: {problem}", hint=_SUCH_AS) from None
+    return listed_tasks(me, given if isinstance(given, list) else given.get("tasks", [given]))
+
+
+def listed_tasks(me: "Caller", listed: "Any") -> "list[dict[str, Any]]":
+    """Make tasks of a list of titles and objects."""
+    tasks = [{"title": task} if isinstance(task, str) else task for task in listed] if isinstance(listed, list) else []
+    if not tasks or not all(isinstance(task, dict) for task in tasks):
+        raise me.surface.unclear("a plan is a list of titles or of objects, each with a title", hint=_SUCH_AS)
+    return tasks

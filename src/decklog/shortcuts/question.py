@@ -1,0 +1,46 @@
+"""What an agent asks a person about: a question, or the exact content of a file."""
+
+import os
+from typing import TYPE_CHECKING
+
+from decklog.core.digests import sha256
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class Question:
+    """A question with what it is about; said twice in the same words about the same thing, it has the same key."""
+
+    def __init__(self, question: str, about: bytes | None, options: list[str] | None, *, reads_files: bool) -> None:
+        self._question = question
+        self._options = options
+        self._subject: str | None = None
+        whole = question.encode(errors="surrogateescape") if about is None else about
+        self._about = self._content(whole) if reads_files and about is not None else whole
+
+    def _content(self, about: bytes) -> bytes:
+        """Read the file that was named; what names none is itself what is asked about."""
+        if not about or b"\0" in about or not os.path.isfile(about):
+            return about
+        self._subject = os.fsdecode(about)
+        with open(about, "rb") as file:
+            return file.read()
+
+    def key(self, about_task: str) -> str:
+        """Name the question within its run."""
+        parts = (self._question, *(self._options or ()))
+        digest = sha256("\0".join(parts).encode(errors="surrogateescape") + b"\0" + self._about).hexdigest()
+        return f"ask:{about_task}:{digest[:16]}"
+
+    def arguments(self) -> "dict[str, Any]":
+        """Give what is asked about as the approvals take it: text where it is text."""
+        try:
+            about: str | bytes = self._about.decode()
+        except UnicodeDecodeError:
+            about = self._about
+        return {
+            "about": about,
+            "subject": self._subject,
+            "payload": {"options": self._options} if self._options else None,
+        }

@@ -1,0 +1,320 @@
+"""The verbs of the short way. Each signature and docstring is what the command line reads, and what its help shows."""
+
+from typing import TYPE_CHECKING
+
+from decklog import ReasoningPhase
+from decklog.core.errors import Invalid, LeaseLost, NotFound, StillPending
+from decklog.shortcuts.answer import DONE, PENDING, REFUSED, Answer, approval_data, one_line, said_of, task_answer
+from decklog.shortcuts.caller import LEASE_SECONDS, Caller
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from decklog import Approval, ClaimExplanation, Task
+    from decklog.agents.context.claims import Remembered
+
+# Nothing will come any more; whatever else keeps a task away may pass.
+_OVER = ("run_over", "all_done", "no_run")
+_PATIENCE_SECONDS = 10.0
+_ANSWERS = 5
+_OF_A_LESSON = ("body", "topic", "sightings", "why", "contradicted_by", "outdated_by")
+
+
+def next_(
+    me: Caller,
+    *,
+    wait: float = 0.0,
+    role: str | None = None,
+    tag: str | None = None,
+    group: str | None = None,
+    lease: float = LEASE_SECONDS,
+) -> Answer:
+    """Show the task you have, its lease renewed, or get the next one.
+
+    Prints its id and title, what is to be done, when it is done, where you may write, and what was answered to your questions.
+    When there is none, the reason: exit 7 if something may come, 0 if all is over.
+    A worker that was killed and starts again under its name has its task back.
+    """
+    if me.is_given_a_task:
+        return _given(me, lease)
+    with me.claims.alone(wait + _PATIENCE_SECONDS):
+        task, notes = _go_on(me, lease)
+        if task is not None:
+            return task_answer(task, _answers(me, task), notes)
+        wanted: dict[str, Any] = {"role": role, "tag": tag, "group_id": group}
+        claim = me.log.tasks.claim(me.run_id, worker=me.worker.name, lease_seconds=lease, wait_seconds=wait, **wanted)
+        if claim is not None:
+            me.keep(me.of_task(claim.task, claim.task.fence, lease))
+            return task_answer(claim.task, _answers(me, claim.task), notes)
+    return _none(me, wanted, notes)
+
+
+def _given(me: Caller, lease: float) -> Answer:
+    """Show the task that was claimed for the worker; once it is done there is nothing else for it to do."""
+    claim = me.must_have()
+    try:
+        task = me.log.tasks.extend(claim.task_id, fence=claim.fence, lease_seconds=lease)
+    except LeaseLost as problem:
+        if problem.details["state"] != "done":
+            raise
+        message, hint = f"task {claim.task_id} is done", "Nothing else was given to you."
+        reason: ClaimExplanation = {"code": "task_done", "message": message, "hint": hint}
+        return Answer(f"Nothing: {message}. {hint}", None, reason=reason)
+    return task_answer(task, list(me.log.approvals.find(task.run_id, task_id=task.id, limit=_ANSWERS)))
+
+
+def _go_on(me: Caller, lease: float) -> "tuple[Task | None, list[str]]":
+    """Renew the worker's own claim and return its task. The notes name a task that was lost, or that is back after a restart."""
+    me.claims.clear_ended()
+    if (claim := me.claim()) is None:
+        return None, []
+    notes = [f"back: {me.worker.name} had this task before"] if me.claims.is_from_ended_process else []
+    try:
+        task = me.log.tasks.extend(claim.task_id, fence=claim.fence, lease_seconds=lease)
+    except (LeaseLost, NotFound) as problem:
+        me.end(claim)
+        return None, [f"lost: {problem.message}"]
+    _kept(me, task, claim, lease)
+    return task, notes
+
+
+def _kept(me: Caller, task: "Task", before: "Remembered", lease: float) -> None:
+    claim = me.of_task(task, task.fence, lease)
+    claim.asked = before.asked
+    me.keep(claim)
+
+
+def _answers(me: Caller, task: "Task") -> "list[Approval]":
+    """Find what was asked about a task; of one that nobody had before, nothing was."""
+    claim = me.claim()
+    if task.attempts <= 1 and (claim is None or not claim.asked):
+        return []
+    return list(me.log.approvals.find(task.run_id, task_id=task.id, limit=_ANSWERS))
+
+
+def _none(me: Caller, wanted: "dict[str, Any]", notes: list[str]) -> Answer:
+    reason = _reason(me, wanted)
+    if reason["code"] in ("later", "scheduled", "all_taken", "just_now"):
+        reason["hint"] = f"Wait for one: {me.surface.call('next', wait=60)}"
+    code = DONE if reason["code"] in _OVER else PENDING
+    return Answer(f"Nothing: {reason['message']}. {reason['hint']}", None, code=code, reason=reason, notes=notes)
+
+
+def _reason(me: Caller, wanted: "dict[str, Any]") -> "ClaimExplanation":
+    """Say why there is nothing: of the run that was named, or of those under way the first from which something may come."""
+    if me.run_id is not None:
+        return me.log.tasks.why_none(me.run_id, worker=me.worker.name, **wanted)
+    reasons = [me.log.tasks.why_none(run_id, worker=me.worker.name, **wanted) for run_id in me.under_way()]
+    may_come = [reason for reason in reasons if reason["code"] not in _OVER]
+    return (may_come or reasons or [me.log.tasks.why_none(None, worker=me.worker.name, **wanted)])[0]
+
+
+def done(me: Caller, what: str | None = None, *, evidence: list[str] | None = None) -> Answer:
+    """End your task as done. Say what was done; evidence names files, commands or links that show it."""
+    claim = me.must_have(or_ended=True)
+    result = {"evidence": evidence} if evidence else None
+    with me.acting(claim):
+        try:
+            task = me.log.tasks.finish(claim.task_id, fence=claim.fence, summary=what, result=result)
+        except LeaseLost as problem:
+            raise problem if claim.is_open else NotFound(f"{me.worker.name} has no task", hint=me.get_one) from None
+    return _ended(me, claim, task)
+
+
+def fail(me: Caller, why: str, *, after: float = 0.0) -> Answer:
+    """End this try of your task as failed; it goes back to be tried again until its tries are used.
+
+    When another try would not help before something changes, use `block`.
+    """
+    claim = me.must_have()
+    with me.acting(claim):
+        task = me.log.tasks.fail(claim.task_id, fence=claim.fence, summary=why, blocker=why, retry_after_seconds=after)
+    return _ended(me, claim, task)
+
+
+def block(me: Caller, why: str) -> Answer:
+    """Give your task up until something outside changes; a person, or whoever changed it, resumes it."""
+    claim = me.must_have()
+    with me.acting(claim):
+        task = me.log.tasks.block(claim.task_id, fence=claim.fence, blocker=why)
+    return _ended(me, claim, task)
+
+
+def _ended(me: Caller, claim: "Remembered", task: "Task") -> Answer:
+    me.end(claim)
+    left = f", try {task.failures} of {task.max_attempts}" if task.outcome == "failed" else ""
+    already = " already" if task.already else ""
+    text = f"{task.outcome}{already}: {task.id}  {one_line(task.title)} ({task.state}{left})"
+    data = {"task": task.id, "outcome": task.outcome, "state": task.state.value}
+    return Answer(text, {**data, "already": True} if task.already else data, warnings=task.warnings)
+
+
+def note(me: Caller, text: str, *, phase: ReasoningPhase | None = None, key: str | None = None) -> Answer:
+    """Write down what you think or found, on your task; `-` reads it from stdin."""
+    from decklog import EntryKind
+
+    if not text.strip():
+        raise Invalid("a note needs words", field="text")
+    claim = me.claim_here()
+    run_id = me.run(claim)
+    with me.acting(claim):
+        entry = me.log.journal.append(run_id, text, kind=EntryKind.REASONING, phase=phase, key=key)
+        if claim is not None:
+            me.renew(claim)
+    return Answer(f"noted: {entry.id}", {"entry": entry.id})
+
+
+def ask(
+    me: Caller,
+    question: str,
+    *,
+    about: bytes | None = None,
+    options: list[str] | None = None,
+    of: str | None = None,
+    wait: float = 0.0,
+) -> Answer:
+    """Ask a person. Exit 0 granted, 6 denied, 7 no answer yet.
+
+    The same question again is the same question: it hears the answer. `next` shows it too.
+    About a file (its name, or - for stdin), the answer is for exactly that content.
+    """
+    from decklog.shortcuts.question import Question
+
+    claim = me.claim_here()
+    asked = Question(question, about, options, reads_files=me.surface.reads_files)
+    task_id = None if claim is None else claim.task_id
+    with me.acting(claim):
+        approval = me.log.approvals.ask(
+            me.run(claim),
+            question,
+            by=me.worker.name,
+            asked_of=of,
+            task_id=task_id,
+            key=asked.key(task_id or me.worker.name),
+            **asked.arguments(),
+        )
+        if claim is not None:
+            claim.asked = True
+            me.keep(claim)
+    return _heard(me, _waited(me, approval, wait))
+
+
+def _waited(me: Caller, approval: "Approval", wait: float) -> "Approval":
+    if approval.state != "open" or wait <= 0:
+        return approval
+    try:
+        return me.log.approvals.wait(approval.id, wait)
+    except StillPending:
+        return approval
+
+
+def _heard(me: Caller, approval: "Approval") -> Answer:
+    code = {"open": PENDING, "granted": DONE}.get(approval.state.value, REFUSED)
+    wait = me.surface.option("wait", "SECONDS")
+    later = f"; ask the same again to hear the answer, with {wait} to wait" if code == PENDING else ""
+    return Answer(f"{approval.id}: {said_of(approval)}{later}", approval_data(approval), code=code)
+
+
+def spend(
+    me: Caller,
+    model: str,
+    *,
+    in_: int = 0,
+    out: int = 0,
+    cache_read: int = 0,
+    cache_write: int = 0,
+    cost_microdollars: int | None = None,
+    key: str | None = None,
+) -> Answer:
+    """Record the tokens of a model call, and its cost unless the price list knows it.
+
+    The money is spent already, so the call is recorded even over budget; exit 6 when a budget is overdrawn: stop, and ask.
+    """
+    if cost_microdollars is None and not (in_ or out or cache_read or cache_write):
+        # Most likely somebody who wants to see what was spent, and named a run.
+        wanted = f"say tokens ({me.surface.option('in', 'N')}, …) or dollars ({me.surface.option('cost', 'X')})"
+        raise Invalid(f"nothing was spent: {wanted}", field="in", hint="See what was spent: decklog now")
+    claim = me.claim_here()
+    with me.acting(claim):
+        charge = me.log.ledger.charge(
+            model,
+            input_tokens=in_,
+            output_tokens=out,
+            cache_read_tokens=cache_read,
+            cache_create_tokens=cache_write,
+            cost_microdollars=cost_microdollars,
+            run_id=me.find_run(claim),
+            enforce=False,
+            key=key,
+        )
+    from decklog.core.figures import dollars
+
+    known = charge.cost_microdollars is not None
+    amount = dollars(charge.cost_microdollars or 0, exact=True) if known else "an unknown price"
+    over = "; a budget is overdrawn: stop, and ask" if charge.overdrew else ""
+    data: dict[str, Any] = {"charge": charge.id, "tokens": charge.tokens, "cost_microdollars": charge.cost_microdollars}
+    text = f"spent: {amount}, {charge.tokens} tokens of {charge.model}{over}"
+    return Answer(text, {**data, "overdrew": bool(charge.overdrew)}, code=REFUSED if charge.overdrew else DONE)
+
+
+def recall(me: Caller, words: tuple[str, ...], *, topic: str | None = None, limit: int = 3) -> Answer:
+    """Look for lessons that fit what you are about to do."""
+    claim = me.claim_here()
+    with me.acting(claim):
+        hits = me.log.memory.recall(" ".join(words), topic=topic, limit=limit)
+    lines = [
+        f"{hit.id}  {one_line(hit.body)} ({'; '.join([f'{hit.topic}, seen {hit.sightings}x', *hit.cautions])})" for hit in hits
+    ]
+    data = [{"lesson": hit.id, **{name: getattr(hit, name) for name in _OF_A_LESSON}} for hit in hits]
+    return Answer("\n".join(lines) or "Nothing fits.", data, warnings=hits.warnings)
+
+
+def remember(me: Caller, lesson: str, *, topic: str = "task_outcomes", key: str | None = None) -> Answer:
+    """Keep a lesson for whoever does work like this next. Only what was verified: a guess is none."""
+    claim = me.claim_here()
+    task_id = None if claim is None else claim.task_id
+    with me.acting(claim):
+        kept = me.log.memory.remember(
+            topic, lesson, run_id=me.find_run(claim), task_id=task_id, source_id=me.worker.name, key=key
+        )
+    seen = f", seen {kept.sightings}x" if kept.sightings > 1 else ""
+    return Answer(
+        f"remembered: {kept.id} ({kept.topic}{seen})", {"lesson": kept.id, "sightings": kept.sightings}, warnings=kept.warnings
+    )
+
+
+def plan(me: Caller, titles: tuple[str, ...] = (), *, in_order: bool = False, key: str | None = None) -> Answer:
+    """Add tasks to the run, one for each title; without any, show how the plan stands.
+
+    `-` reads them from stdin: a task a line, with more about it on indented lines below, or a JSON list.
+    """
+    from decklog.shortcuts.planning import planned, standing, tasks_of
+
+    run_id = me.run(me.claim_here())
+    return planned(me, run_id, tasks_of(me, titles), in_order=in_order, key=key) if titles else standing(me, run_id)
+
+
+def prime(me: Caller) -> Answer:
+    """Say where you stand, in at most 1,500 tokens: your task, what waits for you, what may be spent, what was learned."""
+    from decklog.agents.prime import Prime
+
+    claim = me.claim()
+    task_id = claim.task_id if claim is not None else None
+    text = Prime(me.log, worker=me.worker.name, run_id=me.find_run(claim), task_id=task_id).text()
+    return Answer(text.rstrip("\n"), {"text": text})
+
+
+VERBS: "dict[str, Callable[..., Answer]]" = {
+    "next": next_,
+    "done": done,
+    "fail": fail,
+    "block": block,
+    "note": note,
+    "ask": ask,
+    "spend": spend,
+    "recall": recall,
+    "remember": remember,
+    "plan": plan,
+    "prime": prime,
+}

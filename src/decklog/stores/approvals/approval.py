@@ -1,0 +1,308 @@
+"""The approval: a question about one exact thing, and the rules for what it is about, until when, and who may answer."""
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from decklog.core.clock import from_text, to_text
+from decklog.core.errors import Conflict, Denied, Invalid
+from decklog.records.fork_rules import Computed, ForkRule, Refer, Reset
+from decklog.records.record import Record
+from decklog.records.values import to_json
+from decklog.stores.checks import is_same
+from decklog.stores.documents import hex_digest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, Literal
+
+    from decklog.records.fork_rules import Fork
+
+
+class ApprovalState(StrEnum):
+    OPEN = "open"
+    GRANTED = "granted"
+    DENIED = "denied"
+    EXPIRED = "expired"
+    WITHDRAWN = "withdrawn"
+
+
+if TYPE_CHECKING:
+    ApprovalStateLike = ApprovalState | Literal["open", "granted", "denied", "expired", "withdrawn"]
+else:
+    ApprovalStateLike = ApprovalState
+
+
+class Verdict(StrEnum):
+    GRANTED = "granted"
+    DENIED = "denied"
+
+
+if TYPE_CHECKING:
+    VerdictLike = Verdict | Literal["granted", "denied"]
+else:
+    VerdictLike = Verdict
+
+
+UNANSWERED = "nobody answered in time"
+MOST_SECONDS = 10 * 365 * 24 * 3600
+MOST_USES = 10**6
+# What may change of a decided approval without another decision: each use is counted.
+_COUNTED = frozenset({"uses"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Approval(Record):
+    """A question and its answer; `subject_digest` names the exact thing, `number` its place among the run's approvals."""
+
+    table = "approvals"
+    is_work = True
+    fork = ForkRule(
+        "A decision was made for its own run: in a fork it is history. What the fork still needs, it asks for itself.",
+        fields={"task_id": Refer("tasks"), "proof": Reset(), "uses": Computed("used up"), "max_uses": Computed("used up")},
+        left_out="open questions, and grants that can still be used",
+        is_left_out=lambda image, fork: _is_in_force(image, fork),
+    )
+    is_managed = True
+    is_guarded = True
+    keeps = ("about_digest",)
+
+    id: str
+    run_id: str
+    number: int
+    state: ApprovalState
+    asked_at: datetime
+    question: str | None = None
+    subject: str | None = None
+    subject_digest: str | None = None
+    asked_by: str | None = None
+    asked_of: str | None = None
+    source: str | None = None
+    task_id: str | None = None
+    expires_at: datetime | None = None
+    default_verdict: Verdict | None = None
+    verdict: str | None = None
+    decided_by: str | None = None
+    decided_at: datetime | None = None
+    rationale: str | None = None
+    payload: object = field(default_factory=dict)
+    key: str | None = None
+    proof: str | None = None
+    max_uses: int | None = None
+    valid_until: datetime | None = None
+    uses: int | None = None
+    # What is asked about, as it is kept: without its secrets, where it had any.
+    about_digest: str | None = None
+    redacted: bool = False
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether the decision carries the manager's proof."""
+        return self.proof is not None
+
+    @property
+    def uses_left(self) -> int | None:
+        """How often it may still be used; None is any number of times until `valid_until`. It is once where nothing is said."""
+        if self.state is not ApprovalState.GRANTED:
+            return 0
+        most = self.max_uses or (1 if self.valid_until is None else None)
+        return None if most is None else max(0, most - (self.uses or 0))
+
+    def is_usable(self, now: datetime) -> bool:
+        """Tell whether it still lets its thing pass."""
+        return self.uses_left != 0 and (self.valid_until is None or now < self.valid_until)
+
+    @classmethod
+    def needs_proof(cls, before: "Mapping[str, Any] | None", after: "Mapping[str, Any]") -> bool:
+        """A decision needs one, and so does every later change but a use. A fork's copy, which is used up, needs none."""
+        if before is None:
+            return after.get("proof") is not None or (_is_decision(after) and cls.from_image(after).uses_left != 0)
+        if not _is_decision(before) and not _is_decision(after):
+            return False
+        old, new = cls.upcast(before), cls.upcast(after)
+        is_other = "removed" in after or any(old[name] != new[name] for name in old.keys() - _COUNTED)
+        return is_other or (new["uses"] or 0) < (old["uses"] or 0)
+
+    @classmethod
+    def forked(cls, image: "dict[str, Any]", _db: "Any") -> "dict[str, Any]":
+        """A decision was made for its own run: in a fork it is history, which proves nothing and lets nothing pass."""
+        if image["state"] != ApprovalState.GRANTED or image["subject_digest"] is None:
+            return {**image, "proof": None}
+        spent = max(image["uses"] or 0, image["max_uses"] or 1)
+        return {**image, "proof": None, "max_uses": spent, "uses": spent}
+
+    @property
+    def is_expired(self) -> bool:
+        """Whether its time ran out before anyone answered."""
+        unanswered = self.decided_by is None and self.expires_at is not None
+        return self.state is ApprovalState.EXPIRED or (unanswered and self.state in (ApprovalState.GRANTED, ApprovalState.DENIED))
+
+    @property
+    def needs_reason(self) -> bool:
+        """Whether only a yes with a reason counts: to publish what the gate holds."""
+        return (self.source, self.subject) == ("review", "publish")
+
+    def seen_at(self, now: datetime) -> "Approval":
+        """Give it as it counts at a time: a question whose time has run out has its default answer, recorded yet or not."""
+        if self.state is not ApprovalState.OPEN or self.expires_at is None or self.expires_at > now:
+            return self
+        return replace(
+            self,
+            state=ApprovalState(self.default_verdict or ApprovalState.EXPIRED),
+            verdict=self.default_verdict,
+            decided_at=self.expires_at,
+            rationale=UNANSWERED,
+        )
+
+    def as_dict(self) -> "dict[str, Any]":
+        return {
+            **super().as_dict(),
+            "is_expired": self.is_expired,
+            "is_proven": self.is_proven,
+            "uses_left": self.uses_left,
+        }
+
+
+def _is_in_force(image: "dict[str, Any]", fork: "Fork") -> bool:
+    """Return whether a question still waits for its answer, or a grant for its use."""
+    approval = Approval.from_image(image)
+    is_grant = approval.subject_digest is not None and approval.is_usable(from_text(fork.now))
+    return approval.state is ApprovalState.OPEN or is_grant
+
+
+def _is_decision(image: "Mapping[str, Any]") -> bool:
+    """Return whether an image is somebody's answer about one exact thing."""
+    return bool(image.get("decided_by") and image.get("subject_digest"))
+
+
+def question_key(approval_id: str) -> str:
+    """Give the key of a message that asks a person in words what an approval asks: it is answered when the approval is."""
+    return f"approval:{approval_id}"
+
+
+def digest_of(about: object) -> str:
+    """Digest the exact thing that an approval is about, as SHA-256 in hexadecimal.
+
+    A text is digested as its UTF-8 bytes (as `sha256sum` does a file), bytes as they are, any other JSON value as canonical
+    JSON: keys sorted, no blanks, non-ASCII characters as they are.
+    """
+    from hashlib import sha256
+
+    if isinstance(about, bytes):
+        return sha256(about).hexdigest()
+    text = about if isinstance(about, str) else to_json(about)
+    try:
+        return sha256(text.encode()).hexdigest()
+    except UnicodeEncodeError:
+        raise Invalid("about contains half of a surrogate pair, which is not text", field="about") from None
+
+
+def condition_for(state: ApprovalState) -> str:
+    """Write the condition for approvals that count as being in a state at :now."""
+    match state:
+        case ApprovalState.OPEN:
+            return "state = :state and (expires_at is null or expires_at > :now)"
+        case ApprovalState.WITHDRAWN:
+            return "state = :state"
+    return "(state = :state or (state = 'open' and expires_at <= :now and coalesce(default_verdict, 'expired') = :state))"
+
+
+def check_decider(asked: Approval, decider: str) -> None:
+    """Refuse who asked."""
+    if is_same(asked.asked_by, decider):
+        raise Denied(
+            f"{decider} asked for approval {asked.id} and can't decide it",
+            hint=f"It is for {asked.asked_of} to decide." if asked.asked_of else "Someone else has to decide.",
+            id=asked.id,
+        )
+
+
+def check_reason(asked: Approval, verdict: Verdict, rationale: str | None) -> None:
+    """Refuse a yes without a reason where only one with a reason counts: to publish what the gate holds."""
+    if asked.needs_reason and verdict is Verdict.GRANTED and asked.state is ApprovalState.OPEN and not (rationale or "").strip():
+        raise Invalid(
+            f"a yes to approval {asked.id} needs a reason: without one the gate lets nothing pass",
+            hint=f"Say why: decklog approvals decide {asked.id} granted --by NAME --rationale WHY",
+            field="rationale",
+            id=asked.id,
+        )
+
+
+def check_digest(asked: Approval, digest: str | None) -> None:
+    """Refuse an answer about another thing than was asked about."""
+    if digest is not None and hex_digest(digest) != asked.subject_digest:
+        raise Conflict(
+            f"approval {asked.id} is about {asked.subject_digest}, not {digest}",
+            hint="The thing changed since it was asked about: ask anew.",
+            id=asked.id,
+            digest=asked.subject_digest,
+        )
+
+
+def settled(approval: Approval) -> Conflict:
+    """Say what an approval became, and through whom."""
+    who = f" by {approval.decided_by}" if approval.decided_by else " because " + UNANSWERED if approval.is_expired else ""
+    when = to_text(approval.decided_at) if approval.decided_at else ""
+    return Conflict(
+        f"approval {approval.id} is {approval.state}{who} since {when}",
+        hint="It is settled; to have it decided differently, ask anew.",
+        id=approval.id,
+        state=approval.state.value,
+        decided_by=approval.decided_by,
+        decided_at=when,
+    )
+
+
+def exact_digest(about: object, digest: str | None) -> str:
+    """Give the digest of what is asked about; refuse content and digest that do not agree."""
+    if about is None and digest is None:
+        raise Invalid(
+            "an approval is about one exact thing: give its content (about) or its SHA-256 (subject_digest)", field="about"
+        )
+    given = None if digest is None else hex_digest(digest)
+    made = given if about is None else digest_of(about)
+    if given is not None and given != made:
+        raise Invalid(f"the content has the digest {made}, not {given}", field="subject_digest")
+    return str(made)
+
+
+def expiry_of(now: datetime, at: datetime | None, seconds: float | None, default_verdict: str | None) -> datetime | None:
+    """Work out when a question expires; refuse a time that is past, and a default without a time."""
+    if at is not None and seconds is not None:
+        raise Invalid("give expires_at or expires_in_seconds, not both", field="expires_at")
+    if seconds is not None and not 0 < seconds <= MOST_SECONDS:
+        raise Invalid(
+            f"expires_in_seconds is {seconds}; it is more than 0 and at most {MOST_SECONDS}", field="expires_in_seconds"
+        )
+    if at is not None and at.tzinfo is None:
+        raise Invalid("expires_at needs a time zone; use datetime.now(UTC)", field="expires_at")
+    end = now + timedelta(seconds=seconds) if seconds is not None else at
+    if end is None and default_verdict is not None:
+        raise Invalid("a default verdict needs a time at which it counts: expires_at or expires_in_seconds", field="expires_at")
+    if end is not None and end <= now:
+        raise Invalid(f"{to_text(end)} is past; an approval expires in the future", field="expires_at")
+    return end
+
+
+def grant_of(verdict: Verdict, now: datetime, uses: int | None, seconds: float | None) -> "dict[str, Any]":
+    """Work out how long a grant is good for: one use, unless a number of uses or a time is said."""
+    if verdict is not Verdict.GRANTED:
+        if uses is not None or seconds is not None:
+            raise Invalid("only a grant is for a number of uses or a time", field="uses")
+        return {"max_uses": None, "valid_until": None}
+    if uses is not None and not 1 <= uses <= MOST_USES:
+        raise Invalid(f"uses is {uses}; it is a whole number from 1 to {MOST_USES}", field="uses")
+    if seconds is not None and not 0 < seconds <= MOST_SECONDS:
+        raise Invalid(f"valid_seconds is {seconds}; it is more than 0 and at most {MOST_SECONDS}", field="valid_seconds")
+    until = None if seconds is None else now + timedelta(seconds=seconds)
+    return {"max_uses": uses if uses is not None or until is not None else 1, "valid_until": until}
+
+
+def payload_of(payload: object) -> object:
+    """Check a payload; none is an empty object."""
+    if payload is None:
+        return {}
+    if not isinstance(payload, (dict, list)):
+        raise Invalid("a payload is a JSON object or list", field="payload")
+    return payload

@@ -1,0 +1,489 @@
+"""Approvals: questions to a person or a gate, each about one exact thing, and the answers they got."""
+
+import time
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from decklog.core.clock import to_text
+from decklog.core.errors import Conflict, Denied, Invalid, StillPending
+from decklog.db.packing import unpacked
+from decklog.db.where import Where, enum_of, page_size, placed
+from decklog.records.operations import check_may_wait, reading, reads, waiting, waits_to_read, writes
+from decklog.records.record import Page
+from decklog.stores.approvals.approval import (
+    MOST_USES,
+    UNANSWERED,
+    Approval,
+    ApprovalState,
+    ApprovalStateLike,
+    Verdict,
+    VerdictLike,
+    check_decider,
+    check_digest,
+    check_reason,
+    condition_for,
+    digest_of,
+    exact_digest,
+    expiry_of,
+    grant_of,
+    payload_of,
+    question_key,
+    settled,
+)
+from decklog.stores.approvals.approval_about import check_seen, keep_about, shown
+from decklog.stores.base import Store
+from decklog.stores.causes import cause_of
+from decklog.stores.checks import is_same, moment, name_of
+from decklog.stores.documents import hex_digest
+from decklog.stores.of_run import next_number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+    from typing import Any, Protocol
+
+    from decklog.records.operations import Step
+    from decklog.stores.approvals.approval_answers import Answers
+    from decklog.stores.base import Parts
+    from decklog.stores.results.approvals import ApprovalDetails, ApprovalSubject
+
+    class Questions(Protocol):
+        """Keeps what people are asked in words; the inbox does."""
+
+        def settle(self, key: str, answer: str, *, by: str) -> object: ...
+
+
+__all__ = ["Approval", "ApprovalState", "Approvals", "Verdict", "digest_of"]
+
+_YES = frozenset({"granted", "approved", "approve", "accepted", "accept", "passed", "pass", "ok", "yes"})
+_LONGEST_STEP = 1.0
+MOST_SHOWN = 50
+_WITH_THINGS = "select a.*, b.bytes, b.size from approvals a left join blobs b on b.digest = a.about_digest where a.id in ({ids})"
+
+
+class Approvals(Store):
+    """Asks people and gates, and keeps what they answered, bound to the exact thing they were asked about."""
+
+    records = (Approval,)
+
+    def __init__(self, parts: "Parts", *, inbox: "Callable[[], Questions]") -> None:
+        super().__init__(parts)
+        self._inbox = inbox
+
+    @writes
+    def ask(
+        self,
+        run_id: str,
+        question: str,
+        *,
+        by: str,
+        about: bytes | object = None,
+        subject_digest: str | None = None,
+        subject: str | None = None,
+        asked_of: str | None = None,
+        source: str | None = None,
+        task_id: str | None = None,
+        expires_at: datetime | None = None,
+        expires_in_seconds: float | None = None,
+        default_verdict: VerdictLike | None = None,
+        payload: object = None,
+        key: str | None = None,
+        approval_id: str | None = None,
+    ) -> Approval:
+        """Ask for approval of one exact thing, given as its content (`about`) or its SHA-256 (`subject_digest`).
+
+        The content is kept, without its secrets, for whoever decides. When the thing changes, ask anew: an approval serves its
+        own digest alone. With a key or an id that is known, the first question comes back. `default_verdict` is what counts when
+        the time runs out without an answer.
+        """
+        now = self._now()
+        fields = {
+            "question": _question(question),
+            "subject": subject,
+            "subject_digest": exact_digest(about, subject_digest),
+            "expires_at": expiry_of(now, expires_at, expires_in_seconds, default_verdict),
+            "default_verdict": default_verdict and enum_of(Verdict, default_verdict, "default_verdict"),
+            "source": source,
+            "task_id": task_id,
+            "payload": payload_of(payload),
+            "key": key,
+            **_parties(by, asked_of),
+        }
+        self._record_lapsed(run_id)
+        return self._ask_once(run_id, approval_id, {**fields, "state": ApprovalState.OPEN, "asked_at": now}, about)
+
+    def _ask_once(self, run_id: str, approval_id: str | None, fields: "dict[str, Any]", about: object = None) -> Approval:
+        approval = self._once(
+            lambda: self._known(run_id, approval_id, fields["key"]),
+            lambda: self._add(
+                Approval,
+                note=fields.get("question") or fields.get("verdict"),
+                id=approval_id or self._ids.new("apr"),
+                run_id=run_id,
+                number=next_number(self._db, Approval, run_id),
+                **keep_about(self._db, about),
+                **fields,
+            ),
+        )
+        if approval.run_id != run_id or approval.subject_digest != fields.get("subject_digest"):
+            raise Conflict(
+                f"approval {approval.id} has this id or key already and is about another thing",
+                hint="What changed needs a question of its own: ask with another key.",
+                id=approval.id,
+                digest=approval.subject_digest,
+            )
+        return approval.seen_at(self._now()).marked_already() if approval.already else approval
+
+    def _known(self, run_id: str, approval_id: str | None, key: str | None) -> Approval | None:
+        """Find the approval that a repeated question means."""
+        if approval_id is not None and (approval := self._seek(Approval, approval_id)) is not None:
+            return approval
+        if key is None:
+            return None
+        found = self._select(Approval, "select * from approvals where run_id = :run_id and key = :key", run_id=run_id, key=key)
+        return found[0] if found else None
+
+    @writes
+    def record(
+        self,
+        run_id: str,
+        source: str,
+        verdict: str,
+        *,
+        rationale: str | None = None,
+        payload: object = None,
+        by: str | None = None,
+        counts_as: VerdictLike | None = None,
+        task_id: str | None = None,
+        key: str | None = None,
+        approval_id: str | None = None,
+        at: datetime | None = None,
+    ) -> Approval:
+        """Record a verdict that was given without a question, in its own words.
+
+        Words that plainly say yes (granted, approved, accepted, passed, ok, yes) count as granted and all others as denied,
+        unless `counts_as` says which. Such a verdict is bound to no digest, so `granted_for` never gives it.
+        """
+        if not source.strip() or not verdict.strip():
+            raise Invalid("a verdict needs a source and words", field="verdict" if source.strip() else "source")
+        plain = Verdict.GRANTED if verdict.strip().casefold() in _YES else Verdict.DENIED
+        given_at = self._now() if at is None else moment("at", at)
+        fields: dict[str, Any] = {
+            "state": ApprovalState(enum_of(Verdict, counts_as or plain, "counts_as")),
+            "source": source.strip(),
+            "verdict": verdict,
+            "rationale": rationale,
+            "payload": payload_of(payload),
+            "decided_by": by and name_of(by, "by"),
+            "task_id": task_id,
+            "asked_at": given_at,
+            "decided_at": given_at,
+            "key": key,
+        }
+        self._record_lapsed(run_id)
+        return self._ask_once(run_id, approval_id, fields)
+
+    @writes(manager_only=True)
+    def decide(
+        self,
+        approval_id: str,
+        verdict: VerdictLike,
+        *,
+        by: str,
+        rationale: str | None = None,
+        subject_digest: str | None = None,
+        uses: int | None = None,
+        valid_seconds: float | None = None,
+    ) -> Approval:
+        """Grant or deny an open approval; who asked can't.
+
+        `subject_digest` is that of what the decider saw: when another thing was asked about, nothing is decided. A grant needs
+        it where the thing itself is not in the log. The same answer by the same decider again changes nothing. A grant is good
+        for one use, unless `uses` or `valid_seconds` say for how many or how long.
+        """
+        chosen, decider = enum_of(Verdict, verdict, "verdict"), name_of(by, "by")
+        grant = grant_of(chosen, self._now(), uses, valid_seconds)
+        asked = self._fetch(Approval, approval_id)
+        check_decider(asked, decider)
+        check_digest(asked, subject_digest)
+        check_reason(asked, chosen, rationale)
+        if chosen is Verdict.GRANTED:
+            check_seen(self._db, asked, subject_digest)
+        self._record_lapsed(asked.run_id)
+        changed = self._change_all(
+            Approval,
+            """
+            update approvals
+               set state = :verdict, verdict = :verdict, decided_by = :by, decided_at = :now, rationale = :rationale,
+                   proof = :proof, max_uses = :max_uses, valid_until = :valid_until
+             where id = :id and state = 'open'
+            returning *
+            """,
+            note=f"{chosen} by {decider}",
+            id=approval_id,
+            verdict=chosen,
+            by=decider,
+            rationale=rationale,
+            now=self._now(),
+            proof=self._nonce(),
+            **grant,
+        )
+        return self._told(changed[0]) if changed else self._repeated(approval_id, chosen, decider)
+
+    def _repeated(self, approval_id: str, verdict: Verdict, decider: str) -> Approval:
+        present = self._fetch(Approval, approval_id)
+        if present.state == verdict.value and is_same(present.decided_by, decider):
+            return present.marked_already()
+        raise settled(present)
+
+    @writes
+    def withdraw(self, approval_id: str, *, reason: str | None = None) -> Approval:
+        """Take back an open question; one that was taken back already comes back as it is."""
+        asked = self._fetch_for_update(Approval, approval_id)
+        if asked.state is ApprovalState.WITHDRAWN:
+            return asked.marked_already()
+        self._record_lapsed(asked.run_id)
+        changed = self._change_all(
+            Approval,
+            """
+            update approvals set state = 'withdrawn', decided_at = :now, rationale = :reason
+             where id = :id and state = 'open'
+            returning *
+            """,
+            note=reason,
+            id=approval_id,
+            reason=reason,
+            now=self._now(),
+        )
+        if not changed:
+            raise settled(self._fetch(Approval, approval_id))
+        return self._told(changed[0])
+
+    def _told(self, approval: Approval) -> Approval:
+        """Answer the message by which a person was asked too, if there is one and it still waits."""
+        by = approval.decided_by or approval.asked_by or "decklog"
+        why = f": {approval.rationale}" if approval.rationale else ""
+        self._inbox().settle(question_key(approval.id), f"{approval.state}{why}", by=by)
+        return approval
+
+    @writes
+    def expire(self, run_id: str | None = None) -> list[Approval]:
+        """Record the default answer of every open question whose time has run out, of one run or of all.
+
+        It counts from that time on, recorded or not; asking, deciding and withdrawing record it too.
+        """
+        return self._record_lapsed(run_id)
+
+    def _record_lapsed(self, run_id: str | None) -> list[Approval]:
+        if run_id is None:
+            sql = "select distinct run_id from approvals where state = 'open' and expires_at <= :now order by run_id"
+            _, runs = self._db.rows(sql, self._db.values.bind({"now": self._now()})[0])
+            return [approval for (each,) in runs for approval in self._record_lapsed(each)]
+        lapsed = self._change_all(
+            Approval,
+            """
+            update approvals
+               set state = coalesce(default_verdict, 'expired'),
+                   verdict = default_verdict,
+                   decided_at = expires_at,
+                   rationale = :unanswered
+             where state = 'open' and expires_at <= :now and run_id = :run_id
+            returning *
+            """,
+            note=UNANSWERED,
+            unanswered=UNANSWERED,
+            now=self._now(),
+            run_id=run_id,
+        )
+        return [self._told(approval) for approval in sorted(lapsed, key=lambda approval: (approval.run_id, approval.number))]
+
+    @waits_to_read
+    def wait(self, approval_id: str, timeout_seconds: float) -> "Generator[Step, Any, Approval]":
+        """Wait until an approval is answered, withdrawn or expired; raise `StillPending` when the time is over first."""
+        if not timeout_seconds >= 0:
+            raise Invalid(f"timeout_seconds is {timeout_seconds}; it is 0 or more", field="timeout_seconds")
+        if timeout_seconds > 0:
+            check_may_wait(self._db)
+        end = time.monotonic() + timeout_seconds
+        while (approval := (yield reading(lambda: self.get(approval_id)))).state is ApprovalState.OPEN:
+            left = end - time.monotonic()
+            if left <= 0:
+                raise StillPending(
+                    f"approval {approval_id} is still open after {timeout_seconds:g} seconds",
+                    hint=f"Wait again, or ask {approval.asked_of or 'a manager'} directly.",
+                    id=approval_id,
+                )
+            yield waiting(min(left, self._until_expiry(approval), _LONGEST_STEP), approval.run_id)
+        return approval  # type: ignore[no-any-return]
+
+    def _until_expiry(self, approval: Approval) -> float:
+        if approval.expires_at is None:
+            return _LONGEST_STEP
+        return max(0.001, (approval.expires_at - self._now()).total_seconds())
+
+    @reads
+    def get(self, approval_id: str) -> Approval:
+        """Get an approval as it counts now."""
+        return self._proofs().checked(self._fetch(Approval, approval_id)).seen_at(self._now())
+
+    @reads
+    def show(self, approval_id: str) -> "ApprovalDetails":
+        """Show an approval with the exact thing it is about, whose digest is computed anew and compared with the one asked about.
+
+        `check` is: matches; parts redacted, where the thing had secrets; or not in the log, where only its digest was given.
+        `cause` is what made it wait, as whoever asked told it: the rule, its reason, and the tier in force then.
+        """
+        found = self._with_things([approval_id]) or [(self._fetch(Approval, approval_id), None)]
+        approval, content = found[0]
+        known: Any = self._proofs().checked(approval).seen_at(self._now()).as_dict()
+        known |= {"needs_reason": approval.needs_reason, "cause": cause_of(approval.payload), "about": shown(approval, content)}
+        details: ApprovalDetails = known
+        return details
+
+    @reads
+    def abouts(self, approval_ids: list[str]) -> "dict[str, ApprovalSubject]":
+        """Show the exact things that some approvals are about, up to 50 at once, each compared with the digest asked about."""
+        if len(approval_ids) > MOST_SHOWN:
+            raise Invalid(f"ask for the things of up to {MOST_SHOWN} approvals at once", field="approval_ids")
+        return {approval.id: shown(approval, content) for approval, content in self._with_things(approval_ids)}
+
+    def _with_things(self, approval_ids: list[str]) -> "list[tuple[Approval, bytes | None]]":
+        """Read approvals, each with what is kept of the thing it is about."""
+        if not approval_ids:
+            return []
+        marks, ids = placed(approval_ids)
+        names, rows = self._db.rows(_WITH_THINGS.format(ids=marks), self._db.values.bind(ids)[0])
+        found = [(Approval.from_row(names[:-2], row[:-2]), row[-2], row[-1]) for row in rows]
+        return [(one, None if stored is None else unpacked(bytes(stored), size)) for one, stored, size in found]
+
+    @reads
+    def find(
+        self,
+        run_id: str | None = None,
+        *,
+        state: ApprovalStateLike | None = None,
+        asked_of: str | None = None,
+        source: str | None = None,
+        task_id: str | None = None,
+        subject_digest: str | None = None,
+        oldest_first: bool = False,
+        limit: int = 20,
+        after: str | None = None,
+    ) -> Page[Approval]:
+        """List approvals as they count now, newest first."""
+        now = self._now()
+        where = Where(Approval)
+        where.equal(run_id=run_id, asked_of=asked_of and name_of(asked_of, "asked_of"), source=source, task_id=task_id)
+        where.equal(subject_digest=subject_digest and hex_digest(subject_digest))
+        if state is not None:
+            where.add(condition_for(enum_of(ApprovalState, state, "state")), state=state, now=to_text(now))
+        order = ("number",) if run_id is not None else ("asked_at", "run_id", "number")
+        page = self._page(Approval, where, order=order, limit=limit, after=after, descending=not oldest_first)
+        return Page((approval.seen_at(now) for approval in page), next=page.next)
+
+    @reads
+    def answers(
+        self, *, subject_digest: str | None = None, rule: str | None = None, run_id: str | None = None, limit: int = 8
+    ) -> "Answers":
+        """List what was answered, newest question first: lately, and to exactly this thing or to what this rule held.
+
+        Answers to a thing or a rule are looked for among the newest 300; with a run, all of that run's to the thing too.
+        """
+        from decklog.stores.approvals.approval_answers import read
+
+        return read(self._db, self._now(), page_size(limit), subject_digest and hex_digest(subject_digest), rule, run_id)
+
+    @reads
+    def latest(self, run_id: str, source: str) -> Approval | None:
+        """Get a run's newest approval from one source; none is null."""
+        found = self._select(
+            Approval,
+            "select * from approvals where run_id = :run_id and source = :source order by number desc limit 1",
+            run_id=run_id,
+            source=source.strip(),
+        )
+        return found[0].seen_at(self._now()) if found else None
+
+    @reads
+    def grants(self, approval_id: str, action: str) -> bool:
+        """Say whether an approval was granted for exactly this action as its subject, and is not used up."""
+        approval = self._seek(Approval, approval_id)
+        if approval is None or approval.decided_by is None:
+            return False  # silence is no consent, whatever the question's default says
+        return approval.subject == action and self._counts(approval)
+
+    @reads
+    def granted_for(self, run_id: str, subject_digest: str, *, or_by_default: bool = False) -> Approval | None:
+        """Get the approval that lets exactly this digest pass; none is null. Reading it does not use it up: `use` does.
+
+        The newest answer counts. Silence never does, unless nobody answered at all and `or_by_default` lets the default stand.
+        Where a manager is bound, only what the manager proved counts.
+        """
+        return self._granted_for(run_id, subject_digest, or_by_default=or_by_default)
+
+    @writes(hands_out=True)
+    def use(self, run_id: str, subject_digest: str) -> Approval | None:
+        """Use the approval of exactly this digest, once; none is null, and so is one that is used up or over.
+
+        Whoever lets a thing pass because it was approved calls this first, so that one grant is not two acts.
+        """
+        # Locked before it is read: of several who use one grant at once, each sees what the others have used.
+        self._db.lock_stream(run_id)
+        found = self._granted_for(run_id, subject_digest)
+        return None if found is None else self._used(found)
+
+    def use_for(self, approval_id: str, action: str) -> bool:
+        """Use, once, an approval that was granted for exactly this action as its subject; False when there is none to use."""
+        found = self._seek(Approval, approval_id)
+        if found is None:
+            return False
+        self._db.lock_stream(found.run_id)
+        return self.grants(approval_id, action) and self._used(found) is not None
+
+    def _used(self, found: Approval) -> Approval | None:
+        """Count one more use of a grant that has one left."""
+        changed = self._change_all(
+            Approval,
+            """
+            update approvals set uses = coalesce(uses, 0) + 1
+             where id = :id and state = 'granted'
+               and (valid_until is null or valid_until > :now)
+               and coalesce(uses, 0) < coalesce(max_uses, case when valid_until is null then 1 else :most end)
+            returning *
+            """,
+            note="used",
+            id=found.id,
+            now=self._now(),
+            most=MOST_USES,
+        )
+        return changed[0] if changed else None
+
+    def _counts(self, approval: Approval) -> bool:
+        """Tell whether a grant still lets its thing pass, and is the manager's own where one is bound."""
+        return approval.is_usable(self._now()) and self._proofs().counts(Approval, approval.id)
+
+    def _granted_for(self, run_id: str, subject_digest: str, *, or_by_default: bool = False) -> Approval | None:
+        asked = self._select(
+            Approval,
+            "select * from approvals where run_id = :run_id and subject_digest = :digest",
+            run_id=run_id,
+            digest=hex_digest(subject_digest),
+        )
+        settled_now = [approval.seen_at(self._now()) for approval in asked]
+        answers = [approval for approval in settled_now if approval.verdict and not approval.is_expired]
+        if or_by_default and not answers:
+            answers = [approval for approval in settled_now if approval.verdict]
+        newest = max(answers, key=lambda approval: (approval.decided_at, approval.number), default=None)
+        return newest if newest is not None and self._counts(newest) else None
+
+
+def _parties(by: str, asked_of: str | None) -> dict[str, str | None]:
+    asker, answerer = name_of(by, "by"), asked_of and name_of(asked_of, "asked_of")
+    if is_same(asker, answerer):
+        raise Denied(f"{asker} can't ask {asker} for approval", hint="Ask someone else, or a gate.", field="asked_of")
+    return {"asked_by": asker, "asked_of": answerer}
+
+
+def _question(text: str) -> str:
+    if not text.strip():
+        raise Invalid("an approval needs a question", field="question")
+    return text

@@ -1,0 +1,336 @@
+"""Feedback: a correction from a person, followed from triage to a fix that a regression test proves."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from decklog.core.clock import to_text
+from decklog.core.errors import Conflict, Invalid, NotFound, Refused
+from decklog.db.where import Where, enum_of
+from decklog.records.operations import reads, writes
+from decklog.records.record import Page, Record
+from decklog.stores.base import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Literal, Protocol
+
+    from decklog.stores.base import Parts
+
+    class Gate(Protocol):
+        """Knows what must not be published; the reviews store does."""
+
+        def holding(self, feedback_id: str) -> Any: ...
+
+
+class FeedbackSeverity(StrEnum):
+    LOW = "low"
+    MED = "med"
+    HIGH = "high"
+    CRITICAL = "critical"
+
+
+if TYPE_CHECKING:
+    FeedbackSeverityLike = FeedbackSeverity | Literal["low", "med", "high", "critical"]
+else:
+    FeedbackSeverityLike = FeedbackSeverity
+
+
+class FixClass(StrEnum):
+    PROMPT = "prompt"
+    DOC = "doc"
+    TEST = "test"
+    TOOL = "tool"
+    POLICY = "policy"
+    ARCHITECTURAL = "architectural"
+    STATE_MACHINE = "state-machine"
+    OUT_OF_SCOPE = "out-of-scope"
+
+
+if TYPE_CHECKING:
+    FixClassLike = FixClass | Literal["prompt", "doc", "test", "tool", "policy", "architectural", "state-machine", "out-of-scope"]
+else:
+    FixClassLike = FixClass
+
+
+class FeedbackState(StrEnum):
+    PENDING = "pending"
+    TRIAGED = "triaged"
+    IN_FIX = "in-fix"
+    FIX_PR_OPEN = "fix-pr-open"
+    VERIFIED = "verified"
+    REJECTED = "rejected"
+    CLOSED = "closed"
+
+
+if TYPE_CHECKING:
+    FeedbackStateLike = FeedbackState | Literal["pending", "triaged", "in-fix", "fix-pr-open", "verified", "rejected", "closed"]
+else:
+    FeedbackStateLike = FeedbackState
+
+
+# Where feedback may go from each state: triage, fix, pull request, verdict, end. What is out of scope is rejected without a fix.
+MOVES = {
+    FeedbackState.PENDING: (FeedbackState.TRIAGED,),
+    FeedbackState.TRIAGED: (FeedbackState.IN_FIX, FeedbackState.REJECTED),
+    FeedbackState.IN_FIX: (FeedbackState.FIX_PR_OPEN, FeedbackState.REJECTED),
+    FeedbackState.FIX_PR_OPEN: (FeedbackState.VERIFIED, FeedbackState.REJECTED),
+    FeedbackState.VERIFIED: (FeedbackState.CLOSED,),
+    FeedbackState.REJECTED: (FeedbackState.CLOSED,),
+    FeedbackState.CLOSED: (),
+}
+# The one way back, always with a reason: a fix that fails must not stay in its state for ever.
+BACK = {FeedbackState.FIX_PR_OPEN: FeedbackState.IN_FIX, FeedbackState.IN_FIX: FeedbackState.TRIAGED}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Feedback(Record):
+    """What somebody thinks of the work, and what became of it."""
+
+    table = "feedback"
+    home = "@desk"
+
+    id: str
+    from_handle: str
+    channel: str
+    severity: FeedbackSeverity
+    body: str
+    received_at: datetime
+    updated_at: datetime
+    state: FeedbackState = FeedbackState.PENDING
+    message_id: str | None = None
+    fix_class: FixClass | None = None
+    context_url: str | None = None
+    root_cause: str | None = None
+    success_criterion: str | None = None
+    fix_pr_url: str | None = None
+    regression_test_path: str | None = None
+    notes: list[object] = field(default_factory=list)
+    key: str | None = None
+    closed_at: datetime | None = None
+
+
+class FeedbackStore(Store):
+    """Files feedback and moves it, one lawful step at a time, with a note for each step."""
+
+    records = (Feedback,)
+
+    def __init__(self, parts: "Parts", *, gate: "Callable[[], Gate]") -> None:
+        super().__init__(parts)
+        self._gate = gate
+
+    @writes
+    def file(
+        self,
+        from_handle: str,
+        body: str,
+        *,
+        severity: FeedbackSeverityLike = FeedbackSeverity.MED,
+        channel: str = "cli",
+        context_url: str | None = None,
+        feedback_id: str | None = None,
+        received_at: datetime | None = None,
+        key: str | None = None,
+    ) -> Feedback:
+        """File feedback in the words of whoever gave it. A known id or key gives that feedback back as it is."""
+        for name, text in (("from_handle", from_handle), ("body", body), ("channel", channel)):
+            if not text.strip():
+                raise Invalid(f"feedback needs a {name}", field=name)
+        now = self._now()
+        return self._once(
+            lambda: self._known(feedback_id, key),
+            lambda: self._add(
+                Feedback,
+                note=body,
+                id=feedback_id or self._ids.new("fb"),
+                from_handle=from_handle.strip(),
+                channel=channel.strip(),
+                severity=enum_of(FeedbackSeverity, severity, "severity"),
+                body=body,
+                context_url=context_url,
+                key=key,
+                received_at=received_at or now,
+                updated_at=now,
+            ),
+        )
+
+    def _known(self, feedback_id: str | None, key: str | None) -> Feedback | None:
+        if feedback_id is not None and (known := self._seek(Feedback, feedback_id)) is not None:
+            return known
+        found = self._select(Feedback, "select * from feedback where key = :key", key=key) if key is not None else []
+        return found[0] if found else None
+
+    @reads
+    def get(self, feedback_id: str) -> Feedback:
+        """Get one piece of feedback."""
+        return self._fetch(Feedback, feedback_id)
+
+    @reads
+    def find(
+        self,
+        *,
+        state: FeedbackStateLike | None = None,
+        fix_class: FixClassLike | None = None,
+        severity: FeedbackSeverityLike | None = None,
+        oldest_first: bool = False,
+        limit: int = 20,
+        after: str | None = None,
+    ) -> Page[Feedback]:
+        """List feedback, newest first."""
+        where = Where(Feedback)
+        where.equal(
+            state=state and enum_of(FeedbackState, state, "state"),
+            fix_class=fix_class and enum_of(FixClass, fix_class, "fix_class"),
+            severity=severity and enum_of(FeedbackSeverity, severity, "severity"),
+        )
+        return self._page(Feedback, where, order=("received_at", "id"), limit=limit, after=after, descending=not oldest_first)
+
+    @writes
+    def triage(
+        self,
+        feedback_id: str,
+        fix_class: FixClassLike,
+        *,
+        root_cause: str | None = None,
+        success_criterion: str | None = None,
+        severity: FeedbackSeverityLike | None = None,
+        by: str | None = None,
+        note: str | None = None,
+    ) -> Feedback:
+        """Say what kind of fix pending feedback needs, and why it happened."""
+        return self._move(
+            feedback_id,
+            FeedbackState.TRIAGED,
+            by,
+            note,
+            fix_class=enum_of(FixClass, fix_class, "fix_class"),
+            root_cause=root_cause,
+            success_criterion=success_criterion,
+            severity=severity and enum_of(FeedbackSeverity, severity, "severity"),
+        )
+
+    @writes
+    def start_fix(self, feedback_id: str, *, by: str | None = None, note: str | None = None) -> Feedback:
+        """Start the fix of triaged feedback; what is out of scope can only be rejected."""
+        return self._move(feedback_id, FeedbackState.IN_FIX, by, note)
+
+    @writes
+    def open_pr(
+        self,
+        feedback_id: str,
+        fix_pr_url: str,
+        *,
+        regression_test_path: str | None = None,
+        by: str | None = None,
+        note: str | None = None,
+    ) -> Feedback:
+        """Name the pull request that carries the fix; refused while the gate holds the change that answers this feedback."""
+        if not fix_pr_url.strip():
+            raise Invalid("an open fix needs the address of its pull request", field="fix_pr_url")
+        held = self._gate().holding(feedback_id)
+        if held is not None:
+            raise Refused(
+                f"review {held.id} says {held.verdict} of the change that answers feedback {feedback_id}",
+                hint=f"Mend it and review it again, or have a person let exactly it pass: decklog review ask {held.id}",
+                review_id=held.id,
+                rule="gate",
+            )
+        return self._move(
+            feedback_id,
+            FeedbackState.FIX_PR_OPEN,
+            by,
+            note,
+            fix_pr_url=fix_pr_url.strip(),
+            regression_test_path=regression_test_path,
+        )
+
+    @writes
+    def verify(
+        self, feedback_id: str, *, regression_test_path: str | None = None, by: str | None = None, note: str | None = None
+    ) -> Feedback:
+        """Accept a merged fix. It needs a regression test: named here, or already when its pull request was opened."""
+        known = self._locked(feedback_id)
+        path = (regression_test_path or known.regression_test_path or "").strip()
+        if not path:
+            raise Conflict(
+                f"feedback {feedback_id} has no regression test, so nothing proves its fix",
+                hint="Give regression_test_path: a test that fails without the fix and passes with it.",
+                state=known.state,
+            )
+        return self._move(feedback_id, FeedbackState.VERIFIED, by, note, regression_test_path=path)
+
+    @writes
+    def reject(self, feedback_id: str, reason: str, *, by: str | None = None) -> Feedback:
+        """Turn down feedback or its fix, with the reason."""
+        return self._move(feedback_id, FeedbackState.REJECTED, by, _reason(reason))
+
+    @writes
+    def give_back(self, feedback_id: str, reason: str, *, by: str | None = None) -> Feedback:
+        """Step back from a fix that did not work: from its pull request to the fix, from the fix to triage."""
+        known = self._locked(feedback_id)
+        if known.state not in BACK:
+            raise self._refusal(Feedback, feedback_id)
+        to = BACK[known.state]
+        return self._set(known, {"state": to, **_noted(known, to, by, _reason(reason), self._now())}, reason)
+
+    @writes
+    def close(self, feedback_id: str, *, by: str | None = None, note: str | None = None) -> Feedback:
+        """Close feedback that was verified or rejected."""
+        return self._move(feedback_id, FeedbackState.CLOSED, by, note, closed_at=self._now())
+
+    @writes
+    def add_note(self, feedback_id: str, text: str, *, by: str | None = None) -> Feedback:
+        """Add a note without moving anything. Notes are never changed and never go."""
+        known = self._locked(feedback_id)
+        return self._set(known, _noted(known, known.state, by, _reason(text), self._now()), text)
+
+    def _locked(self, feedback_id: str) -> Feedback:
+        """Read the feedback so that nobody else moves it until this transaction ends."""
+        found = self._select(Feedback, "select * from feedback where id = :id for update", id=feedback_id)
+        if not found:
+            raise NotFound(f"there is no feedback {feedback_id}", hint="See what there is: decklog feedback find", id=feedback_id)
+        return found[0]
+
+    def _move(self, feedback_id: str, to: FeedbackState, by: str | None, note: str | None, **changes: "Any") -> Feedback:
+        known = self._locked(feedback_id)
+        given = {name: value for name, value in changes.items() if value is not None}
+        if known.state == to and all(
+            self._stored(name, getattr(known, name)) == self._stored(name, value)
+            for name, value in given.items()
+            if name != "closed_at"
+        ):
+            return known.marked_already()
+        if to not in MOVES[known.state]:
+            raise Conflict(
+                f"feedback {feedback_id} is {known.state}, which does not lead to {to}",
+                hint=f"From {known.state} it can become: {', '.join(MOVES[known.state]) or 'nothing else'}.",
+                state=known.state,
+                allowed=list(MOVES[known.state]),
+            )
+        if to is FeedbackState.IN_FIX and known.fix_class is FixClass.OUT_OF_SCOPE:
+            raise Conflict(f"feedback {feedback_id} is out of scope, so it gets no fix; reject it", state=known.state)
+        return self._set(known, {"state": to, **given, **_noted(known, to, by, note, self._now())}, note or f"{to}")
+
+    def _set(self, known: Feedback, changes: "dict[str, Any]", note: str) -> Feedback:
+        assignments = ", ".join(f"{name} = :new_{name}" for name in changes)
+        return self._change(
+            Feedback,
+            known.id,
+            f"update feedback set {assignments}, updated_at = :now where id = :id and state = :known returning *",
+            note=note,
+            known=known.state,
+            now=self._now(),
+            **{f"new_{name}": value for name, value in changes.items()},
+        )
+
+
+def _reason(text: str) -> str:
+    if not text.strip():
+        raise Invalid("say why; the note is what the next one reads", field="reason")
+    return text.strip()
+
+
+def _noted(known: Feedback, to: FeedbackState, by: str | None, text: str | None, now: datetime) -> "dict[str, Any]":
+    note = {"at": to_text(now), "from": known.state.value, "to": to.value, "by": by, "text": text}
+    return {"notes": [*known.notes, note]}

@@ -1,0 +1,372 @@
+"""The inbox: messages from people to agents, acknowledged at once and read at the next break in the work."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from decklog.core.errors import Conflict, Invalid, NotFound
+from decklog.db.where import Where, enum_of
+from decklog.records.operations import reads, writes
+from decklog.records.record import Page, Record
+from decklog.stores.approvals.feedback import Feedback, FeedbackSeverity, FixClass, FixClassLike
+from decklog.stores.base import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Literal, Protocol
+
+    from decklog.stores.base import Parts
+
+    class Pauses(Protocol):
+        """Pauses a task; the tasks store can."""
+
+        def pause(self, task_id: str, *, reason: str) -> object: ...
+
+    class Senders(Protocol):
+        """Knows whose word counts; the trust store does."""
+
+        def recognises(self, handle: str) -> bool: ...
+
+
+class MessageChannel(StrEnum):
+    CLI = "cli"
+    TUI = "tui"
+    GH_COMMENT = "gh-comment"
+    EMAIL = "email"
+    DAILY_STANDUP_REPLY = "daily-standup-reply"
+
+
+if TYPE_CHECKING:
+    MessageChannelLike = MessageChannel | Literal["cli", "tui", "gh-comment", "email", "daily-standup-reply"]
+else:
+    MessageChannelLike = MessageChannel
+
+
+class MessageSeverity(StrEnum):
+    INFO = "info"
+    QUESTION = "question"
+    CRITICAL = "critical"
+
+
+if TYPE_CHECKING:
+    MessageSeverityLike = MessageSeverity | Literal["info", "question", "critical"]
+else:
+    MessageSeverityLike = MessageSeverity
+
+
+class MessageState(StrEnum):
+    PENDING = "pending"
+    SEEN = "seen"
+    ANSWERED = "answered"
+    ESCALATED = "escalated"
+    CLOSED = "closed"
+
+
+if TYPE_CHECKING:
+    MessageStateLike = MessageState | Literal["pending", "seen", "answered", "escalated", "closed"]
+else:
+    MessageStateLike = MessageState
+
+
+@dataclass(frozen=True, kw_only=True)
+class Message(Record):
+    """What a person wrote to the agents."""
+
+    table = "messages"
+    home = "@desk"
+
+    id: str
+    from_handle: str
+    is_authorised: bool
+    channel: MessageChannel
+    severity: MessageSeverity
+    body: str
+    ack: str
+    ack_sent_at: datetime
+    received_at: datetime
+    state: MessageState = MessageState.PENDING
+    agent: str | None = None
+    run_id: str | None = None
+    task_id: str | None = None
+    context_url: str | None = None
+    paused_task_id: str | None = None
+    pause_problem: str | None = None
+    seen_by: str | None = None
+    seen_at: datetime | None = None
+    answer: str | None = None
+    answered_by: str | None = None
+    answered_at: datetime | None = None
+    escalated_to: str | None = None
+    escalated_at: datetime | None = None
+    closed_at: datetime | None = None
+    key: str | None = None
+
+
+_FEEDBACK_SEVERITY = {
+    MessageSeverity.INFO: FeedbackSeverity.LOW,
+    MessageSeverity.QUESTION: FeedbackSeverity.MED,
+    MessageSeverity.CRITICAL: FeedbackSeverity.CRITICAL,
+}
+# How soon an answer is due: information by the next standup, a question within half an hour, a critical message in minutes.
+_ETA_MINUTES = {MessageSeverity.INFO: 24 * 60, MessageSeverity.QUESTION: 30, MessageSeverity.CRITICAL: 5}
+_ACK = "Got your message ({severity}). It is read and answered at the next natural break in the work. ETA: ~{eta} min"
+_ACK_STRANGER = "Got your message. It does not direct the work: only the bound manager and the reviewers do. ETA: ~{eta} min"
+
+
+class Inbox(Store):
+    """Takes messages in, hands them to agents at a break, and keeps what became of each.
+
+    A message is pending, seen, answered or escalated, and in the end closed. Answering or escalating a pending message sees it;
+    one that was seen may be closed without an answer; one that nobody saw may not.
+    """
+
+    records = (Message,)
+
+    def __init__(self, parts: "Parts", *, tasks: "Callable[[], Pauses]", trust: "Callable[[], Senders]") -> None:
+        super().__init__(parts)
+        self._tasks = tasks
+        self._trust = trust
+
+    @writes
+    def post(
+        self,
+        from_handle: str,
+        body: str,
+        *,
+        severity: MessageSeverityLike = MessageSeverity.INFO,
+        channel: MessageChannelLike = MessageChannel.CLI,
+        agent: str | None = None,
+        run_id: str | None = None,
+        task_id: str | None = None,
+        context_url: str | None = None,
+        eta_seconds: int | None = None,
+        message_id: str | None = None,
+        received_at: datetime | None = None,
+        key: str | None = None,
+    ) -> Message:
+        """Take a message in and acknowledge it at once; `ack` is what to tell the sender.
+
+        It is for everybody, or for the agent, run or task it names. A critical one pauses its task, if the sender is the
+        manager or a reviewer. With an id or a key that is known already, that message comes back as it is.
+        """
+        now = self._now()
+        severity = enum_of(MessageSeverity, severity, "severity")
+        is_authorised = self._trust().recognises(from_handle)
+        about = {"agent": agent, "run_id": run_id, "task_id": task_id, "context_url": context_url}
+        fields = {
+            "id": message_id or self._ids.new("msg"),
+            "from_handle": _text(from_handle, "from_handle"),
+            "is_authorised": is_authorised,
+            "channel": enum_of(MessageChannel, channel, "channel"),
+            "severity": severity,
+            "body": _text(body, "body"),
+            **about,
+            "ack": _ack(severity, eta_seconds, is_authorised),
+            "ack_sent_at": now,
+            "received_at": received_at or now,
+            "key": key,
+        }
+        return self._once(lambda: self._known(message_id, key), lambda: self._post(fields))
+
+    def _post(self, fields: "dict[str, Any]") -> Message:
+        if fields["severity"] is MessageSeverity.CRITICAL and fields["is_authorised"] and fields["task_id"] is not None:
+            fields = {**fields, **self._pause(fields)}
+        return self._add(Message, note=fields["body"], **fields)
+
+    def _pause(self, fields: "dict[str, Any]") -> "dict[str, str]":
+        """Pause the task; when it can't be paused the message still goes in, and says why."""
+        task_id = fields["task_id"]
+        reason = f"critical message {fields['id']} from {fields['from_handle']}"
+        try:
+            self._tasks().pause(task_id, reason=reason)
+        except (Conflict, NotFound) as problem:
+            if problem.retryable:
+                raise
+            return {"pause_problem": problem.message}
+        return {"paused_task_id": task_id}
+
+    def _known(self, message_id: str | None, key: str | None) -> Message | None:
+        if message_id is not None and (known := self._seek(Message, message_id)) is not None:
+            return known
+        found = self._select(Message, "select * from messages where key = :key", key=key) if key is not None else []
+        return found[0] if found else None
+
+    @reads
+    def get(self, message_id: str) -> Message:
+        """Get a message."""
+        return self._fetch(Message, message_id)
+
+    @reads
+    def pending_for(
+        self,
+        agent: str,
+        *,
+        run_id: str | None = None,
+        task_id: str | None = None,
+        limit: int = 20,
+        after: str | None = None,
+    ) -> Page[Message]:
+        """List what an agent should read at a break in its work, oldest first.
+
+        A message is left out when it names another agent, or another run or task than those given here.
+        """
+        where = Where(Message)
+        where.equal(state=MessageState.PENDING)
+        for name, value in (("agent", agent), ("run_id", run_id), ("task_id", task_id)):
+            if value is not None:
+                where.add(f"({name} is null or {name} = :{name})", **{name: value})
+        return self._page(Message, where, order=("received_at", "id"), limit=limit, after=after)
+
+    @reads
+    def find(
+        self,
+        run_id: str | None = None,
+        *,
+        state: MessageStateLike | None = None,
+        severity: MessageSeverityLike | None = None,
+        from_handle: str | None = None,
+        limit: int = 20,
+        after: str | None = None,
+    ) -> Page[Message]:
+        """List messages, newest first."""
+        where = Where(Message)
+        where.equal(
+            state=state and enum_of(MessageState, state, "state"),
+            severity=severity and enum_of(MessageSeverity, severity, "severity"),
+            run_id=run_id,
+            from_handle=from_handle,
+        )
+        return self._page(Message, where, order=("received_at", "id"), limit=limit, after=after, descending=True)
+
+    @writes
+    def mark_seen(self, message_id: str, *, by: str | None = None) -> Message:
+        """Say that a pending message was read; one that is further on comes back as it is."""
+        known = self._locked(message_id)
+        if known.state is not MessageState.PENDING:
+            return known.marked_already()
+        return self._change(
+            Message,
+            message_id,
+            "update messages set state = 'seen', seen_by = :by, seen_at = :now where id = :id and state = 'pending' returning *",
+            note="seen",
+            by=by,
+            now=self._now(),
+        )
+
+    @writes
+    def answer(self, message_id: str, answer: str, *, by: str | None = None) -> Message:
+        """Answer a message that is pending or seen; the same answer again changes nothing."""
+        known = self._locked(message_id)
+        if known.state is MessageState.ANSWERED and known.answer == self._stored("answer", answer):
+            return known.marked_already()
+        return self._change(
+            Message,
+            message_id,
+            """
+            update messages
+               set state = 'answered', answer = :answer, answered_by = :by, answered_at = :now,
+                   seen_by = coalesce(seen_by, cast(:by as text)), seen_at = coalesce(seen_at, :now)
+             where id = :id and state in ('pending', 'seen')
+            returning *
+            """,
+            note=_text(answer, "answer"),
+            answer=answer,
+            by=by,
+            now=self._now(),
+        )
+
+    def settle(self, key: str, answer: str, *, by: str) -> None:
+        """Answer the message of a key, if there is one and it still waits: what it asks was answered elsewhere."""
+        known = self._known(None, key)
+        if known is not None and self._locked(known.id).state in (MessageState.PENDING, MessageState.SEEN):
+            self.answer(known.id, answer, by=by)
+
+    @writes
+    def escalate(
+        self,
+        message_id: str,
+        *,
+        fix_class: FixClassLike | None = None,
+        context_url: str | None = None,
+        by: str | None = None,
+    ) -> Feedback:
+        """Make a message feedback, in its sender's words; asking again gives the same feedback back."""
+        known = self._locked(message_id)
+        if known.escalated_to is not None:
+            return self._fetch(Feedback, known.escalated_to).marked_already()
+        if known.state not in (MessageState.PENDING, MessageState.SEEN):
+            raise self._refusal(Message, message_id)
+        now = self._now()
+        feedback = self._add(
+            Feedback,
+            note=known.body,
+            id=self._ids.new("fb"),
+            message_id=known.id,
+            from_handle=known.from_handle,
+            channel=known.channel.value,
+            severity=_FEEDBACK_SEVERITY[known.severity],
+            body=known.body,
+            fix_class=fix_class and enum_of(FixClass, fix_class, "fix_class"),
+            context_url=context_url or known.context_url,
+            received_at=known.received_at,
+            updated_at=now,
+        )
+        self._escalated(known, feedback.id, by, now)
+        return feedback
+
+    def _escalated(self, known: Message, feedback_id: str, by: str | None, now: datetime) -> None:
+        self._change(
+            Message,
+            known.id,
+            """
+            update messages
+               set state = 'escalated', escalated_to = :feedback_id, escalated_at = :now,
+                   seen_by = coalesce(seen_by, cast(:by as text)), seen_at = coalesce(seen_at, :now)
+             where id = :id and state in ('pending', 'seen')
+            returning *
+            """,
+            note=f"escalated to {feedback_id}",
+            feedback_id=feedback_id,
+            by=by,
+            now=now,
+        )
+
+    @writes
+    def close(self, message_id: str) -> Message:
+        """Close a message that was seen, answered or escalated."""
+        known = self._locked(message_id)
+        if known.state is MessageState.CLOSED:
+            return known.marked_already()
+        return self._change(
+            Message,
+            message_id,
+            """
+            update messages set state = 'closed', closed_at = :now
+             where id = :id and state in ('seen', 'answered', 'escalated')
+            returning *
+            """,
+            note="closed",
+            now=self._now(),
+        )
+
+    def _locked(self, message_id: str) -> Message:
+        """Read the message so that nobody else moves it until this transaction ends."""
+        found = self._select(Message, "select * from messages where id = :id for update", id=message_id)
+        if not found:
+            raise NotFound(f"there is no message {message_id}", hint="See what there is: decklog inbox find", id=message_id)
+        return found[0]
+
+
+def _text(text: str, field: str) -> str:
+    if not text.strip():
+        raise Invalid(f"a message needs a {field}" if field != "answer" else "an answer needs words", field=field)
+    return text.strip() if field == "from_handle" else text
+
+
+def _ack(severity: MessageSeverity, eta_seconds: int | None, is_authorised: bool) -> str:
+    """Write the acknowledgement from a template: no model is asked, so it can't be late."""
+    if eta_seconds is not None and eta_seconds < 1:
+        raise Invalid(f"eta_seconds is {eta_seconds}; give 1 or more", field="eta_seconds")
+    eta = _ETA_MINUTES[severity] if eta_seconds is None else (eta_seconds + 59) // 60
+    return (_ACK if is_authorised else _ACK_STRANGER).format(severity=severity.value, eta=eta)

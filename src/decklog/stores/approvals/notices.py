@@ -1,0 +1,346 @@
+"""Notices: what people are told of by rules of the manager's, each once, whoever sends it."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from decklog.core.errors import Invalid
+from decklog.db.where import Where, enum_of
+from decklog.records.operations import reads, writes
+from decklog.records.record import Page, Record
+from decklog.stores.base import Store
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+
+class NoticeEvent(StrEnum):
+    """What a rule tells of."""
+
+    NEEDS_YOU = "needs_you"
+    BUDGET = "budget"
+    FAILURE = "failure"
+    DONE = "done"
+
+
+if TYPE_CHECKING:
+    NoticeEventLike = NoticeEvent | Literal["needs_you", "budget", "failure", "done"]
+else:
+    NoticeEventLike = NoticeEvent
+
+
+class NoticeChannel(StrEnum):
+    COMMAND = "command"
+    WEBHOOK = "webhook"
+    DESKTOP = "desktop"
+
+
+if TYPE_CHECKING:
+    NoticeChannelLike = NoticeChannel | Literal["command", "webhook", "desktop"]
+else:
+    NoticeChannelLike = NoticeChannel
+
+
+class NoticeState(StrEnum):
+    DUE = "due"
+    SENDING = "sending"
+    SENT = "sent"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+
+
+if TYPE_CHECKING:
+    NoticeStateLike = NoticeState | Literal["due", "sending", "sent", "failed", "unknown"]
+else:
+    NoticeStateLike = NoticeState
+
+
+@dataclass(frozen=True, kw_only=True)
+class NotifyRule(Record):
+    """Tells somebody of one kind of event: by a command (its words), a webhook (its address) or on the desktop."""
+
+    table = "notify_rules"
+    home = "@desk"
+    is_managed = True
+    is_guarded = True
+
+    id: str
+    event: NoticeEvent
+    channel: NoticeChannel
+    set_at: datetime
+    target: list[str] = field(default_factory=list)
+    secret_env: str | None = None
+    proof: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Notice(Record):
+    """One thing that one rule tells of. `key` names the thing: there is one notice of it for ever."""
+
+    table = "notices"
+    home = "@desk"
+
+    id: str
+    rule_id: str
+    key: str
+    event: NoticeEvent
+    what: str
+    state: NoticeState
+    due_at: datetime
+    made_at: datetime
+    run_id: str | None = None
+    attempts: int = 0
+    sender: str | None = None
+    taken_at: datetime | None = None
+    error: str | None = None
+    settled_at: datetime | None = None
+
+
+MOST_ATTEMPTS = 5
+# After the first failure half a minute, then two, eight, and half an hour.
+_FIRST_WAIT, _GROWTH = timedelta(seconds=30), 4
+# Sending has a limit of its own that is far below this: whoever took a notice so long ago is gone.
+_LONGEST_SENDING = timedelta(minutes=5)
+
+
+class Notices(Store):
+    """Keeps who is told of what, and whether they were."""
+
+    records = (NotifyRule, Notice)
+
+    @writes(manager_only=True)
+    def add_rule(
+        self,
+        event: NoticeEventLike,
+        channel: NoticeChannelLike,
+        *,
+        target: list[str] | None = None,
+        secret_env: str | None = None,
+    ) -> NotifyRule:
+        """Tell somebody whenever something needs a person, a budget warns or stops, work fails, or a run is done.
+
+        The target of a command is its words, which no shell reads; that of a webhook its address: https, or http on this machine.
+        A webhook is signed with the secret that the environment variable `secret_env` holds when it is sent.
+        """
+        kind = enum_of(NoticeChannel, channel, "channel")
+        words = _target(kind, target or [])
+        if secret_env is not None and kind is not NoticeChannel.WEBHOOK:
+            raise Invalid("only a webhook is signed", field="secret_env")
+        if secret_env is not None and not secret_env.replace("_", "a").isalnum():
+            raise Invalid("secret_env is the name of an environment variable", field="secret_env")
+        return self._add(
+            NotifyRule,
+            id=self._ids.new("rule"),
+            event=enum_of(NoticeEvent, event, "event"),
+            channel=kind,
+            target=words,
+            secret_env=secret_env,
+            set_at=self._now(),
+            proof=self._nonce(),
+        )
+
+    @writes(manager_only=True)
+    def remove_rule(self, rule_id: str) -> NotifyRule:
+        """Tell of nothing by a rule any more."""
+        gone = self._remove(NotifyRule, "delete from notify_rules where id = :id returning *", id=rule_id)
+        if not gone:
+            raise self._refusal(NotifyRule, rule_id)
+        return gone[0]
+
+    @reads
+    def rules(self) -> list[NotifyRule]:
+        """List the rules, oldest first."""
+        return self._select(NotifyRule, "select * from notify_rules order by set_at, id")
+
+    @reads
+    def rule(self, rule_id: str) -> NotifyRule:
+        """Get a rule."""
+        return self._fetch(NotifyRule, rule_id)
+
+    @reads
+    def counting_rules(self) -> list[NotifyRule]:
+        """List the rules that count: where a manager is bound, those that the manager proved."""
+        return [rule for rule in self.rules() if self._proofs().counts(NotifyRule, rule.id)]
+
+    @reads
+    def get(self, notice_id: str) -> Notice:
+        """Get a notice."""
+        return self._fetch(Notice, notice_id)
+
+    @reads
+    def find(
+        self,
+        *,
+        state: NoticeStateLike | None = None,
+        rule_id: str | None = None,
+        limit: int = 20,
+        after: str | None = None,
+    ) -> Page[Notice]:
+        """List notices, newest first."""
+        where = Where(Notice)
+        where.equal(state=state and enum_of(NoticeState, state, "state"), rule_id=rule_id)
+        return self._page(Notice, where, order=("made_at", "id"), limit=limit, after=after, descending=True)
+
+    @reads
+    def unknown_to(self, rule_id: str, keys: list[str]) -> list[str]:
+        """Pick the keys of which a rule has no notice yet."""
+        if not keys:
+            return []
+        bound, _ = self._db.values.bind({"rule_id": rule_id, **{f"k{place}": key for place, key in enumerate(keys)}})
+        marks = ", ".join(f":k{place}" for place in range(len(keys)))
+        sql = f"select key from notices where rule_id = :rule_id and key in ({marks})"
+        known = {row[0] for row in self._db.rows(sql, bound)[1]}
+        return [key for key in dict.fromkeys(keys) if key not in known]
+
+    @writes
+    def note(self, rule_id: str, key: str, what: str, *, run_id: str | None = None) -> Notice:
+        """Make the notice of a thing by a rule; the one that there is comes back as it is."""
+        rule, now = self._fetch(NotifyRule, rule_id), self._now()
+        return self._once(
+            lambda: self._known(rule_id, key),
+            lambda: self._add(
+                Notice,
+                id=self._ids.new("note"),
+                rule_id=rule_id,
+                key=key,
+                event=rule.event,
+                what=what,
+                run_id=run_id,
+                state=NoticeState.DUE,
+                due_at=now,
+                made_at=now,
+            ),
+        )
+
+    def _known(self, rule_id: str, key: str) -> Notice | None:
+        sql = "select * from notices where rule_id = :rule_id and key = :key"
+        found = self._select(Notice, sql, rule_id=rule_id, key=key)
+        return found[0] if found else None
+
+    @writes
+    def take(self, sender: str) -> Notice | None:
+        """Take the next notice that is due, to send it; none is null. What somebody took long ago is of unknown outcome."""
+        self._doubt()
+        due = self._select(
+            Notice,
+            """
+            select *
+              from notices
+             where (state = 'due' or state = 'sending') and state = 'due' and due_at <= :now
+             order by due_at, id
+             limit 20
+            """,
+            now=self._now(),
+        )
+        # Of two who find the same one, the other's change meets no row.
+        return next((taken[0] for notice in due if (taken := self._taken(notice.id, sender))), None)
+
+    def _taken(self, notice_id: str, sender: str) -> list[Notice]:
+        return self._change_all(
+            Notice,
+            """
+            update notices set state = 'sending', sender = :sender, taken_at = :now, attempts = attempts + 1, error = null
+             where id = :id and state = 'due'
+            returning *
+            """,
+            note="taken",
+            id=notice_id,
+            sender=sender,
+            now=self._now(),
+        )
+
+    def _doubt(self) -> None:
+        lost = self._select(
+            Notice,
+            "select * from notices where (state = 'due' or state = 'sending') and state = 'sending' and taken_at < :before",
+            before=self._now() - _LONGEST_SENDING,
+        )
+        for notice in lost:
+            self._settled(notice.id, notice.attempts, NoticeState.UNKNOWN, f"{notice.sender} took it and was not heard of again")
+
+    @writes
+    def settle(
+        self, notice_id: str, *, attempts: int, state: NoticeStateLike, error: str | None = None, may_retry: bool = True
+    ) -> Notice:
+        """Say what came of sending a notice: sent, failed, or unknown; what failed is due again later, five times in all.
+
+        `attempts` is how many its sender saw: one that is not its sender's any more is left as it is.
+        """
+        came = enum_of(NoticeState, state, "state")
+        if came in (NoticeState.DUE, NoticeState.SENDING):
+            raise Invalid("what was sent is sent, failed or unknown", field="state")
+        if came is NoticeState.FAILED and may_retry and attempts < MOST_ATTEMPTS:
+            wait = _FIRST_WAIT * _GROWTH ** max(0, attempts - 1)
+            return self._settled(notice_id, attempts, NoticeState.DUE, error, due_at=self._now() + wait)
+        return self._settled(notice_id, attempts, came, error)
+
+    def _settled(
+        self, notice_id: str, attempts: int, state: NoticeState, error: str | None, due_at: datetime | None = None
+    ) -> Notice:
+        changed = self._change_all(
+            Notice,
+            """
+            update notices
+               set state = :state, sender = null, error = :error, due_at = coalesce(:due_at, due_at),
+                   settled_at = :settled_at
+             where id = :id and state = 'sending' and attempts = :attempts
+            returning *
+            """,
+            note=state.value if error is None else f"{state}: {error}",
+            id=notice_id,
+            state=state,
+            attempts=attempts,
+            error=error,
+            due_at=due_at,
+            settled_at=None if state is NoticeState.DUE else self._now(),
+        )
+        return changed[0] if changed else self._fetch(Notice, notice_id).marked_already()
+
+    @writes
+    def retry(self, notice_id: str) -> Notice:
+        """Have a notice sent again that failed or is of unknown outcome; it may then arrive twice, under the same id."""
+        return self._change(
+            Notice,
+            notice_id,
+            """
+            update notices set state = 'due', due_at = :now, attempts = 0, settled_at = null
+             where id = :id and (state = 'failed' or state = 'unknown')
+            returning *
+            """,
+            note="to be sent again",
+            now=self._now(),
+        )
+
+
+_LONGEST_TARGET = 4096
+
+
+def _target(channel: NoticeChannel, words: list[str]) -> list[str]:
+    if not isinstance(words, list) or not all(isinstance(word, str) and "\x00" not in word for word in words):
+        raise Invalid("a target is a list of words", field="target")
+    if sum(map(len, words)) > _LONGEST_TARGET:
+        raise Invalid(f"a target has at most {_LONGEST_TARGET} characters", field="target")
+    if channel is NoticeChannel.DESKTOP and words:
+        raise Invalid("the desktop needs no target", field="target")
+    if channel is NoticeChannel.COMMAND and not (words and words[0].strip()):
+        raise Invalid("the target of a command is its words, the program first", field="target")
+    if channel is NoticeChannel.WEBHOOK:
+        _check_address(words)
+    return words
+
+
+def _check_address(words: list[str]) -> None:
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(words[0]) if len(words) == 1 else None
+        host = parts.hostname if parts else None
+        is_here = host in ("localhost", "127.0.0.1", "::1")
+        _ = parts.port if parts else None
+    except ValueError:
+        parts, host, is_here = None, None, False
+    if parts is None or not host or not (parts.scheme == "https" or (parts.scheme == "http" and is_here)):
+        raise Invalid("the target of a webhook is one address: https://…, or http:// on this machine", field="target")
+    if parts.username is not None or parts.password is not None:
+        raise Invalid("an address with a password in it would be kept in the log; sign with secret_env", field="target")

@@ -1,0 +1,152 @@
+"""The terms of a signed change: what may be proposed, how it is worded, and when it no longer holds. Pure functions."""
+
+import re
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from decklog.core.clock import to_text
+from decklog.core.errors import Denied, Invalid
+from decklog.records.values import to_json
+from decklog.stores.approvals.trust import tiers
+from decklog.stores.approvals.trust.records import SignedChange, TrustContract, TrustProposal
+from decklog.stores.approvals.trust.signatures import fingerprint, public_key_of
+
+if TYPE_CHECKING:
+    from typing import Any
+
+_PURPOSE = "decklog-trust-1"
+# Plain ASCII: two handles that look the same must be the same.
+_HANDLE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}")
+
+
+class _Given(StrEnum):
+    """The argument each change takes."""
+
+    TO_TIER = "to_tier"
+    HANDLE = "handle"
+    CHANNEL = "channel"
+    PUBLIC_KEY = "public_key"
+    FIX_CLASSES = "fix_classes"
+    IS_ON = "is_on"
+    REVIEWERS = "reviewers"
+
+
+_TAKES = {
+    SignedChange.PROMOTE: (_Given.TO_TIER,),
+    SignedChange.HAND_OVER: (_Given.HANDLE, _Given.CHANNEL, _Given.PUBLIC_KEY),
+    SignedChange.AUTO_MERGE: (_Given.FIX_CLASSES,),
+    SignedChange.DEV_MODE: (_Given.IS_ON,),
+    SignedChange.REVIEWERS: (_Given.REVIEWERS,),
+}
+
+
+def handle_of(text: str) -> str:
+    """Check a handle: letters, digits and . _ @ + - in plain ASCII, without a leading @."""
+    handle = text.strip().removeprefix("@")
+    if not _HANDLE.fullmatch(handle):
+        raise Invalid(f"{text[:50]!r} is not a handle: 1 to 100 of A-Z a-z 0-9 . _ @ + -", field="handle")
+    return handle
+
+
+def is_same_handle(one: str, other: str) -> bool:
+    """Compare handles whatever their case; text outside of ASCII is never the same as a handle."""
+    one = one.strip().removeprefix("@")
+    return one.isascii() and one.lower() == other.lower()
+
+
+def terms_of(change: SignedChange, contract: TrustContract, given: "dict[str, Any]") -> "dict[str, Any]":
+    """Check what a change was given and write its terms, or refuse what no signature could permit."""
+    known = {name: value for name, value in given.items() if value is not None}
+    unknown = [name for name in known if name not in _TAKES[change]]
+    if unknown:
+        raise Invalid(f"{change} takes {', '.join(_TAKES[change])}, not {', '.join(unknown)}", field=unknown[0])
+    missing = [name for name in _TAKES[change] if name not in known]
+    if missing and change is not SignedChange.PROMOTE:
+        raise Invalid(f"{change} needs {', '.join(missing)}", field=missing[0])
+    match change:
+        case SignedChange.PROMOTE:
+            return {"tier": _next_tier(contract.tier, known.get("to_tier"))}
+        case SignedChange.HAND_OVER:
+            return _new_manager(contract, known)
+        case SignedChange.AUTO_MERGE:
+            return {"auto_merge": _listable(known["fix_classes"])}
+        case SignedChange.DEV_MODE:
+            return {"is_dev_mode": bool(known["is_on"])}
+        case SignedChange.REVIEWERS:
+            return {"reviewers": sorted({handle_of(handle) for handle in known["reviewers"]})}
+
+
+def _next_tier(present: int, wanted: int | None) -> int:
+    """Promotion goes one tier at a time: each step is a decision of its own."""
+    wanted = present + 1 if wanted is None else wanted
+    if wanted != present + 1 or wanted > tiers.HIGHEST:
+        raise Denied(
+            f"the tier is {present}, and a promotion goes to the next one, not to {wanted}",
+            hint="Promote step by step; demote to go down.",
+            tier=present,
+            wanted=wanted,
+        )
+    return wanted
+
+
+def _listable(classes: list[str]) -> list[str]:
+    refused = [name for name in classes if name not in tiers.listable_classes()]
+    if refused:
+        raise Denied(
+            f"{', '.join(refused)} can never merge without a person; only {', '.join(tiers.listable_classes())} can be listed",
+            refused=refused,
+        )
+    return sorted(set(classes))
+
+
+def _new_manager(contract: TrustContract, known: "dict[str, Any]") -> "dict[str, Any]":
+    handle, key = handle_of(known["handle"]), public_key_of(known["public_key"])
+    if not known["channel"].strip():
+        raise Invalid("a manager needs a channel", field="channel")
+    if is_same_handle(handle, contract.handle) and key == contract.public_key:
+        raise Invalid(f"{handle} is the manager already, with this key", field="handle")
+    return {"handle": handle, "channel": known["channel"].strip(), "public_key": key}
+
+
+def statement_of(
+    change: SignedChange, contract: TrustContract, terms: "dict[str, Any]", *, reason: str, nonce: str, expires_at: datetime
+) -> "dict[str, Any]":
+    """Word a change so that its signature holds for this log, this contract and this change alone."""
+    return {
+        "purpose": _PURPOSE,
+        "log": contract.id,
+        "revision": contract.revision,
+        "manager": contract.handle,
+        "key": fingerprint(contract.public_key),
+        "change": change.value,
+        "terms": terms,
+        "tier_before": contract.tier,
+        "tier_after": terms.get("tier", contract.tier),
+        "reason": reason,
+        "nonce": nonce,
+        "expires_at": to_text(expires_at),
+    }
+
+
+def check(contract: TrustContract, proposal: TrustProposal, said: "dict[str, Any]", now: datetime) -> None:
+    """Refuse a statement that was used, is too old, or was written for another contract than the present one."""
+    if proposal.applied_at is not None:
+        raise Denied(f"this statement was used at {to_text(proposal.applied_at)}, and works once", nonce=proposal.nonce)
+    # The signed text decides, not the row beside it.
+    if to_text(now) >= said["expires_at"]:
+        raise Denied(f"this statement expired at {said['expires_at']}; propose the change again", nonce=proposal.nonce)
+    if said["log"] != contract.id:
+        raise Denied("this statement was written for another log", nonce=proposal.nonce)
+    if said["revision"] != contract.revision or said["tier_before"] != contract.tier:
+        raise Denied(
+            f"trust has changed since this statement was written (tier {said['tier_before']} then, {contract.tier} now)",
+            hint="Propose the change again.",
+            nonce=proposal.nonce,
+        )
+
+
+def excerpt(value: object) -> str:
+    """Give what was asked in a form that any column takes, however hostile it was."""
+    text = value if isinstance(value, str) else to_json(value)
+    return "".join(char if char.isascii() and char.isprintable() and char != "\\" else "?" for char in text[:600])

@@ -1,0 +1,292 @@
+"""Artifacts: files that a run made or used, by path and digest, with their bytes when they are worth keeping."""
+
+from binascii import a2b_base64, b2a_base64
+from dataclasses import dataclass, field
+from datetime import datetime
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from decklog.core.errors import Conflict, Invalid, NotFound
+from decklog.db.where import Where
+from decklog.journal.blobs import keep, kept
+from decklog.records.fork_rules import ForkRule, Refer
+from decklog.records.operations import reads, within_lease, writes
+from decklog.records.record import Page, Record
+from decklog.stores.base import Store
+from decklog.stores.documents import hex_digest
+from decklog.stores.of_run import lock_run, next_number
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from decklog.stores.results.artifacts import ArtifactContent
+
+
+# Machines disagree on these, or take them for something else: .ts is a video to most, .rs an XML dialect.
+_OURS = {
+    "c": "text/x-c",
+    "cfg": "text/plain",
+    "cpp": "text/x-c++",
+    "css": "text/css",
+    "csv": "text/csv",
+    "diff": "text/x-diff",
+    "go": "text/x-go",
+    "h": "text/x-c",
+    "html": "text/html",
+    "ini": "text/plain",
+    "java": "text/x-java",
+    "js": "text/javascript",
+    "json": "application/json",
+    "jsonl": "application/x-ndjson",
+    "log": "text/plain",
+    "md": "text/markdown",
+    "patch": "text/x-diff",
+    "py": "text/x-python",
+    "rs": "text/x-rust",
+    "sh": "application/x-sh",
+    "sql": "application/sql",
+    "toml": "application/toml",
+    "ts": "text/typescript",
+    "tsx": "text/typescript",
+    "txt": "text/plain",
+    "xml": "application/xml",
+    "yaml": "application/yaml",
+    "yml": "application/yaml",
+}
+UNKNOWN = "application/octet-stream"
+
+
+def media_type_of(path: str, *, is_text: bool = False) -> str:
+    """Guess a media type from the end of a path; without a known end, text is `text/plain`."""
+    name = path.rpartition("/")[2]
+    ours = _OURS.get(name.rpartition(".")[2].lower()) if "." in name else None
+    if ours is not None:
+        return ours
+    from mimetypes import guess_type
+
+    return guess_type(name)[0] or ("text/plain" if is_text else UNKNOWN)
+
+
+LONGEST_PATH = 4096
+
+
+@dataclass(frozen=True, kw_only=True)
+class Artifact(Record):
+    """A file at a path; `digest` and `size` are those of its bytes as they are kept."""
+
+    table = "artifacts"
+    is_work = True
+    fork = ForkRule("What was made is still there.", fields={"task_id": Refer("tasks")})
+    keeps = ("digest",)
+
+    id: str
+    run_id: str
+    number: int
+    kind: str
+    path: str
+    media_type: str
+    created_at: datetime
+    task_id: str | None = None
+    role: str | None = None
+    digest: str | None = None
+    size: int | None = None
+    redacted: bool = False
+    metadata: dict[str, object] = field(default_factory=dict)
+
+    @classmethod
+    def kept_in(cls, image: "Mapping[str, Any]") -> "str | None":
+        """Give the digest where the bytes came with it, which their size tells."""
+        return None if image.get("size") is None else super().kept_in(image)
+
+
+class Artifacts(Store):
+    """Remembers files, and keeps the bytes of those that are given with them."""
+
+    records = (Artifact,)
+
+    @writes
+    def add(
+        self,
+        run_id: str,
+        kind: str,
+        path: str,
+        *,
+        content: str | None = None,
+        content_base64: str | None = None,
+        digest: str | None = None,
+        size: int | None = None,
+        role: str | None = None,
+        task_id: str | None = None,
+        media_type: str | None = None,
+        metadata: dict[str, object] | None = None,
+        artifact_id: str | None = None,
+        created_at: datetime | None = None,
+    ) -> Artifact:
+        """Remember a file, with its bytes when they are given as text or as base64.
+
+        The same run, path and digest again gives the first one back. Text is redacted before it is kept.
+        """
+        given = _content(content, content_base64)
+        details = {"role": role, "task_id": task_id, "media_type": media_type, "metadata": metadata or {}, "size": size}
+        return self._remember(run_id, kind, path, given, digest, artifact_id, details | {"created_at": created_at})
+
+    def add_bytes(
+        self,
+        run_id: str,
+        kind: str,
+        path: str,
+        content: bytes,
+        *,
+        role: str | None = None,
+        task_id: str | None = None,
+        media_type: str | None = None,
+        metadata: dict[str, object] | None = None,
+    ) -> Artifact:
+        """Remember a file with its bytes: `add` for callers that have them in memory."""
+        details = {"role": role, "task_id": task_id, "media_type": media_type, "metadata": metadata or {}}
+        return within_lease(self._db, lambda: self._remember(run_id, kind, path, content, None, None, details))
+
+    def _remember(
+        self,
+        run_id: str,
+        kind: str,
+        path: str,
+        content: bytes | None,
+        digest: str | None,
+        artifact_id: str | None,
+        details: "dict[str, Any]",
+    ) -> Artifact:
+        if not kind.strip() or not path.strip() or len(path) > LONGEST_PATH:
+            raise Invalid(f"an artifact needs a kind and a path of at most {LONGEST_PATH} characters", field="path")
+        lock_run(self._db, run_id)
+        kept = self._keep(content, digest) if content is not None else {"digest": digest and hex_digest(digest)}
+        fields = {**details, **kept}
+        is_text = fields.pop("is_text", False)
+        fields["media_type"] = fields["media_type"] or media_type_of(path, is_text=is_text)
+        fields["created_at"] = fields.get("created_at") or self._now()
+        artifact = self._once(
+            lambda: self._known(run_id, path, fields["digest"], artifact_id),
+            lambda: self._add(
+                Artifact,
+                id=artifact_id or self._ids.new("art"),
+                run_id=run_id,
+                number=next_number(self._db, Artifact, run_id),
+                kind=kind,
+                path=path,
+                **fields,
+            ),
+        )
+        if (artifact.run_id, artifact.path, artifact.digest) != (run_id, self._stored("path", path), fields["digest"]):
+            raise Conflict(f"artifact {artifact.id} is another file, {artifact.path} of {artifact.run_id}", id=artifact.id)
+        return artifact
+
+    def _keep(self, content: bytes, digest: str | None) -> "dict[str, Any]":
+        """Keep the bytes as a blob, text without its secrets; give the fields that describe them."""
+        if digest is not None and hex_digest(digest) != sha256(content).hexdigest():
+            raise Invalid(f"the content has the digest {sha256(content).hexdigest()}, not {digest}", field="digest")
+        text = _text(content)
+        redacted = False
+        if text is not None:
+            text, redacted = self._db.values.text("content", text)
+            content = text.encode()
+        else:
+            self._db.values.one("content", content)
+        return {
+            "digest": keep(self._db, content),
+            "size": len(content),
+            "redacted": redacted,
+            "is_text": text is not None,
+        }
+
+    def _known(self, run_id: str, path: str, digest: str | None, artifact_id: str | None) -> Artifact | None:
+        """Find the artifact that a repeated call means; without a digest nothing says that it is the same file."""
+        if artifact_id is not None and (artifact := self._seek(Artifact, artifact_id)) is not None:
+            return artifact
+        if digest is None:
+            return None
+        found = self._select(
+            Artifact,
+            "select * from artifacts where run_id = :run_id and path = :path and digest = :digest",
+            run_id=run_id,
+            path=path,
+            digest=digest,
+        )
+        return found[0] if found else None
+
+    @reads
+    def get(self, artifact_id: str) -> Artifact:
+        """Get an artifact, without its bytes."""
+        return self._fetch(Artifact, artifact_id)
+
+    @reads
+    def find(
+        self,
+        run_id: str | None = None,
+        *,
+        role: str | None = None,
+        kind: str | None = None,
+        path: str | None = None,
+        task_id: str | None = None,
+        digest: str | None = None,
+        oldest_first: bool = False,
+        limit: int = 20,
+        after: str | None = None,
+    ) -> Page[Artifact]:
+        """List artifacts, newest first, without their bytes."""
+        where = Where(Artifact)
+        where.equal(run_id=run_id, role=role, kind=kind, path=path, task_id=task_id, digest=digest and hex_digest(digest))
+        order = ("number",) if run_id is not None else ("created_at", "run_id", "number")
+        return self._page(Artifact, where, order=order, limit=limit, after=after, descending=not oldest_first)
+
+    @reads
+    def content(self, artifact_id: str) -> "ArtifactContent":
+        """Get an artifact's content: as text when it is text, and as base64 otherwise."""
+        artifact = self._fetch(Artifact, artifact_id)
+        content = self._bytes(artifact)
+        text = _text(content)
+        return {
+            "id": artifact.id,
+            "path": artifact.path,
+            "media_type": artifact.media_type,
+            "digest": artifact.digest,
+            "size": len(content),
+            "encoding": "base64" if text is None else "utf-8",
+            "content": b2a_base64(content, newline=False).decode() if text is None else text,
+        }
+
+    def content_bytes(self, artifact_id: str) -> bytes:
+        """Get an artifact's bytes: `content` for callers that want them in memory."""
+        return self._db.read(lambda: self._bytes(self._fetch(Artifact, artifact_id)))
+
+    def _bytes(self, artifact: Artifact) -> bytes:
+        content = kept(self._db, artifact.digest) if artifact.digest else None
+        if content is None:
+            raise NotFound(
+                f"the bytes of artifact {artifact.id} are not kept; it is the file {artifact.path}",
+                id=artifact.id,
+                path=artifact.path,
+            )
+        return content
+
+
+def _content(text: str | None, encoded: str | None) -> bytes | None:
+    """Give the bytes that were sent as text or as base64."""
+    if text is not None and encoded is not None:
+        raise Invalid("give content or content_base64, not both", field="content")
+    try:
+        if encoded is not None:
+            return a2b_base64(encoded, strict_mode=True)
+        return None if text is None else text.encode()
+    except ValueError:
+        field = "content" if encoded is None else "content_base64"
+        raise Invalid(f"{field} can't be read: it is not {'UTF-8' if encoded is None else 'base64'}", field=field) from None
+
+
+def _text(content: bytes) -> str | None:
+    """Give bytes as text; None when they are something else."""
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        return None
+    return None if "\x00" in text else text

@@ -1,0 +1,285 @@
+"""Checkpoints of a run, and snapshots of its paused tasks: what is needed to go on from where it stopped."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from decklog.core.clock import from_text
+from decklog.core.errors import Conflict, Invalid
+from decklog.db.where import Where
+from decklog.journal import blobs
+from decklog.journal.rows import STREAM_SIZE, newest_position
+from decklog.records.fork_rules import LAST_ENTRY, ForkRule, Refer
+from decklog.records.operations import reads, writes
+from decklog.records.record import Page, Record
+from decklog.stores import documents
+from decklog.stores.base import Store, complete
+from decklog.stores.of_run import lock_run, next_number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+LONGEST_TASK_ID = 200
+REQUIRED = ("task_id", "paused_at", "reason")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checkpoint(Record):
+    """Where a run stood: at entry `seq` of its stream."""
+
+    table = "checkpoints"
+    fork = ForkRule("What is needed to go on is there from the fork's start.", fields={"seq": LAST_ENTRY})
+    keeps = ("digest", "payload")
+
+    id: str
+    run_id: str
+    number: int
+    seq: int
+    created_at: datetime
+    digest: str
+    name: str | None = None
+    status: str | None = None
+    payload: object = None
+    redacted: bool = False
+    key: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskSnapshot(Record):
+    """What a paused task needs to go on; `document` is filled in where one snapshot is given."""
+
+    table = "snapshots"
+    identity = ("run_id", "task_id")
+    keeps = ("digest",)
+    fork = ForkRule("A paused task can go on in the fork.", fields={"task_id": Refer("tasks")})
+    document = None  # type: object
+
+    run_id: str
+    task_id: str
+    paused_at: datetime
+    reason: str
+    pauses: int
+    digest: str
+    saved_at: datetime
+    redacted: bool = False
+
+    def as_dict(self) -> "dict[str, Any]":
+        return super().as_dict() | documents.filled(self, "document")
+
+
+class Checkpoints(Store):
+    """The verbs of `states` that mark places to go on from."""
+
+    @writes
+    def checkpoint(
+        self,
+        run_id: str,
+        *,
+        name: str | None = None,
+        status: str | None = None,
+        payload: object = None,
+        key: str | None = None,
+        checkpoint_id: str | None = None,
+        created_at: datetime | None = None,
+    ) -> Checkpoint:
+        """Mark where a run stands now: the number of its newest entry, and whatever it needs to go on."""
+        stream = lock_run(self._db, run_id)
+        placed = documents.place(self._db, "payload", {} if payload is None else payload)
+        checkpoint = self._once(
+            lambda: self._marked(run_id, checkpoint_id, key),
+            lambda: self._add(
+                Checkpoint,
+                note=name or status,
+                id=checkpoint_id or self._ids.new("chk"),
+                run_id=run_id,
+                number=next_number(self._db, Checkpoint, run_id),
+                seq=newest_position(self._db, stream) % STREAM_SIZE,
+                name=name,
+                status=status,
+                payload=placed.inline,
+                digest=placed.digest,
+                redacted=placed.redacted,
+                key=key,
+                created_at=created_at or self._now(),
+            ),
+        )
+        if checkpoint.run_id != run_id:
+            raise Conflict(f"checkpoint {checkpoint.id} belongs to run {checkpoint.run_id}", id=checkpoint.id)
+        documents.fill(self._db, checkpoint, "payload", checkpoint.digest)
+        return checkpoint
+
+    def import_checkpoints(self, told: "Sequence[dict[str, Any]]") -> list[bool]:
+        """Keep checkpoints of elsewhere, each told by its id, run, time, status and payload; say of each whether it is new.
+
+        One that is here stays as it is. All of it happens in the caller's transaction.
+        """
+        runs = {run_id: lock_run(self._db, run_id) for run_id in sorted({one["run_id"] for one in told})}
+        # The number of each run's next checkpoint, and that of its newest entry.
+        places = {
+            run_id: [next_number(self._db, Checkpoint, run_id), newest_position(self._db, stream) % STREAM_SIZE]
+            for run_id, stream in runs.items()
+        }
+        here = self._runs_of([one["id"] for one in told])
+        self._db.values.look_through(told)
+        rows, entries, new = [], [], []  # type: list[tuple[Any, ...]], list[list[Any]], list[bool]
+        for one in told:
+            if here.get(one["id"], one["run_id"]) != one["run_id"]:
+                raise Conflict(f"checkpoint {one['id']} belongs to run {here[one['id']]}", id=one["id"])
+            new.append(one["id"] not in here)
+            if new[-1]:
+                here[one["id"]] = one["run_id"]
+                row, redacted = self._imported(one, places[one["run_id"]])
+                rows.append(row)
+                entries.append(self._as_entry(Checkpoint, Checkpoint.columns(), row, "added", one["status"], redacted))
+        self._db.values.let_go()
+        if rows:
+            self._db.insert(Checkpoint.table, Checkpoint.columns(), rows)
+            self._writer.write(entries)
+        return new
+
+    def _imported(self, told: "dict[str, Any]", place: list[int]) -> "tuple[tuple[Any, ...], bool]":
+        """Give the row of a checkpoint of elsewhere, at the next place of its run, and whether anything in it was redacted."""
+        values, payload = self._db.values, told["payload"]
+        named = {name: told[name] for name in ("id", "run_id", "status", "created_at")}
+        bound, is_cut = values.bind(named)
+        text, redacted = values.json("payload", payload)
+        is_inline = isinstance(payload, (dict, list)) and len(text) <= documents.INLINE_CHARACTERS
+        digest = sha256(text.encode()).hexdigest() if is_inline else blobs.keep(self._db, text.encode())
+        kept = {"digest": digest, "payload": text if is_inline else None, "redacted": int(redacted)}
+        whole = complete(Checkpoint, {**bound, **kept, "number": place[0], "seq": place[1]})
+        place[0], place[1] = place[0] + 1, place[1] + 1
+        return tuple(whole.values()), redacted or is_cut
+
+    def _runs_of(self, checkpoint_ids: "Sequence[str]") -> dict[str, str]:
+        """Name the runs of the checkpoints that are here, by their ids as they were given."""
+        from decklog.stores.intake import ANY_OF, together
+
+        named = {self._db.values.text("id", name)[0]: name for name in checkpoint_ids}
+        sql = f"select id, run_id from checkpoints where id in {ANY_OF}"
+        rows = (row for asked in together([*named]) for row in self._db.rows(sql, asked)[1])
+        return {named[checkpoint_id]: run_id for checkpoint_id, run_id in rows}
+
+    def _marked(self, run_id: str, checkpoint_id: str | None, key: str | None) -> Checkpoint | None:
+        """Find the checkpoint that a repeated call means."""
+        if checkpoint_id is not None and (checkpoint := self._seek(Checkpoint, checkpoint_id)) is not None:
+            return checkpoint
+        if key is None:
+            return None
+        sql = "select * from checkpoints where run_id = :run_id and key = :key"
+        found = self._select(Checkpoint, sql, run_id=run_id, key=key)
+        return found[0] if found else None
+
+    @reads
+    def get_checkpoint(self, checkpoint_id: str) -> Checkpoint:
+        """Get a checkpoint with its payload."""
+        checkpoint = self._fetch(Checkpoint, checkpoint_id)
+        documents.fill(self._db, checkpoint, "payload", checkpoint.digest)
+        return checkpoint
+
+    @reads
+    def checkpoints(
+        self,
+        run_id: str,
+        *,
+        name: str | None = None,
+        status: str | None = None,
+        limit: int = 20,
+        after: str | None = None,
+    ) -> Page[Checkpoint]:
+        """List a run's checkpoints, newest first; a payload too long for a list is left to `get_checkpoint`."""
+        where = Where(Checkpoint)
+        where.equal(run_id=run_id, name=name, status=status)
+        return self._page(Checkpoint, where, order=("number",), limit=limit, after=after, descending=True)
+
+    @writes
+    def save_snapshot(self, run_id: str, task_id: str, document: dict[str, object]) -> TaskSnapshot:
+        """Keep what a paused task needs to go on; the newest snapshot of a task is the one that counts.
+
+        The document has at least task_id, paused_at (a time) and reason. Saving the same one again changes nothing.
+        """
+        _check_task_id(task_id)
+        paused_at = _check_snapshot(task_id, document)
+        lock_run(self._db, run_id)
+        placed = documents.keep(self._db, "document", document)
+        present = self._seek(TaskSnapshot, (run_id, task_id))
+        if present is not None and present.digest == placed.digest:
+            return self._with_document(present.marked_already())
+        changed = self._change_all(
+            TaskSnapshot,
+            """
+            insert into snapshots (run_id, task_id, paused_at, reason, pauses, digest, redacted, saved_at)
+            values (:run_id, :task_id, :paused_at, :reason, 1, :digest, :redacted, :now)
+            on conflict (run_id, task_id) do update set
+              paused_at = :paused_at, reason = :reason, pauses = snapshots.pauses + 1,
+              digest = :digest, redacted = :redacted, saved_at = :now
+            returning *
+            """,
+            note=str(document["reason"]),
+            run_id=run_id,
+            task_id=task_id,
+            paused_at=paused_at,
+            reason=document["reason"],
+            digest=placed.digest,
+            redacted=placed.redacted,
+            now=self._now(),
+        )
+        return self._with_document(changed[0])
+
+    def _with_document(self, snapshot: TaskSnapshot) -> TaskSnapshot:
+        documents.fill(self._db, snapshot, "document", snapshot.digest)
+        return snapshot
+
+    @reads
+    def get_snapshot(self, run_id: str, task_id: str) -> TaskSnapshot:
+        """Get the newest snapshot of a paused task, with its document."""
+        _check_task_id(task_id)
+        return self._with_document(self._fetch(TaskSnapshot, (run_id, task_id)))
+
+    @reads
+    def snapshots(
+        self,
+        run_id: str | None = None,
+        *,
+        task_id: str | None = None,
+        limit: int = 20,
+        after: str | None = None,
+    ) -> Page[TaskSnapshot]:
+        """List the tasks that have a snapshot, by task, without the documents."""
+        where = Where(TaskSnapshot)
+        where.equal(run_id=run_id, task_id=task_id)
+        return self._page(TaskSnapshot, where, order=("task_id", "run_id"), limit=limit, after=after)
+
+
+def _check_task_id(task_id: str) -> None:
+    # Snapshots can be written out as files named after their task.
+    bad = task_id in (".", "..") or any(char in "/\\" or not char.isprintable() for char in task_id)
+    if bad or not task_id.strip() or len(task_id) > LONGEST_TASK_ID:
+        raise Invalid(
+            f"{task_id[:50]!r} can't name a paused task: 1 to {LONGEST_TASK_ID} visible characters, no slashes, not . or ..",
+            field="task_id",
+        )
+
+
+def _check_snapshot(task_id: str, document: "dict[str, Any]") -> datetime:
+    """Check what resuming depends on; give the time of the pause."""
+    if not isinstance(document, dict):
+        raise Invalid("a snapshot is a JSON object", field="document")
+    missing = [name for name in REQUIRED if not isinstance(document.get(name), str) or not document[name].strip()]
+    if missing:
+        raise Invalid(f"the snapshot of {task_id} has no text in {', '.join(missing)}", field="document", missing=missing)
+    if document["task_id"] != task_id:
+        raise Invalid(f"the snapshot is of task {document['task_id']!r}, not {task_id!r}", field="document")
+    _check_history(document.get("tool_call_history"))
+    try:
+        return from_text(document["paused_at"])
+    except ValueError:
+        raise Invalid(f"paused_at is {document['paused_at']!r}, which is not a time", field="document") from None
+
+
+def _check_history(history: object) -> None:
+    if history is None:
+        return
+    if not isinstance(history, list) or not all(isinstance(call, dict) and "tool" in call for call in history):
+        raise Invalid("tool_call_history is a list of objects that each name their tool", field="document")

@@ -1,0 +1,404 @@
+"""What graphs of other frameworks go on from: checkpoints of their threads, what was written between them, and shared items.
+
+A thread is a run. The bytes of a checkpoint are its framework's own, kept once under their digest; whoever hands them over has
+taken the secrets out.
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from decklog.core.clock import to_text
+from decklog.core.errors import NotFound
+from decklog.db.where import Where
+from decklog.journal import blobs
+from decklog.records.fork_rules import FORK_RUN, ForkRule, Reset
+from decklog.records.operations import reads, within_lease
+from decklog.records.record import Page, Record
+from decklog.records.values import to_json
+from decklog.stores.base import Store
+from decklog.stores.of_run import lock_run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any, NamedTuple
+
+    class Encoded(NamedTuple):
+        encoding: str
+        content: bytes
+        redacted: bool
+
+else:
+    from collections import namedtuple
+
+    Encoded = namedtuple("Encoded", "encoding content redacted")
+
+_PAGE = 100
+# What LangGraph tells of a checkpoint by itself, and its words for where one comes from.
+_OWN = ("source", "step", "parents")
+_SOURCES = frozenset(["input", "loop", "update", "fork"])
+_INSERTS: "dict[type[Record], str]" = {}
+_WRITTEN = """
+select task_id, number from graph_writes
+ where run_id = :run_id and namespace = :namespace and checkpoint_id = :checkpoint_id
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphCheckpoint(Record):
+    """Where a thread of a graph stood; a graph within a graph has a namespace of its own."""
+
+    table = "graph_checkpoints"
+    identity = ("run_id", "namespace", "checkpoint_id")
+    fork = ForkRule(
+        "The fork is a thread of its own; nothing of it is written to, or removed with, the parent's.",
+        fields={"thread_id": FORK_RUN, "graph_run_id": Reset()},
+        same_ids=("checkpoint_id", "parent_id"),
+    )
+    keeps = ("digest",)
+
+    run_id: str
+    namespace: str
+    checkpoint_id: str
+    thread_id: str
+    encoding: str
+    digest: str
+    saved_at: datetime
+    parent_id: str | None = None
+    metadata: dict[str, object] = field(default_factory=dict)
+    graph_run_id: str | None = None
+    redacted: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphWrite(Record):
+    """What a task of a graph wrote to a channel after a checkpoint."""
+
+    table = "graph_writes"
+    identity = ("run_id", "namespace", "checkpoint_id", "task_id", "number")
+    fork = ForkRule("What was written after a checkpoint goes with it.", same_ids=("checkpoint_id", "task_id"))
+    # The task is one of the graph, not of the run.
+    task_column = None
+    keeps = ("digest",)
+
+    run_id: str
+    namespace: str
+    checkpoint_id: str
+    task_id: str
+    number: int
+    task_path: str
+    channel: str
+    encoding: str
+    digest: str
+    saved_at: datetime
+    redacted: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphItem(Record):
+    """Something that graphs share, under a key in a namespace whose parts are joined by dots."""
+
+    table = "graph_items"
+    identity = ("namespace", "key")
+    home = "@memory"
+
+    namespace: str
+    key: str
+    value: dict[str, object]
+    created_at: datetime
+    updated_at: datetime
+    # The paths of the value that it is found by; none is as the store says, an empty list is not at all.
+    indexed: list[str] | None = None
+    ttl_seconds: float | None = None
+    expires_at: datetime | None = None
+
+
+class Graphs(Store):
+    """The verbs of `states` that other frameworks' graphs are kept by."""
+
+    @reads
+    def graph_checkpoints(
+        self, run_id: str, *, namespace: str | None = None, limit: int = 20, after: str | None = None
+    ) -> Page[GraphCheckpoint]:
+        """List the checkpoints of a graph's thread, newest first."""
+        where = Where(GraphCheckpoint)
+        where.equal(run_id=run_id, namespace=namespace)
+        order = ("checkpoint_id", "namespace")
+        return self._page(GraphCheckpoint, where, order=order, limit=limit, after=after, descending=True)
+
+    @reads
+    def graph_items(self, *, namespace: str | None = None, limit: int = 20, after: str | None = None) -> Page[GraphItem]:
+        """List the items that graphs share in one namespace, or in all."""
+        where = Where(GraphItem)
+        where.equal(namespace=namespace)
+        return self._page(GraphItem, where, order=("namespace", "key"), limit=limit, after=after)
+
+    # For adapters, which have bytes and objects in their hands: not verbs, since no command line could give them.
+
+    def save_graph_checkpoint(self, place: "dict[str, Any]", encoded: Encoded, metadata: "dict[str, Any]") -> None:
+        """Keep a checkpoint; one of the same id is replaced."""
+        within_lease(self._db, lambda: self._save_checkpoint(place, encoded, metadata))
+
+    def import_graph_checkpoint(
+        self, place: "dict[str, Any]", encoded: Encoded, metadata: "dict[str, Any]", saved_at: datetime
+    ) -> None:
+        """Keep a checkpoint that came from elsewhere, with its own time; one that is here stays as it is."""
+        self._hold(place["run_id"])
+        image, redacted = self._checkpoint_image(place, encoded, metadata, saved_at)
+        self._add_new(GraphCheckpoint, image, redacted=redacted)
+
+    def _checkpoint_image(
+        self, place: "dict[str, Any]", encoded: Encoded, metadata: "dict[str, Any]", saved_at: datetime
+    ) -> "tuple[dict[str, Any], bool]":
+        """Give the columns of a checkpoint, and whether anything in them was redacted."""
+        graph_run = metadata.get("run_id")
+        named, is_cut = self._db.values.bind({**place, "graph_run_id": graph_run if isinstance(graph_run, str) else None})
+        told, is_cleaned = self._metadata(metadata)
+        kept = {"encoding": encoded.encoding, "digest": blobs.keep(self._db, encoded.content)}
+        facts = {"saved_at": to_text(saved_at), "metadata": told, "redacted": int(encoded.redacted)}
+        return {**named, **kept, **facts}, is_cut or is_cleaned
+
+    def _save_checkpoint(self, place: "dict[str, Any]", encoded: Encoded, metadata: "dict[str, Any]") -> None:
+        self._hold(place["run_id"])
+        image, redacted = self._checkpoint_image(place, encoded, metadata, self._now())
+        if self._add_new(GraphCheckpoint, image, redacted=redacted):
+            return
+        self._change_all(
+            GraphCheckpoint,
+            """
+            update graph_checkpoints set
+              parent_id = :parent_id, encoding = :encoding, digest = :digest, metadata = :metadata,
+              graph_run_id = :graph_run_id, redacted = :redacted, saved_at = :saved_at
+             where run_id = :run_id and namespace = :namespace and checkpoint_id = :checkpoint_id
+            returning *
+            """,
+            **{**image, "metadata": metadata},
+        )
+
+    def _hold(self, run_id: str) -> None:
+        """Make this transaction the only one that writes to a run; what is remembered of it was found out while it was."""
+        if self._db.locks_rows or ("head", run_id) not in self._db.memo:
+            lock_run(self._db, run_id)
+
+    def _metadata(self, metadata: "dict[str, Any]") -> tuple[str, bool]:
+        """Write what is told of a checkpoint. What a framework says of its own accord needs no look for secrets."""
+        if metadata.get("source") in _SOURCES and type(metadata.get("step")) is int and not metadata.get("parents"):
+            own = {name: metadata[name] for name in _OWN if name in metadata}
+            if len(own) == len(metadata):
+                return to_json(own), False
+        return self._db.values.json("metadata", metadata)
+
+    def _add_new(self, record_class: "type[Record]", image: "dict[str, Any]", *, redacted: bool) -> bool:
+        """Insert a row whose values are fit for their columns, and its entry; False when one of its key is there.
+
+        A digest and a time are no secrets, and what comes back from an insert is known before.
+        """
+        sql = _INSERTS.get(record_class)
+        if sql is None:
+            names, values = ", ".join(image), ", ".join(f":{name}" for name in image)
+            sql = f"insert into {record_class.table} ({names}) values ({values}) on conflict do nothing"
+            sql = _INSERTS.setdefault(record_class, sql)
+        if not self._db.count(sql, image):
+            return False
+        self._record(record_class, tuple(image), tuple(image.values()), "added", None, redacted)
+        return True
+
+    def save_graph_writes(self, place: "dict[str, Any]", writes: "Sequence[tuple[int, str, Encoded]]", *, replace: bool) -> None:
+        """Keep what a task wrote, each by its number and channel; what is there already stays, unless it is to be replaced."""
+        within_lease(self._db, lambda: self._save_writes(place, writes, replace))
+
+    def _save_writes(self, place: "dict[str, Any]", writes: "Sequence[tuple[int, str, Encoded]]", replace: bool) -> None:
+        self._hold(place["run_id"])
+        for number, channel, encoded in writes:
+            digest = blobs.keep(self._db, encoded.content)
+            image, redacted = self._write_image({**place, "number": number, "channel": channel}, encoded, digest)
+            if not self._add_new(GraphWrite, image, redacted=redacted) and replace:
+                self._change_all(
+                    GraphWrite,
+                    """
+                    update graph_writes set
+                      channel = :channel, encoding = :encoding, digest = :digest, redacted = :redacted, saved_at = :saved_at
+                     where run_id = :run_id and namespace = :namespace and checkpoint_id = :checkpoint_id
+                       and task_id = :task_id and number = :number
+                    returning *
+                    """,
+                    **image,
+                )
+
+    def import_graph_writes(self, told: "Sequence[tuple[dict[str, Any], Encoded]]") -> None:
+        """Keep what tasks wrote elsewhere, each given with its place, number and channel; what is here stays as it is."""
+        for run_id in sorted({place["run_id"] for place, _ in told}):
+            self._hold(run_id)
+        digests = blobs.keep_all(self._db, [encoded.content for _, encoded in told])
+        self._db.values.look_through(place for place, _ in told)
+        here: dict[tuple[str, ...], set[Any]] = {}
+        rows, entries, names = [], [], ()  # type: list[tuple[Any, ...]], list[list[Any]], tuple[str, ...]
+        for (place, encoded), digest in zip(told, digests, strict=True):
+            image, redacted = self._write_image(place, encoded, digest)
+            known, own = self._written_after(here, image), (image["task_id"], image["number"])
+            if own not in known:
+                known.add(own)
+                names = tuple(image)
+                rows.append(tuple(image.values()))
+                entries.append(self._as_entry(GraphWrite, names, rows[-1], "added", None, redacted))
+        if rows:
+            self._db.insert(GraphWrite.table, names, rows)
+            self._writer.write(entries)
+
+    def _written_after(
+        self, here: "dict[tuple[str, ...], set[tuple[str, int]]]", image: "dict[str, Any]"
+    ) -> set[tuple[str, int]]:
+        """Name what was written after a checkpoint, by tasks and numbers, looking it up once."""
+        place = {name: image[name] for name in GraphCheckpoint.identity}
+        known = here.get(tuple(place.values()))
+        if known is None:
+            _, found = self._db.rows(_WRITTEN, place)
+            known = here[tuple(place.values())] = {(task_id, number) for task_id, number in found}
+        return known
+
+    def _write_image(self, place: "dict[str, Any]", encoded: Encoded, digest: str) -> "tuple[dict[str, Any], bool]":
+        named, is_cut = self._db.values.bind(place)
+        kept = {"encoding": encoded.encoding, "digest": digest}
+        return {**named, **kept, "saved_at": to_text(self._now()), "redacted": int(encoded.redacted)}, is_cut
+
+    def graph_checkpoint(self, run_id: str, namespace: str, checkpoint_id: str | None) -> GraphCheckpoint | None:
+        """Find a checkpoint by its id, or the newest of a namespace."""
+        if checkpoint_id is not None:
+            return self._db.read(lambda: self._seek(GraphCheckpoint, (run_id, namespace, checkpoint_id)))
+        sql = """
+            select * from graph_checkpoints where run_id = :run_id and namespace = :namespace
+            order by checkpoint_id desc limit 1
+            """
+        found = self._db.read(lambda: self._select(GraphCheckpoint, sql, run_id=run_id, namespace=namespace))
+        return found[0] if found else None
+
+    def each_graph_checkpoint(self, *, before: str | None = None, **equal: "str | None") -> "Iterator[GraphCheckpoint]":
+        """Give checkpoints by their fields, newest first, a page at a time."""
+        order, after = ("checkpoint_id", "run_id", "namespace"), None
+        while True:
+            where = Where(GraphCheckpoint)
+            where.equal(**equal)
+            if before is not None:
+                where.add("checkpoint_id < :before", before=before)
+            page = self._db.read(
+                lambda where=where, after=after: self._page(  # type: ignore[misc]
+                    GraphCheckpoint, where, order=order, limit=_PAGE, after=after, descending=True
+                )
+            )
+            yield from page
+            if (after := page.next) is None:
+                return
+
+    def graph_writes(self, run_id: str, namespace: str, checkpoint_id: str) -> "list[GraphWrite]":
+        """Give what was written after a checkpoint, in the order in which a graph applies it."""
+        sql = """
+            select * from graph_writes
+             where run_id = :run_id and namespace = :namespace and checkpoint_id = :checkpoint_id
+             order by task_path, task_id, number
+            """
+        place = {"run_id": run_id, "namespace": namespace, "checkpoint_id": checkpoint_id}
+        return self._db.read(lambda: self._select(GraphWrite, sql, **place))
+
+    def graph_bytes(self, digest: str) -> bytes:
+        """Give the bytes of a checkpoint or a write."""
+        content = self._db.read(lambda: blobs.kept(self._db, digest))
+        if content is None:
+            raise NotFound(f"the bytes {digest} are no longer kept; only their digest is on record", digest=digest)
+        return content
+
+    def copy_graph(self, run_id: str, to_run_id: str, to_thread_id: str) -> None:
+        """Give another thread all checkpoints and writes of one."""
+        within_lease(self._db, lambda: self._copy(run_id, to_run_id, to_thread_id))
+
+    def _copy(self, run_id: str, to_run_id: str, to_thread_id: str) -> None:
+        lock_run(self._db, to_run_id)
+        for record_class, told in ((GraphCheckpoint, {"thread_id": to_thread_id}), (GraphWrite, {})):
+            order = ", ".join(record_class.identity)
+            sql = f"select * from {record_class.table} where run_id = :run_id order by {order}"
+            for record in self._select(record_class, sql, run_id=run_id):
+                fields = {name: getattr(record, name) for name in record_class.columns()}
+                self._add(record_class, **{**fields, **told, "run_id": to_run_id})
+
+    def remove_graph(self, run_id: str, checkpoints: "Sequence[tuple[str, str]] | None" = None) -> None:
+        """Remove checkpoints, by namespace and id, or all of a thread, with what was written after them."""
+        within_lease(self._db, lambda: self._remove_graph(run_id, checkpoints))
+
+    def _remove_graph(self, run_id: str, checkpoints: "Sequence[tuple[str, str]] | None") -> None:
+        if checkpoints is None:
+            self._remove(GraphWrite, "delete from graph_writes where run_id = :run_id returning *", run_id=run_id)
+            self._remove(GraphCheckpoint, "delete from graph_checkpoints where run_id = :run_id returning *", run_id=run_id)
+        one = "run_id = :run_id and namespace = :namespace and checkpoint_id = :checkpoint_id"
+        for namespace, checkpoint_id in checkpoints or ():
+            place = {"run_id": run_id, "namespace": namespace, "checkpoint_id": checkpoint_id}
+            self._remove(GraphWrite, f"delete from graph_writes where {one} returning *", **place)
+            self._remove(GraphCheckpoint, f"delete from graph_checkpoints where {one} returning *", **place)
+
+    # Items
+
+    def save_graph_item(
+        self, namespace: str, key: str, value: "dict[str, Any]", *, indexed: "list[str] | None", ttl_seconds: float | None
+    ) -> None:
+        """Keep an item, in the place of one that is there; in the caller's transaction."""
+        now = self._now()
+        self._change_all(
+            GraphItem,
+            """
+            insert into graph_items (namespace, key, value, created_at, updated_at, indexed, ttl_seconds, expires_at)
+            values (:namespace, :key, :value, :now, :now, :indexed, :ttl_seconds, :expires_at)
+            on conflict (namespace, key) do update set
+              value = :value, updated_at = :now, indexed = :indexed, ttl_seconds = :ttl_seconds, expires_at = :expires_at
+            returning *
+            """,
+            namespace=namespace,
+            key=key,
+            value=value,
+            now=now,
+            indexed=indexed,
+            ttl_seconds=ttl_seconds,
+            expires_at=_later(now, ttl_seconds),
+        )
+
+    def renew_graph_item(self, item: GraphItem) -> None:
+        """Let an item that is looked at live on for as long as it was given."""
+        now = self._now()
+        self._change_all(
+            GraphItem,
+            "update graph_items set expires_at = :expires_at where namespace = :namespace and key = :key returning *",
+            namespace=item.namespace,
+            key=item.key,
+            expires_at=_later(now, item.ttl_seconds),
+        )
+
+    def remove_graph_item(self, namespace: str, key: str) -> None:
+        """Remove an item; one that is not there is no error."""
+        sql = "delete from graph_items where namespace = :namespace and key = :key returning *"
+        self._remove(GraphItem, sql, namespace=namespace, key=key)
+
+    def remove_expired_graph_items(self) -> int:
+        """Remove what nobody has looked at in time; say how many that were."""
+        sql = "delete from graph_items where expires_at is not null and expires_at <= :now returning *"
+        return within_lease(self._db, lambda: len(self._remove(GraphItem, sql, now=self._now())))
+
+    def graph_item(self, namespace: str, key: str) -> GraphItem | None:
+        """Find an item that has not expired."""
+        found = self._seek(GraphItem, (namespace, key))
+        return None if found is None or _is_over(found, self._now()) else found
+
+    def graph_items_below(self, prefix: str) -> "list[GraphItem]":
+        """Give the items of a namespace and of all below it, the newest first; without a prefix all of them."""
+        # Parts are joined by dots, and the next sign after a dot is a slash.
+        condition = "where namespace = :prefix or (namespace >= :start and namespace < :end)" if prefix else ""
+        sql = f"select * from graph_items {condition} order by updated_at desc, namespace, key"
+        bound = {"prefix": prefix, "start": f"{prefix}.", "end": f"{prefix}/"} if prefix else {}
+        now = self._now()
+        return [item for item in self._select(GraphItem, sql, **bound) if not _is_over(item, now)]
+
+
+def _later(now: datetime, seconds: float | None) -> datetime | None:
+    from datetime import timedelta
+
+    return None if seconds is None else now + timedelta(seconds=seconds)
+
+
+def _is_over(item: GraphItem, now: datetime) -> bool:
+    return item.expires_at is not None and item.expires_at <= now

@@ -1,0 +1,173 @@
+"""Outputs: what skills gave back, counted in iterations, and the check that the mandatory ones ran."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from decklog.core.errors import Conflict, Invalid
+from decklog.db.where import Where
+from decklog.records.fork_rules import ForkRule
+from decklog.records.operations import reads, writes
+from decklog.records.record import Page, Record
+from decklog.stores import documents
+from decklog.stores.base import Store
+from decklog.stores.of_run import check_run, next_number
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from decklog.stores.results.artifacts import EvidenceCheck
+
+_LONGEST_WINDOW = 10 * 365 * 24 * 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class SkillOutput(Record):
+    """One output of a skill; `iteration` counts those of the same skill, agent and group."""
+
+    table = "outputs"
+    fork = ForkRule("What a skill found still holds.", same_ids=("group_id",))
+    keeps = ("digest", "document")
+
+    id: str
+    run_id: str
+    number: int
+    skill: str
+    iteration: int
+    digest: str
+    saved_at: datetime
+    agent: str | None = None
+    group_id: str | None = None
+    document: object = None
+    redacted: bool = False
+    key: str | None = None
+
+
+class Outputs(Store):
+    """Keeps every output of every skill of a run."""
+
+    records = (SkillOutput,)
+
+    @writes
+    def save(
+        self,
+        run_id: str,
+        skill: str,
+        document: object,
+        *,
+        agent: str | None = None,
+        group_id: str | None = None,
+        key: str | None = None,
+        saved_at: datetime | None = None,
+    ) -> SkillOutput:
+        """Save what a skill gave back, as the next iteration of this skill, agent and group."""
+        names: dict[str, Any] = {
+            "skill": _name(skill, "skill"),
+            "agent": _optional(agent, "agent"),
+            "group_id": _optional(group_id, "group_id"),
+        }
+        output = self._once(
+            lambda: self._known(run_id, key),
+            lambda: self._add_output(run_id, names, document, key, saved_at or self._now()),
+        )
+        if output.skill != self._stored("skill", names["skill"]):
+            raise Conflict(f"the key {key!r} is that of an output of {output.skill}", hint="Use another key.", id=output.id)
+        return self._filled(output)
+
+    def _add_output(
+        self, run_id: str, names: "dict[str, Any]", document: object, key: str | None, saved_at: datetime
+    ) -> SkillOutput:
+        number = next_number(self._db, SkillOutput, run_id)
+        placed = documents.place(self._db, "document", document)
+        within = {name: value or "" for name, value in names.items()}
+        return self._add(
+            SkillOutput,
+            id=self._ids.new("out"),
+            run_id=run_id,
+            number=number,
+            iteration=next_number(self._db, SkillOutput, run_id, "iteration", **within),
+            document=placed.inline,
+            digest=placed.digest,
+            redacted=placed.redacted,
+            key=key,
+            saved_at=saved_at,
+            **names,
+        )
+
+    def _known(self, run_id: str, key: str | None) -> SkillOutput | None:
+        if key is None:
+            return None
+        found = self._select(SkillOutput, "select * from outputs where run_id = :run_id and key = :key", run_id=run_id, key=key)
+        return found[0] if found else None
+
+    def _filled(self, output: SkillOutput) -> SkillOutput:
+        documents.fill(self._db, output, "document", output.digest)
+        return output
+
+    @reads
+    def get(self, output_id: str) -> SkillOutput:
+        """Get one output with its document."""
+        return self._filled(self._fetch(SkillOutput, output_id))
+
+    @reads
+    def latest(self, run_id: str, skill: str, *, agent: str | None = None, group_id: str | None = None) -> SkillOutput | None:
+        """Get the newest output of a skill, whatever its agent and group unless they are given; none is null."""
+        where = self._where(run_id, skill, agent, group_id)
+        found = self._select(SkillOutput, f"select * from outputs {where.sql} order by number desc limit 1", **where.bound)
+        return self._filled(found[0]) if found else None
+
+    @reads
+    def find(
+        self,
+        run_id: str,
+        *,
+        skill: str | None = None,
+        agent: str | None = None,
+        group_id: str | None = None,
+        limit: int = 20,
+        after: str | None = None,
+    ) -> Page[SkillOutput]:
+        """List outputs with their documents, newest first."""
+        where = self._where(run_id, skill, agent, group_id)
+        page = self._page(SkillOutput, where, order=("number",), limit=limit, after=after, descending=True)
+        return Page((self._filled(output) for output in page), next=page.next)
+
+    def _where(self, run_id: str, skill: str | None, agent: str | None, group_id: str | None) -> Where:
+        where = Where(SkillOutput)
+        where.equal(run_id=run_id, skill=_optional(skill, "skill"), agent=_optional(agent, "agent"))
+        where.equal(group_id=_optional(group_id, "group_id"))
+        return where
+
+    @reads
+    def check_evidence(
+        self, run_id: str, skills: list[str], *, agent: str | None = None, since_minutes: int = 30
+    ) -> "EvidenceCheck":
+        """Check that every skill named gave an output in the last minutes; an empty list is complete."""
+        check_run(self._db, run_id)
+        if type(since_minutes) is not int or not 1 <= since_minutes <= _LONGEST_WINDOW:
+            raise Invalid(f"since_minutes is {since_minutes!r}; it is a whole number of 1 or more", field="since_minutes")
+        where = self._where(run_id, None, agent, None)
+        where.between("saved_at", self._now() - timedelta(minutes=since_minutes), None)
+        bound, _ = self._db.values.bind(where.bound)
+        _, rows = self._db.rows(f"select distinct skill from outputs {where.sql}", bound)
+        seen = {row[0] for row in rows}
+        mandatory = [skill.strip() for skill in skills if skill.strip()]
+        missing = [skill for skill in mandatory if skill not in seen]
+        return {
+            "complete": not missing,
+            "missing": missing,
+            "found": [skill for skill in mandatory if skill in seen],
+            "mandatory": mandatory,
+            "recency_window_minutes": since_minutes,
+        }
+
+
+def _name(text: str, field: str) -> str:
+    name = text.strip()
+    if not name:
+        raise Invalid(f"{field} is blank; an output needs its name", field=field)
+    return name
+
+
+def _optional(text: str | None, field: str) -> str | None:
+    return None if text is None else _name(text, field)

@@ -1,0 +1,299 @@
+"""What can be claimed: which tasks are ready, and the statements that take one, end it and take it back."""
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from decklog.records.values import to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+    from typing import Any
+
+    from decklog.db.base import Database
+
+EXPIRED = """
+update tasks set
+  state = case when failures + 1 >= max_attempts then 'blocked' else 'pending' end,
+  reason = 'the lease of ' || worker || ' expired'
+    || case when failures + 1 >= max_attempts then '; all ' || max_attempts || ' attempts are used' else '' end,
+  failures = failures + 1,
+  outcome = 'expired',
+  summary = null,
+  result = null,
+  worker = null,
+  leased_until = null,
+  updated_at = :now
+where run_id = :run_id
+  and state = 'running'
+  and leased_until < :steady_now
+returning *
+"""
+
+
+# A task's tags: the list without its brackets, a comma on either side. A tag stands between commas in it, as JSON spells it.
+_TAGS = "(',' || substr(tags, 2, length(tags) - 2) || ',')"
+TAGGED = f"replace({_TAGS}, :tag, '') <> {_TAGS}"
+# A run that is paused or over gives out no work.
+GOES_ON = "(status = 'planning' or status = 'active')"
+
+
+_PENDING = "state = 'pending' and open_dependencies = 0"
+_DUE = "(not_before is null or not_before <= :now)"
+# A task that is assigned is for that worker alone. What is anybody's and what is assigned to one worker are found side by side by
+# the indexes, so that what is for others is not walked over: a claim reads the first of either.
+_WHOSE = "coalesce(tasks.assigned_to, '')"
+_ANYBODYS, _OWN = "''", ":worker"
+_FOR_WORKER = "coalesce(tasks.assigned_to, :worker) = :worker"
+# What comes before a claim of a run: leases that are over, schedules whose time has come, and tasks of the worker's own.
+_FIRST_OF_ALL = (
+    "exists (select 1 from tasks where run_id = :run_id and state = 'running' and leased_until < :steady_now)",
+    "exists (select 1 from schedules where run_id = :run_id and next_at <= :now)",
+    f"exists (select 1 from tasks where run_id = :run_id and {_PENDING} and {_WHOSE} = :worker)",
+)
+_BEFORE_CLAIM = f"select {', '.join(_FIRST_OF_ALL)}"
+_NOTHING_BEFORE = "".join(f" and not {found}" for found in _FIRST_OF_ALL)
+
+
+# The tasks of a run that are given out first. Each run is asked for its own by the index, however many tasks there are.
+_FIRSTS = ", ".join(
+    f"""
+    (select {column} from tasks
+      where tasks.run_id = runs.id and {_PENDING} and {_WHOSE} = {whose}
+      order by priority desc, tasks.created_at, tasks.id
+      limit 1)
+    """
+    for whose in (_ANYBODYS, _OWN)
+    for column in ("priority", "created_at")
+)
+_RUNS_WITH_WORK = f"""
+select id, {_FIRSTS}
+  from runs
+ where {GOES_ON}
+   and (exists (select 1 from tasks where run_id = runs.id and {_PENDING})
+        or exists (select 1 from tasks where run_id = runs.id and state = 'running')
+        or exists (select 1 from schedules where run_id = runs.id and next_at <= :now))
+"""
+
+
+def spelled_tag(tag: str) -> str:
+    """Spell a tag as `TAGGED` looks for it."""
+    return f",{to_json(tag)},"
+
+
+def narrowed(wanted: "dict[str, str | None]") -> "dict[str, str]":
+    """Give what a claim asks for, as it is bound."""
+    return {name: value for name, value in wanted.items() if value is not None}
+
+
+def _ready(asked: "tuple[str, ...]", of_run: str | None, *, whose: str | None = None, due: str = _DUE) -> str:
+    """Write where to look for a ready task with an id, group, role or tag, of one worker's, anybody's or all, of a run or any.
+
+    Each is found by an index of its own, in the order in which tasks are given out. With a tag it is that of `ready_tags`, in
+    which the tags of each task that can be claimed stand.
+    """
+    table = "ready_tags" if "tag" in asked else "tasks"
+    more = "".join(f" and tasks.{name} = :{name}" for name in asked if name in ("id", "group_id", "role"))
+    if whose is not None:
+        more += f" and {'ready_tags.assigned_to' if 'tag' in asked else _WHOSE} = {whose}"
+    if of_run is not None:
+        more += f" and {table}.run_id = {of_run}"
+    if table == "tasks":
+        return f"tasks where {_PENDING} and {due}{more}"
+    # Crossed, so that SQLite goes from the tags to the tasks, and never the other way.
+    tagged = "ready_tags.tag = :tag and tasks.id = ready_tags.task_id"
+    return f"ready_tags cross join tasks where {tagged} and {_PENDING} and {due}{more}"
+
+
+@cache
+def is_ready(asked: "tuple[str, ...]") -> str:
+    """Write the query that tells whether there is a task to claim."""
+    goes_on = f"exists (select 1 from runs where runs.id = tasks.run_id and {GOES_ON})"
+    of_run = ":run_id" if "run_id" in asked else None
+    sides = (_ANYBODYS, _OWN) if "worker" in asked else (None,)
+    found = (f"select 1 from {_ready(asked, of_run, whose=whose)} and {goes_on}" for whose in sides)
+    return f"{' union all '.join(found)} limit 1"
+
+
+@cache
+def first_later(asked: "tuple[str, ...]") -> str:
+    """Write the query that counts a run's tasks which only wait for their time, a thousand at most, and gives the first time."""
+    found = _ready(asked, ":run_id", due="not_before > :now")
+    return f"select count(*), min(not_before) from (select not_before from {found} limit 1000) as few"
+
+
+@cache
+def is_overdue(asked: "tuple[str, ...]") -> str:
+    """Write the query that tells whether there is a task whose lease is over, or a schedule whose time has come."""
+    more = "".join(f" and {TAGGED if name == 'tag' else f'tasks.{name} = :{name}'}" for name in asked if name != "worker")
+    if "worker" in asked:
+        more += f" and {_FOR_WORKER}"
+    of_run = " and schedules.run_id = :run_id" if "run_id" in asked else ""
+    return f"""
+    select 1 from tasks join runs on runs.id = tasks.run_id and {GOES_ON}
+     where state = 'running' and leased_until < :steady_now{more}
+    union all
+    select 1 from schedules join runs on runs.id = schedules.run_id and {GOES_ON} where next_at <= :now{of_run}
+     limit 1
+    """
+
+
+@cache
+def is_assigned(asked: "tuple[str, ...]") -> str:
+    """Write the query that tells whether any task is meant for somebody."""
+    of_run = " and run_id = :run_id" if "run_id" in asked else ""
+    return f"select 1 from tasks where assigned_to is not null{of_run} limit 1"
+
+
+def look(db: "Database", asked: "dict[str, str]", times: "dict[str, datetime]") -> tuple[bool, bool]:
+    """Tell whether there may be a task for whoever asks, and whether whatever there is may be anybody's."""
+    bound, _ = db.values.bind({**asked, **times})
+    is_shared = db.one(is_assigned(tuple(asked)), bound) is None
+    if db.one(is_ready(tuple(asked)), bound) is not None:
+        return True, is_shared
+    if "tag" in bound:
+        bound["tag"] = spelled_tag(bound["tag"])
+    return db.one(is_overdue(tuple(asked)), bound) is not None, is_shared
+
+
+def before_claim(db: "Database", run_id: str, worker: str, times: "dict[str, datetime]") -> "tuple[Any, ...]":
+    """Tell whether leases of a run are over, whether schedules are due, and whether tasks are ready for this worker alone."""
+    bound, _ = db.values.bind({"run_id": run_id, "worker": worker, **times})
+    found = db.one(_BEFORE_CLAIM, bound)
+    assert found is not None
+    return found
+
+
+def runs_with_work(db: "Database", worker: str, now: "datetime") -> list[str]:
+    """Name the runs that go on and have tasks that are ready, running or due, in order of what each would give out first."""
+    bound, _ = db.values.bind({"worker": worker, "now": now})
+    return [row[0] for row in sorted(db.rows(_RUNS_WITH_WORK, bound)[1], key=_urgency)]
+
+
+def _urgency(row: "Sequence[Any]") -> "tuple[Any, ...]":
+    """Place a run by the more urgent of the two tasks that it would give out first; those that would give none come last."""
+    run_id, *firsts = row
+    found = [(-priority, created_at) for priority, created_at in (firsts[:2], firsts[2:]) if priority is not None]
+    return (0, *min(found), run_id) if found else (1, 0, "", run_id)
+
+
+def _first(asked: "tuple[str, ...]", whose: str, *more: str) -> str:
+    """Write the query for the most urgent, oldest task that is ready, of one worker's or anybody's; with its id, more columns."""
+    found = _ready(asked, f"(select id from runs where id = :run_id and {GOES_ON})", whose=whose)
+    order = "tasks.priority desc, tasks.created_at, tasks.id"
+    if "tag" in asked:
+        order = "ready_tags.rank, ready_tags.created_at, ready_tags.task_id"
+    columns = ", ".join(f"tasks.{name}" for name in ("id", *more))
+    return f"select {columns} from {found} order by {order} limit 1 for update skip locked"
+
+
+@cache
+def take_at_once(asked: "tuple[str, ...]") -> str:
+    """Write the update that takes a task which is anybody's, as `take_next` does, where nothing is to be seen to before.
+
+    It meets no task where something is: most claims find nothing of the kind, and are over with one question.
+    """
+    return _take(_first(asked, _ANYBODYS), _NOTHING_BEFORE)
+
+
+# Whoever holds a task that is about to be finished, and its run.
+_OF_HOLDER = {name: f"(select {name} from holder)" for name in ("worker", "run_id")}
+
+
+@cache
+def take_after(asked: "tuple[str, ...]") -> str:
+    """Write the update that takes a task as `take_at_once` does, for whoever holds `finished` and is about to finish it.
+
+    It meets no task where others may wait for that one: what they are to each other is seen to first.
+    """
+    sql = take_at_once(asked)
+    for name, found in _OF_HOLDER.items():
+        sql = sql.replace(f":{name}", found)
+    return f"""
+    with holder as materialized (
+      select worker, run_id from tasks
+       where id = :finished and worker is not null and not exists (select 1 from dependencies where depends_on = :finished)
+    )
+    {sql}
+    """
+
+
+@cache
+def take_next(asked: "tuple[str, ...]") -> str:
+    """Write the update that takes the most urgent, oldest task that is ready, of those with an id, group, role or tag."""
+    sides = {"anybodys": _ANYBODYS, "own": _OWN}
+    firsts = " union all ".join(
+        f"select * from ({_first(asked, whose, 'priority', 'created_at')}) {name}" for name, whose in sides.items()
+    )
+    return _take(f"select id from ({firsts}) firsts order by priority desc, created_at, id limit 1")
+
+
+def _take(found: str, more: str = "") -> str:
+    """Write the update that gives the task which a query finds to a worker."""
+    return f"""
+    update tasks set
+      state = 'running',
+      worker = :worker,
+      fence = fence + 1,
+      attempts = attempts + 1,
+      leased_at = :now,
+      leased_until = :until,
+      outcome = null,
+      reason = null,
+      reservation_id = null,
+      updated_at = :now
+    where id = ({found})
+      and state = 'pending'{more}
+    returning *
+    """
+
+
+FINISH = """
+update tasks set
+  state = 'done',
+  outcome = 'done',
+  worker = null,
+  leased_until = null,
+  summary = :summary,
+  result = :result,
+  blocker = null,
+  blocker_repeats = 0,
+  updated_at = :now
+where id = :id and fence = :fence and state = 'running'
+returning *
+"""
+
+# Who holds a task, beside each of those that are linked with it.
+HOLDER_AND_LINKS = """
+select t.worker, d.run_id, d.kind from tasks t left join dependencies d on d.depends_on = t.id where t.id = :id
+"""
+
+
+@cache
+def held_update(names: "tuple[str, ...]") -> str:
+    """Write the update that changes these fields of a task which is still the worker's own."""
+    assignments = ", ".join(f"{name} = :new_{name}" for name in names)
+    return f"""
+    update tasks set {assignments}, updated_at = :now
+     where id = :id and fence = :fence and state = 'running'
+    returning *
+    """
+
+
+class Patience:
+    """How long a claim may wait, in steps short enough to notice expired leases and start times."""
+
+    def __init__(self, seconds: float) -> None:
+        import time
+
+        self._clock = time.monotonic
+        self._end = self._clock() + seconds
+
+    def left(self) -> float:
+        return min(1.0, self.whole())
+
+    def whole(self) -> float:
+        return max(0.0, self._end - self._clock())
+
+    def over(self) -> bool:
+        return self._clock() >= self._end

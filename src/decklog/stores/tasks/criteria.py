@@ -1,0 +1,376 @@
+"""Criteria: what must be true for a run to be a success, and evidence that notices when the world moved on."""
+
+import re
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from decklog.core.errors import Conflict, Invalid
+from decklog.db.where import Where, enum_of
+from decklog.records.fork_rules import ForkRule
+from decklog.records.operations import reads, writes
+from decklog.records.record import Page, Record
+from decklog.stores.checks import filled, flag, mapping, moment, text
+from decklog.stores.of_run import RunBound, check_goes_on, cleared, given_of, missing, next_number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any, Literal, Self
+
+
+_SHA256 = re.compile(r"[0-9a-fA-F]{64}")
+_HEX = re.compile(r"[0-9a-f]{7,64}")
+# What other tools call the same thing.
+_OTHER_NAMES = {"text": "criterion", "required_for_completion": "required"}
+
+
+class CriterionStatus(StrEnum):
+    PENDING = "pending"
+    MET = "met"
+    BLOCKED = "blocked"
+    FAILED = "failed"
+
+
+if TYPE_CHECKING:
+    CriterionStatusLike = CriterionStatus | Literal["pending", "met", "blocked", "failed"]
+else:
+    CriterionStatusLike = CriterionStatus
+
+
+@dataclass(frozen=True, kw_only=True)
+class Criterion(Record):
+    """What a run must show to be a success."""
+
+    table = "criteria"
+    fork = ForkRule("What was shown is bound to commits and files, and still holds.")
+    identity = ("run_id", "number")
+
+    run_id: str
+    number: int
+    criterion: str
+    created_at: datetime
+    updated_at: datetime
+    status: CriterionStatus = CriterionStatus.PENDING
+    actual: str | None = None
+    evidence: str | None = None
+    required: bool = True
+    evidence_commit: str | None = None
+    evidence_files: dict[str, str] | None = None
+    is_stale: bool = False
+    stale_reason: str | None = None
+
+    @classmethod
+    def from_row(cls, names: "Iterable[str]", row: "Sequence[Any]") -> "Self":
+        record = super().from_row(names, row)
+        files: Any = record.evidence_files
+        if isinstance(files, list):
+            record.__dict__["evidence_files"] = {file["path"]: file["sha256"] for file in files}
+        return record
+
+    def stale_because(self, commit: str | None, files: "Mapping[str, object]") -> str | None:
+        """Say why the evidence no longer holds, given the present commit and files' digests; None when it may hold."""
+        if commit is not None and self.evidence_commit is not None and not same_commit(commit, self.evidence_commit):
+            return f"the commit is now {commit}, and the evidence is of {self.evidence_commit}"
+        for path, digest in (self.evidence_files or {}).items():
+            if path in files and files[path] != digest:
+                return f"{path} {'is gone' if files[path] is None else 'has changed'} since the evidence was taken"
+        return None
+
+    def is_confirmed_by(self, commit: str | None, files: "Mapping[str, object]") -> bool:
+        """Say whether every fact that the evidence is bound to is among the present ones, unchanged."""
+        seen = (self.evidence_commit is None or commit is not None) and (self.evidence_files or {}).keys() <= files.keys()
+        return seen and self.stale_because(commit, files) is None
+
+
+def same_commit(one: str, other: str) -> bool:
+    """Compare commits, of which either may be shortened to seven hexadecimal digits or more."""
+    short, long = sorted((one.lower(), other.lower()), key=len)
+    return short == long or (_HEX.fullmatch(short) is not None and long.startswith(short))
+
+
+def files_column(files: "Mapping[str, str] | None") -> "list[dict[str, str]] | None":
+    """Give bound files in the shape in which their column keeps them."""
+    if files is None:
+        return None
+    # Not as an object with paths for keys: a file called `token` would pass for a token, and lose its digest to redaction.
+    return [{"path": path, "sha256": files[path]} for path in sorted(files)]
+
+
+def check_commit(name: str, value: object) -> str:
+    """Check a commit's name."""
+    commit = filled(name, value)
+    if len(commit) > 200 or any(character.isspace() for character in commit):
+        raise Invalid(f"{name} is one word, a commit's hash; got {value!r}", field=name)
+    return commit
+
+
+def check_files(name: str, value: object, *, may_be_gone: bool = False) -> dict[str, str | None]:
+    """Check digests by path; null is a file that is gone, where that can be said."""
+    digests = mapping(name, value)
+    return {filled(f"a path in {name}", path): _digest(name, path, digests[path], may_be_gone) for path in digests}
+
+
+def _digest(name: str, path: str, digest: object, may_be_gone: bool) -> str | None:
+    if digest is None and may_be_gone:
+        return None
+    if not isinstance(digest, str) or not _SHA256.fullmatch(digest):
+        raise Invalid(f"{name} gives each path its SHA-256, 64 hexadecimal digits; {path} has {digest!r}", field=name)
+    return digest.lower()
+
+
+def read_criteria(given: object) -> "list[dict[str, Any]]":
+    """Read a list of criteria, each an object or just its text; null means not given."""
+    if not isinstance(given, (list, tuple)) or not given:
+        raise Invalid(f"criteria are a list of one or more texts or objects; got {given!r}", field="criteria")
+    return [_read_criterion(item) for item in given]
+
+
+def _read_criterion(item: object) -> "dict[str, Any]":
+    left = {"criterion": item} if isinstance(item, str) else mapping("a criterion", item)
+    named = {_OTHER_NAMES.get(name, name): value for name, value in left.items() if value is not None}
+    return checked({"criterion": None} | named)
+
+
+_CHECKS: "dict[str, Callable[[str, Any], Any]]" = {
+    "criterion": filled,
+    "status": lambda name, value: enum_of(CriterionStatus, value, name),
+    "actual": text,
+    "evidence": text,
+    "required": flag,
+    "created_at": moment,
+}
+
+
+def checked(given: "dict[str, Any]") -> "dict[str, Any]":
+    """Check the fields that were given, and refuse those that a caller can't set."""
+    unknown = given.keys() - _CHECKS.keys()
+    if unknown:
+        raise Invalid(f"a criterion takes {', '.join(_CHECKS)}; got {', '.join(sorted(unknown))}", field="criteria")
+    return {name: _CHECKS[name](name, value) for name, value in given.items()}
+
+
+_SETTLED = "what it had to show is settled"
+_FRESH = {"is_stale": False, "stale_reason": None}
+_UNBOUND = {"evidence_commit": None, "evidence_files": None, **_FRESH}
+
+
+class Criteria(RunBound):
+    """Keeps the success criteria of every run. One is named by its exact text, or by its number within the run."""
+
+    records = (Criterion,)
+
+    @writes
+    def record(self, run_id: str, criteria: object) -> list[Criterion]:
+        """Record success criteria of a run, all or none; criteria are a list of texts or of objects.
+
+        An object has criterion and, optionally, status, actual, evidence, required and created_at. One that is recorded
+        already stays as it is now: sending a list again never undoes progress. A run that has ended gets no new ones.
+        """
+        wanted = read_criteria(criteria)
+        seen: set[str] = set()
+        for fields in wanted:
+            text = self.as_stored(fields["criterion"])
+            if text in seen:
+                raise Invalid(f"{text!r} is in the list twice; a run has each criterion once", field="criteria")
+            seen.add(text)
+        self.hold(run_id)
+        return [self._record_one(run_id, fields) for fields in wanted]
+
+    def _record_one(self, run_id: str, fields: "dict[str, Any]") -> Criterion:
+        present = self._by_text(run_id, fields["criterion"])
+        if present is None:
+            check_goes_on(self._db, run_id, _SETTLED)
+            now = self._now()
+            number = next_number(self._db, Criterion, run_id)
+            fields = {"created_at": now, **fields}
+            return self._add(Criterion, note=fields["criterion"], run_id=run_id, number=number, updated_at=now, **fields)
+        if fields.get("required", present.required) != present.required:
+            raise Conflict(
+                f"criterion {present.criterion!r} is recorded already, {'' if present.required else 'not '}as required",
+                hint="Change that with criteria update.",
+                run_id=run_id,
+                criterion=present.criterion,
+            )
+        return present.marked_already()
+
+    @writes
+    def update(
+        self,
+        run_id: str,
+        criterion: str,
+        *,
+        status: CriterionStatusLike | None = None,
+        actual: str | None = None,
+        evidence: str | None = None,
+        required: bool | None = None,
+        clear: list[str] | None = None,
+    ) -> Criterion:
+        """Change what is given of a criterion and keep the rest; `clear` names fields to empty.
+
+        A status other than met lets go of the commit and files that the evidence was bound to. A criterion of a run that has
+        ended can't be made open or required again.
+        """
+        fields = checked(given_of(locals(), "run_id", "criterion", "clear"))
+        fields |= cleared(clear, ("actual", "evidence"), fields)
+        if not fields:
+            raise Invalid("nothing to change was given", field="criterion")
+        present = self._held(run_id, criterion)
+        if fields.get("status") is CriterionStatus.MET and present.is_stale:
+            raise _stale(present)
+        if fields.get("status", CriterionStatus.MET) is not CriterionStatus.MET:
+            fields |= _UNBOUND
+        if self.differing(present, fields).keys() & {"status", "required"}:
+            check_goes_on(self._db, run_id, _SETTLED)
+        return self.set_fields(present, fields)
+
+    @writes
+    def meet(
+        self,
+        run_id: str,
+        criterion: str,
+        *,
+        evidence: str | None = None,
+        actual: str | None = None,
+        evidence_commit: str | None = None,
+        evidence_files: dict[str, object] | None = None,
+    ) -> Criterion:
+        """Mark a criterion as met, with evidence that may be bound to a commit and to files' SHA-256 digests by path.
+
+        A commit or files replace those that were bound before and make the criterion fresh; what is not given stays. One
+        that has gone stale needs them.
+        """
+        fields = checked(given_of({"evidence": evidence, "actual": actual}))
+        bound = _binding(evidence_commit, evidence_files)
+        present = self._held(run_id, criterion)
+        if present.is_stale and not bound:
+            raise _stale(present)
+        return self.set_fields(present, {"status": CriterionStatus.MET, **fields, **bound})
+
+    @writes
+    def observe(self, run_id: str, *, commit: str | None = None, files: dict[str, object] | None = None) -> list[Criterion]:
+        """Say what is true now, mark criteria whose evidence is of something else as stale, and list the stale ones.
+
+        Files are SHA-256 digests by path, null for one that is gone. What is not named is left open: evidence is fresh
+        again only when all that it is bound to is seen unchanged.
+        """
+        facts = _facts(commit, files)
+        self.hold(run_id)
+        for present in self._bound(run_id):
+            self.set_fields(present, _staleness(present, *facts), note="what it rests on was looked at")
+        return self._select(
+            Criterion, "select * from criteria where run_id = :run_id and is_stale = 1 order by number", run_id=run_id
+        )
+
+    @reads
+    def check(self, run_id: str, *, commit: str | None = None, files: dict[str, object] | None = None) -> list[Criterion]:
+        """List a run's criteria as they would be if this were observed now, without writing it."""
+        facts = _facts(commit, files)
+        self.expect_run(run_id)
+        return [replace(criterion, **_staleness(criterion, *facts)) for criterion in self._all(run_id)]
+
+    @reads
+    def get(self, run_id: str, criterion: str) -> Criterion:
+        """Get a criterion of a run by its text or its number."""
+        return self._get(run_id, criterion)
+
+    @reads
+    def find(
+        self,
+        run_id: str | None = None,
+        *,
+        status: CriterionStatusLike | None = None,
+        required: bool | None = None,
+        is_stale: bool | None = None,
+        limit: int = 20,
+        after: str | None = None,
+    ) -> Page[Criterion]:
+        """List criteria in the order in which they were recorded, of one run or of all."""
+        where = Where(Criterion)
+        status = None if status is None else enum_of(CriterionStatus, status, "status")
+        where.equal(run_id=run_id, status=status, required=required, is_stale=is_stale)
+        return self._page(Criterion, where, order=("run_id", "number"), limit=limit, after=after)
+
+    @reads
+    def open_required(self, run_id: str) -> list[Criterion]:
+        """List the required criteria of a run that are not met, or whose evidence has gone stale."""
+        self.expect_run(run_id)
+        return [
+            criterion
+            for criterion in self._all(run_id)
+            if criterion.required and (criterion.status is not CriterionStatus.MET or criterion.is_stale)
+        ]
+
+    def shaped(self, fields: "Mapping[str, Any]") -> "dict[str, Any]":
+        """Give fields in the shape in which their columns keep them."""
+        return {name: files_column(value) if name == "evidence_files" else value for name, value in fields.items()}
+
+    def _held(self, run_id: str, criterion: str) -> Criterion:
+        self.hold(run_id)
+        return self._get(run_id, criterion)
+
+    def _get(self, run_id: str, criterion: str) -> Criterion:
+        # A criterion whose text is a number is found by it first.
+        found = self._by_text(run_id, str(criterion)) or self._by_number(run_id, str(criterion))
+        if found is None:
+            raise missing(Criterion, run_id, criterion)
+        return found
+
+    def _by_text(self, run_id: str, text: str) -> Criterion | None:
+        sql = "select * from criteria where run_id = :run_id and criterion = :text"
+        found = self._select(Criterion, sql, run_id=run_id, text=text)
+        return found[0] if found else None
+
+    def _by_number(self, run_id: str, text: str) -> Criterion | None:
+        return next((criterion for criterion in self._all(run_id) if str(criterion.number) == text), None)
+
+    def _all(self, run_id: str) -> list[Criterion]:
+        return self._select(Criterion, "select * from criteria where run_id = :run_id order by number", run_id=run_id)
+
+    def _bound(self, run_id: str) -> list[Criterion]:
+        sql = """
+            select * from criteria
+             where run_id = :run_id
+               and (evidence_commit is not null or evidence_files is not null)
+             order by number
+        """
+        return self._select(Criterion, sql, run_id=run_id)
+
+
+def _binding(commit: str | None, files: "dict[str, object] | None") -> "dict[str, Any]":
+    """Read what evidence is bound to; commit and files are one proof, so they are replaced together."""
+    if commit is None and files is None:
+        return {}
+    bound: dict[str, Any] = dict(_UNBOUND)
+    if commit is not None:
+        bound["evidence_commit"] = check_commit("evidence_commit", commit)
+    if files is not None:
+        bound["evidence_files"] = check_files("evidence_files", files)
+        if not files:
+            raise Invalid("evidence_files names no file; leave it out or name one", field="evidence_files")
+    return bound
+
+
+def _facts(commit: str | None, files: "dict[str, object] | None") -> "tuple[str | None, dict[str, str | None]]":
+    """Read what a caller says is true now."""
+    if commit is None and not files:
+        raise Invalid("say what is true now: a commit, or files with their digests", field="commit")
+    seen = None if commit is None else check_commit("commit", commit)
+    return seen, check_files("files", files or {}, may_be_gone=True)
+
+
+def _staleness(criterion: Criterion, commit: str | None, files: "Mapping[str, object]") -> "dict[str, Any]":
+    """Say how facts change a criterion's staleness. The first reason stays: it tells when the evidence was lost."""
+    reason = criterion.stale_because(commit, files)
+    if reason is not None and not criterion.is_stale:
+        return {"is_stale": True, "stale_reason": reason}
+    return _FRESH if criterion.is_stale and criterion.is_confirmed_by(commit, files) else {}
+
+
+def _stale(criterion: Criterion) -> Conflict:
+    return Conflict(
+        f"criterion {criterion.criterion!r} is met by evidence that has gone stale: {criterion.stale_reason}",
+        hint="Prove it again, and meet it with the present commit or files.",
+        run_id=criterion.run_id,
+        criterion=criterion.criterion,
+    )

@@ -1,0 +1,466 @@
+"""Groups: the parts of a run that are worked on, reviewed and merged one by one."""
+
+import posixpath
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from functools import partial
+from typing import TYPE_CHECKING
+
+from decklog.core.errors import Conflict, Invalid
+from decklog.db.where import Where, enum_of
+from decklog.records.fork_rules import ForkRule, Refer
+from decklog.records.operations import reads, writes
+from decklog.records.record import Page, Record
+from decklog.stores.checks import filled, flag, text, texts, whole
+from decklog.stores.of_run import RunBound, cleared, given_of, missing, next_number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Literal
+
+
+LONGEST_ID = 64
+RESERVED_IDS = frozenset({"global", "session", "all", "default"})
+SPECIALIZATIONS = "bazinga/templates/specializations/"
+
+_ID = re.compile(r"[A-Za-z0-9_-]+")
+_PATH = re.compile(r"[A-Za-z0-9/_.-]+")
+_SHORT_FORMS = (SPECIALIZATIONS, "templates/specializations/", "specializations/")
+
+
+def check_group_id(text: object) -> str:
+    """Check the id of a group or a scope: 1 to 64 letters, digits, underscores and hyphens."""
+    if text is None:
+        raise Invalid("a group id can't be None", field="group_id")
+    if not isinstance(text, str):
+        raise Invalid(f"a group id must be a text, got {type(text).__name__}", field="group_id")
+    if not text.strip():
+        raise Invalid("a group id can't be empty", field="group_id")
+    if len(text) > LONGEST_ID:
+        raise Invalid(f"a group id has at most {LONGEST_ID} characters, this one has {len(text)}", field="group_id")
+    if not _ID.fullmatch(text):
+        raise Invalid(f"group id {text!r} may have only letters, digits, underscores and hyphens", field="group_id")
+    return text
+
+
+def check_task_group_id(text: object) -> str:
+    """Check the id of a task group, which may not be one of the words that mean more than one group."""
+    group_id = check_group_id(text)
+    if group_id.lower() in RESERVED_IDS:
+        raise Invalid(
+            f"{group_id!r} is a reserved identifier and can't name a group",
+            hint=f"Choose another id; these are reserved in any case: {', '.join(sorted(RESERVED_IDS))}",
+            field="group_id",
+        )
+    return group_id
+
+
+def normal_specialization(path: object) -> str:
+    """Give a specialisation's template path in its one full form; refuse what leaves the templates' folder.
+
+    `specializations/…`, `templates/specializations/…` and bare names mean the same file as the full path.
+    """
+    if not isinstance(path, str) or not path.strip():
+        raise Invalid(f"a specialisation is the path of a template; got {path!r}", field="specializations")
+    if not _PATH.fullmatch(path):
+        raise Invalid(f"specialisation {path!r} may have only letters, digits and / _ . -", field="specializations")
+    if ".." in path or path.startswith("/"):
+        raise Invalid(f"specialisation {path!r} leads out of {SPECIALIZATIONS}", field="specializations")
+    inner = posixpath.normpath(path) + ("/" if path.endswith("/") else "")
+    for prefix in _SHORT_FORMS:
+        if inner.startswith(prefix):
+            inner = inner.removeprefix(prefix)
+            break
+    inner = inner.strip("/")
+    if inner in ("", "."):
+        raise Invalid(f"specialisation {path!r} names the folder and no template in it", field="specializations")
+    return SPECIALIZATIONS + inner
+
+
+class GroupStatus(StrEnum):
+    PENDING = "pending"
+    IN_PROGRESS = "in_progress"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    APPROVED_PENDING_MERGE = "approved_pending_merge"
+    MERGING = "merging"
+
+
+if TYPE_CHECKING:
+    GroupStatusLike = GroupStatus | Literal["pending", "in_progress", "completed", "failed", "approved_pending_merge", "merging"]
+else:
+    GroupStatusLike = GroupStatus
+
+
+class ReviewStatus(StrEnum):
+    APPROVED = "APPROVED"
+    CHANGES_REQUESTED = "CHANGES_REQUESTED"
+
+
+if TYPE_CHECKING:
+    ReviewStatusLike = ReviewStatus | Literal["APPROVED", "CHANGES_REQUESTED"]
+else:
+    ReviewStatusLike = ReviewStatus
+
+
+class MergeStatus(StrEnum):
+    PENDING = "pending"
+    IN_PROGRESS = "in_progress"
+    MERGED = "merged"
+    CONFLICT = "conflict"
+    TEST_FAILURE = "test_failure"
+
+
+if TYPE_CHECKING:
+    MergeStatusLike = MergeStatus | Literal["pending", "in_progress", "merged", "conflict", "test_failure"]
+else:
+    MergeStatusLike = MergeStatus
+
+
+class GroupTier(StrEnum):
+    DEVELOPER = "Developer"
+    SENIOR = "Senior Software Engineer"
+
+
+if TYPE_CHECKING:
+    GroupTierLike = GroupTier | Literal["Developer", "Senior Software Engineer"]
+else:
+    GroupTierLike = GroupTier
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group(Record):
+    """Tasks of a run that are reviewed and merged together."""
+
+    table = "groups"
+    identity = ("run_id", "group_id")
+    restores = (
+        *("name", "assigned_to", "feature_branch", "complexity", "initial_tier", "context_references", "specializations"),
+        *("item_count", "security_sensitive", "component_path", "speckit_task_ids"),
+    )
+    fork = ForkRule(
+        "The work of a group goes on.",
+        fields={"context_references": Refer("packages")},
+        same_ids=("group_id", "speckit_task_ids"),
+    )
+
+    run_id: str
+    group_id: str
+    number: int
+    name: str
+    created_at: datetime
+    updated_at: datetime
+    status: GroupStatus = GroupStatus.PENDING
+    assigned_to: str | None = None
+    revision_count: int = 0
+    last_review_status: ReviewStatus | None = None
+    feature_branch: str | None = None
+    merge_status: MergeStatus | None = None
+    complexity: int | None = None
+    initial_tier: GroupTier = GroupTier.DEVELOPER
+    context_references: list[str] | None = None
+    specializations: list[str] | None = None
+    item_count: int = 1
+    security_sensitive: bool = False
+    qa_attempts: int = 0
+    tl_review_attempts: int = 0
+    component_path: str | None = None
+    review_iteration: int = 1
+    no_progress_count: int = 0
+    blocking_issues_count: int = 0
+    speckit_task_ids: list[str] | None = None
+
+
+# What a merge may become; None is a group whose merge nobody has thought of yet.
+_NEXT_MERGE = {
+    None: (MergeStatus.PENDING, MergeStatus.IN_PROGRESS),
+    MergeStatus.PENDING: (MergeStatus.IN_PROGRESS,),
+    MergeStatus.IN_PROGRESS: (MergeStatus.MERGED, MergeStatus.CONFLICT, MergeStatus.TEST_FAILURE),
+    MergeStatus.CONFLICT: (MergeStatus.IN_PROGRESS,),
+    MergeStatus.TEST_FAILURE: (MergeStatus.IN_PROGRESS,),
+    MergeStatus.MERGED: (),
+}
+
+# A conflict or a failing test sends the group back to whoever works on it.
+STATUS_WHILE = {
+    MergeStatus.PENDING: GroupStatus.APPROVED_PENDING_MERGE,
+    MergeStatus.IN_PROGRESS: GroupStatus.MERGING,
+    MergeStatus.MERGED: GroupStatus.COMPLETED,
+    MergeStatus.CONFLICT: GroupStatus.IN_PROGRESS,
+    MergeStatus.TEST_FAILURE: GroupStatus.IN_PROGRESS,
+}
+
+
+def check_merge(group: Group, merge_status: MergeStatus) -> None:
+    """Refuse a step that a merge can't take from where it is."""
+    lawful = _NEXT_MERGE[group.merge_status]
+    if merge_status is group.merge_status or merge_status in lawful:
+        return
+    raise Conflict(
+        f"the merge of group {group.group_id} is {group.merge_status or 'not begun'} and can't become {merge_status}",
+        hint=f"Next can be {' or '.join(lawful)}." if lawful else "A merged group stays merged.",
+        group_id=group.group_id,
+        merge_status=group.merge_status,
+    )
+
+
+def _templates(name: str, value: object) -> list[str]:
+    return [normal_specialization(path) for path in texts(name, value)]
+
+
+def _one_of(enumeration: type[StrEnum]) -> "Callable[[str, Any], StrEnum]":
+    return lambda name, value: enum_of(enumeration, value, name)
+
+
+CLEARABLE = (
+    *("assigned_to", "last_review_status", "feature_branch", "complexity", "component_path"),
+    *("context_references", "specializations", "speckit_task_ids"),
+)
+_CHECKS: "dict[str, Callable[[str, Any], Any]]" = {
+    "name": filled,
+    "status": _one_of(GroupStatus),
+    "assigned_to": filled,
+    "revision_count": whole,
+    "last_review_status": _one_of(ReviewStatus),
+    "feature_branch": filled,
+    "merge_status": _one_of(MergeStatus),
+    "complexity": partial(whole, low=1, high=10),
+    "initial_tier": _one_of(GroupTier),
+    "context_references": texts,
+    "specializations": _templates,
+    "item_count": partial(whole, low=1),
+    "security_sensitive": flag,
+    "qa_attempts": whole,
+    "tl_review_attempts": whole,
+    "component_path": text,
+    "review_iteration": partial(whole, low=1),
+    "no_progress_count": whole,
+    "blocking_issues_count": whole,
+    "speckit_task_ids": texts,
+}
+
+
+def checked(given: "dict[str, Any]") -> "dict[str, Any]":
+    """Check the fields that were given, and give them in their one form."""
+    return {name: _CHECKS[name](name, value) for name, value in given.items()}
+
+
+class Groups(RunBound):
+    """Keeps the task groups of every run: who has them, how their reviews go, and whether they are merged."""
+
+    records = (Group,)
+
+    @writes
+    def add(
+        self,
+        run_id: str,
+        group_id: str,
+        *,
+        name: str | None = None,
+        status: GroupStatusLike | None = None,
+        assigned_to: str | None = None,
+        revision_count: int | None = None,
+        last_review_status: ReviewStatusLike | None = None,
+        feature_branch: str | None = None,
+        merge_status: MergeStatusLike | None = None,
+        complexity: int | None = None,
+        initial_tier: GroupTierLike | None = None,
+        context_references: list[str] | None = None,
+        specializations: list[str] | None = None,
+        item_count: int | None = None,
+        security_sensitive: bool | None = None,
+        qa_attempts: int | None = None,
+        tl_review_attempts: int | None = None,
+        component_path: str | None = None,
+        review_iteration: int | None = None,
+        no_progress_count: int | None = None,
+        blocking_issues_count: int | None = None,
+        speckit_task_ids: list[str] | None = None,
+        created_at: datetime | None = None,
+    ) -> Group:
+        """Create a group of a run, or change what is given of one that is there; the rest keeps its value."""
+        fields = checked(given_of(locals(), "run_id", "group_id", "created_at"))
+        check_task_group_id(group_id)
+        self.hold(run_id)
+        group = self._seek(Group, (run_id, group_id))
+        if group is not None:
+            return self._apply(group, fields)
+        fields.setdefault("name", f"Task Group {group_id}")
+        return self._begin(run_id, group_id, created_at or self._now(), fields)
+
+    def _begin(self, run_id: str, group_id: str, created_at: datetime, fields: "dict[str, Any]") -> Group:
+        return self._add(
+            Group,
+            note=fields["name"],
+            run_id=run_id,
+            group_id=group_id,
+            number=next_number(self._db, Group, run_id),
+            created_at=created_at,
+            updated_at=self._now(),
+            **fields,
+        )
+
+    @writes
+    def update(
+        self,
+        run_id: str,
+        group_id: str,
+        *,
+        name: str | None = None,
+        status: GroupStatusLike | None = None,
+        assigned_to: str | None = None,
+        revision_count: int | None = None,
+        last_review_status: ReviewStatusLike | None = None,
+        feature_branch: str | None = None,
+        complexity: int | None = None,
+        initial_tier: GroupTierLike | None = None,
+        context_references: list[str] | None = None,
+        specializations: list[str] | None = None,
+        item_count: int | None = None,
+        security_sensitive: bool | None = None,
+        qa_attempts: int | None = None,
+        tl_review_attempts: int | None = None,
+        component_path: str | None = None,
+        review_iteration: int | None = None,
+        no_progress_count: int | None = None,
+        blocking_issues_count: int | None = None,
+        speckit_task_ids: list[str] | None = None,
+        clear: list[str] | None = None,
+    ) -> Group:
+        """Change what is given of a group and keep the rest; `clear` names fields to empty.
+
+        A review iteration lower than the present one leaves it as it is: it only grows.
+        """
+        fields = checked(given_of(locals(), "run_id", "group_id", "clear"))
+        fields |= cleared(clear, CLEARABLE, fields)
+        if not fields:
+            raise Invalid("nothing to change was given", field="group_id")
+        return self._apply(self._held(run_id, group_id), fields)
+
+    def _apply(self, group: Group, fields: "dict[str, Any]") -> Group:
+        if "review_iteration" in fields:
+            fields["review_iteration"] = max(fields["review_iteration"], group.review_iteration)
+        if "merge_status" in fields:
+            check_merge(group, fields["merge_status"])
+        return self.set_fields(group, fields)
+
+    def _held(self, run_id: str, group_id: str) -> Group:
+        self.hold(run_id)
+        return self._get(run_id, group_id)
+
+    def _get(self, run_id: str, group_id: str) -> Group:
+        group = self._seek(Group, (run_id, group_id))
+        if group is None:
+            raise missing(Group, run_id, group_id)
+        return group
+
+    @reads
+    def get(self, run_id: str, group_id: str) -> Group:
+        """Get a group of a run."""
+        return self._get(run_id, group_id)
+
+    def of_run(self, run_id: str) -> list[Group]:
+        """List all groups of a run, in the order they were made."""
+        return self._select(Group, "select * from groups where run_id = :run_id order by number", run_id=run_id)
+
+    @reads
+    def find(
+        self,
+        run_id: str | None = None,
+        *,
+        status: GroupStatusLike | None = None,
+        assigned_to: str | None = None,
+        merge_status: MergeStatusLike | None = None,
+        limit: int = 20,
+        after: str | None = None,
+    ) -> Page[Group]:
+        """List groups in the order in which they were created, of one run or of all."""
+        where = Where(Group)
+        where.equal(
+            run_id=run_id,
+            status=None if status is None else enum_of(GroupStatus, status, "status"),
+            assigned_to=assigned_to,
+            merge_status=None if merge_status is None else enum_of(MergeStatus, merge_status, "merge_status"),
+        )
+        return self._page(Group, where, order=("run_id", "number"), limit=limit, after=after)
+
+    @writes
+    def record_review(
+        self,
+        run_id: str,
+        group_id: str,
+        verdict: ReviewStatusLike,
+        *,
+        blocking_issues: int = 0,
+        no_progress_count: int | None = None,
+        iteration: int | None = None,
+    ) -> Group:
+        """Record a review's verdict and its blocking issues, and move on to the next review iteration.
+
+        The no-progress count grows when changes are requested again and no blocking issue fewer is left; else it is 0.
+        `iteration` says which one was reviewed: a call repeated for one that is past changes nothing.
+        """
+        verdict = enum_of(ReviewStatus, verdict, "verdict")
+        whole("blocking_issues", blocking_issues)
+        if verdict is ReviewStatus.APPROVED and blocking_issues:
+            raise Invalid(f"{blocking_issues} blocking issues are left; a review that approves has none", field="blocking_issues")
+        group = self._held(run_id, group_id)
+        if iteration is not None and whole("iteration", iteration, low=1) < group.review_iteration:
+            return group.marked_already()
+        if iteration is not None and iteration > group.review_iteration:
+            raise Conflict(f"group {group_id} is at review iteration {group.review_iteration}, not yet at {iteration}")
+        if no_progress_count is None:
+            stuck = group.last_review_status is verdict and 0 < group.blocking_issues_count <= blocking_issues
+            no_progress_count = group.no_progress_count + 1 if stuck else 0
+        changes = {
+            "last_review_status": verdict,
+            "blocking_issues_count": blocking_issues,
+            "no_progress_count": whole("no_progress_count", no_progress_count),
+            "review_iteration": group.review_iteration + 1,
+        }
+        return self.set_fields(group, changes, note=f"review {group.review_iteration}: {verdict}")
+
+    @writes
+    def record_merge(self, run_id: str, group_id: str, merge_status: MergeStatusLike) -> Group:
+        """Record how far a group's merge is, and move the group's status along with it.
+
+        Lawful are pending, in_progress, then merged, conflict or test_failure; after the last two it may be tried again.
+        """
+        merge_status = enum_of(MergeStatus, merge_status, "merge_status")
+        group = self._held(run_id, group_id)
+        if group.merge_status is merge_status:
+            return group.marked_already()
+        check_merge(group, merge_status)
+        changes = {"merge_status": merge_status, "status": STATUS_WHILE[merge_status]}
+        return self.set_fields(group, changes, note=f"merge: {merge_status}")
+
+    @writes
+    def count_revision(self, run_id: str, group_id: str) -> Group:
+        """Count one more revision of a group."""
+        return self._count(run_id, group_id, "revision_count")
+
+    @writes
+    def count_qa_attempt(self, run_id: str, group_id: str) -> Group:
+        """Count one more attempt to pass a group's tests."""
+        return self._count(run_id, group_id, "qa_attempts")
+
+    @writes
+    def count_review_attempt(self, run_id: str, group_id: str) -> Group:
+        """Count one more attempt to pass a group's review."""
+        return self._count(run_id, group_id, "tl_review_attempts")
+
+    def _count(self, run_id: str, group_id: str, column: str) -> Group:
+        self.hold(run_id)
+        return self._change(
+            Group,
+            (run_id, group_id),
+            f"""
+            update groups set {column} = {column} + 1, updated_at = :now
+             where run_id = :run_id and group_id = :group_id
+            returning *
+            """,
+            note=f"{column} + 1",
+            now=self._now(),
+        )

@@ -1,0 +1,501 @@
+"""Leases: what a worker may do with a task while it is the worker's own.
+
+A lease has a number that only grows. Whoever comes with an older number has lost the task, whatever it did meanwhile.
+"""
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from decklog.core.errors import BudgetExceeded, Conflict, Invalid, LeaseLost
+from decklog.journal.attribution import claims
+from decklog.records.operations import calling, check_may_wait, reading, waiting, waits_to_write, writes, writing
+from decklog.stores.base import Store
+from decklog.stores.checks import LONGEST_RESERVATION_SECONDS, check_span, moment
+from decklog.stores.of_run import check_run
+from decklog.stores.tasks.claim import Claim
+from decklog.stores.tasks.claimable import (
+    EXPIRED,
+    FINISH,
+    HOLDER_AND_LINKS,
+    Patience,
+    before_claim,
+    held_update,
+    look,
+    narrowed,
+    runs_with_work,
+    take_after,
+    take_at_once,
+    take_next,
+)
+from decklog.stores.tasks.held import ending, lease_check, lost
+from decklog.stores.tasks.task import AttemptOutcome, LinkKind, Task, TaskState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Mapping
+    from typing import Any, Protocol
+
+    from decklog.db.base import Database
+    from decklog.records.operations import Step
+    from decklog.stores.base import Parts
+
+    class Reserving(Protocol):
+        """Budgets that money can be held from."""
+
+        def reserve(
+            self,
+            expires_at: datetime,
+            *,
+            amount_microdollars: int,
+            tokens: int,
+            run_id: str,
+            group_id: str | None,
+            task_id: str,
+            agent: str | None,
+            holder: str,
+        ) -> Any: ...
+        def extend(self, reservation_id: str, expires_at: Any) -> Any: ...
+        def get(self, reservation_id: str) -> Any: ...
+        def settle(self, reservation_id: str) -> Any: ...
+
+    class Recalling(Protocol):
+        """A memory of what went wrong before."""
+
+        def recall(self, query: str) -> list[Any]: ...
+
+    class Scheduling(Protocol):
+        """Schedules that make tasks when their time has come."""
+
+        def make_due(self, run_id: str) -> list[Task]: ...
+
+
+DEFAULT_LEASE_SECONDS = 300.0
+
+
+class Leases(Store):
+    """Gives tasks to workers, lets them extend, finish, fail or give back what they have, and takes it back when they died."""
+
+    def __init__(
+        self,
+        parts: "Parts",
+        *,
+        reservations: "Callable[[], Reserving]",
+        lessons: "Callable[[], Recalling]",
+        schedules: "Callable[[], Scheduling]",
+    ) -> None:
+        super().__init__(parts)
+        self._reservations = reservations
+        self._lessons = lessons
+        self._schedules = schedules
+
+    @waits_to_write
+    def claim(
+        self,
+        run_id: str | None = None,
+        *,
+        worker: str,
+        task_id: str | None = None,
+        group_id: str | None = None,
+        role: str | None = None,
+        tag: str | None = None,
+        lease_seconds: float = DEFAULT_LEASE_SECONDS,
+        wait_seconds: float = 0.0,
+        reserve_microdollars: int | None = None,
+        reserve_tokens: int | None = None,
+        recall: bool = False,
+    ) -> "Generator[Step, Any, Claim | None]":
+        """Take the most urgent, oldest ready task; None when there is none.
+
+        The task is yours until the lease ends: extend it, and show its fence with every later call. With `wait_seconds`, wait
+        so long for a task to become ready. With `task_id`, take that one or none: whatever stands in the way is told
+        (`Conflict`).
+
+        With `reserve_…`, that much of the budgets is reserved in the same transaction, or nothing is claimed; it is settled when
+        the task ends and free again when the lease expires. With `recall`, lessons from work like this come along.
+        """
+        if not worker.strip():
+            raise Invalid("a worker needs a name", field="worker")
+        check_span(lease_seconds, "lease_seconds")
+        if wait_seconds > 0:
+            check_may_wait(self._db)
+        wanted = {"group_id": group_id, "role": role, "tag": tag}
+        if task_id is not None:
+            from decklog.stores.tasks.unclaimed import refuse_claim, run_of
+
+            found = yield reading(lambda: run_of(self._fetch(Task, task_id), run_id, wanted))
+            run_id, wanted = found, {"id": task_id}
+        amounts = {"microdollars": reserve_microdollars, "tokens": reserve_tokens}
+        patience = Patience(wait_seconds) if wait_seconds > 0 else None
+
+        def claim_one() -> Claim | None:
+            task = self._claim(run_id, worker, wanted, lease_seconds, amounts)
+            return None if task is None else self._claimed(task, lease_seconds)
+
+        claim: Claim | None = None
+        while claim is None:
+            claim = yield writing(claim_one, undo=self._unclaim)
+            if claim is None and (patience is None or not (yield from self._awaited(run_id, worker, wanted, patience))):
+                if task_id is not None:
+                    yield reading(lambda: refuse_claim(self._db, self._fetch(Task, task_id), worker, self._times()))
+                return None
+        if recall:
+            about = f"{claim.task.title} {claim.task.objective}"
+            claim.lessons = yield calling(lambda: self._lessons().recall(about), undo=lambda _: self._unclaim(claim))
+        return claim
+
+    def _unclaim(self, claim: Claim | None) -> None:
+        """Give a task back that was claimed for somebody who no longer waits for it."""
+        if claim is not None:
+            self.release(claim.task.id, fence=claim.task.fence, reason="the worker was cancelled")
+
+    def _claimed(self, task: Task, lease_seconds: float) -> Claim:
+        """Give a task to whoever claims it; a transaction that is undone takes it back."""
+        claim = Claim(self, task, lease_seconds)
+        self.if_undone(claim.void)
+        return claim
+
+    def if_undone(self, act: "Callable[[], None]") -> None:
+        """Do this should the transaction that the caller is in be undone."""
+        self._db.if_undone(act)
+
+    def _awaited(
+        self, run_id: str | None, worker: str, wanted: "dict[str, str | None]", patience: "Patience"
+    ) -> "Generator[Step, Any, bool]":
+        """Wait until there may be a task to take. Looking is free for all; only those who see one go and lock the run."""
+        asked = narrowed({**wanted, "run_id": run_id, "worker": worker})
+        is_ready, is_shared = False, True
+        while not is_ready and not patience.over():
+            # What is assigned, the first of those who wait may not see for the others: then each looks for itself.
+            queue = ("claim", run_id, *wanted.values(), None if is_shared else worker)
+            yield waiting(patience.left(), run_id, queue=queue, patience=patience.whole())
+            is_ready, is_shared = yield reading(lambda: look(self._db, asked, self._times()))
+        return is_ready
+
+    def _claim(
+        self,
+        run_id: str | None,
+        worker: str,
+        wanted: "dict[str, str | None]",
+        lease_seconds: float,
+        amounts: "dict[str, int | None] | None" = None,
+    ) -> Task | None:
+        now = self._now()
+        for run in [run_id] if run_id is not None else runs_with_work(self._db, worker, now):
+            if (task := self._take(run, worker, narrowed(wanted), now, lease_seconds)) is not None:
+                until = now + timedelta(seconds=lease_seconds)
+                return self._reserve(task, amounts, until) if amounts and any(amounts.values()) else task
+        if run_id is not None:
+            # An empty answer would be taken for a run with nothing left to do.
+            check_run(self._db, run_id)
+        return None
+
+    def _reserve(self, task: Task, amounts: "Mapping[str, int | None]", until: datetime) -> Task:
+        """Hold money for a task; when a budget says no, what it was held for never happened."""
+        reservation = self._reservations().reserve(
+            min(until, self._longest()),
+            amount_microdollars=amounts["microdollars"] or 0,
+            tokens=amounts["tokens"] or 0,
+            run_id=task.run_id,
+            group_id=task.group_id,
+            task_id=task.id,
+            agent=task.worker,
+            holder=f"{task.id}#{task.fence}",
+        )
+        return self._held(task.id, task.fence, {"reservation_id": reservation.id}, note=f"reserved {reservation.id}")
+
+    def _longest(self) -> datetime:
+        """Return until when budget can be reserved now; a longer lease extends its reservation as it goes."""
+        return self._now() + timedelta(seconds=LONGEST_RESERVATION_SECONDS)
+
+    def _times(self) -> dict[str, datetime]:
+        """Tell the time, by the wall and by the clock of leases."""
+        return {"now": self._now(), "steady_now": self._steady_now()}
+
+    def _take(self, run_id: str, worker: str, asked: "dict[str, str]", now: datetime, lease_seconds: float) -> Task | None:
+        """Take the next task that is ready; those that others are taking at this moment are passed over."""
+        steady_now = self._steady_now()
+        bound = {"run_id": run_id, "worker": worker, "now": now, "steady_now": steady_now}
+        bound |= {"until": steady_now + timedelta(seconds=lease_seconds), **asked}
+        names, note = tuple(asked), f"claimed by {worker}"
+        taken = self._change_all(Task, take_at_once(names), note=note, **bound)
+        if not taken:
+            is_expired, is_due, has_own = self._before_claim(run_id, worker, now, steady_now)
+            if is_expired or is_due or has_own:
+                taken = self._change_all(Task, take_next(names), note=note, **bound)
+        return taken[0] if taken else None
+
+    def _before_claim(self, run_id: str, worker: str, now: datetime, steady_now: datetime) -> "tuple[Any, ...]":
+        """Take back what is leased no more, add what schedules say is due; tell whether tasks may be this worker's alone."""
+        times = {"now": now, "steady_now": steady_now}
+        found = is_expired, is_due, _ = before_claim(self._db, run_id, worker, times)
+        if is_expired:
+            self._change_all(Task, EXPIRED, note="lease expired", run_id=run_id, **times)
+        if is_due:
+            self._schedules().make_due(run_id)
+        return found
+
+    @writes
+    def finish_and_claim(
+        self,
+        task_id: str,
+        *,
+        fence: int,
+        summary: str | None = None,
+        result: object = None,
+        group_id: str | None = None,
+        role: str | None = None,
+        tag: str | None = None,
+        lease_seconds: float = DEFAULT_LEASE_SECONDS,
+        reserve_microdollars: int | None = None,
+        reserve_tokens: int | None = None,
+    ) -> Claim | None:
+        """End a task as done and take the next of its run for the same worker, in one transaction.
+
+        The next may be narrowed, and budget reserved for it, as in `claim`; when a budget says no, the first is not ended either.
+        """
+        check_span(lease_seconds, "lease_seconds")
+        wanted = {"group_id": group_id, "role": role, "tag": tag}
+        amounts = {"microdollars": reserve_microdollars, "tokens": reserve_tokens}
+        taken = self._take_ahead(task_id, narrowed(wanted), lease_seconds)
+        done, worker = self._finish(task_id, fence, summary, result)
+        task = taken()
+        if task is None:
+            task = self._claim(done.run_id, worker, wanted, lease_seconds, amounts)
+        elif any(amounts.values()):
+            task = self._reserve(task, amounts, self._now() + timedelta(seconds=lease_seconds))
+        return None if task is None else self._claimed(task, lease_seconds)
+
+    def _take_ahead(self, finished: str, asked: "dict[str, str]", lease_seconds: float) -> "Callable[[], Task | None]":
+        """Take the next task on the way of what finishes one; what comes back tells of it, and gives it."""
+        now, steady_now = self._now(), self._steady_now()
+        bound = {"finished": finished, "now": now, "steady_now": steady_now, **asked}
+        bound["until"] = steady_now + timedelta(seconds=lease_seconds)
+        redacted = self._db.values.bind_into(bound, bound)
+        self._lock_first(Task, {"id": bound["finished"]})
+        found = self._db.ask(take_after(tuple(asked)), bound)
+
+        def taken() -> Task | None:
+            names, rows = found()
+            note = f"claimed by {rows[0][names.index('worker')]}" if rows else None
+            tasks = self._record_changes(Task, names, rows, note, redacted)
+            return tasks[0] if tasks else None
+
+        return taken
+
+    # What a worker does with what it has
+
+    def _settle(self, task: Task) -> None:
+        """End a task's reservation: what was charged under it stays, the rest is free again."""
+        if task.reservation_id is not None:
+            self._reservations().settle(task.reservation_id)
+
+    @writes
+    def extend(
+        self,
+        task_id: str,
+        *,
+        fence: int,
+        lease_seconds: float = DEFAULT_LEASE_SECONDS,
+        stage: str | None = None,
+        state_name: str | None = None,
+    ) -> Task:
+        """Keep a lease alive for so many seconds from now; may also say at which stage the work is."""
+        check_span(lease_seconds, "lease_seconds")
+        changes: dict[str, Any] = {"leased_until": self._steady_now() + timedelta(seconds=lease_seconds)}
+        if stage is not None:
+            changes["stage"] = stage
+        if state_name is not None:
+            changes["state_name"] = state_name
+        task = self._held(task_id, fence, changes)
+        return task if task.reservation_id is None else self._keep_reservation(task, lease_seconds)
+
+    @writes
+    def refence(self, task_id: str, *, fence: int, lease_seconds: float = DEFAULT_LEASE_SECONDS) -> Task:
+        """Go on with a task under a new fence, as after a restart; whoever still shows the old one has lost it."""
+        check_span(lease_seconds, "lease_seconds")
+        changes = {"fence": fence + 1, "leased_until": self._steady_now() + timedelta(seconds=lease_seconds)}
+        task = self._held(task_id, fence, changes, note=f"{task_id} goes on under fence {fence + 1}")
+        return task if task.reservation_id is None else self._keep_reservation(task, lease_seconds)
+
+    def _keep_reservation(self, task: Task, lease_seconds: float) -> Task:
+        """Hold a task's money for as long as its lease; what is over by now, as when the clock was set ahead, is held anew."""
+        assert task.reservation_id is not None
+        reservations, until = self._reservations(), self._now() + timedelta(seconds=lease_seconds)
+        try:
+            reservations.extend(task.reservation_id, min(until, self._longest()))
+            return task
+        except Conflict:
+            before = reservations.get(task.reservation_id)
+        if before.state != "open":
+            return task  # the worker gave it back, and did not ask for it again
+        left = {"microdollars": before.microdollars - before.used_microdollars, "tokens": before.tokens - before.used_tokens}
+        try:
+            return self._reserve(task, {unit: max(0, amount) for unit, amount in left.items()}, until)
+        except BudgetExceeded:
+            return task  # somebody else has the money now; what this worker spends is still held against the budgets
+
+    # Whoever has ended a task holds it no more, and may still say so again: the fence that is shown decides.
+    @writes(late=True)
+    def finish(self, task_id: str, *, fence: int, summary: str | None = None, result: object = None) -> Task:
+        """End a task as done; tasks that waited for it may become ready.
+
+        A worker that did not hear the answer may say it again: with the same fence the task comes back as it is.
+        """
+        try:
+            return self._finish(task_id, fence, summary, result)[0]
+        except LeaseLost:
+            task = self._fetch(Task, task_id)
+            if task.state == TaskState.DONE and task.fence == fence:
+                return task.marked_already()
+            raise
+
+    def _finish(self, task_id: str, fence: int, summary: str | None, result: object) -> tuple[Task, str]:
+        """End a task as done; give it, and who held it."""
+        bound, _ = self._db.values.bind({"id": task_id})
+        self._lock_first(Task, bound)
+        links = self._db.rows_ahead(HOLDER_AND_LINKS, bound)
+        task = self._change_held(FINISH, task_id, fence, note=summary or "done", summary=summary, result=result)
+        found = links()
+        self._free_dependents(task_id, {(run_id, kind) for _, run_id, kind in found if kind is not None})
+        return task, found[0][0]
+
+    def _free_dependents(self, task_id: str, links: "set[tuple[str, str]]") -> None:
+        """Let those go on that waited for a task; what has open parts itself is not done."""
+        for run_id, kind in sorted(links):
+            if kind == LinkKind.PARENT:
+                self._check_parts(task_id)
+            elif kind == LinkKind.BLOCKS:
+                self._free(run_id, task_id)
+
+    def _check_parts(self, task_id: str) -> None:
+        _, rows = self._db.rows(
+            """
+            select t.id, t.state from dependencies d join tasks t on t.id = d.task_id
+             where d.depends_on = :task_id and d.kind = 'parent' and t.state <> 'done' and t.state <> 'abandoned'
+             order by t.id
+            """,
+            {"task_id": task_id},
+        )
+        if rows:
+            parts = ", ".join(f"{name} ({state})" for name, state in rows[:10])
+            raise Conflict(
+                f"task {task_id} has {len(rows)} open subtasks and can't be done before them: {parts}",
+                hint="Finish or abandon them, or take one off: decklog tasks undepend SUBTASK TASK. To let others do them, "
+                f"release it: decklog tasks release {task_id} --fence N",
+                task_id=task_id,
+                open=[name for name, _ in rows],
+            )
+
+    def _free(self, run_id: str, task_id: str) -> None:
+        self._change_all(
+            Task,
+            """
+            update tasks set open_dependencies = open_dependencies - 1, updated_at = :now
+             where id in (select task_id from dependencies where depends_on = :task_id and run_id = :run_id and kind = 'blocks')
+               and open_dependencies > 0
+            returning *
+            """,
+            note=f"{task_id} is done",
+            task_id=task_id,
+            run_id=run_id,
+            now=self._now(),
+        )
+
+    @writes
+    def fail(
+        self,
+        task_id: str,
+        *,
+        fence: int,
+        summary: str | None = None,
+        blocker: str | None = None,
+        result: object = None,
+        retry_after_seconds: float = 0.0,
+    ) -> Task:
+        """End an attempt as failed: the task goes back, or is blocked once its attempts are used.
+
+        `blocker` names what stood in the way; `blocker_repeats` then counts how often in a row it was the same. With
+        `retry_after_seconds`, nobody gets the task before then; a later `not_before` of the task stays as it is.
+        """
+        if retry_after_seconds != 0:
+            check_span(retry_after_seconds, "retry_after_seconds")
+        task = self._must_hold(task_id, fence)
+        used_up = task.failures + 1 >= task.max_attempts
+        repeats = 0 if blocker is None else task.blocker_repeats + 1 if blocker == task.blocker else 1
+        used = [f"all {task.max_attempts} attempts are used"] if used_up else []
+        reason = "; ".join([*used, *([summary] if summary else [])]) or None
+        later = {}
+        if retry_after_seconds > 0:
+            retry_at = self._now() + timedelta(seconds=retry_after_seconds)
+            later["not_before"] = retry_at if task.not_before is None else max(retry_at, task.not_before)
+        changes = ending(
+            AttemptOutcome.FAILED,
+            TaskState.BLOCKED if used_up else TaskState.PENDING,
+            summary=summary,
+            result=result,
+            blocker=blocker,
+            blocker_repeats=repeats,
+            failures=task.failures + 1,
+            reason=reason,
+            **later,
+        )
+        return self._held(task_id, fence, changes, note=f"failed: {summary or blocker or ''}")
+
+    @writes
+    def block(self, task_id: str, *, fence: int, blocker: str, summary: str | None = None) -> Task:
+        """Give a task up until something outside changes; `resume` makes it ready again."""
+        task = self._must_hold(task_id, fence)
+        repeats = task.blocker_repeats + 1 if blocker == task.blocker else 1
+        changes = ending(
+            AttemptOutcome.BLOCKED,
+            TaskState.BLOCKED,
+            summary=summary,
+            blocker=blocker,
+            blocker_repeats=repeats,
+            reason=summary or blocker,
+        )
+        return self._held(task_id, fence, changes, note=f"blocked: {blocker}")
+
+    @writes
+    def release(self, task_id: str, *, fence: int, reason: str | None = None, not_before: datetime | None = None) -> Task:
+        """Give a task back unharmed: it is ready again, or will be at `not_before`, and no attempt is used."""
+        later = {} if not_before is None else {"not_before": moment("not_before", not_before)}
+        changes = ending(AttemptOutcome.RELEASED, TaskState.PENDING, reason=reason, **later)
+        return self._held(task_id, fence, changes, note=f"released: {reason or ''}")
+
+    @writes
+    def park(self, task_id: str, *, fence: int, reason: str) -> Task:
+        """Set a task aside while it waits for something outside, such as CI or an answer; `resume` makes it ready again."""
+        return self._held(
+            task_id, fence, ending(AttemptOutcome.PARKED, TaskState.WAITING, reason=reason), note=f"waits: {reason}"
+        )
+
+    def lease_check(self, task_id: str, fence: int) -> "Callable[[Database], None]":
+        """Make the check with which a write is refused once a task is no longer held."""
+        return lease_check(task_id, fence)
+
+    def _must_hold(self, task_id: str, fence: int) -> Task:
+        """Read a task for a decision, and make sure that this worker has it."""
+        found = self._select(Task, "select * from tasks where id = :id for update", id=task_id)
+        if not found:
+            raise self._refusal(Task, task_id)
+        if found[0].state != TaskState.RUNNING or found[0].fence != fence:
+            raise lost(found[0], fence)
+        return found[0]
+
+    def _held(self, task_id: str, fence: int, changes: "dict[str, Any]", note: str | None = None) -> Task:
+        """Change fields of a task only if this worker still has it."""
+        new = {f"new_{name}": value for name, value in changes.items()}
+        return self._change_held(held_update(tuple(changes)), task_id, fence, note=note, **new)
+
+    def _change_held(self, sql: str, task_id: str, fence: int, *, note: str | None, **parameters: "Any") -> Task:
+        """Run an update that meets a task only if this worker still has it."""
+        changed = self._change_all(Task, sql, note=note, id=task_id, fence=fence, now=self._now(), **parameters)
+        if not changed:
+            present = self._seek(Task, task_id)
+            raise self._refusal(Task, task_id) if present is None else lost(present, fence)
+        task = changed[0]
+        for claim in claims():
+            claim.follow(task, fence)
+        if task.as_held("reservation_id") is not None and task.state != TaskState.RUNNING:
+            self._settle(task)
+        return task

@@ -1,0 +1,314 @@
+"""What ties tasks together: what each waits for, what it is a part of, where it came from, and what people said of it."""
+
+from typing import TYPE_CHECKING
+
+from decklog.core.errors import Conflict, Invalid
+from decklog.db.where import Where, enum_of
+from decklog.journal.attribution import acting
+from decklog.records.operations import reads, writes
+from decklog.records.record import Page
+from decklog.records.values import to_json
+from decklog.stores.checks import filled
+from decklog.stores.tasks.leases import Leases
+from decklog.stores.tasks.task import Dependency, LinkKind, LinkKindLike, Task, TaskComment, TaskState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from decklog.db.base import Row
+    from decklog.stores.results.tasks import LinkedTask, TaskExplanation, TaskLinks, TaskProgress
+
+ENDED = (TaskState.DONE, TaskState.ABANDONED)
+# Which of its parts' states a task shows, the first that one of them has.
+_SHOWN = ("running", "blocked", "waiting", "paused", "pending")
+_MOST_PARTS = 10_000
+_WITH_PARTS = """
+with recursive parts (id) as (
+  select task_id from dependencies where depends_on = :task_id and kind = 'parent'
+  union
+  select d.task_id from parts p join dependencies d on d.depends_on = p.id and d.kind = 'parent'
+)
+"""
+_PARTS = f"""
+select t.id, t.title, t.state, d.depends_on, t.worker
+  from parts p
+  join tasks t on t.id = p.id
+  join dependencies d on d.task_id = t.id and d.kind = 'parent'
+ order by t.created_at, t.id
+ limit {_MOST_PARTS}
+"""
+# What a task is linked with, by its place; then all of its parts and theirs, in their order.
+_LINKED = f"""
+{_WITH_PARTS}
+select 'to' as way, d.kind, t.id, t.title, t.state, cast(null as text) as parent_id, cast(null as text) as worker
+  from dependencies d join tasks t on t.id = d.depends_on where d.task_id = :task_id
+union all
+select 'from', d.kind, t.id, t.title, t.state, null, null
+  from dependencies d join tasks t on t.id = d.task_id where d.depends_on = :task_id
+union all
+select 'part', '', p.* from ({_PARTS}) p
+"""
+# How a link reads from either end.
+_READS = {
+    ("to", "blocks"): "waits_for",
+    ("from", "blocks"): "holds_back",
+    ("to", "parent"): "part_of",
+    ("from", "parent"): "subtasks",
+    ("to", "related"): "related",
+    ("from", "related"): "related",
+    ("to", "discovered-from"): "discovered_from",
+    ("from", "discovered-from"): "led_to",
+}
+
+
+class Links(Leases):
+    """Links tasks with each other, and keeps what is said of them."""
+
+    def _count_open(self, run_id: str, needed: list[str]) -> int:
+        """Count what a task has to wait for: tasks of its own run, since a run is moved, forked and kept by itself."""
+        count = 0
+        for task_id in needed:
+            found = self._select(Task, "select * from tasks where id = :task_id for update", task_id=task_id)
+            if not found:
+                raise self._missing(Task, task_id)
+            if found[0].run_id != run_id:
+                raise Invalid(
+                    f"task {task_id} is of run {found[0].run_id}; a task depends on tasks of its own run, {run_id}",
+                    hint="Wait for another run with not_before, or by parking the task until it is done.",
+                    field="depends_on",
+                )
+            count += found[0].state != TaskState.DONE
+        return count
+
+    @writes
+    def depend(self, task_id: str, depends_on: str, *, kind: LinkKindLike = LinkKind.BLOCKS) -> Task:
+        """Link a task with another of its run: make it wait for it (`blocks`), or a part of it (`parent`), or just say so.
+
+        Only a pending task can be made to wait. A task has one parent, which can't be done before its parts. What could then
+        never be done is refused, and so is a second kind of link between the same two.
+        """
+        kind = enum_of(LinkKind, kind, "kind")
+        task = self._linking(task_id, depends_on)
+        present = self._seek(Dependency, (task_id, depends_on))
+        if present is not None and present.kind != kind:
+            raise Conflict(
+                f"task {task_id} is linked with {depends_on} already, as {present.kind}",
+                hint=f"Take that off first: decklog tasks undepend {task_id} {depends_on}",
+                kind=present.kind.value,
+            )
+        if present is not None:
+            return task.marked_already()
+        if kind in (LinkKind.BLOCKS, LinkKind.PARENT):
+            self._check_circle(task_id, depends_on, kind)
+        still_open = self._count_open(task.run_id, [depends_on])
+        if kind == LinkKind.PARENT:
+            self._check_parent(task, depends_on)
+        self._add(Dependency, run_id=task.run_id, task_id=task_id, depends_on=depends_on, kind=kind)
+        return self._wait_for(task, depends_on, still_open) if kind == LinkKind.BLOCKS else task
+
+    def _linking(self, task_id: str, other: str) -> Task:
+        """Read a task whose links are about to change, and hold both ends of the link."""
+        task = self._fetch(Task, task_id)
+        # Two that are added at once may close a circle together: a run's plan is changed by one at a time.
+        self._db.lock_stream(task.run_id)
+        self._select(
+            Task,
+            "select * from tasks where id = :one or id = :other order by id for update",
+            one=task_id,
+            other=other,
+            run_id=task.run_id,
+        )
+        return self._fetch(Task, task_id)
+
+    def _wait_for(self, task: Task, depends_on: str, more: int) -> Task:
+        return self._change(
+            Task,
+            task.id,
+            """
+            update tasks set open_dependencies = open_dependencies + :more, updated_at = :now
+             where id = :id and state = 'pending'
+            returning *
+            """,
+            note=f"waits for {depends_on}",
+            more=more,
+            now=self._now(),
+        )
+
+    def _check_parent(self, task: Task, parent_id: str) -> None:
+        """Refuse a second parent, and one that is over: it would be whole without this part."""
+        row = self._db.one("select depends_on from dependencies where task_id = :id and kind = 'parent'", {"id": task.id})
+        if row is not None:
+            raise Conflict(
+                f"task {task.id} is a part of {row[0]} already",
+                hint=f"Take it off there first: decklog tasks undepend {task.id} {row[0]}",
+                parent_id=row[0],
+            )
+        parent = self._fetch(Task, parent_id)
+        if parent.state in ENDED and task.state not in ENDED:
+            raise Conflict(
+                f"task {parent_id} is {parent.state}; a part that is still open can't be added to it",
+                task_id=parent_id,
+                state=parent.state.value,
+            )
+
+    def _check_circle(self, task_id: str, other: str, kind: LinkKind) -> None:
+        """Refuse a link after which tasks could be done only after each other."""
+        first, then = (task_id, other) if kind == LinkKind.BLOCKS else (other, task_id)
+        circle = self._path(then, first)
+        if circle is not None:
+            raise Conflict(f"this would be a circle: {' -> '.join([first, *circle])}", circle=[first, *circle])
+
+    def _path(self, start: str, goal: str) -> list[str] | None:
+        """Find how one task can be done only after another, if it is so."""
+        paths, seen = [[start]], {start}
+        while paths:
+            path = paths.pop()
+            if path[-1] == goal:
+                return path
+            for needed in self._done_before(path[-1]):
+                if needed not in seen:
+                    seen.add(needed)
+                    paths.append([*path, needed])
+        return None
+
+    def _done_before(self, task_id: str) -> list[str]:
+        """Name what must be done before a task: what it waits for, and its parts."""
+        _, rows = self._db.rows(
+            """
+            select depends_on from dependencies where task_id = :task_id and kind = 'blocks'
+            union
+            select task_id from dependencies where depends_on = :task_id and kind = 'parent'
+            order by 1
+            """,
+            {"task_id": task_id},
+        )
+        return [row[0] for row in rows]
+
+    @writes
+    def undepend(self, task_id: str, depends_on: str, *, reason: str | None = None) -> Task:
+        """Take the link between two tasks off, of whichever kind; one that waited for nothing else becomes ready.
+
+        The links of what is done or abandoned stay.
+        """
+        task = self._linking(task_id, depends_on)
+        if self._seek(Dependency, (task_id, depends_on)) is None:
+            self._fetch(Task, depends_on)
+            return task.marked_already()
+        if task.state in ENDED:
+            raise Conflict(f"task {task_id} is {task.state}, and stays what it was", task_id=task_id, state=task.state.value)
+        note = f"no longer linked with {depends_on}" + (f": {reason}" if reason else "")
+        (link,) = self._remove(
+            Dependency,
+            "delete from dependencies where task_id = :task_id and depends_on = :depends_on returning *",
+            note=note,
+            run_id=task.run_id,
+            task_id=task_id,
+            depends_on=depends_on,
+        )
+        is_open = self._fetch(Task, depends_on).state != TaskState.DONE
+        return self._wait_less(task, note) if link.kind == LinkKind.BLOCKS and is_open else task
+
+    def _wait_less(self, task: Task, note: str) -> Task:
+        return self._change(
+            Task,
+            task.id,
+            """
+            update tasks set open_dependencies = open_dependencies - 1, updated_at = :now
+             where id = :id and open_dependencies > 0
+            returning *
+            """,
+            note=note,
+            now=self._now(),
+        )
+
+    def _never(self, task_id: str, links: "dict[str, LinkKind]") -> "Iterator[LinkKind]":
+        """Give the kinds of those links that a task does not have, and never had."""
+        sql = "select 1 from entries where record_table = 'dependencies' and record_id = :link limit 1"
+        for other, kind in links.items():
+            if self._db.one(sql, {"link": to_json([task_id, other])}) is None:
+                yield kind
+
+    @reads
+    def dependencies(self, task_id: str, *, kind: LinkKindLike = LinkKind.BLOCKS) -> list[str]:
+        """List the tasks that a task waits for, or is linked with in another way."""
+        _, rows = self._db.rows(
+            "select depends_on from dependencies where task_id = :task_id and kind = :kind order by depends_on",
+            {"task_id": task_id, "kind": enum_of(LinkKind, kind, "kind").value},
+        )
+        return [row[0] for row in rows]
+
+    @reads
+    def subtasks(self, task_id: str) -> "TaskProgress":
+        """Tell how far the parts of a task are, and their parts: a state, a progress, and each of them.
+
+        Progress is how many of the tasks without parts of their own are done; what was abandoned does not count. The task's
+        own state stays its own: it is done when somebody finishes it, which nobody can before its parts.
+        """
+        return self._progress(self._fetch(Task, task_id), self._db.rows(_WITH_PARTS + _PARTS, {"task_id": task_id})[1])
+
+    def _progress(self, task: Task, rows: "Sequence[Row]") -> "TaskProgress":
+        parents = {parent for *_, parent, _ in rows}
+        states = [state for name, _, state, _, _ in rows if name not in parents and state != TaskState.ABANDONED]
+        done = states.count(TaskState.DONE)
+        shown = next((state for state in _SHOWN if state in states), TaskState.DONE.value if states else task.state.value)
+        return {
+            "task_id": task.id,
+            "state": shown,
+            "progress_percent": done * 100 // len(states) if states else 100 if task.state == TaskState.DONE else 0,
+            "done": done,
+            "count": len(states),
+            "subtasks": [
+                {"id": name, "title": title, "state": state, "parent_id": parent, "worker": worker}
+                for name, title, state, parent, worker in rows
+            ],
+        }
+
+    @reads
+    def why(self, task_id: str) -> "TaskExplanation":
+        """Say why a task is not being worked on, what it waits for and what that waits for, and who could take it.
+
+        What it waits for comes nearest first, to a depth of 20; `first` names those that wait for nothing themselves.
+        """
+        return self._explained(self._fetch(Task, task_id))
+
+    def _explained(self, task: Task) -> "TaskExplanation":
+        from decklog.stores.tasks.why import explained
+
+        return explained(self._db, task, self._now(), self._steady_now())
+
+    # What is said
+
+    @writes
+    def comment(self, task_id: str, body: str, *, author: str | None = None) -> TaskComment:
+        """Say something of a task, whatever its state; without an author, in the name of the agent that acts."""
+        task = self._fetch(Task, task_id)
+        who = author if author is not None else (acting.get() or {}).get("agent")
+        if who is None:
+            raise Invalid("a comment needs an author", hint="Give author, or say who acts.", field="author")
+        return self._add(
+            TaskComment,
+            note=f"{filled('author', who)}: {body}",
+            id=self._ids.new("comment"),
+            run_id=task.run_id,
+            task_id=task_id,
+            author=who,
+            body=filled("body", body),
+            created_at=self._now(),
+        )
+
+    @reads
+    def comments(self, task_id: str, *, limit: int = 20, after: str | None = None) -> Page[TaskComment]:
+        """List what was said of a task, oldest first."""
+        self._fetch(Task, task_id)
+        where = Where(TaskComment)
+        where.equal(task_id=task_id)
+        return self._page(TaskComment, where, order=("created_at", "id"), limit=limit, after=after)
+
+    def _linked(self, task: Task) -> "TaskLinks":
+        """Give what a task is linked with, by how each link reads from its end, and how far its parts are, if it has any."""
+        rows = self._db.rows(_LINKED, {"task_id": task.id})[1]
+        links: dict[str, list[LinkedTask]] = {}
+        for way, kind, name, title, state in sorted(row[:5] for row in rows if row[0] != "part"):
+            links.setdefault(_READS[way, kind], []).append({"id": name, "title": title, "state": state})
+        parts = [row[2:] for row in rows if row[0] == "part"]
+        return {"links": links, "progress": self._progress(task, parts) if parts else None}

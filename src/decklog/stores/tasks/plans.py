@@ -1,0 +1,322 @@
+"""Plans: what a run means to do, phase by phase, and how far each phase is."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from decklog.core.errors import Conflict, Invalid, NotFound
+from decklog.db.where import enum_of
+from decklog.records.fork_rules import ForkRule
+from decklog.records.operations import reads, writes
+from decklog.records.record import Record
+from decklog.stores.checks import filled, mapping, moment, text, whole
+from decklog.stores.of_run import RunBound, cleared, given_of, missing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Literal
+
+
+class PhaseStatus(StrEnum):
+    PENDING = "pending"
+    IN_PROGRESS = "in_progress"
+    COMPLETED = "completed"
+    BLOCKED = "blocked"
+
+
+if TYPE_CHECKING:
+    PhaseStatusLike = PhaseStatus | Literal["pending", "in_progress", "completed", "blocked"]
+else:
+    PhaseStatusLike = PhaseStatus
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan(Record):
+    """What a run sets out to do."""
+
+    table = "plans"
+    fork = ForkRule("The plan is the same.")
+    identity = ("run_id",)
+    restores = ("original_prompt", "plan_text", "current_phase", "metadata")
+
+    run_id: str
+    original_prompt: str
+    plan_text: str
+    total_phases: int
+    created_at: datetime
+    updated_at: datetime
+    current_phase: int | None = None
+    metadata: dict[str, object] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanPhase(Record):
+    """One phase of a run's plan."""
+
+    table = "phases"
+    fork = ForkRule("The plan is the same.")
+    identity = ("run_id", "number")
+    restores = ("name", "status", "progress_percent", "started_at", "completed_at", "extra")
+
+    run_id: str
+    number: int
+    name: str
+    updated_at: datetime
+    status: PhaseStatus = PhaseStatus.PENDING
+    progress_percent: int = 0
+    started_at: datetime | None = None
+    completed_at: datetime | None = None
+    extra: dict[str, object] = field(default_factory=dict)
+
+
+def moved(phase: PlanPhase, status: PhaseStatus, percent: int | None, now: datetime) -> "dict[str, Any]":
+    """Say what changes when a phase is given a status: its times and, unless it is given too, its progress."""
+    changes: dict[str, Any] = {"status": status}
+    if percent is not None:
+        changes["progress_percent"] = percent
+    if status is phase.status:
+        return changes
+    if status is PhaseStatus.COMPLETED:
+        changes.setdefault("progress_percent", 100)
+    elif status is PhaseStatus.PENDING or phase.status is PhaseStatus.COMPLETED:
+        # What is taken up again is not done any more, and nobody said how far it is.
+        changes.setdefault("progress_percent", 0)
+    changes["completed_at"] = now if status is PhaseStatus.COMPLETED else None
+    if status is PhaseStatus.IN_PROGRESS and phase.started_at is None:
+        changes["started_at"] = now
+    elif status is PhaseStatus.PENDING:
+        changes["started_at"] = None
+    return changes
+
+
+def check_percent(value: object) -> int:
+    """Check how far a phase is."""
+    return whole("progress_percent", value, high=100)
+
+
+def read_phases(given: object) -> "list[dict[str, Any]]":
+    """Read a list of phases, each an object or just a name; numbers that are not given follow their place."""
+    if not isinstance(given, (list, tuple)):
+        raise Invalid(f"phases are a list of names or objects; got {given!r}", field="phases")
+    phases = [_read_phase(item, place) for place, item in enumerate(given, 1)]
+    seen: set[int] = set()
+    for phase in phases:
+        if phase["number"] in seen:
+            raise Invalid(f"two phases have the number {phase['number']}; give each its own", field="phases")
+        seen.add(phase["number"])
+    return phases
+
+
+def _read_phase(item: object, place: int) -> "dict[str, Any]":
+    """Read one phase; what has no field of its own goes to `extra`, and null means not given."""
+    left: dict[str, Any] = {"name": item} if isinstance(item, str) else dict(mapping(f"phase {place}", item))
+    if left.get("number") is None:
+        left["number"] = left.pop("phase", None)
+    number = _number(_taken(left, "number", place))
+    phase: dict[str, Any] = {"number": number, "name": filled("a phase's name", _taken(left, "name", f"Phase {number}"))}
+    if (status := left.pop("status", None)) is not None:
+        phase["status"] = enum_of(PhaseStatus, str(status), "status")
+    if (percent := left.pop("progress_percent", None)) is not None:
+        phase["progress_percent"] = check_percent(percent)
+    for name in ("started_at", "completed_at"):
+        if (time := left.pop(name, None)) is not None:
+            phase[name] = moment(name, time)
+    phase["extra"] = mapping("extra", _taken(left, "extra", {})) | left
+    return phase
+
+
+def _taken(left: "dict[str, Any]", name: str, default: object) -> object:
+    value = left.pop(name, None)
+    return default if value is None else value
+
+
+def _number(value: object) -> int:
+    if isinstance(value, str) and len(value) < 19 and value.isascii() and value.isdecimal():
+        value = int(value)
+    return whole("a phase's number", value)
+
+
+def same_phases(wanted: dict[int, str], present: list[PlanPhase]) -> dict[int, PlanPhase]:
+    """Say which present phase each wanted one, a number with a name, continues; one that is new has none.
+
+    A phase is known by its name; among several of one name, the one that kept its number comes first.
+    """
+    same: dict[int, PlanPhase] = {}
+    left = list(present)
+    for by_number in (True, False):
+        for number in sorted(wanted.keys() - same.keys()):
+            for old in left:
+                if old.name == wanted[number] and (old.number == number or not by_number):
+                    same[number] = old
+                    left.remove(old)
+                    break
+    return same
+
+
+def continued(wanted: "dict[str, Any]", old: PlanPhase | None, now: datetime) -> "dict[str, Any]":
+    """Complete a wanted phase with the progress of the one it continues; what the plan says itself comes first."""
+    if old is None:
+        status = wanted.get("status", PhaseStatus.PENDING)
+        percent = 100 if status is PhaseStatus.COMPLETED else 0
+        # A plan that calls a new phase begun or done does not say when that was, so neither do we.
+        kept = {"status": status, "progress_percent": percent, "started_at": None, "completed_at": None}
+    else:
+        status = wanted.get("status", old.status)
+        kept = {name: getattr(old, name) for name in ("progress_percent", "started_at", "completed_at")}
+        kept |= moved(old, status, None, now)
+    phase = kept | wanted
+    if phase["completed_at"] is not None and status is not PhaseStatus.COMPLETED:
+        raise Invalid(f"phase {phase['number']} is {status} and can't have been completed already", field="completed_at")
+    return phase
+
+
+class Plans(RunBound):
+    """Keeps one plan per run. Phases are rows of their own, so those who finish different ones never meet."""
+
+    records = (Plan, PlanPhase)
+
+    @writes
+    def record(
+        self,
+        run_id: str,
+        original_prompt: str,
+        plan_text: str,
+        phases: object,
+        *,
+        current_phase: int | None = None,
+        total_phases: int | None = None,
+        metadata: dict[str, object] | None = None,
+        created_at: datetime | None = None,
+    ) -> Plan:
+        """Record the plan of a run, or replace it; phases are a list of names or of objects.
+
+        An object has number (or phase), name, status, progress_percent, started_at and completed_at, all optional; the
+        rest is kept as extra. A phase whose name stays keeps its progress, also under a new number, where the new plan
+        says nothing else. When the plan was first made, and metadata and current_phase that are not given, stay too.
+        """
+        wanted = read_phases(phases)
+        if total_phases is None:
+            total_phases = len(wanted)
+        fields = _checked(given_of(locals(), "run_id", "phases", "created_at", "wanted"))
+        self.hold(run_id)
+        plan = self._seek(Plan, run_id)
+        if plan is None:
+            plan = self._add(Plan, run_id=run_id, created_at=created_at or self._now(), updated_at=self._now(), **fields)
+            self._replace_phases(run_id, wanted)
+            return plan
+        replaced = self._replace_phases(run_id, wanted)
+        plan = self.set_fields(plan, fields)
+        return self._plan(run_id) if replaced and plan.already else plan
+
+    def _replace_phases(self, run_id: str, wanted: "list[dict[str, Any]]") -> bool:
+        """Make the phases of a plan what is wanted, row by row; say whether any of them changed."""
+        present, now = self._phases(run_id), self._now()
+        same = same_phases({fields["number"]: self.as_stored(fields["name"]) for fields in wanted}, present)
+        rows = {phase.number: phase for phase in present}
+        changed = False
+        for fields in wanted:
+            fields = continued(fields, same.get(fields["number"]), now)
+            row = rows.pop(fields["number"], None)
+            if row is None:
+                self._add(PlanPhase, run_id=run_id, updated_at=now, **fields)
+            changed = row is None or not self.set_fields(row, fields).already or changed
+        for number in rows:
+            self._remove(
+                PlanPhase,
+                "delete from phases where run_id = :run_id and number = :number returning *",
+                note="not in the new plan",
+                run_id=run_id,
+                number=number,
+            )
+        return changed or bool(rows)
+
+    @writes
+    def update(
+        self,
+        run_id: str,
+        *,
+        original_prompt: str | None = None,
+        plan_text: str | None = None,
+        current_phase: int | None = None,
+        total_phases: int | None = None,
+        metadata: dict[str, object] | None = None,
+        clear: list[str] | None = None,
+    ) -> Plan:
+        """Change what is given of a plan and keep the rest and its phases; `clear` names fields to empty."""
+        fields = _checked(given_of(locals(), "run_id", "clear"))
+        fields |= cleared(clear, ("current_phase", "metadata"), fields)
+        if not fields:
+            raise Invalid("nothing to change was given", field="run_id")
+        self.hold(run_id)
+        return self.set_fields(self._plan(run_id), fields)
+
+    @writes
+    def mark(self, run_id: str, phase: str, status: PhaseStatusLike, *, progress_percent: int | None = None) -> PlanPhase:
+        """Mark a phase, named by its number or its name, as pending, in_progress, completed or blocked.
+
+        Times are stamped as the status changes. Without a percentage, a completed phase is at 100 and one that is
+        pending or taken up again at 0. Marking it the same way twice changes nothing.
+        """
+        status = enum_of(PhaseStatus, status, "status")
+        if progress_percent is not None:
+            check_percent(progress_percent)
+        self.hold(run_id)
+        present = self._phase(run_id, phase)
+        return self.set_fields(present, moved(present, status, progress_percent, self._now()), note=f"{present.name}: {status}")
+
+    @reads
+    def get(self, run_id: str) -> Plan:
+        """Get the plan of a run."""
+        return self._plan(run_id)
+
+    @reads
+    def phases(self, run_id: str, *, status: PhaseStatusLike | None = None) -> list[PlanPhase]:
+        """List the phases of a run's plan by their numbers."""
+        if status is not None:
+            status = enum_of(PhaseStatus, status, "status")
+        self._plan(run_id)
+        return [phase for phase in self._phases(run_id) if status in (None, phase.status)]
+
+    @reads
+    def phase(self, run_id: str, phase: str) -> PlanPhase:
+        """Get one phase of a run's plan by its number or its name."""
+        return self._phase(run_id, phase)
+
+    def _plan(self, run_id: str) -> Plan:
+        plan = self._seek(Plan, run_id)
+        if plan is None:
+            raise NotFound(
+                f"run {run_id} has no plan",
+                hint=f"Record one: decklog plans record {run_id} PROMPT PLAN PHASES",
+                run_id=run_id,
+            )
+        return plan
+
+    def _phases(self, run_id: str) -> list[PlanPhase]:
+        return self._select(PlanPhase, "select * from phases where run_id = :run_id order by number", run_id=run_id)
+
+    def _phase(self, run_id: str, phase: str) -> PlanPhase:
+        self._plan(run_id)
+        # A name of digits only is found when no phase has that number; a caller may well give the number itself.
+        wanted, phases = self.as_stored(str(phase)), self._phases(run_id)
+        found = [each for each in phases if str(each.number) == wanted] or [each for each in phases if each.name == wanted]
+        if not found:
+            raise missing(PlanPhase, run_id, phase, listed_by="plans phases")
+        if len(found) > 1:
+            numbers = ", ".join(str(each.number) for each in found)
+            raise Conflict(f"run {run_id} has {len(found)} phases named {wanted!r}; say which by its number: {numbers}")
+        return found[0]
+
+
+_CHECKS: "dict[str, Callable[[str, Any], Any]]" = {
+    "original_prompt": filled,
+    "plan_text": text,
+    "current_phase": whole,
+    "total_phases": whole,
+    "metadata": mapping,
+}
+
+
+def _checked(given: "dict[str, Any]") -> "dict[str, Any]":
+    return {name: _CHECKS[name](name, value) for name, value in given.items()}

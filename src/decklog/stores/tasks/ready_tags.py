@@ -1,0 +1,74 @@
+"""The tags of tasks that can be claimed: derived from the tasks by triggers, compared with them, and made anew."""
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from decklog.records.values import from_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from decklog.db.base import Database
+
+TABLE = "ready_tags"
+_COLUMNS = ("task_id", "tag", "run_id", "assigned_to", "rank", "created_at")
+_KEPT = f"select {', '.join(_COLUMNS)} from {TABLE} order by {', '.join(_COLUMNS)}"
+_TRUE = """
+select id, tags, run_id, coalesce(assigned_to, ''), -priority, created_at
+  from tasks
+ where state = 'pending' and open_dependencies = 0 and tags <> '[]'
+ order by id
+"""
+
+
+def audit(db: "Database") -> "Iterator[dict[str, Any]]":
+    """Name each task that is found by other tags than its own, or not found, as the fields of a problem."""
+    kept = groupby(db.each_as_is(_KEPT, {}), key=lambda row: row[0])
+    # In one pass over both, in the same order: there may be more of them than fit into memory.
+    waiting = next(kept, None)
+    for task_id, true in _true(db):
+        while waiting is not None and _in_bytes(waiting[0]) < _in_bytes(task_id):
+            yield _wrong(waiting[0])
+            waiting = next(kept, None)
+        found = []
+        if waiting is not None and waiting[0] == task_id:
+            found = [tuple(row[1:]) for row in waiting[1]]
+            waiting = next(kept, None)
+        if found != true:
+            yield _wrong(task_id)
+    while waiting is not None:
+        yield _wrong(waiting[0])
+        waiting = next(kept, None)
+
+
+def _in_bytes(task_id: object) -> bytes:
+    """Give an id as it is sorted by, also where it is no text."""
+    return task_id if isinstance(task_id, bytes) else str(task_id).encode()
+
+
+def _true(db: "Database") -> "Iterator[tuple[str, list[tuple[Any, ...]]]]":
+    for task_id, tags, *place in db.each(_TRUE, {}):
+        yield task_id, [(tag, *place) for tag in sorted(_texts(tags))]
+
+
+def _texts(tags: str) -> set[str]:
+    try:
+        found = from_json(tags)
+    except ValueError:
+        return set()
+    return {tag for tag in found if isinstance(tag, str)} if isinstance(found, list) else set()
+
+
+def _wrong(task_id: "Any") -> "dict[str, Any]":
+    what = f"{TABLE} of task {task_id} are not the tags that it can be claimed by"
+    return {"what": what, "table": TABLE, "record_id": str(task_id)}
+
+
+def derive(db: "Database") -> None:
+    """Make all of them anew from the tasks."""
+    db.count(f"delete from {TABLE}", {})
+    batch: list[tuple[Any, ...]] = []
+    for task_id, rows in list(_true(db)):
+        batch += [(task_id, *row) for row in rows]
+    db.insert(TABLE, _COLUMNS, batch)

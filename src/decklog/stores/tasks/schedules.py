@@ -1,0 +1,385 @@
+"""Schedules: what a run does again and again, without anybody who keeps watch.
+
+Each claim of a run, and whoever looks, first makes tasks of what is due, in the same transaction. Every occurrence has a key
+of its own, so that it comes once, whoever sees it first.
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from decklog.core.clock import to_text
+from decklog.core.errors import Conflict, Denied, Invalid, NotFound
+from decklog.db.where import Where, enum_of
+from decklog.records.fork_rules import ForkRule, Refer, Reset
+from decklog.records.operations import reads, writes
+from decklog.records.record import Page, Record
+from decklog.stores.base import Store, check_fields
+from decklog.stores.checks import filled, mapping, name_of, whole
+from decklog.stores.of_run import check_run, given_of, lock_run
+from decklog.stores.tasks.claimable import GOES_ON
+from decklog.stores.tasks.recurrence import recurrence, zone_of
+from decklog.stores.tasks.task import EDITABLE, Task
+from decklog.stores.tasks.templates import fill_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any, Literal, Protocol
+
+    from decklog.stores.base import Parts
+
+    class Planning(Protocol):
+        """Tasks that can be added."""
+
+        def add_many(self, run_id: str, tasks: list[dict[str, object]]) -> list[Task]: ...
+
+    class Using(Protocol):
+        """Templates that tasks can be made of."""
+
+        def get(self, name: str) -> Any: ...
+        def use(self, name: str, run_id: str, *, values: dict[str, object], key: str) -> list[Task]: ...
+
+
+class CatchUp(StrEnum):
+    """What becomes of occurrences that nobody saw in time."""
+
+    NONE = "none"
+    ONE = "one"
+    ALL = "all"
+
+
+if TYPE_CHECKING:
+    CatchUpLike = CatchUp | Literal["none", "one", "all"]
+else:
+    CatchUpLike = CatchUp
+
+
+_DAY_SECONDS = 86_400
+_TASK_FIELDS = {*EDITABLE, "depends_on", "assigned_to", "parent_id"}
+# What a schedule fills in by itself.
+_OWN_PLACES = ("at", "date", "time")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schedule(Record):
+    """What a run does again and again: one task, or those of a template. Without `next_at` it is paused."""
+
+    table = "schedules"
+    fork = ForkRule(
+        "The copy is paused: two runs would do the same again and again.",
+        fields={
+            "next_at": Reset(),
+            "reason": Reset("copied by a fork; resume it to go on here"),
+            "task.depends_on": Refer("tasks"),
+            "task.parent_id": Refer("tasks"),
+        },
+    )
+    restores = (
+        "rule",
+        "zone",
+        "catch_up",
+        "catch_up_limit",
+        "late_seconds",
+        "task",
+        "template",
+        "template_values",
+        "next_at",
+        "reason",
+    )
+
+    id: str
+    run_id: str
+    name: str
+    rule: str
+    zone: str
+    created_at: datetime
+    updated_at: datetime
+    catch_up: CatchUp = CatchUp.ONE
+    catch_up_limit: int = 10
+    late_seconds: int = 3600
+    task: dict[str, object] | None = None
+    template: str | None = None
+    template_values: dict[str, object] = field(default_factory=dict)
+    next_at: datetime | None = None
+    last_at: datetime | None = None
+    occurrences: int = 0
+    reason: str | None = None
+
+    @property
+    def is_paused(self) -> bool:
+        return self.next_at is None
+
+
+class Schedules(Store):
+    """Keeps what a run does again and again; its tasks appear when their time has come and somebody claims or looks."""
+
+    records = (Schedule,)
+
+    def __init__(self, parts: "Parts", *, tasks: "Callable[[], Planning]", templates: "Callable[[], Using]") -> None:
+        super().__init__(parts)
+        self._tasks = tasks
+        self._templates = templates
+
+    @writes
+    def add(
+        self,
+        run_id: str,
+        name: str,
+        when: str,
+        *,
+        zone: str = "UTC",
+        title: str | None = None,
+        task: dict[str, object] | None = None,
+        template: str | None = None,
+        values: dict[str, object] | None = None,
+        catch_up: CatchUpLike = CatchUp.ONE,
+        catch_up_limit: int = 10,
+        late_seconds: int = 3600,
+    ) -> Schedule:
+        """Have a task, or those of a template, come again and again: `every day 06:00`, `every monday 09:00`, `30 6 * * 1-5`.
+
+        The task is given by its title, or as the arguments of `tasks add`; `{{date}}`, `{{time}}` and `{{at}}` in its texts are
+        those of the occurrence. What nobody saw in time comes as `catch_up` says: the newest of them (`one`), each of the
+        newest so many (`all`), or only if it is not later than `late_seconds` (`none`). A name that is known already comes
+        back as it is, unless it means something else.
+        """
+        asked = _what(title, task, template, values)
+        asked |= {
+            "rule": " ".join(filled("when", when).split()),
+            "zone": zone,
+            "catch_up": enum_of(CatchUp, catch_up, "catch_up"),
+        }
+        asked |= {
+            "catch_up_limit": whole("catch_up_limit", catch_up_limit, low=1, high=100),
+            "late_seconds": whole("late_seconds", late_seconds, high=366 * _DAY_SECONDS),
+        }
+        name = name_of(name, "name")
+        lock_run(self._db, run_id)
+        self._check_template(asked)
+        now = self._now()
+        begin: dict[str, Any] = {"id": self._ids.new("sched"), "next_at": _next(asked, now), "created_at": now, "updated_at": now}
+        found = self._once(
+            lambda: self._named(run_id, name),
+            lambda: self._add(Schedule, note=f"{name}: {asked['rule']}", run_id=run_id, name=name, **begin, **asked),
+        )
+        self._check_same(found, asked)
+        return found
+
+    def _named(self, run_id: str, name: str) -> Schedule | None:
+        sql = "select * from schedules where run_id = :run_id and name = :name"
+        found = self._select(Schedule, sql, run_id=run_id, name=name)
+        return found[0] if found else None
+
+    def _check_same(self, schedule: Schedule, asked: "Mapping[str, Any]") -> None:
+        if schedule.already and (differing := self._differing(schedule, asked)):
+            raise Conflict(
+                f"run {schedule.run_id} has a schedule {schedule.name} already, with another {' and another '.join(differing)}",
+                hint=f"Change it: decklog schedules edit {schedule.id}",
+                schedule_id=schedule.id,
+                fields=list(differing),
+            )
+
+    def _differing(self, schedule: Schedule, changes: "Mapping[str, Any]") -> "dict[str, Any]":
+        new, old = (self._db.values.bind(v)[0] for v in (changes, {name: getattr(schedule, name) for name in changes}))
+        return {name: value for name, value in changes.items() if new[name] != old[name]}
+
+    def _check_template(self, asked: "Mapping[str, Any]") -> None:
+        """Refuse a template that is not there, or places that nothing fills."""
+        if asked.get("template") is None:
+            return
+        places = set(self._templates().get(asked["template"]).places)
+        given = asked["template_values"].keys()
+        if wrong := sorted((places - given - set(_OWN_PLACES)) | (given - places)):
+            raise Invalid(f"template {asked['template']} and these values do not fit: {', '.join(wrong)}", field="values")
+
+    @reads
+    def get(self, schedule_id: str) -> Schedule:
+        """Get a schedule."""
+        return self._fetch(Schedule, schedule_id)
+
+    @reads
+    def find(self, run_id: str, *, limit: int = 20, after: str | None = None) -> Page[Schedule]:
+        """List a run's schedules by their names."""
+        check_run(self._db, run_id)
+        where = Where(Schedule)
+        where.equal(run_id=run_id)
+        return self._page(Schedule, where, order=("name",), limit=limit, after=after)
+
+    @reads
+    def preview(self, when: str, *, zone: str = "UTC", count: int = 5) -> list[str]:
+        """Show when a rule next comes, by the clocks of its zone."""
+        found, at = [], self._now()
+        for _ in range(whole("count", count, low=1, high=100)):
+            following = recurrence(filled("when", when), zone).after(at)
+            if following is None:
+                break
+            at = following
+            found.append(at.astimezone(zone_of(zone)).isoformat())
+        return found
+
+    @writes
+    def edit(
+        self,
+        schedule_id: str,
+        *,
+        reason: str,
+        when: str | None = None,
+        zone: str | None = None,
+        title: str | None = None,
+        task: dict[str, object] | None = None,
+        template: str | None = None,
+        values: dict[str, object] | None = None,
+        catch_up: CatchUpLike | None = None,
+        catch_up_limit: int | None = None,
+        late_seconds: int | None = None,
+    ) -> Schedule:
+        """Change what is given of a schedule and keep the rest; with another rule or zone, it next comes by that."""
+        schedule = self._fetch_for_update(Schedule, schedule_id)
+        changes = given_of(locals(), "schedule_id", "reason", "schedule", "when", "title", "task", "template", "values")
+        if any(part is not None for part in (title, task, template, values)):
+            changes |= _what(title, task, template, values)
+            self._check_template(changes)
+        if when is not None:
+            changes["rule"] = " ".join(filled("when", when).split())
+        differing = self._differing(schedule, changes)
+        if not differing:
+            return schedule.marked_already()
+        rhythm = {"rule": differing.get("rule", schedule.rule), "zone": differing.get("zone", schedule.zone)}
+        if not schedule.is_paused and differing.keys() & rhythm.keys():
+            differing["next_at"] = _next(rhythm, self._now())
+        return self._set(schedule_id, differing, f"edited {', '.join(changes)}: {filled('reason', reason)}")
+
+    @writes
+    def pause(self, schedule_id: str, *, reason: str) -> Schedule:
+        """Let a schedule rest; what would have come meanwhile does not come later."""
+        schedule = self._fetch_for_update(Schedule, schedule_id)
+        if schedule.is_paused:
+            return schedule.marked_already()
+        return self._set(schedule_id, {"next_at": None, "reason": filled("reason", reason)}, f"paused: {reason}")
+
+    @writes
+    def resume(self, schedule_id: str) -> Schedule:
+        """Have a paused schedule go on from now."""
+        schedule = self._fetch_for_update(Schedule, schedule_id)
+        if not schedule.is_paused:
+            return schedule.marked_already()
+        rhythm = {"rule": schedule.rule, "zone": schedule.zone}
+        return self._set(schedule_id, {"next_at": _next(rhythm, self._now()), "reason": None}, "resumed")
+
+    @writes
+    def remove(self, schedule_id: str, *, reason: str) -> Schedule:
+        """Take a schedule away; the tasks that it made stay."""
+        self._fetch_for_update(Schedule, schedule_id)
+        sql = "delete from schedules where id = :id returning *"
+        return self._remove(Schedule, sql, note=f"removed: {filled('reason', reason)}", id=schedule_id)[0]
+
+    def is_any_due(self) -> bool:
+        """Look whether any run that goes on has a schedule whose time has come."""
+        bound, _ = self._db.values.bind({"now": self._now()})
+        sql = f"""
+            select 1 from schedules join runs on runs.id = schedules.run_id and {GOES_ON} where next_at <= :now limit 1
+            """
+        return self._db.read(lambda: self._db.one(sql, bound)) is not None
+
+    @writes
+    def run_due(self, run_id: str | None = None) -> list[Task]:
+        """Add the tasks of all that is due, of a run or of all that go on; a claim does so by itself."""
+        if run_id is not None:
+            check_run(self._db, run_id)
+            return self.make_due(run_id)
+        _, rows = self._db.rows(
+            f"""
+            select distinct s.run_id from runs join schedules s on s.run_id = runs.id and s.next_at <= :now
+             where {GOES_ON} order by 1
+            """,
+            self._db.values.bind({"now": self._now()})[0],
+        )
+        return [task for (due,) in rows for task in self.make_due(due)]
+
+    def make_due(self, run_id: str) -> list[Task]:
+        """Add the tasks of a run's schedules whose time has come; inside of the caller's transaction."""
+        now = self._now()
+        due = self._select(
+            Schedule,
+            f"""
+            select schedules.* from schedules
+             where run_id = (select id from runs where id = :run_id and {GOES_ON}) and next_at <= :now
+             order by next_at, id for update
+            """,
+            run_id=run_id,
+            now=now,
+        )
+        return [task for schedule in due for task in self._come(schedule, now)]
+
+    def _come(self, schedule: Schedule, now: datetime) -> list[Task]:
+        """Add the tasks of what is due of one schedule, and say when it comes next.
+
+        One that can't make its tasks is paused and says why: it must not keep anybody from work that has nothing to do with it.
+        """
+        moments = _seen(schedule, now)
+        after: dict[str, Any] = {"next_at": _next({"rule": schedule.rule, "zone": schedule.zone}, now)}
+        try:
+            made = self._db.write(lambda: [task for at in moments for task in self._make(schedule, at)])
+        except (Invalid, NotFound, Conflict, Denied) as problem:
+            self._set(schedule.id, {"next_at": None, "reason": str(problem)}, f"paused: {problem}")
+            return []
+        if moments:
+            after |= {"last_at": moments[-1], "occurrences": schedule.occurrences + len(moments)}
+        said = ", ".join(map(to_text, moments))
+        self._set(schedule.id, after, f"came at {said}" if moments else "came too late, and was left out")
+        return made
+
+    def _make(self, schedule: Schedule, at: datetime) -> list[Task]:
+        """Add the tasks of one occurrence, unless they are there."""
+        key = f"{schedule.id} {to_text(at)}"
+        shown = at.astimezone(zone_of(schedule.zone))
+        places = {"at": shown.isoformat(timespec="minutes"), "date": f"{shown:%Y-%m-%d}", "time": f"{shown:%H:%M}"}
+        if schedule.template is not None:
+            known = self._templates().get(schedule.template).places
+            own = {name: value for name, value in places.items() if name in known}
+            return self._templates().use(schedule.template, schedule.run_id, values={**own, **schedule.template_values}, key=key)
+        if self._db.one("select 1 from tasks where run_id = :run_id and key = :key", {"run_id": schedule.run_id, "key": key}):
+            return []
+        return self._tasks().add_many(schedule.run_id, [{**fill_in(schedule.task, places), "key": key}])
+
+    def _set(self, schedule_id: str, changes: "dict[str, Any]", note: str) -> Schedule:
+        assignments = ", ".join(f"{name} = :new_{name}" for name in changes)
+        return self._change(
+            Schedule,
+            schedule_id,
+            f"update schedules set {assignments}, updated_at = :now where id = :id returning *",
+            note=note,
+            now=self._now(),
+            **{f"new_{name}": value for name, value in changes.items()},
+        )
+
+
+def _next(rhythm: "Mapping[str, Any]", now: datetime) -> datetime | None:
+    return recurrence(rhythm["rule"], filled("zone", rhythm["zone"])).after(now)
+
+
+def _seen(schedule: Schedule, now: datetime) -> list[datetime]:
+    """List the occurrences that still come, by the rule for those that nobody saw in time."""
+    assert schedule.next_at is not None
+    most = schedule.catch_up_limit if schedule.catch_up == CatchUp.ALL else 1
+    found = recurrence(schedule.rule, schedule.zone).between(schedule.next_at, now, most)
+    if schedule.catch_up != CatchUp.NONE:
+        return found
+    return [at for at in found if now - at <= timedelta(seconds=schedule.late_seconds)]
+
+
+def _what(
+    title: str | None, task: "dict[str, object] | None", template: str | None, values: "dict[str, object] | None"
+) -> "dict[str, Any]":
+    """Read what a schedule makes: one task, or those of a template."""
+    if template is not None and (title is not None or task is not None):
+        raise Invalid("a schedule makes one task or uses a template, not both", field="template")
+    if template is not None:
+        return {"task": None, "template": filled("template", template), "template_values": mapping("values", values or {})}
+    whole_task = {**(mapping("task", task) if task is not None else {}), **({} if title is None else {"title": title})}
+    filled("title", whole_task.get("title"))
+    check_fields(Task, whole_task)
+    if unknown := sorted(whole_task.keys() - _TASK_FIELDS) or (["values"] if values else []):
+        raise Invalid(f"the task of a schedule has no {', '.join(unknown)}", field="task")
+    return {"task": whole_task, "template": None, "template_values": {}}

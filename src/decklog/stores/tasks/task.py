@@ -1,0 +1,416 @@
+"""The task: one piece of work, what it needs, who has it, and what came of it."""
+
+from dataclasses import MISSING, dataclass, field
+from dataclasses import fields as dataclass_fields
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from decklog.core.clock import from_text, to_text
+from decklog.core.errors import Conflict, Invalid
+from decklog.records.fork_rules import Computed, ForkRule, Refer, Replace, Reset
+from decklog.records.record import Record
+from decklog.records.values import from_json
+from decklog.stores.checks import filled, mapping, moment, text, texts, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from dataclasses import Field
+    from typing import Any, Literal
+
+    from decklog.stores.tasks.new_task import NewTask
+
+    NewTasks = Sequence[NewTask | Mapping[str, object]]
+else:
+    NewTasks = list[dict[str, object]]
+
+
+class TaskState(StrEnum):
+    PENDING = "pending"
+    RUNNING = "running"
+    WAITING = "waiting"
+    BLOCKED = "blocked"
+    PAUSED = "paused"
+    DONE = "done"
+    ABANDONED = "abandoned"
+
+
+if TYPE_CHECKING:
+    TaskStateLike = TaskState | Literal["pending", "running", "waiting", "blocked", "paused", "done", "abandoned"]
+else:
+    TaskStateLike = TaskState
+
+
+class LinkKind(StrEnum):
+    """How a task is linked with another: only what it is blocked by holds it back."""
+
+    BLOCKS = "blocks"
+    PARENT = "parent"
+    RELATED = "related"
+    DISCOVERED_FROM = "discovered-from"
+
+
+if TYPE_CHECKING:
+    LinkKindLike = LinkKind | Literal["blocks", "parent", "related", "discovered-from"]
+else:
+    LinkKindLike = LinkKind
+
+
+class AttemptOutcome(StrEnum):
+    """How an attempt ended."""
+
+    DONE = "done"
+    FAILED = "failed"
+    EXPIRED = "expired"
+    RELEASED = "released"
+    BLOCKED = "blocked"
+    PAUSED = "paused"
+    PARKED = "parked"
+    ABANDONED = "abandoned"
+
+
+# What may be edited, and of that what a worker who has the task does not rely on.
+EDITABLE = (
+    *("title", "objective", "group_id", "priority", "role", "tags", "acceptance", "verification", "allowed_paths", "inputs"),
+    *("not_before", "max_attempts", "stage", "state_name", "trace_file", "loop_version"),
+)
+EDITABLE_WHILE_RUNNING = ("priority", "role", "tags", "not_before", "max_attempts")
+# These always have a value; any other editable field can be cleared, and then has its default.
+_NEVER_CLEARED = ("title", "priority", "max_attempts")
+CLEARABLE = tuple(name for name in EDITABLE if name not in _NEVER_CLEARED)
+
+
+_DONE_PARENT = """
+select t.id from dependencies d join tasks t on t.id = d.depends_on
+ where d.task_id = :id and d.kind = 'parent' and t.state = 'done'
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task(Record):
+    """A piece of work of a run, as it stands: who has it, until when, and how its last attempt ended."""
+
+    table = "tasks"
+    task_column = "id"
+    fork = ForkRule(
+        "The worker has the parent's task, its money is the parent's, and what it asked is asked again.",
+        fields={
+            "state": Replace({"running": "pending", "waiting": "pending"}),
+            "attempts": Computed("one less if it was running"),
+            "reason": Computed("empty if it waited for an answer"),
+            "open_dependencies": Computed("those that are not done"),
+            "worker": Reset(),
+            "leased_at": Reset(),
+            "leased_until": Reset(),
+            "reservation_id": Reset(),
+        },
+        same_ids=("group_id",),
+    )
+
+    id: str
+    run_id: str
+    title: str
+    state: TaskState
+    created_at: datetime
+    updated_at: datetime
+    group_id: str | None = None
+    objective: str = ""
+    priority: int = 50
+    role: str | None = None
+    tags: list[str] = field(default_factory=list)
+    acceptance: list[str] = field(default_factory=list)
+    verification: list[str] = field(default_factory=list)
+    allowed_paths: list[str] = field(default_factory=list)
+    inputs: dict[str, object] = field(default_factory=dict)
+    not_before: datetime | None = None
+    open_dependencies: int = 0
+    max_attempts: int = 3
+    attempts: int = 0
+    failures: int = 0
+    fence: int = 0
+    worker: str | None = None
+    leased_at: datetime | None = None
+    leased_until: datetime | None = None
+    stage: str | None = None
+    state_name: str | None = None
+    trace_file: str | None = None
+    loop_version: int | None = None
+    outcome: AttemptOutcome | None = None
+    summary: str | None = None
+    result: object = None
+    reason: str | None = None
+    blocker: str | None = None
+    blocker_repeats: int = 0
+    snapshot: dict[str, object] | None = None
+    reservation_id: str | None = None
+    key: str | None = None
+    assigned_to: str | None = None
+
+    # Each would be named in every entry of every task.
+    unsaid = (
+        *(("objective", ""), ("inputs", "{}"), ("priority", 50), ("max_attempts", 3)),
+        *((name, "[]") for name in ("tags", "acceptance", "verification", "allowed_paths")),
+        *((name, 0) for name in ("open_dependencies", "attempts", "failures", "fence", "blocker_repeats")),
+    )
+    restores = (*EDITABLE, "assigned_to", "state", "reason", "snapshot", "failures")
+    # A fence only grows: whoever had an older one must still find that out.
+    kept_on_undo = ("fence", "updated_at")
+
+    @classmethod
+    def why_not_undone(cls, before: "Mapping[str, Any]", after: "Mapping[str, Any]", db: "Any") -> str | None:
+        """Refuse to take back what a worker was given or has done, and to open again what others were done without."""
+        if TaskState.RUNNING in (before["state"], after["state"]):
+            changed = {name for name in before if before[name] != after.get(name)}
+            if changed <= {*EDITABLE_WHILE_RUNNING, "assigned_to", "updated_at"}:
+                return None
+            return "a worker was given it, or gave it back, and a lease is not restored"
+        if TaskState.DONE in (before["state"], after["state"]):
+            return "what is done stays done"
+        if after["state"] != TaskState.ABANDONED or before["state"] == TaskState.ABANDONED:
+            return None
+        row = db.one(_DONE_PARENT, {"id": after["id"]})
+        return None if row is None else f"task {row[0]}, of which it is a part, is done since"
+
+    @classmethod
+    def fitted(cls, images: "list[dict[str, Any]]", told: "Mapping[str, list[dict[str, Any]]]") -> "list[dict[str, Any]]":
+        """Count as open only dependencies that are not done, and no attempt that was under way; drop reasons for waiting."""
+        from collections import Counter
+
+        open_ones = {image["id"] for image in images if image["state"] != TaskState.DONE}
+        links = [link for link in told.get(Dependency.table, ()) if link["kind"] == LinkKind.BLOCKS]
+        waits = Counter(link["task_id"] for link in links if link["depends_on"] in open_ones)
+        fitted = []
+        for image in images:
+            counts = {
+                "open_dependencies": waits[image["id"]],
+                "attempts": image["attempts"] - (image["state"] == TaskState.RUNNING),
+                "reason": None if image["state"] == TaskState.WAITING else image["reason"],
+            }
+            fitted.append({**image, **counts})
+        return fitted
+
+    @property
+    def warnings(self) -> list[str]:
+        """Say what a loop should stop for: the same blocker, twice in a row or more."""
+        if self.blocker_repeats < 2:
+            return []
+        return [f"task {self.id} met the same blocker {self.blocker_repeats} times in a row: {self.blocker}"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dependency(Record):
+    """One task is linked with another: it waits for it to be done, is a part of it, came of it, or has to do with it."""
+
+    table = "dependencies"
+    identity = ("task_id", "depends_on")
+    fork = ForkRule("A link leads to the copies.", fields={"task_id": Refer("tasks"), "depends_on": Refer("tasks")})
+
+    run_id: str
+    task_id: str
+    depends_on: str
+    kind: LinkKind = LinkKind.BLOCKS
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskComment(Record):
+    """What somebody had to say of a task."""
+
+    table = "task_comments"
+    fork = ForkRule("What was said of a task still counts.", fields={"task_id": Refer("tasks")})
+
+    id: str
+    run_id: str
+    task_id: str
+    author: str
+    body: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """One time a worker had a task, as the journal tells it."""
+
+    task_id: str
+    number: int
+    worker: str
+    fence: int
+    started_at: datetime
+    ended_at: datetime | None = None
+    outcome: AttemptOutcome | None = None
+    summary: str | None = None
+    blocker: str | None = None
+    result: object = None
+
+    def as_dict(self) -> dict[str, object]:
+        return {name: to_text(value) if isinstance(value, datetime) else value for name, value in vars(self).items()}
+
+
+def attempts_from(images: "Iterable[Mapping[str, Any]]") -> list[Attempt]:
+    """Read the attempts that images of tasks tell of, given in their order; the earliest attempt comes first."""
+    # The image that began each attempt, and the one that ended it. No records are made of them: a long run has very many.
+    begun: dict[tuple[str, int], tuple[Mapping[str, Any], Mapping[str, Any] | None]] = {}
+    for image in images:
+        number = image.get("attempts")
+        if not number or image.get("leased_at") is None:
+            continue
+        key = image["id"], number
+        if image["state"] == TaskState.RUNNING and image.get("worker") is not None:
+            begun[key] = image, None
+        elif image.get("outcome") is not None and key in begun and begun[key][1] is None:
+            begun[key] = begun[key][0], image
+    attempts = [_attempt(*each) for each in begun.values()]
+    return sorted(attempts, key=lambda attempt: (attempt.started_at, attempt.task_id))
+
+
+def _attempt(begun: "Mapping[str, Any]", ended: "Mapping[str, Any] | None") -> Attempt:
+    attempt = {
+        "task_id": begun["id"],
+        "number": begun["attempts"],
+        "worker": begun["worker"],
+        "fence": begun.get("fence", 0),
+        "started_at": from_text(begun["leased_at"]),
+    }
+    if ended is not None:
+        outcome, result = AttemptOutcome(ended["outcome"]), ended.get("result")
+        attempt |= {
+            "ended_at": from_text(ended["updated_at"]),
+            "outcome": outcome,
+            "summary": ended.get("summary"),
+            "blocker": ended.get("blocker") if outcome in (AttemptOutcome.FAILED, AttemptOutcome.BLOCKED) else None,
+            "result": None if result is None else from_json(result),
+        }
+    return Attempt(**attempt)
+
+
+def checked(fields: "dict[str, Any]") -> "dict[str, Any]":
+    """Check the fields of one task; return them as they are stored."""
+    return {name: _check_of(name)(name, value) for name, value in fields.items()}
+
+
+def _check_of(name: str) -> "Callable[[str, Any], Any]":
+    """Return the check of a field: its own, or the one for its type."""
+    return _CHECKS[name] if name in _CHECKS else _CHECKS_BY_TYPE[Task.__annotations__[name]]
+
+
+def cleared_values(names: "Iterable[str]") -> "dict[str, Any]":
+    """Return the value of each field after it was cleared, which is its default."""
+    by_name = {one.name: one for one in dataclass_fields(Task)}
+    return {name: _default_of(by_name[name]) for name in names}
+
+
+def _default_of(one: "Field[Any]") -> "Any":
+    return one.default if one.default_factory is MISSING else one.default_factory()
+
+
+def _title(name: str, value: object) -> str:
+    if not text(name, value).strip():
+        raise Invalid("a task needs a title", field=name)
+    return text(name, value)
+
+
+def _bounded(bounds: str, low: int, high: int | None = None) -> "Callable[[str, Any], int]":
+    def check(name: str, value: object) -> int:
+        if type(value) is not int or value < low or (high is not None and value > high):
+            raise Invalid(f"{name} is {value!r}; {bounds}", field=name)
+        return value
+
+    return check
+
+
+def _list(name: str, value: object) -> list[str]:
+    return list(dict.fromkeys(texts(name, value or [])))
+
+
+def _or_none(check: "Callable[[str, Any], Any]") -> "Callable[[str, Any], Any]":
+    return lambda name, value: None if value is None else check(name, value)
+
+
+_CHECKS: "dict[str, Callable[[str, Any], Any]]" = {
+    "title": _title,
+    "objective": text,
+    "priority": _bounded("it goes from 0 to 100", 0, 100),
+    "max_attempts": _bounded("a task needs at least one", 1),
+    "inputs": lambda name, value: {} if value is None else mapping(name, value),
+    # Arguments that are no fields.
+    "depends_on": _list,
+    **dict.fromkeys(("task_id", "parent_id"), _or_none(filled)),
+}
+_CHECKS_BY_TYPE: "dict[Any, Callable[[str, Any], Any]]" = {
+    str | None: _or_none(filled),
+    int | None: _or_none(whole),
+    datetime | None: _or_none(moment),
+    list[str]: _list,
+}
+
+
+def listed(tasks: object) -> "list[dict[str, Any]]":
+    """Check a list of tasks, each given as the arguments of `add` without the run."""
+    if not isinstance(tasks, (list, tuple)):
+        raise Invalid(f"tasks is a list of objects, each with a title; got {type(tasks).__name__}", field="tasks")
+    for number, task in enumerate(tasks, 1):
+        mapping(f"task {number}", task)
+        filled(f"the title of task {number}", task.get("title"))
+        texts(f"depends_on of task {number}", task.get("depends_on") or [])
+        if "run_id" in task:
+            raise Invalid(f"task {number} names a run; all tasks are of the run that is given once", field="run_id")
+    return list(tasks)
+
+
+def in_order(tasks: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
+    """Order tasks so that each comes after those of the list it depends on; refuse a circle, naming it."""
+    named = {str(task["task_id"]): task for task in tasks if task.get("task_id")}
+    ordered: list[dict[str, Any]] = []
+    done: set[int] = set()
+    for task in tasks:
+        if id(task) in done:
+            continue
+        # The way from this task to one that it depends on, each with what it depends on and was not looked at yet.
+        path: list[tuple[dict[str, Any], Iterator[Any]]] = []
+        names: dict[str, int] = {}
+        _enter(task, path, names)
+        while path:
+            last, needed = path[-1]
+            following = next((named[name] for name in needed if name in named and id(named[name]) not in done), None)
+            if following is not None:
+                _enter(following, path, names)
+                continue
+            path.pop()
+            names.pop(str(last.get("task_id") or ""), None)
+            done.add(id(last))
+            ordered.append(last)
+    return ordered
+
+
+def _enter(task: "dict[str, Any]", path: "list[tuple[dict[str, Any], Iterator[Any]]]", names: "dict[str, int]") -> None:
+    """Go on to a task; raise `Conflict` where the path leads back to it."""
+    name = str(task.get("task_id") or "")
+    if name in names:
+        circle = [*list(names)[names[name] :], name]
+        raise Conflict(f"these tasks depend on each other in a circle: {' -> '.join(circle)}", circle=circle)
+    if name:
+        names[name] = len(names)
+    path.append((task, iter(task.get("depends_on") or [])))
+
+
+# Few tasks are in such a state at a time: they are found over all runs.
+_FEW = (TaskState.RUNNING, TaskState.WAITING, TaskState.BLOCKED, TaskState.PAUSED)
+
+
+def of_all_runs(state: str | None) -> str:
+    """Write the condition for the tasks of all runs in a state, which names it: an index of such tasks is found by the word."""
+    if state not in _FEW:
+        raise Invalid(f"without a run, tasks are listed by a state: {', '.join(_FEW)}", field="state")
+    return f"state = '{TaskState(state).value}'"
+
+
+def not_editable(task: Task, relied_on: list[str]) -> Conflict:
+    """Say why a task is not edited as it stands."""
+    if task.state != TaskState.RUNNING:
+        return Conflict(f"task {task.id} is {task.state}, and stays what it was", task_id=task.id, state=task.state.value)
+    return Conflict(
+        f"{task.worker} works on task {task.id} and relies on its {', '.join(relied_on)}",
+        hint=f"Take it back first: decklog tasks pause {task.id} --reason WHY, then edit and resume it.",
+        task_id=task.id,
+        state=task.state.value,
+        fields=relied_on,
+    )

@@ -1,0 +1,481 @@
+"""Tasks: what a run has to do, in which order, and why something can't be done yet."""
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from decklog.core.errors import Conflict, Invalid, NotFound
+from decklog.db.where import Where, enum_of, page_size
+from decklog.records.operations import reads, writes
+from decklog.records.record import Page
+from decklog.records.values import from_json
+from decklog.stores.checks import filled
+from decklog.stores.of_run import check_goes_on, check_run, cleared, given_of
+from decklog.stores.tasks import ready_tags
+from decklog.stores.tasks.claimable import GOES_ON, TAGGED, spelled_tag
+from decklog.stores.tasks.links import Links
+from decklog.stores.tasks.task import (
+    CLEARABLE,
+    EDITABLE_WHILE_RUNNING,
+    Attempt,
+    AttemptOutcome,
+    Dependency,
+    LinkKind,
+    NewTasks,
+    Task,
+    TaskComment,
+    TaskState,
+    TaskStateLike,
+    attempts_from,
+    checked,
+    cleared_values,
+    in_order,
+    listed,
+    not_editable,
+    of_all_runs,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Any
+
+    from decklog.records.record import Record
+    from decklog.stores.results.tasks import ClaimExplanation, ReadyTasks, TaskDetails
+
+ENDED = (TaskState.DONE, TaskState.ABANDONED)
+
+# What a claim would take now; a lease that expired at the last attempt leaves its task blocked.
+_CLAIMABLE = f"""
+((state = 'pending' and open_dependencies = 0 and (not_before is null or not_before <= :now)
+  or state = 'running' and leased_until < :steady_now and failures + 1 < max_attempts)
+ and run_id in (select id from runs where {GOES_ON}))
+"""
+
+
+class Tasks(Links):
+    """Plans tasks, gives them to workers one at a time, and keeps what came of each attempt."""
+
+    records = (Task, Dependency, TaskComment)
+    derived = (ready_tags.TABLE,)
+
+    def audit(self, _record_classes: "dict[str, type[Record]]") -> "Iterator[dict[str, Any]]":
+        """Name what is wrong with the tags by which tasks are claimed, each as the fields of a problem."""
+        return ready_tags.audit(self._db)
+
+    def derive(self) -> None:
+        """Make those tags anew, as after records came from another log."""
+        self._db.write(lambda: ready_tags.derive(self._db))
+
+    @writes
+    def add(
+        self,
+        run_id: str,
+        title: str,
+        *,
+        objective: str = "",
+        task_id: str | None = None,
+        group_id: str | None = None,
+        priority: int = 50,
+        role: str | None = None,
+        tags: list[str] | None = None,
+        acceptance: list[str] | None = None,
+        verification: list[str] | None = None,
+        allowed_paths: list[str] | None = None,
+        inputs: dict[str, object] | None = None,
+        depends_on: list[str] | None = None,
+        not_before: datetime | None = None,
+        max_attempts: int = 3,
+        stage: str | None = None,
+        state_name: str | None = None,
+        trace_file: str | None = None,
+        loop_version: int | None = None,
+        assigned_to: str | None = None,
+        parent_id: str | None = None,
+        key: str | None = None,
+    ) -> Task:
+        """Add a task to a run. With an id or key that is known already, that task comes back as it is.
+
+        One that is known, and was added as something else, is a `Conflict` that names the fields. With `parent_id`, it is a
+        subtask of that one, which can't be done before it.
+        """
+        given = checked({name: value for name, value in locals().items() if name not in ("self", "run_id")})
+        needed, parent, now = given.pop("depends_on"), given.pop("parent_id"), self._now()
+        identity = given.pop("task_id") or self._ids.new("task")
+        task = self._add_once(
+            run_id,
+            lambda: self._known(run_id, task_id, key),
+            lambda: self.add_record(
+                id=identity,
+                run_id=run_id,
+                state=TaskState.PENDING,
+                open_dependencies=self._count_open(run_id, needed),
+                created_at=now,
+                updated_at=now,
+                **given,
+            ),
+        )
+        links = {**dict.fromkeys(needed, LinkKind.BLOCKS), **({} if parent is None else {parent: LinkKind.PARENT})}
+        if task.already:
+            self._check_same(task, {**given, **({} if task_id is None else {"id": task_id})}, links)
+            return task
+        check_goes_on(self._db, run_id, "nobody would get what is added to it")
+        for other in needed:
+            self._add(Dependency, run_id=run_id, task_id=task.id, depends_on=other)
+        if parent is not None:
+            self.depend(task.id, parent, kind=LinkKind.PARENT)
+        return task
+
+    def _check_same(self, task: Task, given: "dict[str, Any]", links: "dict[str, LinkKind]") -> None:
+        """Refuse to add a task again as something that it is not, and was not when it was added."""
+        first = self._db.one(
+            "select payload from entries where record_table = 'tasks' and record_id = :id order by seq limit 1", {"id": task.id}
+        )
+        defaults = Task._column_defaults()
+        added = {} if first is None else Task.upcast(from_json(first[0]))
+        bound, _ = self._db.values.bind(given)
+        now, _ = self._db.values.bind({name: getattr(task, name) for name in given})
+        # What has its default was hardly given; and what was edited since is no reason to refuse the one who added it.
+        differing = [name for name in bound if bound[name] not in (now[name], added.get(name), defaults[name])]
+        differing += sorted({"depends_on" if kind == LinkKind.BLOCKS else "parent_id" for kind in self._never(task.id, links)})
+        if differing:
+            raise Conflict(
+                f"task {task.id} is there already, with another {' and another '.join(differing)}",
+                hint=f"Change it: decklog tasks edit {task.id}. Or give the new task an id and a key of its own.",
+                task_id=task.id,
+                fields=differing,
+            )
+
+    def add_record(self, **fields: "Any") -> Task:
+        """Insert a task as it is given. Importers use it; others use `add`."""
+        return self._add(Task, note=fields["title"], **fields)
+
+    def _add_once(self, run_id: str, find: "Callable[[], Task | None]", add: "Callable[[], Task]") -> Task:
+        """Add a task unless it is known; when something it refers to is missing, look first whether that is its run."""
+        try:
+            return self._once(find, add)
+        except NotFound:
+            check_run(self._db, run_id)
+            raise
+
+    def _known(self, run_id: str, task_id: str | None, key: str | None) -> Task | None:
+        if task_id is not None and (task := self._seek(Task, task_id)) is not None:
+            if task.run_id != run_id:
+                raise Conflict(
+                    f"task {task_id} is of run {task.run_id}, not of {run_id}; an id is good for one task in the whole log",
+                    hint="Choose another id, or give a key: keys are the run's own.",
+                    task_id=task_id,
+                    run_id=task.run_id,
+                )
+            return task
+        if key is None:
+            return None
+        found = self._select(Task, "select * from tasks where run_id = :run_id and key = :key", run_id=run_id, key=key)
+        return found[0] if found else None
+
+    @writes
+    def add_many(self, run_id: str, tasks: NewTasks) -> list[Task]:
+        """Add several tasks at once, each given as the arguments of `add`; one may depend on another that comes later."""
+        whole = in_order(listed(tasks))
+        added = [self.add(run_id, **{name: value for name, value in task.items() if name != "parent_id"}) for task in whole]
+        # A parent may wait for its own parts: it is linked once all of them are there.
+        for task, given in zip(added, whole, strict=True):
+            if given.get("parent_id") is None:
+                continue
+            parent = filled("parent_id", given["parent_id"])
+            if task.already:
+                self._check_same(task, {}, {parent: LinkKind.PARENT})
+            else:
+                self.depend(task.id, parent, kind=LinkKind.PARENT)
+        return added
+
+    @writes
+    def edit(
+        self,
+        task_id: str,
+        *,
+        reason: str,
+        title: str | None = None,
+        objective: str | None = None,
+        group_id: str | None = None,
+        priority: int | None = None,
+        role: str | None = None,
+        tags: list[str] | None = None,
+        acceptance: list[str] | None = None,
+        verification: list[str] | None = None,
+        allowed_paths: list[str] | None = None,
+        inputs: dict[str, object] | None = None,
+        not_before: datetime | None = None,
+        max_attempts: int | None = None,
+        stage: str | None = None,
+        state_name: str | None = None,
+        trace_file: str | None = None,
+        loop_version: int | None = None,
+        clear: list[str] | None = None,
+    ) -> Task:
+        """Change what is given of a task and keep the rest; `clear` names fields to empty.
+
+        Of a task that is being worked on, only what its worker does not rely on: priority, role, tags, not_before and
+        max_attempts. What is done or abandoned stays as it is.
+        """
+        given = checked(given_of(locals(), "task_id", "reason", "clear"))
+        changes = given | cleared_values(cleared(clear, CLEARABLE, given))
+        if not changes:
+            raise Invalid("nothing to change was given", field="task_id")
+        return self._set(task_id, changes, f"edited {', '.join(changes)}: {filled('reason', reason)}")
+
+    @writes
+    def assign(self, task_id: str, worker: str | None = None, *, reason: str | None = None) -> Task:
+        """Keep a task for one worker, whose claims alone then get it; without a worker, give it free again.
+
+        Whoever has it at this moment keeps it.
+        """
+        to = None if worker is None else filled("worker", worker)
+        note = f"assigned to {to}" if to is not None else "assigned to nobody"
+        return self._set(task_id, {"assigned_to": to}, f"{note}: {reason}" if reason else note)
+
+    def _set(self, task_id: str, changes: "dict[str, Any]", note: str) -> Task:
+        """Set fields of a task that is not over; of one that is being worked on only some."""
+        task = self._fetch_for_update(Task, task_id)
+        new, old = (self._db.values.bind(values)[0] for values in (changes, {name: getattr(task, name) for name in changes}))
+        differing = {name: value for name, value in changes.items() if new[name] != old[name]}
+        if not differing:
+            return task.marked_already()
+        relied_on = [name for name in differing if name not in (*EDITABLE_WHILE_RUNNING, "assigned_to")]
+        also = "" if relied_on else " or state = 'running'"
+        assignments = ", ".join(f"{name} = :new_{name}" for name in differing)
+        changed = self._change_all(
+            Task,
+            f"""
+            update tasks set {assignments}, updated_at = :now
+             where id = :id
+               and (state = 'pending' or state = 'waiting' or state = 'blocked' or state = 'paused'{also})
+            returning *
+            """,
+            note=note,
+            id=task_id,
+            now=self._now(),
+            **{f"new_{name}": value for name, value in differing.items()},
+        )
+        if not changed:
+            raise not_editable(task, relied_on)
+        return changed[0]
+
+    @reads
+    def get(self, task_id: str) -> Task:
+        """Get a task."""
+        return self._fetch(Task, task_id)
+
+    @reads
+    def details(self, task_id: str) -> "TaskDetails":
+        """Show a task with all that belongs to it: why it stands so, its links and parts, its attempts, the latest comments."""
+        task = self.get(task_id)
+        where = Where(TaskComment)
+        where.equal(task_id=task_id)
+        said = self._page(TaskComment, where, order=("created_at", "id"), limit=20, after=None, descending=True)
+        return {
+            "task": task.as_dict(),
+            "why": self._explained(task),
+            **self._linked(task),
+            "attempts": [attempt.as_dict() for attempt in self._attempts(task_id)],
+            "comments": [comment.as_dict() for comment in reversed(said)],
+        }
+
+    @reads
+    def find(
+        self,
+        run_id: str | None = None,
+        *,
+        state: TaskStateLike | None = None,
+        group_id: str | None = None,
+        role: str | None = None,
+        tag: str | None = None,
+        worker: str | None = None,
+        assigned_to: str | None = None,
+        limit: int = 20,
+        after: str | None = None,
+    ) -> Page[Task]:
+        """List a run's tasks in the order they were added.
+
+        Without a run, those of all runs that are running, waiting, blocked or paused, the latest change first.
+        """
+        where = Where(Task)
+        if run_id is not None:
+            check_run(self._db, run_id)
+        else:
+            where.add(of_all_runs(state))
+        where.equal(
+            run_id=run_id,
+            state=state and enum_of(TaskState, state, "state"),
+            group_id=group_id,
+            role=role,
+            worker=worker,
+            assigned_to=assigned_to,
+        )
+        if tag is not None:
+            where.add(TAGGED, tag=spelled_tag(tag))
+        order = ("created_at" if run_id is not None else "updated_at", "id")
+        return self._page(Task, where, order=order, limit=limit, after=after, descending=run_id is None)
+
+    @reads
+    def why_none(
+        self,
+        run_id: str | None = None,
+        *,
+        worker: str | None = None,
+        group_id: str | None = None,
+        role: str | None = None,
+        tag: str | None = None,
+    ) -> "ClaimExplanation":
+        """Say why a claim gets nothing, as a code and in words, and what would help."""
+        from decklog.stores.tasks.unclaimed import explain
+
+        if run_id is not None:
+            check_run(self._db, run_id)
+        wanted = {"group_id": group_id, "role": role, "tag": tag, "worker": worker}
+        return explain(self._db, run_id, wanted, self._now(), self._steady_now())
+
+    @reads
+    def ready(self, run_id: str, *, limit: int = 20) -> "ReadyTasks":
+        """List what could be claimed now, most urgent first, and why the rest can't."""
+        from decklog.stores.tasks.unclaimed import why_not
+
+        check_run(self._db, run_id)
+        now, steady_now = self._now(), self._steady_now()
+        return {
+            "ready": [task.as_dict() for task in self._open(run_id, _CLAIMABLE, now, limit)],
+            "not_ready": [
+                {
+                    "id": task.id,
+                    "title": task.title,
+                    "state": task.state.value,
+                    "why": why_not(self._db, task, now, steady_now)[1],
+                }
+                for task in self._open(run_id, f"not {_CLAIMABLE}", now, limit)
+            ],
+        }
+
+    def _open(self, run_id: str, condition: str, now: datetime, limit: int) -> list[Task]:
+        """List the most urgent of a run's open tasks that meet a condition."""
+        return self._select(
+            Task,
+            f"""
+            select * from tasks
+             where run_id = :run_id and state <> 'done' and state <> 'abandoned' and {condition}
+             order by priority desc, created_at, id
+             limit {page_size(limit)}
+            """,
+            run_id=run_id,
+            now=now,
+            steady_now=self._steady_now(),
+        )
+
+    # What a person, or the loop above the workers, does
+
+    @writes
+    def pause(self, task_id: str, *, reason: str, fence: int | None = None, snapshot: dict[str, object] | None = None) -> Task:
+        """Pause a task and keep what its worker was doing.
+
+        Without a fence it is taken from whoever has it, who gets `LeaseLost` on the next call.
+        """
+        if fence is not None:
+            self._must_hold(task_id, fence)
+        return self._move(
+            task_id, TaskState.PAUSED, AttemptOutcome.PAUSED, reason, ("pending", "running", "waiting", "blocked"), snapshot
+        )
+
+    @writes
+    def resume(self, task_id: str) -> Task:
+        """Make a paused, waiting or blocked task ready again; its snapshot is there for the next worker."""
+        task = self._fetch_for_update(Task, task_id)
+        if task.state == TaskState.PENDING:
+            return task.marked_already()
+        return self._change(
+            Task,
+            task_id,
+            """
+            update tasks set state = 'pending', reason = null, not_before = null, updated_at = :now,
+              failures = case when failures >= max_attempts then max_attempts - 1 else failures end
+             where id = :id and (state = 'paused' or state = 'waiting' or state = 'blocked')
+            returning *
+            """,
+            note="resumed",
+            now=self._now(),
+        )
+
+    @writes
+    def abandon(self, task_id: str, *, reason: str) -> Task:
+        """Give a task up for good; whoever has it loses it."""
+        task = self._fetch_for_update(Task, task_id)
+        if task.state == TaskState.ABANDONED:
+            return task.marked_already()
+        lawful = ("pending", "running", "waiting", "blocked", "paused")
+        return self._move(task_id, TaskState.ABANDONED, AttemptOutcome.ABANDONED, reason, lawful, None)
+
+    def _move(
+        self,
+        task_id: str,
+        state: TaskState,
+        outcome: AttemptOutcome,
+        reason: str,
+        lawful: tuple[str, ...],
+        snapshot: dict[str, object] | None,
+    ) -> Task:
+        """Move a task from outside; the fence grows, so that a worker who has it finds out."""
+        kept = "snapshot = :snapshot," if snapshot is not None else ""
+        lawful_states = " or ".join(f"state = '{name}'" for name in lawful)
+        moved = self._change(
+            Task,
+            task_id,
+            f"""
+            update tasks set
+              state = :state, reason = :reason, {kept} fence = fence + 1, worker = null, leased_until = null,
+              outcome = case when state = 'running' then :outcome else outcome end, updated_at = :now
+             where id = :id and ({lawful_states})
+            returning *
+            """,
+            note=f"{state}: {reason}",
+            state=state,
+            outcome=outcome,
+            reason=reason,
+            snapshot=snapshot,
+            now=self._now(),
+        )
+        self._settle(moved)
+        return moved
+
+    @writes
+    def replan(
+        self, run_id: str, tasks: list[dict[str, object]], *, reason: str = "replanned", include_running: bool = False
+    ) -> list[Task]:
+        """Put new tasks in place of the pending ones, all in one transaction; running ones are left alone unless asked."""
+        check_run(self._db, run_id)
+        also = " or state = 'running'" if include_running else ""
+        abandoned = self._change_all(
+            Task,
+            f"""
+            update tasks set
+              state = 'abandoned', reason = :reason, fence = fence + 1, worker = null, leased_until = null,
+              outcome = case when state = 'running' then 'abandoned' else outcome end, updated_at = :now
+             where run_id = :run_id and (state = 'pending'{also})
+            returning *
+            """,
+            note=f"abandoned: {reason}",
+            run_id=run_id,
+            reason=reason,
+            now=self._now(),
+        )
+        for task in abandoned:
+            self._settle(task)
+        return self.add_many(run_id, tasks)
+
+    @reads
+    def attempts(self, task_id: str) -> list[Attempt]:
+        """List the attempts at a task, oldest first, as the journal tells them."""
+        return self._attempts(self._fetch(Task, task_id).id)
+
+    def _attempts(self, task_id: str) -> list[Attempt]:
+        sql = "select payload from entries where record_table = 'tasks' and record_id = :task_id order by seq"
+        return attempts_from(from_json(row[0]) for row in self._db.rows(sql, {"task_id": task_id})[1])
+
+    def attempts_in(self, images: "Iterable[dict[str, Any]]") -> list[Attempt]:
+        """Read the attempts that tasks' images tell of, given in their order; the earliest comes first."""
+        return attempts_from(images)

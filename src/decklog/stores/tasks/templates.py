@@ -1,0 +1,219 @@
+"""Templates: sets of tasks that are planned again and again, with places to be filled in."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from decklog.core.errors import Invalid, NotFound
+from decklog.core.lazy_regex import prepared
+from decklog.records.operations import reads, writes
+from decklog.records.record import Page, Record
+from decklog.stores.base import Store
+from decklog.stores.checks import filled, mapping, name_of, text
+from decklog.stores.of_run import lock_run
+from decklog.stores.tasks.task import EDITABLE, Task, in_order, listed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any, Protocol
+
+    from decklog.stores.base import Parts
+
+    class Planning(Protocol):
+        """Tasks that can be added."""
+
+        def add_many(self, run_id: str, tasks: list[dict[str, object]]) -> list[Task]: ...
+
+
+_PLACE = prepared(r"\{\{\s*(\w+)\s*\}\}")
+_KNOWN = {*EDITABLE, "name", "depends_on", "parent", "assigned_to"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Template(Record):
+    """One version of a set of tasks. What was made from it stays what it was when there is a newer one."""
+
+    table = "templates"
+    identity = ("name", "version")
+    home = "@workflow"
+
+    name: str
+    version: int
+    tasks: list[dict[str, object]]
+    created_at: datetime
+    description: str = ""
+
+    @property
+    def places(self) -> list[str]:
+        """Name what has to be filled in."""
+        return sorted(set(_places(self.tasks)))
+
+
+class Templates(Store):
+    """Keeps sets of tasks that are planned again and again, and makes tasks of them."""
+
+    records = (Template,)
+
+    def __init__(self, parts: "Parts", *, tasks: "Callable[[], Planning]") -> None:
+        super().__init__(parts)
+        self._tasks = tasks
+
+    @writes
+    def save(self, name: str, tasks: list[dict[str, object]], *, description: str = "") -> Template:
+        """Keep a set of tasks under a name; one that is known gets a new version, unless nothing differs.
+
+        Each task has a title, what else a task can have, and a `name` by which others of the set say `depends_on` or `parent`.
+        A place to be filled in is written `{{name}}`.
+        """
+        fields: dict[str, Any] = {"tasks": planned(tasks), "description": text("description", description)}
+        name = name_of(name, "name")
+        self._db.lock_stream(Template.home or "")
+
+        def same() -> Template | None:
+            found = self._newest(name)
+            new, old = (self._db.values.bind(values)[0] for values in (fields, _content(found)))
+            return found if found is not None and new == old else None
+
+        def add() -> Template:
+            newest = self._newest(name)
+            version = 1 if newest is None else newest.version + 1
+            return self._add(Template, note=f"version {version}", name=name, version=version, created_at=self._now(), **fields)
+
+        return self._once(same, add)
+
+    def _newest(self, name: str) -> Template | None:
+        found = self._select(Template, "select * from templates where name = :name order by version desc limit 1", name=name)
+        return found[0] if found else None
+
+    @reads
+    def get(self, name: str, *, version: int | None = None) -> Template:
+        """Get a template, the newest version of it or a certain one."""
+        found = self._newest(name) if version is None else self._seek(Template, (name, version))  # type: ignore[arg-type]
+        if found is None:
+            which = name if version is None else f"{name}, version {version}"
+            from decklog.db.near_ids import meant
+
+            hint = meant(self._db, "templates", name, "List what there is: decklog templates find", column="name")
+            raise NotFound(f"there is no template {which}", hint=hint, name=name)
+        return found
+
+    @reads
+    def find(self, *, limit: int = 20, after: str | None = None) -> Page[Template]:
+        """List templates by their names, every version."""
+        from decklog.db.where import Where
+
+        return self._page(Template, Where(Template), order=("name", "version"), limit=limit, after=after)
+
+    @writes
+    def use(
+        self,
+        name: str,
+        run_id: str,
+        *,
+        values: dict[str, object] | None = None,
+        version: int | None = None,
+        key: str | None = None,
+    ) -> list[Task]:
+        """Add the tasks of a template to a run, with its places filled in; all of them or none.
+
+        With a key that is known, the tasks that were made with it come back as they are, whatever became of the template.
+        """
+        lock_run(self._db, run_id)
+        if key is not None:
+            # As it is kept: tasks are known by what begins with it.
+            key, _ = self._db.values.text("key", filled("key", key))
+            if made := self._made(run_id, key):
+                return [task.marked_already() for task in made]
+        template = self.get(name, version=version)
+        given = mapping("values", values or {})
+        if given.keys() != set(template.places):
+            raise _unfilled(template, given)
+        return self._tasks().add_many(run_id, self._instances(template, given, key))
+
+    def _made(self, run_id: str, key: str) -> list[Task]:
+        """List the tasks that were made with a key."""
+        # A slash comes right before a zero: between them is all that begins with the key and a slash.
+        return self._select(
+            Task,
+            "select * from tasks where run_id = :run_id and key > :first and key < :last order by created_at, id",
+            run_id=run_id,
+            first=f"{key}/",
+            last=f"{key}0",
+        )
+
+    def _instances(self, template: Template, values: "dict[str, Any]", key: str | None) -> "list[dict[str, object]]":
+        """Give the tasks as they are added, each under an id of its own."""
+        ids = {str(task["name"]): self._ids.new("task") for task in template.tasks}
+        made: list[dict[str, object]] = []
+        for task in template.tasks:
+            name, needed, parent = task["name"], task.get("depends_on"), task.get("parent")
+            plain = {field: value for field, value in task.items() if field not in ("name", "depends_on", "parent")}
+            made.append(
+                {
+                    **_filled_in(plain, values),
+                    "task_id": ids[str(name)],
+                    "depends_on": [ids[other] for other in needed] if isinstance(needed, list) else None,
+                    "parent_id": ids[str(parent)] if parent is not None else None,
+                    "key": None if key is None else f"{key}/{name}",
+                }
+            )
+        return made
+
+
+def planned(tasks: "list[dict[str, object]]") -> "list[dict[str, object]]":
+    """Check the tasks of a set and give each a name; those that they refer to must be of the set."""
+    named = [{"name": str(place), **task} for place, task in enumerate(listed(tasks), 1)]
+    names = [filled("a task's name", task["name"]) for task in named]
+    if len(set(names)) < len(names) or not names:
+        raise Invalid("each task of a template needs a name of its own, and there must be one", field="tasks")
+    for task in named:
+        unknown = sorted(task.keys() - _KNOWN)
+        others = [*(task.get("depends_on") or []), *([task["parent"]] if task.get("parent") is not None else [])]
+        missing = [other for other in others if other not in names]
+        if unknown or missing:
+            wrong = f"no {', '.join(unknown)}" if unknown else f"no task {', '.join(map(str, missing))} to refer to"
+            hint = f"Its tasks have {', '.join(sorted(_KNOWN))}." if unknown else f"It has {', '.join(names)}."
+            raise Invalid(f"a template knows {wrong} (in its task {task['name']})", hint=hint, field="tasks")
+    # Ordered only to find circles: tasks are kept as they were given.
+    in_order([{**task, "task_id": task["name"]} for task in named])
+    return named
+
+
+def _content(template: Template | None) -> "dict[str, Any]":
+    return {} if template is None else {"tasks": template.tasks, "description": template.description}
+
+
+def _places(value: object) -> "Iterator[str]":
+    """Name the places in all texts of a value."""
+    if isinstance(value, str):
+        yield from _PLACE.findall(value)
+    elif isinstance(value, (list, dict)):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _places(part)
+
+
+def fill_in(value: "Any", values: "dict[str, Any]") -> "Any":
+    """Fill in the places of all texts of a value; what has no value stays."""
+    if isinstance(value, str):
+        return _PLACE.sub(lambda place: str(values.get(place[1], place[0])), value)
+    if isinstance(value, list):
+        return [fill_in(part, values) for part in value]
+    return {name: fill_in(part, values) for name, part in value.items()} if isinstance(value, dict) else value
+
+
+def _filled_in(task: "dict[str, object]", values: "dict[str, Any]") -> "dict[str, object]":
+    filled_in: dict[str, object] = fill_in(task, values)
+    return filled_in
+
+
+def _unfilled(template: Template, given: "dict[str, Any]") -> Invalid:
+    missing, extra = sorted(set(template.places) - given.keys()), sorted(given.keys() - set(template.places))
+    said = [f"needs {', '.join(missing)}"] if missing else []
+    said += [f"has no place for {', '.join(extra)}"] if extra else []
+    return Invalid(
+        f"template {template.name} {' and '.join(said)}",
+        hint=f"A place is written {{{{name}}}} in its texts. See them: decklog templates show {template.name}",
+        field="values",
+        missing=missing,
+        extra=extra,
+    )

@@ -1,0 +1,245 @@
+"""CI history: what ran, how it ended, and how long the next one will probably take."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from decklog.core.errors import Conflict, Invalid, NotFound
+from decklog.db.where import Where, enum_of
+from decklog.records.operations import reads, within_lease, writes
+from decklog.records.record import Page, Record
+from decklog.stores.base import Store
+
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+    from decklog.stores.results.workflow import ExpectedDuration
+
+
+class CiConclusion(StrEnum):
+    SUCCESS = "success"
+    FAILURE = "failure"
+    CANCELLED = "cancelled"
+    TIMED_OUT = "timed_out"
+
+
+if TYPE_CHECKING:
+    CiConclusionLike = CiConclusion | Literal["success", "failure", "cancelled", "timed_out"]
+else:
+    CiConclusionLike = CiConclusion
+
+
+@dataclass(frozen=True, kw_only=True)
+class CiRun(Record):
+    """One run of a workflow on the CI server."""
+
+    table = "ci_runs"
+    identity = ("workflow_name", "branch", "ci_run_id")
+    home = "@desk"
+
+    workflow_name: str
+    branch: str
+    ci_run_id: int
+    started_at: datetime
+    updated_at: datetime
+    completed_at: datetime | None = None
+    duration_seconds: int | None = None
+    conclusion: CiConclusion | None = None
+
+
+class Ci(Store):
+    """Keeps the history of CI runs; a run may be recorded when it starts and completed when it ends."""
+
+    records = (CiRun,)
+
+    @writes
+    def record(
+        self,
+        workflow_name: str,
+        branch: str,
+        ci_run_id: int,
+        *,
+        started_at: datetime | None = None,
+        completed_at: datetime | None = None,
+        duration_seconds: int | None = None,
+        conclusion: CiConclusionLike | None = None,
+    ) -> CiRun:
+        """Record a CI run, or complete one that is known; what is known already may be said again, not changed.
+
+        A run without `started_at` starts now; a duration that is not given is the time from start to end.
+        """
+        key = _key(workflow_name, branch, ci_run_id)
+        given = {
+            "started_at": started_at,
+            "completed_at": completed_at,
+            "duration_seconds": _seconds(duration_seconds),
+            "conclusion": conclusion and enum_of(CiConclusion, conclusion, "conclusion"),
+        }
+        known = self._locked(key)
+        if known is None:
+            try:
+                return within_lease(self._db, lambda: self._start(key, given))
+            except Conflict:
+                known = self._locked(key)
+                if known is None:
+                    raise
+        return self._complete(known, given)
+
+    def _start(self, key: "dict[str, Any]", given: "dict[str, Any]") -> CiRun:
+        now = self._now()
+        fields = {**given, "started_at": given["started_at"] or now}
+        fields["duration_seconds"] = _duration(fields)
+        return self._add(CiRun, note=_note(fields), updated_at=now, **key, **fields)
+
+    def _complete(self, known: CiRun, given: "dict[str, Any]") -> CiRun:
+        """Fill in what is not known yet."""
+        changes = {}
+        for name, value in given.items():
+            present = getattr(known, name)
+            if value is not None and present is None:
+                changes[name] = value
+            elif value is not None and value != present:
+                raise Conflict(
+                    f"run {known.ci_run_id} of {known.workflow_name} on {known.branch} has {name} {present}, not {value}",
+                    field=name,
+                    known=str(present),
+                )
+        fields = {**known.values(), **changes}
+        if known.duration_seconds is None and (duration := _duration(fields)) is not None:
+            changes["duration_seconds"] = duration
+        if not changes:
+            return known.marked_already()
+        assignments = ", ".join(f"{name} = :new_{name}" for name in changes)
+        return self._change(
+            CiRun,
+            (known.workflow_name, known.branch, known.ci_run_id),  # type: ignore[arg-type]
+            f"""
+            update ci_runs set {assignments}, updated_at = :now
+             where workflow_name = :workflow_name and branch = :branch and ci_run_id = :ci_run_id
+            returning *
+            """,
+            note=_note(fields),
+            now=self._now(),
+            **{f"new_{name}": value for name, value in changes.items()},
+        )
+
+    def _locked(self, key: "dict[str, Any]") -> CiRun | None:
+        found = self._select(
+            CiRun,
+            """
+            select * from ci_runs
+             where workflow_name = :workflow_name and branch = :branch and ci_run_id = :ci_run_id for update
+            """,
+            **key,
+        )
+        return found[0] if found else None
+
+    @reads
+    def get(self, workflow_name: str, branch: str, ci_run_id: int) -> CiRun:
+        """Get one CI run by the three parts of its key."""
+        found = self._seek(CiRun, (workflow_name, branch, ci_run_id))  # type: ignore[arg-type]
+        if found is None:
+            raise NotFound(
+                f"there is no run {ci_run_id} of {workflow_name} on {branch}", hint="See what there is: decklog ci find"
+            )
+        return found
+
+    @reads
+    def find(
+        self,
+        *,
+        workflow_name: str | None = None,
+        branch: str | None = None,
+        conclusion: CiConclusionLike | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int = 20,
+        after: str | None = None,
+    ) -> Page[CiRun]:
+        """List CI runs, the newest start first."""
+        where = Where(CiRun)
+        where.equal(
+            workflow_name=workflow_name,
+            branch=branch,
+            conclusion=conclusion and enum_of(CiConclusion, conclusion, "conclusion"),
+        )
+        where.between("started_at", since, until)
+        order = ("started_at", "ci_run_id", "workflow_name", "branch")
+        return self._page(CiRun, where, order=order, limit=limit, after=after, descending=True)
+
+    @reads
+    def expected(self, workflow_name: str, branch: str, *, last: int = 20) -> "ExpectedDuration":
+        """Say how long a run will probably take: median and 90th percentile of the last successful ones, in seconds.
+
+        A branch without any is judged by the others (`source` says so); without any run at all, both are unknown (null).
+        """
+        if not 1 <= last <= 1000:
+            raise Invalid(f"last is {last}; look at 1 to 1000 runs", field="last")
+        durations, source = self._durations(workflow_name, "branch = :branch", branch, last), "branch"
+        if not durations:
+            durations, source = self._durations(workflow_name, "branch <> :branch", branch, last), "other-branches"
+        return {
+            "workflow_name": workflow_name,
+            "branch": branch,
+            "median_s": _median(durations),
+            "p90_s": _p90(durations),
+            "runs": len(durations),
+            "source": source if durations else "unknown",
+        }
+
+    def _durations(self, workflow_name: str, on: str, branch: str, last: int) -> list[int]:
+        runs = self._select(
+            CiRun,
+            f"""
+            select * from ci_runs
+             where workflow_name = :workflow_name and {on} and conclusion = 'success' and duration_seconds is not null
+             order by started_at desc, ci_run_id desc, branch
+             limit {last}
+            """,
+            workflow_name=workflow_name,
+            branch=branch,
+        )
+        return sorted(run.duration_seconds for run in runs if run.duration_seconds is not None)
+
+
+def _key(workflow_name: str, branch: str, ci_run_id: int) -> "dict[str, Any]":
+    if not workflow_name.strip() or not branch.strip():
+        raise Invalid("a CI run needs a workflow and a branch", field="workflow_name")
+    if isinstance(ci_run_id, bool) or not 0 <= ci_run_id < 2**63:
+        raise Invalid(f"{ci_run_id} is not the number of a CI run", field="ci_run_id")
+    return {"workflow_name": workflow_name, "branch": branch, "ci_run_id": ci_run_id}
+
+
+def _seconds(duration_seconds: int | None) -> int | None:
+    if duration_seconds is not None and not 0 <= duration_seconds < 2**31:
+        raise Invalid(f"a run can't take {duration_seconds} seconds", field="duration_seconds")
+    return duration_seconds
+
+
+def _duration(fields: "dict[str, Any]") -> int | None:
+    """Give the duration that was said, or the time from start to end."""
+    if fields["duration_seconds"] is not None or fields["completed_at"] is None:
+        known: int | None = fields["duration_seconds"]
+        return known
+    seconds: float = (fields["completed_at"] - fields["started_at"]).total_seconds()
+    if seconds < 0:
+        raise Invalid("a run can't end before it starts; check both times", field="completed_at")
+    return round(seconds)
+
+
+def _note(fields: "dict[str, Any]") -> str:
+    return str(fields["conclusion"] or ("completed" if fields["completed_at"] else "started"))
+
+
+def _median(durations: list[int]) -> float | None:
+    """Give the middle of sorted numbers."""
+    if not durations:
+        return None
+    middle = len(durations) // 2
+    return float(durations[middle]) if len(durations) % 2 else (durations[middle - 1] + durations[middle]) / 2
+
+
+def _p90(durations: list[int]) -> float | None:
+    """Give the smallest number that at least 90 in 100 do not exceed."""
+    return float(durations[-(-len(durations) * 9 // 10) - 1]) if durations else None

@@ -1,0 +1,345 @@
+"""Context packages: what one agent leaves for the next ones, offered to each in the order of its worth."""
+
+from typing import TYPE_CHECKING
+
+from decklog.core.errors import Conflict, Invalid, NotFound
+from decklog.db.where import Where, enum_of
+from decklog.records.operations import reads, writes
+from decklog.records.record import Page
+from decklog.stores.base import Store
+from decklog.stores.workflow.context_package import (
+    ConsumingAgent,
+    ConsumingAgentLike,
+    ContextAgent,
+    ContextAgentLike,
+    ContextConsumer,
+    ContextConsumption,
+    ContextPackage,
+    ContextScope,
+    PackagePriority,
+    PackagePriorityLike,
+    PackageType,
+    PackageTypeLike,
+    group_of,
+    next_number,
+    path_of,
+    scope_id_of,
+    score_of,
+    summary_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from decklog.records.record import Record
+    from decklog.stores.results.workflow import RankedPackage
+
+MAX_OFFER = 50
+_BY_WORTH = """
+    case p.priority when 'critical' then 0 when 'high' then 1 when 'medium' then 2 else 3 end, p.created_at desc, p.number desc
+"""
+
+
+class Context(Store):
+    """Keeps packages, offers each agent what is for it, and remembers who read what."""
+
+    records = (ContextPackage, ContextConsumer, ContextConsumption)
+    derived = ("context_turn",)
+
+    def audit(self, _record_classes: "dict[str, type[Record]]") -> "Iterator[dict[str, Any]]":
+        return self._only("context_turn", "one", [1])
+
+    def derive(self) -> None:
+        self._db.write(lambda: self._restore_only("context_turn", "one", [1]))
+
+    @writes
+    def save(
+        self,
+        run_id: str,
+        package_type: PackageTypeLike,
+        file_path: str,
+        producer: ContextAgentLike,
+        summary: str,
+        *,
+        consumers: list[str] | None = None,
+        group_id: str | None = None,
+        priority: PackagePriorityLike = PackagePriority.MEDIUM,
+        size_bytes: int | None = None,
+        supersedes: str | None = None,
+        number: int | None = None,
+        key: str | None = None,
+    ) -> ContextPackage:
+        """Leave a package for other agents; it is about one group, or about the whole run.
+
+        `supersedes` names the package (id or number) that this one replaces: the old one is offered no more, and its consumers
+        are kept unless others are given. A key that the run knows already gives that package back.
+        """
+        fields = {
+            "run_id": run_id,
+            "package_type": enum_of(PackageType, package_type, "package_type"),
+            "file_path": path_of(file_path),
+            "producer": _agent(producer, "producer"),
+            "summary": summary_of(summary),
+            "group_id": group_of(group_id),
+            "scope": ContextScope.GLOBAL if group_of(group_id) is None else ContextScope.GROUP,
+            "priority": enum_of(PackagePriority, priority, "priority"),
+            "size_bytes": _whole(size_bytes, "size_bytes"),
+            "key": key,
+        }
+        agents = None if consumers is None else sorted({_agent(agent, "consumers") for agent in consumers})
+        if not agents and (supersedes is None or agents == []):
+            raise Invalid("a package needs at least one consumer", field="consumers")
+        return self._once(lambda: self._known(run_id, key), lambda: self._save(fields, agents, supersedes, number))
+
+    def _save(
+        self, fields: "dict[str, Any]", agents: list[ContextAgent] | None, supersedes: str | None, number: int | None
+    ) -> ContextPackage:
+        self._db.lock_stream(fields["run_id"])
+        old = None if supersedes is None else self._replaceable(supersedes, fields["run_id"])
+        package = self._add(
+            ContextPackage,
+            note=fields["summary"],
+            id=self._ids.new("pkg"),
+            number=number if number is not None else next_number(self._db),
+            version=1 if old is None else old.version + 1,
+            supersedes_id=old and old.id,
+            created_at=self._now(),
+            **fields,
+        )
+        if old is not None:
+            self._retire(old, package.id)
+            agents = agents or [consumer.agent for consumer in self._consumers(old.id)]
+        for agent in agents or []:
+            self._add(ContextConsumer, package_id=package.id, agent=agent, run_id=package.run_id)
+        return package
+
+    def _known(self, run_id: str, key: str | None) -> ContextPackage | None:
+        if key is None:
+            return None
+        sql = "select * from packages where run_id = :run_id and key = :key"
+        found = self._select(ContextPackage, sql, run_id=run_id, key=key)
+        return found[0] if found else None
+
+    def _replaceable(self, reference: str, run_id: str) -> ContextPackage:
+        old = self._package(reference, for_update=True)
+        if old.run_id != run_id:
+            raise Invalid(f"package {old.number} belongs to run {old.run_id}, not to {run_id}", field="supersedes")
+        if old.superseded_by_id is not None:
+            newer = self._package(old.superseded_by_id)
+            raise Conflict(
+                f"package {old.number} was superseded by package {newer.number}; supersede that one",
+                id=old.id,
+                superseded_by=newer.id,
+            )
+        return old
+
+    def _retire(self, old: ContextPackage, new_id: str) -> None:
+        self._change(
+            ContextPackage,
+            old.id,
+            """
+            update packages set superseded_by_id = :new_id
+             where id = :id and superseded_by_id is null
+            returning *
+            """,
+            note=f"superseded by {new_id}",
+            new_id=new_id,
+        )
+
+    @reads
+    def get(self, package_id: str) -> ContextPackage:
+        """Get a package by its id or its number."""
+        return self._package(package_id)
+
+    def _package(self, reference: str, *, for_update: bool = False) -> ContextPackage:
+        is_number = reference.isascii() and reference.isdigit() and len(reference) < 19
+        found = self._select(
+            ContextPackage,
+            f"""
+            select * from packages
+             where {"number" if is_number else "id"} = :reference{" for update" if for_update else ""}
+            """,
+            reference=int(reference) if is_number else reference,
+        )
+        if not found:
+            raise NotFound(f"there is no package {reference}", id=reference)
+        return found[0]
+
+    @reads
+    def find(
+        self,
+        run_id: str,
+        *,
+        group_id: str | None = None,
+        package_type: PackageTypeLike | None = None,
+        producer: ContextAgentLike | None = None,
+        include_superseded: bool = False,
+        limit: int = 20,
+        after: str | None = None,
+    ) -> Page[ContextPackage]:
+        """List a run's packages, newest first; superseded ones only when asked for."""
+        where = Where(ContextPackage)
+        where.equal(
+            run_id=run_id,
+            group_id=group_of(group_id),
+            package_type=package_type and enum_of(PackageType, package_type, "package_type"),
+            producer=producer and _agent(producer, "producer"),
+            scope=ContextScope.GLOBAL if group_id == "global" else None,
+        )
+        if not include_superseded:
+            where.add("superseded_by_id is null")
+        return self._page(ContextPackage, where, order=("number",), limit=limit, after=after, descending=True)
+
+    @reads
+    def offer(
+        self,
+        run_id: str,
+        agent: ContextAgentLike,
+        *,
+        group_id: str | None = None,
+        limit: int = 3,
+        include_consumed: bool = False,
+    ) -> list[ContextPackage]:
+        """Offer an agent the packages left for it and not read yet: of its group and of the whole run, most urgent first."""
+        return self._select(
+            ContextPackage,
+            f"""
+            select p.*
+              from packages p
+              join context_consumers c on c.package_id = p.id and c.agent = :agent
+             where p.run_id = :run_id
+               and (p.scope = 'global' or p.group_id = :group_id)
+               and p.superseded_by_id is null
+               {"" if include_consumed else "and c.consumed_at is null"}
+             order by {_BY_WORTH}
+             limit {_limit(limit)}
+            """,
+            run_id=run_id,
+            agent=_agent(agent, "agent"),
+            group_id=group_of(group_id) or "",
+        )
+
+    @reads
+    def rank(self, run_id: str, agent: ContextAgentLike, *, group_id: str | None = None, limit: int = 5) -> "list[RankedPackage]":
+        """Rank all of a run's packages for an agent, read or not, with each one's score.
+
+        Worth most is a high priority, then the agent's own group, then being meant for the agent, then being new.
+        """
+        agent, group, now = _agent(agent, "agent"), group_of(group_id), self._now()
+        packages = self._select(
+            ContextPackage, "select * from packages where run_id = :run_id and superseded_by_id is null", run_id=run_id
+        )
+        sql = "select * from context_consumers where run_id = :run_id and agent = :agent"
+        mine = {consumer.package_id for consumer in self._select(ContextConsumer, sql, run_id=run_id, agent=agent)}
+        scored = [(score_of(p, group_id=group, is_consumer=p.id in mine, now=now), p) for p in packages]
+        scored.sort(key=lambda pair: (pair[0], pair[1].created_at, pair[1].number), reverse=True)
+        return [{"score": round(score, 6), "package": package.as_dict()} for score, package in scored[: _limit(limit)]]
+
+    # Reading a package
+
+    @reads
+    def consumers(self, package_id: str) -> list[ContextConsumer]:
+        """List the agents a package is for, and when each read it."""
+        return self._consumers(self._package(package_id).id)
+
+    def _consumers(self, package_id: str) -> list[ContextConsumer]:
+        sql = "select * from context_consumers where package_id = :package_id order by agent"
+        return self._select(ContextConsumer, sql, package_id=package_id)
+
+    @writes
+    def consume(self, package_id: str, agent: ContextAgentLike, *, iteration: int = 1) -> ContextConsumer:
+        """Mark a package as read by one of its consumers; one who read it already is told so."""
+        package, agent = self._package(package_id), _agent(agent, "agent")
+        changed = self._change_all(
+            ContextConsumer,
+            """
+            update context_consumers set consumed_at = :now, iteration = :iteration
+             where package_id = :package_id and agent = :agent and consumed_at is null
+            returning *
+            """,
+            run_id=package.run_id,
+            package_id=package.id,
+            agent=agent,
+            iteration=_whole(iteration, "iteration"),
+            now=self._now(),
+        )
+        if changed:
+            return changed[0]
+        known = self._seek(ContextConsumer, (package.id, agent))
+        if known is None:
+            names = ", ".join(consumer.agent for consumer in self._consumers(package.id))
+            raise NotFound(f"package {package.number} is not for {agent}; it is for {names}", id=package.id, agent=agent)
+        return known.marked_already()
+
+    @writes
+    def record_consumption(
+        self, run_id: str, group_id: str, agent: ConsumingAgentLike, iteration: int, package_id: str
+    ) -> ContextConsumption:
+        """Record that an agent used a package in one iteration of a group's work; recording it again changes nothing."""
+        agent = enum_of(ConsumingAgent, agent, "agent")
+        iteration = _whole(iteration, "iteration") or 0
+        group = group_of(group_id)
+        if group is None or group.lower() == "global":
+            raise Invalid("consumption is recorded for one group, not for the whole run", field="group_id")
+        package = self._package(package_id)
+        if package.run_id != run_id:
+            raise Invalid(f"package {package.number} belongs to run {package.run_id}, not to {run_id}", field="package_id")
+        scope_id = scope_id_of(run_id, group, agent, iteration, package.number)
+        return self._once(
+            lambda: self._consumption(scope_id),
+            lambda: self._add(
+                ContextConsumption,
+                id=self._ids.new("use"),
+                scope_id=scope_id,
+                run_id=run_id,
+                group_id=group,
+                agent=agent,
+                iteration=iteration,
+                package_id=package.id,
+                consumed_at=self._now(),
+            ),
+        )
+
+    def _consumption(self, scope_id: str) -> ContextConsumption | None:
+        found = self._select(
+            ContextConsumption, "select * from context_consumptions where scope_id = :scope_id", scope_id=scope_id
+        )
+        return found[0] if found else None
+
+    @reads
+    def consumptions(
+        self,
+        run_id: str,
+        *,
+        group_id: str | None = None,
+        agent: ConsumingAgentLike | None = None,
+        iteration: int | None = None,
+        limit: int = 50,
+        after: str | None = None,
+    ) -> Page[ContextConsumption]:
+        """List what was used in which iteration, newest first."""
+        where = Where(ContextConsumption)
+        where.equal(
+            run_id=run_id,
+            group_id=group_of(group_id),
+            agent=agent and enum_of(ConsumingAgent, agent, "agent"),
+            iteration=iteration,
+        )
+        return self._page(ContextConsumption, where, order=("consumed_at", "id"), limit=limit, after=after, descending=True)
+
+
+def _agent(name: str, field: str) -> ContextAgent:
+    return enum_of(ContextAgent, name.strip().lower(), field)
+
+
+def _whole(value: int | None, field: str) -> int | None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63):
+        raise Invalid(f"{field} is a whole number from 0 on, not {value!r}", field=field)
+    return value
+
+
+def _limit(limit: int) -> int:
+    if not 1 <= limit <= MAX_OFFER:
+        raise Invalid(f"limit is {limit}; ask for 1 to {MAX_OFFER} packages", field="limit")
+    return limit

@@ -1,0 +1,174 @@
+"""Gates: what many workers share, and what is closed for all of them at once, such as an account that has met its quota."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from decklog.db.where import Where, enum_of
+from decklog.records.operations import reads, writes
+from decklog.records.record import Page, Record
+from decklog.stores.base import Store
+from decklog.stores.checks import check_span, filled, moment
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+
+# Each time in a row that a try comes to nothing the next is twice as far away, up to so many times.
+MOST_DOUBLINGS = 5
+
+
+class GateState(StrEnum):
+    OPEN = "open"
+    CLOSED = "closed"
+
+
+if TYPE_CHECKING:
+    GateStateLike = GateState | Literal["open", "closed"]
+else:
+    GateStateLike = GateState
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gate(Record):
+    """Something that many share. While it is closed nobody goes through; from `opens_at` on one at a time may try.
+
+    A closed gate without `opens_at` stays closed until somebody opens it. `closings` counts how often in a row it was closed.
+    """
+
+    table = "gates"
+    identity = ("name",)
+    home = "@workflow"
+
+    name: str
+    state: GateState
+    updated_at: datetime
+    reason: str = ""
+    closed_at: datetime | None = None
+    opens_at: datetime | None = None
+    closings: int = 0
+
+    def is_shut(self, now: datetime) -> bool:
+        """Whether nobody may even try."""
+        return self.state is GateState.CLOSED and (self.opens_at is None or self.opens_at > now)
+
+
+class Gates(Store):
+    """Closes what many workers share, lets one at a time try again when its time has come, and opens it for all."""
+
+    records = (Gate,)
+
+    @writes
+    def close(
+        self,
+        name: str,
+        reason: str,
+        *,
+        until: datetime | None = None,
+        retry_seconds: float | None = None,
+        began_at: datetime | None = None,
+    ) -> Gate:
+        """Close a gate until a stated time; without one, or with one that is past, until `retry_seconds` from now.
+
+        Closed again and again, it stays so twice as long each time. With neither it stays closed until somebody opens it.
+        What began (`began_at`) before the gate was closed has nothing new to say, unless it states a later time.
+        """
+        now = self._now()
+        if retry_seconds is not None:
+            check_span(retry_seconds, "retry_seconds")
+        stated = None if until is None else moment("until", until)
+        # The stream, which may not be there yet: two who close a new gate at once must not both add it.
+        self._db.lock_stream(Gate.home or "")
+        known = self._locked(filled("name", name))
+        if known is None:
+            self._add(Gate, note="made", name=name, state=GateState.OPEN, updated_at=now)
+            known = self._locked(name)
+            assert known is not None
+        if _is_old_news(known, began_at, stated):
+            return known.marked_already()
+        was_closed = known.state is GateState.CLOSED
+        changes = {
+            "reason": filled("reason", reason),
+            "closings": known.closings + 1,
+            "closed_at": known.closed_at if was_closed else now,
+            "opens_at": _opening(now, stated, retry_seconds, known.closings),
+        }
+        return self._set(name, GateState.CLOSED, f"closed: {reason}", changes)
+
+    @writes(hands_out=True)
+    def enter(self, name: str, *, hold_seconds: float = 60.0) -> Gate | None:
+        """Go through a gate; null while it is closed. One whose time has come lets one through to try.
+
+        The next may try `hold_seconds` later, or as soon as somebody opens it.
+        """
+        check_span(hold_seconds, "hold_seconds")
+        now = self._now()
+        known = self._locked(name)
+        if known is None:
+            return Gate(name=name, state=GateState.OPEN, updated_at=now)
+        if known.state is GateState.OPEN:
+            return known
+        if known.is_shut(now):
+            return None
+        return self._set(name, GateState.CLOSED, "one is let through to try", {"opens_at": now + timedelta(seconds=hold_seconds)})
+
+    @writes
+    def retry(self, name: str) -> Gate:
+        """Let a closed gate be tried at once, whatever its time; one that is open stays as it is."""
+        known = self._fetch_for_update(Gate, name)
+        if known.state is GateState.OPEN:
+            return known.marked_already()
+        return self._set(name, GateState.CLOSED, "may be tried at once", {"opens_at": self._now()})
+
+    @writes
+    def open(self, name: str, *, reason: str = "") -> Gate:
+        """Open a gate for everybody; one that is open stays as it is."""
+        known = self._fetch_for_update(Gate, name)
+        if known.state is GateState.OPEN:
+            return known.marked_already()
+        changes = {"reason": reason, "closings": 0, "closed_at": None, "opens_at": None}
+        return self._set(name, GateState.OPEN, f"opened: {reason}" if reason else "opened", changes)
+
+    def _locked(self, name: str) -> Gate | None:
+        found = self._select(Gate, "select * from gates where name = :name for update", name=name)
+        return found[0] if found else None
+
+    def _set(self, name: str, state: GateState, note: str, changes: "dict[str, object]") -> Gate:
+        assignments = ", ".join(f"{column} = :new_{column}" for column in changes)
+        return self._change(
+            Gate,
+            name,
+            f"update gates set state = :new_state, {assignments}, updated_at = :now where name = :name returning *",
+            note=note,
+            now=self._now(),
+            new_state=state,
+            **{f"new_{column}": value for column, value in changes.items()},
+        )
+
+    @reads
+    def get(self, name: str) -> Gate:
+        """Get a gate."""
+        return self._fetch(Gate, name)
+
+    @reads
+    def find(self, *, state: GateStateLike | None = None, limit: int = 20, after: str | None = None) -> Page[Gate]:
+        """List gates by their names."""
+        where = Where(Gate)
+        where.equal(state=state and enum_of(GateState, state, "state"))
+        return self._page(Gate, where, order=("name",), limit=limit, after=after)
+
+
+def _opening(now: datetime, stated: datetime | None, retry_seconds: float | None, closings: int) -> datetime | None:
+    if stated is not None and stated > now:
+        return stated
+    if retry_seconds is None:
+        return None
+    return now + timedelta(seconds=retry_seconds * 2 ** min(closings, MOST_DOUBLINGS))
+
+
+def _is_old_news(known: Gate, began_at: datetime | None, stated: datetime | None) -> bool:
+    """Tell whether a gate was closed after what wants to close it began, for no shorter time."""
+    if known.closed_at is None or began_at is None or began_at > known.closed_at:
+        return False
+    return stated is None or (known.opens_at is not None and stated <= known.opens_at)

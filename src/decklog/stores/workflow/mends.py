@@ -1,0 +1,219 @@
+"""Mends: how far the fix of a piece of feedback is proven, and what it waits for."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Literal
+
+from decklog.core.errors import Conflict, Invalid
+from decklog.db.where import Where, enum_of
+from decklog.records.fork_rules import left_out
+from decklog.records.operations import reads, within_lease
+from decklog.records.record import Page, Record
+from decklog.stores.base import Store
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+
+class MendState(StrEnum):
+    """What is known of a mend. `closed` and `dropped` are ends; every other state leads on."""
+
+    FILED = "filed"
+    TRIAGED = "triaged"
+    LOCATED = "located"
+    PLANNED = "planned"
+    FIXING = "fixing"
+    FIXED = "fixed"
+    PROVEN = "proven"
+    CLEARED = "cleared"
+    PUBLISHED = "published"
+    VERIFIED = "verified"
+    CLOSED = "closed"
+    DROPPED = "dropped"
+
+    @property
+    def is_end(self) -> bool:
+        return self in (MendState.CLOSED, MendState.DROPPED)
+
+
+if TYPE_CHECKING:
+    MendStateLike = (
+        MendState
+        | Literal[
+            "filed",
+            "triaged",
+            "located",
+            "planned",
+            "fixing",
+            "fixed",
+            "proven",
+            "cleared",
+            "published",
+            "verified",
+            "closed",
+            "dropped",
+        ]
+    )
+else:
+    MendStateLike = MendState
+
+
+class MendWait(StrEnum):
+    """What a mend waits for before it can go on."""
+
+    MODEL = "model"
+    APPROVAL = "approval"
+    FIX = "fix"
+    GATE = "gate"
+    MERGE = "merge"
+    WEATHER = "weather"
+    PERSON = "person"
+
+
+if TYPE_CHECKING:
+    MendWaitLike = MendWait | Literal["model", "approval", "fix", "gate", "merge", "weather", "person"]
+else:
+    MendWaitLike = MendWait
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mend(Record):
+    """The fix of one piece of feedback in one repository.
+
+    `base` is the commit that the fix starts from, `head` the one commit that it comes to; `branch` is a person's, where a person
+    made it, and `fix_run_id` the run in which an agent did. `moves` counts every change, so that of two who take it on one does.
+    """
+
+    table = "mends"
+    fork = left_out("One piece of feedback in one repository has one fix, and it goes on in the run where it began.")
+
+    id: str
+    run_id: str
+    feedback_id: str
+    repo: str
+    state: MendState
+    created_at: datetime
+    updated_at: datetime
+    waits_for: MendWait | None = None
+    reason: str = ""
+    moves: int = 0
+    rounds: int = 0
+    base: str | None = None
+    branch: str | None = None
+    head: str | None = None
+    fix_class: str | None = None
+    confidence: int | None = None
+    triage: dict[str, object] = field(default_factory=dict)
+    places: list[object] = field(default_factory=list)
+    plan: dict[str, object] = field(default_factory=dict)
+    findings: list[object] = field(default_factory=list)
+    fix_run_id: str | None = None
+    proof: dict[str, object] = field(default_factory=dict)
+    tests: list[object] = field(default_factory=list)
+    review_id: str | None = None
+    published: dict[str, object] = field(default_factory=dict)
+    merged: str | None = None
+    for_run_id: str | None = None
+
+
+class Mends(Store):
+    """Keeps how far the fix of each piece of feedback is proven, and what it waits for; `decklog mend` takes it on."""
+
+    records = (Mend,)
+
+    def begin(self, run_id: str, feedback_id: str, *, repo: str, base: str, for_run_id: str | None = None) -> Mend:
+        """Begin the mend of a piece of feedback; one that is open in the same repository comes back as it is.
+
+        No surface offers this, nor `move`: what is proven comes from proving it, and from nobody's word.
+        """
+        now = self._now()
+
+        def add() -> Mend:
+            return self._add(
+                Mend,
+                note=f"mend of {feedback_id}",
+                id=self._ids.new("mend"),
+                run_id=run_id,
+                feedback_id=feedback_id,
+                repo=repo,
+                base=base,
+                for_run_id=for_run_id,
+                state=MendState.FILED,
+                created_at=now,
+                updated_at=now,
+            )
+
+        return within_lease(self._db, lambda: self._once(lambda: self._open_of(feedback_id, repo), add))
+
+    def _open_of(self, feedback_id: str, repo: str) -> Mend | None:
+        found = self._select(
+            Mend,
+            """
+            select * from mends
+             where feedback_id = :feedback_id and repo = :repo and state <> 'closed' and state <> 'dropped'
+             order by created_at desc, id desc
+             limit 1
+            """,
+            feedback_id=feedback_id,
+            repo=repo,
+        )
+        return found[0] if found else None
+
+    def move(self, known: Mend, state: MendState | None = None, **changes: Any) -> Mend:
+        """Take a mend on from exactly what the caller saw; when somebody else has moved it since, nothing changes.
+
+        Where nothing else is said, it waits for nothing any more.
+        """
+        unknown = sorted(changes.keys() - set(Mend.columns()))
+        if unknown:
+            raise Invalid(f"a mend has no {unknown[0]}", field=unknown[0])
+        to = known.state if state is None else state
+        if known.state.is_end:
+            raise Conflict(f"mend {known.id} is {known.state}", hint="File what is still wrong anew.", state=known.state)
+        given = {"waits_for": None, "reason": "", **changes, "state": to}
+        assignments = ", ".join(f"{name} = :new_{name}" for name in given)
+        waits = f", waits for {given['waits_for']}: {given['reason']}" if given["waits_for"] else ""
+        return within_lease(
+            self._db,
+            lambda: self._change(
+                Mend,
+                known.id,
+                f"update mends set {assignments}, moves = moves + 1, updated_at = :now"
+                " where id = :id and moves = :moves returning *",
+                note=f"{to}{waits}",
+                moves=known.moves,
+                now=self._now(),
+                **{f"new_{name}": value for name, value in given.items()},
+            ),
+        )
+
+    @reads
+    def get(self, mend_id: str) -> Mend:
+        """Get a mend: how far it is proven, and what it waits for."""
+        return self._fetch(Mend, mend_id)
+
+    @reads
+    def find(
+        self,
+        *,
+        feedback_id: str | None = None,
+        state: MendStateLike | None = None,
+        waits_for: MendWaitLike | None = None,
+        repo: str | None = None,
+        open_only: bool = False,
+        oldest_first: bool = False,
+        limit: int = 20,
+        after: str | None = None,
+    ) -> Page[Mend]:
+        """List mends, newest first; `open_only` leaves out those that are closed or dropped."""
+        where = Where(Mend)
+        where.equal(
+            feedback_id=feedback_id,
+            repo=repo,
+            state=state and enum_of(MendState, state, "state"),
+            waits_for=waits_for and enum_of(MendWait, waits_for, "waits_for"),
+        )
+        if open_only:
+            where.add("state <> 'closed' and state <> 'dropped'")
+        return self._page(Mend, where, order=("created_at", "id"), limit=limit, after=after, descending=not oldest_first)

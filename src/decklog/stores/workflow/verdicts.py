@@ -1,0 +1,148 @@
+"""Verdicts: what checks said of a tree, and whether a tree has passed all that it must."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Literal
+
+from decklog.core.errors import Invalid
+from decklog.db.where import Where, enum_of
+from decklog.records.fork_rules import ForkRule, Refer
+from decklog.records.operations import reads, within_lease
+from decklog.records.record import Page, Record
+from decklog.stores.base import Store
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+
+class CheckOutcome(StrEnum):
+    """What a check said. Only `pass` lets anything through; `error` is a check that could not say."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    ERROR = "error"
+    FLAKY = "flaky"
+    NOT_RUN = "not-run"
+
+
+if TYPE_CHECKING:
+    CheckOutcomeLike = CheckOutcome | Literal["pass", "fail", "error", "flaky", "not-run"]
+else:
+    CheckOutcomeLike = CheckOutcome
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckVerdict(Record):
+    """What one check said of one tree: it counts for this tree, this definition and this environment alone."""
+
+    table = "verdicts"
+    is_work = True
+    fork = ForkRule(
+        "A verdict is about a tree, wherever it is met.", fields={"task_id": Refer("tasks"), "artifact_id": Refer("artifacts")}
+    )
+
+    id: str
+    run_id: str
+    name: str
+    tree: str
+    definition: str
+    environment: str
+    outcome: CheckOutcome
+    created_at: datetime
+    task_id: str | None = None
+    exit_code: int | None = None
+    findings: list[object] = field(default_factory=list)
+    artifact_id: str | None = None
+    duration_ms: int = 0
+
+    @property
+    def is_pass(self) -> bool:
+        return self.outcome is CheckOutcome.PASS
+
+
+class Verdicts(Store):
+    """Keeps what checks said of trees, and says whether a tree has passed."""
+
+    records = (CheckVerdict,)
+
+    def record(
+        self,
+        run_id: str,
+        name: str,
+        outcome: CheckOutcome,
+        *,
+        tree: str,
+        definition: str,
+        environment: str,
+        task_id: str | None = None,
+        exit_code: int | None = None,
+        findings: list[object] | None = None,
+        artifact_id: str | None = None,
+        duration_ms: int = 0,
+    ) -> CheckVerdict:
+        """Record what a check said of a tree; the newest of the same tree, definition and environment counts.
+
+        No surface offers this: a verdict comes from running a check, and from nobody's word.
+        """
+        bound = {"name": name, "tree": tree, "definition": definition, "environment": environment}
+        for field_name, value in bound.items():
+            if not value.strip():
+                raise Invalid(f"a verdict needs its {field_name}", field=field_name)
+        said = enum_of(CheckOutcome, outcome, "outcome")
+        whose = {"run_id": run_id, "task_id": task_id, "artifact_id": artifact_id}
+        told = {"outcome": said, "exit_code": exit_code, "findings": findings or [], "duration_ms": duration_ms}
+        given: dict[str, Any] = {**bound, **whose, **told}
+
+        def add() -> CheckVerdict:
+            note = f"{name}: {said} on {tree[:12]}"
+            return self._add(CheckVerdict, note=note, id=self._ids.new("verdict"), created_at=self._now(), **given)
+
+        return within_lease(self._db, add)
+
+    @reads
+    def known(self, run_id: str, tree: str, *, definition: str, environment: str) -> CheckVerdict | None:
+        """Get the verdict that counts for a tree, a definition and an environment; none is null."""
+        found = self._select(
+            CheckVerdict,
+            """
+            select * from verdicts
+             where run_id = :run_id and tree = :tree and definition = :definition and environment = :environment
+             order by created_at desc, id desc
+             limit 1
+            """,
+            run_id=run_id,
+            tree=tree,
+            definition=definition,
+            environment=environment,
+        )
+        return found[0] if found else None
+
+    @reads
+    def missing(self, run_id: str, tree: str, *, definitions: list[str], environment: str) -> list[str]:
+        """List the definitions of which a tree has no pass that counts: empty means that it is green."""
+        verdicts = [self.known(run_id, tree, definition=one, environment=environment) for one in definitions]
+        return [one for one, found in zip(definitions, verdicts, strict=True) if found is None or not found.is_pass]
+
+    @reads
+    def get(self, verdict_id: str) -> CheckVerdict:
+        """Get a verdict."""
+        return self._fetch(CheckVerdict, verdict_id)
+
+    @reads
+    def find(
+        self,
+        run_id: str,
+        *,
+        tree: str | None = None,
+        name: str | None = None,
+        outcome: CheckOutcomeLike | None = None,
+        task_id: str | None = None,
+        limit: int = 20,
+        after: str | None = None,
+    ) -> Page[CheckVerdict]:
+        """List a run's verdicts, newest first."""
+        where = Where(CheckVerdict)
+        said = outcome and enum_of(CheckOutcome, outcome, "outcome")
+        where.equal(run_id=run_id, tree=tree, name=name, outcome=said, task_id=task_id)
+        return self._page(CheckVerdict, where, order=("created_at", "id"), limit=limit, after=after, descending=True)

@@ -1,0 +1,32 @@
+"""Times as texts: the same by whichever way they are told, and never before what was told earlier."""
+
+import random
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+
+from decklog import Clock
+from decklog.core.clock import from_text, to_text, told_since_1970
+from decklog.db.sqlite.clock import BootClock
+
+START = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def test_a_time_is_written_the_same_however_it_is_counted() -> None:
+    dice = random.Random(3)
+    moments = [0, 1, 59_999_999, 60_000_000, *(dice.randrange(5 * 10**15) for _ in range(2_000))]
+    for microseconds in moments:
+        expected = to_text(START + timedelta(microseconds=microseconds))
+        assert {told_since_1970(microseconds * 1000 + rest) for rest in (-500, 0, 499)} == {expected}
+
+
+def test_a_clock_tells_its_own_time_and_does_not_go_back(tmp_path: Path) -> None:
+    class Noon(Clock):
+        def now(self) -> datetime:
+            return datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+    assert Noon().told() == "2026-03-01T12:00:00.000000Z"
+    clock = BootClock(str(tmp_path / "lock"))
+    told = [(to_text(clock.now()), clock.told()) for _ in range(200)]
+    times = [time for pair in told for time in pair]
+    assert all(from_text(later) - from_text(earlier) >= timedelta(microseconds=-1) for earlier, later in pairwise(times))

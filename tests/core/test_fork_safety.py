@@ -1,0 +1,156 @@
+"""A fork and what other threads are in the middle of."""
+
+import os
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+
+from decklog import Decklog, ManualClock, redaction
+from decklog.core import fork_safety as forks
+from decklog.core.ids import Ids
+from decklog.log import STORES
+from decklog.redaction import redactor
+from tests.waiting import wait_until
+
+TEXT = "export " + "PASS" + "WORD=" + "tulip-Harbour-41x"
+
+LOOKS: dict[str, tuple[object, str, Callable[[], object]]] = {
+    "a text": (redactor, "normalize", lambda: redaction.scan(TEXT)),
+    "a value": (redactor, "normalize", lambda: redaction.scan_json({"said": [TEXT]})),
+    "many texts": (redactor, "normalize", lambda: redaction.clean_texts([TEXT])),
+}
+
+
+def fork_beside(
+    act: Callable[[], object], is_inside: threading.Event, goes_on: threading.Event, holds: Callable[[], bool]
+) -> None:
+    """Fork while another thread is in the middle of something that ends soon; there is no child before, and in it all holds."""
+    acting, ending = threading.Thread(target=act), threading.Timer(0.2, goes_on.set)
+    acting.start()
+    assert is_inside.wait(20)
+    ending.start()
+    child = os.fork()
+    if child == 0:
+        try:
+            os._exit(0 if goes_on.is_set() and holds() else 1)
+        finally:
+            os._exit(2)
+    assert os.waitpid(child, 0)[1] == 0
+    for thread in (acting, ending):
+        thread.join(20)
+
+
+@pytest.mark.parametrize("name", LOOKS)
+def test_a_fork_waits_for_a_look_for_secrets_that_is_under_way(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """RE2 holds locks within it, and a child that found them held would wait for ever at its first look."""
+    module, part, look = LOOKS[name]
+    is_inside, goes_on, original = threading.Event(), threading.Event(), getattr(module, part)
+
+    def slowly(*arguments: object) -> object:
+        is_inside.set()
+        goes_on.wait(20)
+        return original(*arguments)
+
+    redaction.scan(TEXT)  # loads what is patched
+    monkeypatch.setattr(module, part, slowly)
+    # What is patched goes on at once in the child, and so does the look.
+    fork_beside(look, is_inside, goes_on, lambda: look() is not None)
+    assert forks._inside == {}
+
+
+def test_a_look_that_comes_while_a_fork_is_under_way_waits_for_its_end() -> None:
+    done: list[tuple[str, bool]] = []
+    forks._forking.acquire()
+    looking = threading.Thread(target=lambda: done.append(redaction.scan(TEXT)))
+    looking.start()
+    wait_until(lambda: looking.is_alive() and forks._inside == {}, 20)
+    assert done == []
+    forks._forking.release()
+    looking.join(20)
+    assert done[0][1]
+
+
+class _Slow:
+    """Something with a part that takes long to make."""
+
+    def __init__(self) -> None:
+        self.is_inside, self.goes_on = threading.Event(), threading.Event()
+
+    @forks.once
+    def part(self) -> object:
+        self.is_inside.set()
+        self.goes_on.wait(20)
+        return object()
+
+
+def test_a_fork_waits_for_what_another_thread_makes_for_the_first_time() -> None:
+    slow = _Slow()
+    fork_beside(lambda: slow.part, slow.is_inside, slow.goes_on, lambda: slow.part is vars(slow)["part"])
+
+
+def test_what_is_made_once_is_made_by_one_thread() -> None:
+    slow, found = _Slow(), list[object]()
+    threads = [threading.Thread(target=lambda: found.append(slow.part)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    assert slow.is_inside.wait(20)
+    slow.goes_on.set()
+    for thread in threads:
+        thread.join(20)
+    assert found == [slow.part] * 4
+
+
+def test_every_store_is_made_so() -> None:
+    """What `functools` keeps has a lock of its own until Python 3.12."""
+    assert {type(vars(Decklog)[name]) for name in STORES} == {forks.once}
+
+
+def test_a_fork_waits_for_a_lock_that_another_thread_holds_and_holds_none_that_it_waits_for() -> None:
+    other, one = forks.lock(), forks.lock()
+    is_held, goes_on = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with one:
+            is_held.set()
+            goes_on.wait(20)
+            with other:
+                pass
+
+    def are_free() -> bool:
+        found: list[bool] = []
+        asking = threading.Thread(target=lambda: found.append(one.acquire(timeout=5) and other.acquire(timeout=5)))
+        asking.start()
+        asking.join()
+        return found == [True]
+
+    fork_beside(hold, is_held, goes_on, are_free)
+
+
+def test_ids_are_made_in_a_child_whose_parent_has_threads_that_make_them() -> None:
+    ids, stop = Ids(ManualClock(datetime(2026, 1, 1, tzinfo=UTC))), threading.Event()
+
+    def keep_making() -> None:
+        while not stop.is_set():
+            ids.new("x")
+
+    threads = [threading.Thread(target=keep_making) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for _ in range(20):
+        child = os.fork()
+        if child == 0:
+            os._exit(len(ids.new("x")) != 28)
+        wait_until(lambda child=child: os.waitpid(child, os.WNOHANG) == (child, 0), 20)  # type: ignore[misc]
+    stop.set()
+    for thread in threads:
+        thread.join(20)
+
+
+def test_a_lock_that_nobody_has_any_more_is_forgotten() -> None:
+    before = len(forks._locks)
+    made = forks.lock()
+    assert len(forks._locks) == before + 1
+    del made
+    assert len(forks._locks) == before

@@ -1,0 +1,172 @@
+"""Values that look like trouble and are none, and the other way round."""
+
+import re
+from pathlib import Path
+from sys import getsizeof
+from typing import Any
+
+import pytest
+
+import decklog
+from decklog import Decklog, Invalid
+from decklog.core.clock import Clock, ManualClock
+from decklog.core.ids import Ids, is_ours
+from decklog.records.values import Values
+from decklog.redaction import scan
+
+
+@pytest.mark.parametrize("text", ["if c == '\\u0000':", "\\\\u0000", "a\\u0000b \\ud800", "C:\\users", "100% 'quoted' :name ?"])
+def test_source_code_about_odd_characters_is_kept_as_it_is(log: Decklog, run_id: str, text: str) -> None:
+    entry = log.journal.append(run_id, text, payload={"code": text, text: [text]})
+    again = log.journal.get(run_id, entry.seq)
+    assert again.body == text
+    assert again.payload == {"code": text, text: [text]}
+    assert log.journal.verify().ok
+
+
+@pytest.mark.parametrize("payload", [{"x": "\x00"}, {"\x00": 1}, {"x": ["\\\x00"]}, {"x": "\\\\\x00"}])
+def test_a_real_nul_is_refused_wherever_it_hides(log: Decklog, run_id: str, payload: dict[str, object]) -> None:
+    with pytest.raises(Invalid, match="NUL"):
+        log.journal.append(run_id, payload=payload)
+
+
+@pytest.mark.parametrize("run_id", ["7f3a-run", "2026-11-15-night", "20261115", "0"])
+def test_a_run_whose_id_begins_with_a_digit_can_be_seen_as_of_an_entry(log: Decklog, run_id: str) -> None:
+    log.runs.start("x", run_id=run_id)
+    log.runs.update(run_id, summary="later")
+    assert log.journal.at("runs", run_id, f"{run_id}:1").summary is None  # type: ignore[attr-defined]
+    assert log.journal.at("runs", run_id, f"{run_id}:2").summary == "later"  # type: ignore[attr-defined]
+
+
+def test_a_time_is_never_taken_for_an_entry(log: Decklog, run_id: str) -> None:
+    for time in ("2026-01-01T00:00", "2026-01-01T00:00:30", "2026-01-01T00:00:30Z", "2026-01-01T00:00:30-01:00", "2027-01-01"):
+        assert log.journal.at("runs", run_id, time).goal == "Make the parser faster"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 10**30])
+def test_a_number_beyond_64_bits_is_refused(log: Decklog, run_id: str, number: int) -> None:
+    with pytest.raises(Invalid):
+        log.journal.append(run_id, "x", iteration=number)
+    assert len(log.journal.find(run_id)) == 1
+
+
+def _kinds_of_ids() -> set[str]:
+    texts = [path.read_text() for path in Path(decklog.__file__).parent.rglob("*.py")]
+    return {kind for text in texts for kind in re.findall(r'ids\.(?:new|several)\("(\w+)"', text)}
+
+
+@pytest.mark.parametrize("kind", sorted(_kinds_of_ids()))
+def test_an_id_of_ours_is_known_by_its_form_and_never_taken_for_a_secret(kind: str) -> None:
+    ids = Ids(Clock())
+    for made in (ids.new(kind) for _ in range(200)):
+        assert is_ours(made)
+        assert not any(map(is_ours, (made[:-1], made[:-1] + "u", "other" + made)))
+        assert scan(made) == (made, False)
+
+
+def test_ids_that_are_made_at_once_grow_and_stand_between_those_before_and_after() -> None:
+    ids = Ids(ManualClock())
+    made = [ids.new("task"), *ids.several("task", 50), ids.new("task"), *ids.several("task", 0)]
+    assert made == sorted(set(made))
+    assert all(map(is_ours, made))
+
+
+def test_what_only_looks_like_an_id_of_ours_is_looked_through(log: Decklog, run_id: str) -> None:
+    secret = "ghp" + "_" + "a1B2" * 9
+    made = log.tasks.add(run_id, "x").id
+    for text in (f"{made} {secret}", f"{made}\n{secret}", f"task_{secret}"):
+        entry = log.journal.append(run_id, text, task_id=text)
+        assert secret not in f"{entry.body} {entry.task_id}", text
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "toolu_01AbCdEfGh23456789",
+        "call:call_9fQz81LmNo",
+        "said:msg_01XyZ98765432:2",
+        f"prompt:{'0' * 8}-1234-1234-1234-{'a' * 12}",
+    ],
+)
+def test_the_ids_that_programs_give_their_calls_are_no_secrets(given: str) -> None:
+    assert Values().text("key", given) == (given, False)
+    assert Values().json("payload", {"call": given})[1] is False
+
+
+def test_a_name_makes_a_secret_of_what_looks_like_an_id() -> None:
+    given = {"password": "msg_" + "aK7" * 8, "call": "toolu_" + "01Ab" * 6}
+    text, changed = Values().json("payload", given)
+    assert changed
+    assert given["password"] not in text
+    assert given["call"] in text
+
+
+def test_a_long_text_is_looked_through_once_where_there_is_room_to_remember_it() -> None:
+    values = Values(remembered_bytes=10_000)
+    text = "the build is green and nothing else is said " * 40
+    assert [values.text("body", text) for _ in range(3)] == [(text, False)] * 3
+    secret = f"{text} export TOKEN=" + "ghp_" + "k3Jd8sLq" * 4 + "Zx1v"
+    for _ in range(2):
+        found, changed = values.text("body", secret)
+        assert changed
+        assert found != secret
+
+
+def test_what_is_remembered_of_long_texts_is_bounded_by_their_bytes() -> None:
+    most = 200_000
+    values = Values(remembered_bytes=most)
+    texts = [f"{number} \U0001f6a2 " + "the build is green and nothing else is said " * 20 for number in range(100)]
+    assert sum(map(len, texts)) < most < sum(map(getsizeof, texts))
+    for text in texts:
+        assert values.text("body", text) == (text, False)
+        assert sum(map(getsizeof, values._clean)) <= most
+
+
+def test_a_secret_that_is_bound_once_more_is_taken_out_once_more() -> None:
+    values, text = Values(), "the token is " + "ghp_" + "a1B2c3" * 6
+    first = values.text("body", text)
+    assert values.text("body", text) == first == (scan(text)[0], True)
+    assert values.text("body", "another one") == ("another one", False)
+    assert values.bind({"body": text}) == ({"body": first[0]}, True)
+
+
+def test_what_is_looked_through_together_is_checked_and_redacted_as_one_by_one() -> None:
+    values, filler = Values(4096, remembered_bytes=100_000), "plain words " * 30
+    secret = "ghp_" + "aB3dE5fG7hI9kL1mN2oP4qR6sT8uV0wX2yZ4"
+    bodies = [filler, filler + secret, filler + "\x00", filler + "\ud800", filler * 20]
+    values.look_through({"body": body} for body in bodies)
+    assert values.text("body", filler) == (filler, False)
+    assert values.text("body", filler + secret) == (filler + "[redacted:github-token]", True)
+    for refused in (filler + "\x00", filler + "\ud800", filler * 20):
+        with pytest.raises(Invalid):
+            values.text("body", refused)
+
+
+def test_json_values_looked_through_together_are_redacted_as_one_by_one() -> None:
+    values, secret = Values(remembered_bytes=1), "ghp_" + "aB3dE5fG7hI9kL1mN2oP4qR6sT8uV0wX2yZ4"
+    given: list[Any] = [
+        {"call": "first", "tool": "Bash", "arguments": ["pytest -q"]},
+        {"said": ["in a list", secret]},
+        {"password": "hunter2hunter2"},
+        {secret: "as a name"},
+        {"said": "a zero \x00 sign"},
+        ["half a pair \ud800"],
+    ]
+    values.look_through({"payload": value} for value in given)
+    for value in given[:4]:
+        assert values.json("payload", value) == Values().json("payload", value)
+    for refused in given[4:]:
+        with pytest.raises(Invalid):
+            values.json("payload", refused)
+    # What is known to be clean is that value, not another one in its place.
+    assert values.json("payload", {"call": secret})[1]
+
+
+def test_a_json_value_that_was_clean_in_a_batch_is_looked_at_again_when_it_was_changed() -> None:
+    values, payload, other = Values(remembered_bytes=1), {"said": "plain"}, {"said": "plain too"}
+    values.look_through([{"payload": payload}, {"payload": other}])
+    assert values.json("payload", payload) == ('{"said":"plain"}', False)
+    payload["said"] = other["said"] = "ghp_" + "aB3dE5fG7hI9kL1mN2oP4qR6sT8uV0wX2yZ4"
+    assert values.json("payload", payload)[1]
+    values.let_go()
+    assert values.json("payload", other)[1]

@@ -1,0 +1,173 @@
+"""The loop from what somebody said to a fix that is verified where it was merged."""
+
+from pathlib import Path
+
+import pytest
+from benchmarks.mending_faults import FAULTS, files
+
+from decklog import MendState, MendWait
+from decklog.core.errors import Conflict
+from decklog.fixes.gate_step import asked_about
+from decklog.fixes.loop import _STEPS
+from decklog.fixes.mend_states import STAGES, WAYS_OUT, ways_out
+from decklog.review.publishing import ask_person
+from tests.conductor.repositories import everything, git
+from tests.db.processes import ROOT
+from tests.fixes.bench import TRIAGE, Bench, answering, scripted
+
+FAULT = FAULTS[0]
+
+
+def test_an_agent_mends_what_was_said_and_the_fix_is_verified_on_the_merged_commit(bench: Bench, tmp_path: Path) -> None:
+    before = everything(bench.folder)
+    feedback = bench.file(scripted(FAULT, "true", tmp_path / "c"), severity="high")
+    mend = bench.mend(feedback)
+    assert (mend.state, mend.waits_for) == ("published", "merge"), mend.reason
+    assert bench.asked == ["mend.triage", "review.3", "review.6", "review.7"]
+    branch = f"mend/{feedback}"
+    assert mend.published == {"way": "branch", "commit": mend.head, "branch": branch, "message": mend.published["message"]}
+    assert git(bench.folder, "log", "--format=%s", f"main..{branch}").startswith("Mend: clamp_low(1, 3) gives")
+    assert f"Feedback: {feedback}" in git(bench.folder, "log", "-1", "--format=%B", branch)
+    changed = {name for name, content in everything(bench.folder).items() if before.get(name) != content}
+    assert {name for name in changed if not name.startswith(".git/")} == set(), "nothing of the user's tree is touched"
+    assert bench.log.feedback.get(feedback).state == "fix-pr-open"
+
+    bench.merge(branch)
+    mend = bench.mend(feedback)
+    assert (mend.state, mend.merged) == ("closed", git(bench.folder, "rev-parse", "main")), mend.reason
+    closed = bench.log.feedback.get(feedback)
+    assert (closed.state, closed.regression_test_path) == ("closed", "test_clamp_low.py::test_clamp_low")
+    topics = {one.topic for one in bench.log.memory.find()}
+    assert topics == {"failure_patterns", "review_patterns"}
+    (edit,) = bench.log.self_edits.find(feedback_id=feedback)
+    assert (edit.fix_class, edit.review_passes["feedback_binding"], edit.confidence) == ("tool", "pass", 92)
+    assert "clamp_low" in bench.log.learnings.find()[0].observation
+    assert {one.status.value for one in bench.log.runs.find()} == {"completed"}, (
+        "nothing is left running, the agent's run neither"
+    )
+    assert bench.log.effects.open(mend.run_id) == []
+    assert bench.log.journal.verify().ok
+
+
+def test_a_person_mends_it_without_any_model_and_the_proof_counts_as_well(bench: Bench, tmp_path: Path) -> None:
+    bench.settle(lambda text: text.replace('mend = "mine"', "").replace('review = "mine"', ""))
+    feedback = bench.file(FAULT.said)
+    mend = bench.mend(feedback)
+    assert (mend.state, mend.waits_for) == ("filed", "model")
+    assert "no model is configured for mend.triage" in mend.reason
+    bench.commit("by-hand", files(FAULT, "vacuous", tmp_path / "c"))
+    mend = bench.mend(feedback, branch="by-hand")
+    assert (mend.state, mend.waits_for, mend.fix_class) == ("fixed", "fix", "tool")
+    assert mend.reason.startswith("not proven, vacuous")
+    bench.commit("by-hand", files(FAULT, "true", tmp_path / "c"))
+    mend = bench.mend(feedback, branch="by-hand")
+    assert (mend.state, mend.waits_for) == ("proven", "gate"), mend.reason
+    assert "no model is configured for review.6" in mend.reason
+    review = bench.log.reviews.get(str(mend.review_id))
+    asked = ask_person(bench.log, review, by="mend")
+    bench.log.approvals.decide(asked, "granted", by="ana", rationale="I have read it")  # type: ignore[arg-type]
+    mend = bench.mend(feedback)
+    assert (mend.state, mend.waits_for) == ("published", "merge"), mend.reason
+    assert bench.asked == []
+
+    bench.merge("by-hand")
+    assert bench.mend(feedback).state == "closed"
+    (edit,) = bench.log.self_edits.find(feedback_id=feedback)
+    assert edit.fix_class == "tool"
+
+
+def test_below_sixty_it_is_out_of_scope_and_that_is_said(bench: Bench) -> None:
+    bench.script = answering(mend_triage={**TRIAGE, "confidence": 59})
+    feedback = bench.file("Something is odd somewhere")
+    mend = bench.mend(feedback)
+    assert (mend.state, mend.confidence) == ("dropped", 59)
+    told = bench.log.feedback.get(feedback)
+    assert (told.state, told.fix_class) == ("rejected", "out-of-scope")
+    assert "59 of 100" in str(told.notes)
+    assert bench.mend(bench.file("Somewhere else")).state == "dropped"
+
+
+def test_a_large_plan_waits_for_a_yes_to_exactly_it(bench: Bench, tmp_path: Path) -> None:
+    bench.script = answering(mend_triage={**TRIAGE, "fix_class": "architectural"})
+    feedback = bench.file(scripted(FAULT, "true", tmp_path / "c"))
+    mend = bench.mend(feedback)
+    assert (mend.state, mend.waits_for) == ("planned", "approval")
+    (message,) = bench.log.inbox.find()
+    assert "It is large: it is architectural" in message.body
+    assert bench.mend(feedback).waits_for == "approval", "nothing goes on without an answer"
+    bench.log.approvals.decide(str(mend.plan["approval"]), "granted", by="ana")  # type: ignore[arg-type]
+    assert bench.mend(feedback).state == "published"
+
+
+def test_a_plan_that_is_not_allowed_ends_the_matter(bench: Bench) -> None:
+    bench.script = answering(mend_triage={**TRIAGE, "fix_class": "state-machine"})
+    feedback = bench.file(FAULT.said)
+    mend = bench.mend(feedback)
+    bench.log.approvals.decide(str(mend.plan["approval"]), "denied", by="ana", rationale="Too risky now")  # type: ignore[arg-type]
+    mend = bench.mend(feedback)
+    assert (mend.state, mend.reason) == ("dropped", "the plan was not allowed: Too risky now")
+    assert bench.log.feedback.get(feedback).state == "rejected"
+
+
+def test_a_fix_without_a_proof_is_sent_back_and_then_waits_with_its_class(bench: Bench, tmp_path: Path) -> None:
+    feedback = bench.file(scripted(FAULT, "marker", tmp_path / "c"))
+    mend = bench.mend(feedback)
+    assert (mend.state, mend.waits_for) == ("fixing", "fix"), mend.reason
+    assert "proof marker" in mend.reason
+    assert "review.7" not in bench.asked
+    assert bench.repository.refs("refs/heads/mend") == {}
+    tried = str(mend.fix_run_id)
+    bench.commit("better", files(FAULT, "true", tmp_path / "c"))
+    assert bench.mend(feedback, branch="better").state == "published"
+    assert bench.log.runs.get(tried).status == "cancelled"
+
+
+def test_what_the_gate_wants_changed_is_published_by_a_persons_yes_or_another_branch(bench: Bench, tmp_path: Path) -> None:
+    low = {"findings": [], "score": 70, "reasoning": "It says little of why."}
+    bench.script = answering(review_6=low)
+    bench.commit("by-hand", files(FAULT, "true", tmp_path / "c"))
+    mend = bench.mend(bench.file(FAULT.said), branch="by-hand")
+    assert (mend.state, mend.waits_for, "says request-changes" in mend.reason) == ("proven", "gate", True)
+    said = bench.log.reviews.get(str(mend.review_id))
+    asked = ask_person(bench.log, said, by="dev-1")
+    assert asked_about(bench.log, mend) == asked
+    assert ways_out(mend, asked)[0] == f"decklog approvals decide {asked} granted --by NAME --rationale WHY"
+    assert bench.mend(mend.id).moves == mend.moves
+    bench.log.approvals.decide(asked, "denied", by="ana", rationale="Say why")  # type: ignore[arg-type]
+    with pytest.raises(Conflict, match="ana was asked about review"):
+        ask_person(bench.log, said, by="dev-1")
+    assert ways_out(mend, asked_about(bench.log, mend))[:2] == [
+        f"decklog review ask {mend.feedback_id}",
+        f"decklog mend {mend.feedback_id} --branch NAME",
+    ]
+    bench.commit("better", files(FAULT, "true", tmp_path / "c"), "Give the last item, since the list is counted from its end")
+    mend = bench.mend(mend.id, branch="better")
+    asked = ask_person(bench.log, bench.log.reviews.get(str(mend.review_id)), by="dev-1")
+    bench.log.approvals.decide(asked, "granted", by="ana", rationale="It does")  # type: ignore[arg-type]
+    assert bench.mend(mend.id).state == "published"
+
+
+def test_whatever_state_it_is_in_a_mend_can_be_dropped(bench: Bench, tmp_path: Path) -> None:
+    bench.commit("by-hand", files(FAULT, "true", tmp_path / "c"))
+    bench.script = answering(review_6="no JSON")
+    waiting = [bench.mend(bench.file(FAULT.said), branch="by-hand")]
+    bench.script = answering(mend_triage="nothing")
+    waiting.append(bench.mend(bench.file("Another one is wrong")))
+    for mend in waiting:
+        dropped = bench.mending.drop(mend.id, "we live with it", by="ana")
+        assert (dropped.state, bench.log.feedback.get(mend.feedback_id).state) == ("dropped", "rejected")
+    assert [one.state for one in waiting] == ["proven", "filed"]
+    assert list(bench.mending.waiting()) == []
+
+
+def test_the_page_says_of_every_state_what_the_code_does() -> None:
+    page = (ROOT / "docs/explanation/mending.md").read_text(encoding="utf-8").splitlines()
+    missing = [
+        state
+        for state, one in STAGES.items()
+        if f"| {state} | {one.proven} | {one.step or '–'} | {one.left_by_a_kill} | {', '.join(one.waits) or '–'} |" not in page
+    ]
+    assert missing == []
+    assert set(STAGES) == set(MendState)
+    assert set(WAYS_OUT) == set(MendWait)
+    assert set(_STEPS) == {state for state, one in STAGES.items() if one.step not in ("", "review", "verify")}

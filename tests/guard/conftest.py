@@ -1,0 +1,65 @@
+"""A toolbox over a folder of its own, and a root to work in."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from decklog import Decklog
+from decklog.guard import Sandbox, Toolbox, Unrestricted
+from decklog.guard.files.open_beneath import Opener, best_opener, open_by_openat2, open_by_walk
+from decklog.guard.files.root import Root
+from decklog.guard.sandbox.sandbox import Kind
+
+OPEN = Sandbox(kind=Kind.NONE)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """The folder that a toolbox works in."""
+    folder = tmp_path / "place"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def make_box(log: Decklog, run_id: str, place: Path, tmp_path: Path) -> Iterator[Callable[..., Toolbox]]:
+    """Open toolboxes of one run; they are closed when the test ends."""
+    with ExitStack() as opened:
+
+        def make(**settings: Any) -> Toolbox:
+            given = {"root": place, "trust": Unrestricted(), "sandbox": OPEN, "state": tmp_path / "state", "agent": "dev"}
+            return opened.enter_context(Toolbox(log, run_id, **{**given, **settings}))
+
+        yield make
+
+
+@pytest.fixture
+def box(make_box: Callable[..., Toolbox]) -> Toolbox:
+    """A toolbox that nothing holds in, so that a test sees the tool alone."""
+    return make_box()
+
+
+@pytest.fixture(params=[open_by_openat2, open_by_walk], ids=["openat2", "walk"])
+def opener(request: pytest.FixtureRequest) -> Opener:
+    """Give each way of opening a file beneath a root, in turn."""
+    if request.param is open_by_openat2 and best_opener() is not open_by_openat2:
+        pytest.skip("this kernel or sandbox has no openat2")
+    return request.param
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Iterator[Root]:
+    """Open an empty directory as a root."""
+    directory = tmp_path / "root"
+    directory.mkdir()
+    with Root(directory) as opened:
+        yield opened
+
+
+@pytest.fixture
+def here(root: Root) -> Path:
+    """The same directory as a path, to set up files and look at them."""
+    return Path(root.path)

@@ -1,0 +1,3 @@
+from tests.guard.sqlite_only import target
+
+__all__ = ["target"]

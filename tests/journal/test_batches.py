@@ -1,0 +1,123 @@
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from decklog import Decklog, Invalid, ManualClock, NotFound
+from decklog.journal import chain
+from decklog.journal.preparing import sealed
+from decklog.journal.rows import COLUMNS
+from decklog.records.values import Values
+from decklog.stores.money.bulk import Bulk
+
+
+def _batches() -> "list[list[dict[str, Any]]]":
+    """Give batches that are chained column by column, and some that are not for one of their entries."""
+    secret = "ghp_" + "a1B2" * 9
+    plain = [{"body": f"line {number}", "agent": "developer"} for number in range(70)]
+    odd: list[dict[str, Any]] = [
+        {"body": "with a key", "key": "k"},
+        {"body": "of another kind", "kind": "tool"},
+        {"body": None, "payload": {"a": 1}},
+        {"body": "with a payload", "payload": {"a": [1]}, "refs": ["x:1"], "iteration": 2},
+        {"body": f"export TOKEN={secret}"},
+        {"body": "x" * 20_000},
+        {"body": ""},
+        {"body": "of a task", "task_id": "task_1"},
+        {"body": "at another time", "at": datetime(2020, 1, 1, tzinfo=UTC)},
+        {"body": "of another", "agent": "tester"},
+        {"body": "né 😀 \u2028", "agent": 'a "quoted" one'},
+    ]
+    return [plain, *([*plain, one] for one in odd), [{**plain[0], "stream": "run_2"}, *plain]]
+
+
+def test_a_batch_is_what_its_entries_are_one_by_one(log: Decklog, run_id: str) -> None:
+    log.runs.start("another", run_id="run_2")
+    for batch in _batches():
+        before = {stream: log.journal.find(stream)[0].seq for stream in (run_id, "run_2")}
+        written = log.journal.append_many([{"stream": run_id, **given} for given in batch])
+        assert [*written] == [log.journal.get(entry.id) for entry in written]
+        assert written[-1] == written[len(batch) - 1]
+        for entry, given in zip(written, batch, strict=True):
+            again = log.journal.append("run_2", **{name: value for name, value in given.items() if name not in ("stream", "key")})
+            ours, alone = entry.as_dict(), again.as_dict()
+            for name in ("stream", "seq", "at", "hash", "key", "id"):
+                ours.pop(name, None), alone.pop(name, None)
+            assert ours == alone
+        assert log.journal.find(run_id)[0].seq + log.journal.find("run_2")[0].seq == sum(before.values()) + 2 * len(batch)
+    assert log.journal.verify().ok
+
+
+def _sealed(stream: str, given: dict[str, Any]) -> tuple[Any, ...]:
+    return sealed(Values(), {"kind": "interaction", **given, "stream": stream})
+
+
+@pytest.mark.parametrize("is_mixed", [False, True])
+def test_a_batch_that_was_sealed_elsewhere_is_what_it_is_in_small_pieces(log: Decklog, run_id: str, is_mixed: bool) -> None:
+    log.runs.start("another", run_id="run_2")
+    bulk, times = Bulk(log.parts), [None, datetime(2024, 1, 1, tzinfo=UTC), datetime(2019, 1, 1, tzinfo=UTC)]
+    long: list[dict[str, Any]] = [{"body": "x" * 70_000}, {"body": None, "payload": {"a": "y" * 70_000}}]
+    long += [{"body": f"line {each}"} for each in range(70)]
+    for number, batch in enumerate([*_batches(), long]):
+        told = [
+            {"at": times[place % 3], "subtype": "said", **one, "key": None if place % 5 == 0 else f"{number}:{place}"}
+            for place, one in enumerate(batch)
+        ]
+        told.append(told[1])
+        for stream in (run_id, "run_2"):
+            given = [_sealed(stream, one) for one in told]
+            if is_mixed:
+                given[3] = given[3][: len(COLUMNS)]
+            size = len(given) if stream == run_id else 10
+            parts = [given[start : start + size] for start in range(0, len(given), size)]
+            counts = [log.db.write(lambda part=part: bulk.take(part)) for part in parts]  # type: ignore[misc]
+            assert sum(counts) == len(given) - 1
+    ours, others = (_without_names(log, stream) for stream in (run_id, "run_2"))
+    assert len(ours) > 900
+    assert ours == others
+    assert log.journal.verify().ok
+
+
+def _without_names(log: Decklog, stream: str) -> "list[tuple[Any, ...]]":
+    names = ", ".join(name for name in COLUMNS if name not in ("pos", "stream", "hash"))
+    sql = f"select {names} from entries where stream = :stream and kind <> 'change' order by pos"
+    return log.db.read(lambda: [tuple(row) for row in log.db.rows(sql, {"stream": stream})[1]])
+
+
+def test_a_sealed_batch_that_is_told_again_adds_nothing(log: Decklog, run_id: str) -> None:
+    told = [_sealed(run_id, {"body": f"line {number}", "key": f"k{number}"}) for number in range(140)]
+    bulk = Bulk(log.parts)
+    assert log.db.write(lambda: bulk.take(told[:70])) == 70
+    assert log.db.write(lambda: bulk.take(told)) == 70
+    assert log.db.write(lambda: bulk.take(told)) == 0
+    assert [entry.key for entry in log.journal.find(run_id, oldest_first=True, limit=200)][1:] == [f"k{n}" for n in range(140)]
+    assert log.journal.verify().ok
+
+
+def test_a_batch_of_like_entries_is_refused_for_one_that_is_none(log: Decklog, run_id: str) -> None:
+    plain = [{"stream": run_id, "body": f"line {number}"} for number in range(70)]
+    for odd in ({"body": None}, {}, {"body": "a\x00b"}, {"agent": ["a"]}, {"body": "\ud800"}):
+        with pytest.raises(Invalid):
+            log.journal.append_many([*plain, {"stream": run_id, **odd}])
+    with pytest.raises(NotFound):
+        log.journal.append_many([{**given, "stream": "run_none"} for given in plain])
+    assert len(log.journal.find(run_id)) == 1
+
+
+def test_a_batch_goes_back_in_time_when_the_clock_does(log: Decklog, run_id: str, clock: ManualClock) -> None:
+    log.journal.append(run_id, "now")
+    clock.jump(days=-1)
+    written = log.journal.append_many([{"stream": run_id, "body": f"line {number}"} for number in range(70)])
+    assert [entry.seq for entry in log.journal.find(run_id, until=clock.now(), oldest_first=True, limit=100)][:2] == [3, 4]
+    assert written[0].at == clock.now()
+    assert log.journal.verify().ok
+
+
+def test_what_is_hashed_of_a_batch_is_what_another_process_reads(log: Decklog, run_id: str) -> None:
+    # A word that was looked through before is not looked at again, and has to be written all the same as it is read.
+    for agent in ("dev-1", "dev-2"):
+        one = {"stream": run_id, "kind": "reasoning", "phase": "pivot", "confidence": "high", "agent": agent}
+        log.journal.append_many([{**one, "body": f"thought {number}"} for number in range(3)])
+    # Nothing is known here of what was written, as in a process that only verifies.
+    chain._fragments.clear()
+    assert log.journal.verify().problems == []

@@ -1,0 +1,102 @@
+"""Rows are checked by a quicker way than the one that writes them: both must give the same hash for anything a row can hold."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from decklog.core.errors import Damaged
+from decklog.journal import chain
+from decklog.journal.chain import Stretch, flaw
+from decklog.journal.replication import linked
+from decklog.journal.rows import COLUMNS
+
+NUMBERS = {"pos", "seq", "iteration", "redacted"}
+NEEDED = {"pos", "stream", "seq", "at", "kind"}
+PLAIN: dict[str, Any] = {**dict.fromkeys(COLUMNS), "pos": 1, "stream": "s", "at": "t", "kind": "event", "redacted": 0}
+texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=20) | st.sampled_from(['"', "\\", "\x1f\n", "\u2028", "a"])
+
+
+def values_of(name: str) -> st.SearchStrategy[Any]:
+    if name.endswith("_digest") or name == "hash":
+        return st.none()
+    plain = st.integers(0, 1) if name == "redacted" else st.integers(1, 9) if name in NUMBERS else texts
+    return plain if name in NEEDED or name == "redacted" else st.none() | plain
+
+
+entries = st.fixed_dictionaries({name: values_of(name) for name in COLUMNS})
+
+
+def row_of(entry: dict[str, Any], previous: str, **changes: Any) -> tuple[Any, ...]:
+    values = {**entry, "hash": linked(previous, entry), **changes}
+    return tuple(values[name] for name in COLUMNS)
+
+
+@given(entries, st.sampled_from(["", "0" * 64]))
+def test_a_row_follows_from_the_hash_that_its_entry_was_linked_to(entry: dict[str, Any], previous: str) -> None:
+    assert flaw(previous, row_of(entry, previous)) is None
+    assert flaw("1" * 64, row_of(entry, previous)) == "hash"
+
+
+@given(entries, st.sampled_from(["", "0" * 64]))
+def test_what_was_sealed_elsewhere_has_the_hash_that_it_would_have_here(entry: dict[str, Any], previous: str) -> None:
+    entry = {**entry, "at": "2026-01-01T00:00:00.000000Z"}
+    elsewhere = row_of({**entry, "at": None, "seq": 9}, previous)
+    row = [*elsewhere, chain.seal(elsewhere)]
+    head, _ = chain.extend((entry["seq"] - 1, previous, ""), [row], entry["at"])
+    assert head == (entry["seq"], linked(previous, entry), entry["at"])
+    assert tuple(row[1:]) == row_of(entry, previous)[1:]
+
+
+@given(entries, st.sampled_from([name for name in COLUMNS if name not in {"pos", "hash"} and not name.endswith("_digest")]))
+def test_a_row_does_not_follow_when_any_column_is_another(entry: dict[str, Any], name: str) -> None:
+    other = (1 - entry[name] if name == "redacted" else 10) if name in NUMBERS else (entry[name] or "") + "x"
+    assert flaw("", row_of(entry, "", **{name: other})) == "hash"
+
+
+@given(entries, st.sampled_from(["body", "payload"]))
+def test_a_text_that_was_dropped_is_stood_for_by_its_digest(entry: dict[str, Any], name: str) -> None:
+    entry = {**entry, name: "some text"}
+    kept = {f"{name}_digest": chain.digest("some text")}
+    assert flaw("", row_of(entry, "", **kept)) is None
+    assert flaw("", row_of(entry, "", **kept, **{name: None})) is None
+    assert flaw("", row_of(entry, "", **kept, **{name: "another"})) == name
+    assert flaw("", row_of(entry, "", **{name: None})) == "hash"
+
+
+def test_a_digest_that_reads_like_more_columns_is_not_taken_for_them() -> None:
+    entry: dict[str, Any] = {
+        **dict.fromkeys(COLUMNS),
+        "pos": 1,
+        "stream": "s",
+        "seq": 1,
+        "at": "t",
+        "kind": "event",
+        "redacted": 0,
+    }
+    wide = row_of({**entry, "body_digest": "a", "confidence": "high"}, "")
+    narrow = row_of({**entry, "body_digest": 'a","confidence":"high'}, "")
+    assert wide[4] != narrow[4]
+    assert flaw("", narrow) is None
+
+
+def test_a_stretch_with_a_gap_or_of_another_stream_is_refused() -> None:
+    first = row_of({**PLAIN, "seq": 1}, "")
+    second, third = (row_of({**PLAIN, "seq": seq}, first[4]) for seq in (2, 3))
+    assert Stretch.checked("s", "", [first, second]).rows == [first, second]
+    with pytest.raises(Damaged, match="s:3"):
+        Stretch.checked("s", "", [first, third])
+    with pytest.raises(Damaged, match="s:1"):
+        Stretch.checked("other", "", [first])
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "what"), [("seq", None, "hash"), ("at", None, "hash"), ("body", b"x", "body"), ("payload", 7, "payload")]
+)
+def test_a_row_of_a_damaged_page_is_told_and_not_stumbled_over(column: str, value: object, what: str) -> None:
+    row = list(row_of({**PLAIN, "seq": 1}, ""))
+    row[COLUMNS.index(column)] = value
+    assert flaw("", tuple(row)) == what
+    with pytest.raises(Damaged):
+        Stretch.checked("s", "", [tuple(row)])

@@ -1,0 +1,254 @@
+"""The text index: built in small steps, never by a caller who waits for all of it; words are the same on both engines."""
+
+import pytest
+
+from decklog import Decklog, EntryKind
+from decklog.db.search import entries, marks
+from decklog.db.search.words import entry_words, words_of
+
+BODIES = [
+    "The parser fails in tests/core/test_clock.py line 12",
+    "app.py imports the module `clock_helpers`",
+    "Café au lait: naïve coöperation",
+    "Straße und STRASSE",
+    "the ﬁle has ＦＵＬＬ width letters",
+    "version 3.11.4 of python3",
+    "error E0277: `T` doesn't implement `Display`",
+    "HTTP/1.1 404 Not Found at https://example.org/a/b?c=d&e=f",
+    "user@example.org wrote: re-index everything",
+    "SQLITE_BUSY: database is locked (code 5)",
+    "Москва и Ёлка",
+    "日本語 のテキスト",
+    "x" * 300 + " long",
+    "0x1f 1e5 12abc34 -7 +49",
+    "parse parsed parsing parser",
+]
+PAYLOADS = {
+    1: {"output": "first line\nTraceback: it's\tover", "path": "C:\\temp\\new.txt"},
+    5: {"note": "Schlüssel"},
+}
+# Each query with the numbers of the bodies that it finds, the same on both engines.
+QUERIES: dict[str, list[int]] = {
+    "test_clock.py": [0],
+    "tests/core/test_clock.py": [0],
+    "clock": [0, 1],
+    "clock.py": [0],
+    "py": [0, 1],
+    "app.py": [1],
+    "app py": [1],
+    "py app": [1],
+    "py.app": [],
+    "clock_helpers": [1],
+    "clock_h*": [1],
+    "test_cl*": [0],
+    "cafe": [2],
+    "CAFÉ": [2],
+    "naive cooperation": [2],
+    "strasse": [3],
+    "Straße": [3],
+    "file": [4],
+    "full": [4],
+    "3.11": [5],
+    "3.11.4": [5],
+    "11.3": [],
+    "python3": [5],
+    "python*": [5],
+    "python": [],
+    "E0277": [6],
+    "e0*": [6],
+    "doesn't": [6],
+    "404": [7],
+    "http/1.1": [7],
+    "example.org": [7, 8],
+    "user@example.org": [8],
+    "re-index": [8],
+    "reindex": [],
+    "sqlite_busy": [9],
+    "SQLITE": [9],
+    "(code 5)": [9],
+    "москва": [10],
+    "елка": [10],
+    "日本語": [11],
+    "日本*": [11],
+    "x" * 300: [12],
+    "x" * 260 + "*": [12],
+    "long": [12],
+    "0x1f": [13],
+    "1e5": [13],
+    "12abc34": [13],
+    "49": [13],
+    "pars*": [0, 14],
+    "parser": [0, 14],
+    "parse": [14],
+    "traceback": [1],
+    "first line": [1],
+    "over": [1],
+    "new.txt": [1],
+    "schlussel": [5],
+    "tests -- clock": [0],
+    "nothing": [],
+    "'; drop": [],
+    "* ( )": [],
+}
+
+
+@pytest.fixture
+def worded(log: Decklog, run_id: str) -> Decklog:
+    with log.transaction():
+        for number, body in enumerate(BODIES):
+            log.journal.append(run_id, body, key=str(number), payload=PAYLOADS.get(number), kind=EntryKind.TOOL)
+    return log
+
+
+def _found(log: Decklog, query: str, run_id: str) -> list[int]:
+    return sorted(int(entry.key) for entry in log.journal.search(query, stream=run_id) if entry.key is not None)
+
+
+def test_every_query_finds_the_same_on_both_engines(worded: Decklog, run_id: str) -> None:
+    assert {query: _found(worded, query, run_id) for query in QUERIES} == QUERIES
+
+
+def test_every_query_finds_the_same_among_entries_that_are_not_indexed(worded: Decklog, run_id: str) -> None:
+    found = worded.db.read(lambda: {query: _found(worded, query, run_id) for query in QUERIES})
+    assert worded.db.read(lambda: worded.db.is_search_prepared(None)) is False
+    assert found == QUERIES
+
+
+def test_words_lose_case_accents_and_punctuation() -> None:
+    assert words_of("Crème_Brûlée, ＯＫ; ½") == ["creme", "brulee", "ok", "1", "2"]
+    assert entry_words("a", '{"b":"c\\nd \\\\n"}') == ["a", "b", "c", "d", "n"]
+
+
+def _fill(log: Decklog, run_id: str, count: int) -> None:
+    log.journal.append_many(
+        [{"stream": run_id, "body": f"word{number} needle", "agent": f"agent-{number % 100}"} for number in range(count)]
+    )
+
+
+def _left(log: Decklog) -> int:
+    return log.db.read(lambda: marks.entries_in(marks.not_indexed(log.db, None)))
+
+
+def test_a_search_indexes_at_most_2000_entries_and_reports_the_rest(log: Decklog, run_id: str) -> None:
+    _fill(log, run_id, 7_000)
+    before = _left(log)
+    page = log.journal.search("needle")
+    assert before - _left(log) == marks.MOST_WAITED_FOR == 2_000
+    assert page.not_indexed == before - marks.MOST_WAITED_FOR - entries.MOST_READ
+    assert f"{page.not_indexed:,} entries are not indexed yet" in page.warnings[0]
+    assert page[0].body == "word6999 needle"
+    result = log.overview.search("word0")
+    assert [hit.snippet for hit in result.hits] == ["word0 needle"]
+    assert result.not_indexed == before - 2 * marks.MOST_WAITED_FOR - entries.MOST_READ
+    assert result.warnings
+    assert _left(log) == before - 2 * marks.MOST_WAITED_FOR
+
+
+def test_searches_go_on_indexing_until_nothing_is_left(log: Decklog, run_id: str) -> None:
+    _fill(log, run_id, 4_500)
+    pages = [log.journal.search("word3000") for _ in range(3)]
+    assert [len(page) for page in pages][-1] == 1
+    assert (pages[-1].not_indexed, pages[-1].warnings) == (0, [])
+    assert _left(log) == 0
+
+
+def test_a_log_that_is_only_read_reads_at_most_2000_entries_without_an_index(log: Decklog, run_id: str, target: str) -> None:
+    _fill(log, run_id, 2_500)
+    with Decklog.open(target, read_only=True) as reader:
+        page = reader.journal.search("needle", limit=200)
+        assert (len(page), page.not_indexed) == (200, _left(log) - entries.MOST_READ)
+        assert reader.journal.search("word2499").not_indexed
+        assert list(reader.journal.search("word0")) == []
+
+
+def test_find_by_agent_indexes_nothing_and_misses_nothing(log: Decklog, run_id: str) -> None:
+    _fill(log, run_id, 5_000)
+    log.journal.search("needle")
+    before = _left(log)
+    page = log.journal.find(agent="agent-7", limit=200)
+    assert [entry.body for entry in page] == [f"word{number} needle" for number in range(4907, -1, -100)]
+    oldest = log.journal.find(run_id, agent="agent-7", limit=2, oldest_first=True)
+    assert [entry.body for entry in oldest] == ["word7 needle", "word107 needle"]
+    assert (_left(log), page.not_indexed) == (before, 0)
+
+
+def test_pages_of_a_search_go_on_through_entries_that_are_not_indexed(log: Decklog, run_id: str) -> None:
+    _fill(log, run_id, 3_000)
+    seen, after = [], None
+    for _ in range(40):
+        page = log.db.read(lambda after=after: log.journal.find(run_id, text="needle", limit=200, after=after))  # type: ignore[misc]
+        seen += [entry.seq for entry in page]
+        if (after := page.next) is None:
+            break
+    log.journal.index()
+    assert seen == sorted(seen, reverse=True)
+    assert seen == [entry.seq for entry in _every(log, run_id)][: len(seen)]
+
+
+def _every(log: Decklog, run_id: str) -> "list[object]":
+    found, after = [], None
+    while True:
+        page = log.journal.search("needle", stream=run_id, limit=200, after=after)
+        found += page
+        if (after := page.next) is None:
+            return found
+
+
+def test_entries_are_indexed_in_the_background_as_they_are_written(log: Decklog, run_id: str) -> None:
+    for number in range(600):
+        log.journal.append(run_id, f"word{number}")
+    log.db.submit(lambda: None).result()
+    log.db.write(lambda: None)
+    assert _left(log) < 2 * marks.ENTRIES_BETWEEN_STEPS
+
+
+def test_entries_of_many_short_runs_are_indexed_in_the_background(log: Decklog) -> None:
+    for number in range(100):
+        log.runs.start(f"short run {number}")
+    log.db.submit(lambda: None).result()
+    assert _left(log) < 2 * marks.STREAMS_BETWEEN_STEPS
+
+
+def test_index_indexes_everything(log: Decklog, run_id: str) -> None:
+    _fill(log, run_id, 1_300)
+    before = _left(log)
+    assert log.journal.index() == {"indexed": before}
+    assert log.journal.index() == {"indexed": 0}
+    assert _left(log) == 0
+    assert log.journal.verify().ok
+
+
+def test_a_search_in_a_run_does_not_walk_the_words_of_other_runs(log: Decklog, run_id: str) -> None:
+    if log.db.engine != "sqlite":
+        pytest.skip("PostgreSQL plans by its statistics")
+    _fill(log, run_id, 100)
+    asked: list[str] = []
+    rows = log.db.rows
+    log.db.rows = lambda sql, bound: (asked.append(sql), rows(sql, bound))[1]  # type: ignore[method-assign, assignment]
+    log.journal.search("needle", stream=run_id)
+    [sql] = {one for one in asked if "match :match" in one}
+    bound = {"match": "words : needle", "start": 0, "end": 1, "after": None, "limit": 1}
+    plan = log.db.read(lambda: rows(f"explain query plan {sql}", bound)[1])
+    assert any("VIRTUAL TABLE INDEX" in row[3] and "<" in row[3] and ">" in row[3] for row in plan), plan
+
+
+@pytest.mark.parametrize("words", [3, 300])
+def test_a_prefix_finds_every_word_that_begins_so(log: Decklog, run_id: str, words: int) -> None:
+    log.journal.append_many([{"stream": run_id, "body": f"the pre{number}fix, then prefect"} for number in range(words)])
+    log.journal.index()
+    assert len(log.journal.search("pre*", limit=200)) == min(words, 200)
+    assert len(log.journal.search("pre1*", limit=200)) == sum(str(number).startswith("1") for number in range(words))
+    assert len(log.journal.search("the_pre2*", limit=200)) == sum(str(number).startswith("2") for number in range(words))
+    assert list(log.journal.search("fix*")) == []
+
+
+def test_a_prefix_reads_the_newest_hits_only(log: Decklog, run_id: str) -> None:
+    if log.db.engine != "sqlite":
+        pytest.skip("PostgreSQL has no such query")
+    log.journal.append_many([{"stream": run_id, "body": "parser parsing"} for _ in range(70)])
+    asked: list[str] = []
+    rows = log.db.rows
+    log.db.rows = lambda sql, bound: (asked.append(bound.get("match", "")), rows(sql, bound))[1]  # type: ignore[method-assign, assignment]
+    log.journal.index()
+    log.journal.search("pars*")
+    assert 'words : ("parser" OR "parsing")' in asked

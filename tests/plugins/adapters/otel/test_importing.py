@@ -1,0 +1,86 @@
+"""Files of spans: read, put in order and prepared in another process, the log is the same as when one process does all of it."""
+
+import json
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from decklog import Decklog
+from decklog.core.clock import ManualClock
+from decklog.core.ids import Ids
+from decklog.importing import reading_ahead
+from decklog.journal.attribution import acting
+from decklog.plugins.adapters.otel import otlp
+from decklog.plugins.adapters.otel.importer import OtlpImport
+from decklog.plugins.adapters.otel.span import Span
+from tests.plugins.adapters.otel.told import TRACE, chat, span, whole
+
+RUN = f"trace-{TRACE}"
+SECRET = "gh" + "p_" + "a1B2c3D4e5" * 3 + "f6G7h8"
+
+
+def spans() -> list[Span]:
+    source: dict[str, Any] = {"resource": {"service.name": "svc"}, "scope": {"name": "lib"}}
+    tool = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "read", "gen_ai.tool.call.result": f"key {SECRET}"}
+    # It names an entry of ours, and a time that is none.
+    entry = json.dumps({"seq": 1, "kind": "event", "at": "noon"})
+    own = {"decklog.run.id": RUN, "decklog.entry": entry, "decklog.entry.body": "x"}
+    return [
+        span(1, "whole", lasts=60, **source),
+        *(chat(number, 1, at=number, **source) for number in range(2, 30)),
+        span(40, "read", parent=1, at=3, attributes=tool, **source),
+        # Of one span two versions: begun, and ended.
+        span(41, "slow", parent=1, at=4, lasts=0, **source),
+        span(41, "slow", parent=1, at=4, lasts=9, **source),
+        span(42, "not ours", parent=1, at=5, attributes=own),
+    ]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    """Write them backwards, one of them twice, with a line that is none."""
+    lines = [json.dumps(otlp.request_of([one])) for one in reversed(spans())]
+    (tmp_path / "spans.jsonl").write_text("\n".join([*lines, "no JSON", lines[-1]]))
+    return str(tmp_path / "spans.jsonl")
+
+
+def taken(place: Path, path: str) -> tuple[list[tuple[Any, ...]], Any, Any]:
+    """Import them with the same clock and ids every time; give every entry, what is told of the run, and the report."""
+    clock = ManualClock()
+    with Decklog.open(place, clock=clock, ids=Ids(clock, bytes)) as log:
+        report = OtlpImport(log, path).run()
+        assert log.journal.verify().ok
+        rows = log.db.read(lambda: log.db.rows("select * from entries order by pos", {})[1])
+        return rows, whole(log, RUN), (report.tables, report.losses)
+
+
+@pytest.mark.parametrize("share", [0.5, 1.0])
+def test_the_log_is_the_same_whoever_prepares_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, share: float
+) -> None:
+    monkeypatch.setattr("decklog.plugins.adapters.otel.gathering._TOGETHER", 7)
+    alone = taken(tmp_path / "alone.db", path)
+
+    def read(reading: Any, asked: Any, _size: int) -> Iterator[Any]:
+        parts = reading(pickle.loads(pickle.dumps(asked)), reading_ahead.Balance(share))
+        yield from (pickle.loads(pickle.dumps(part)) for part in parts)
+
+    monkeypatch.setattr(reading_ahead, "read", read)
+    assert taken(tmp_path / "ahead.db", path) == alone
+    assert SECRET not in repr(alone)
+    assert alone[2][0]["spans"]["refused"] == 1
+
+
+def test_another_process_reads_a_large_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    alone = taken(tmp_path / "alone.db", path)
+    monkeypatch.setattr(reading_ahead, "WORTH_A_PROCESS", 0)
+    assert taken(tmp_path / "there.db", path) == alone
+    # Who acts here is told with each entry.
+    acts = acting.set({"agent_id": "somebody"})
+    try:
+        assert {row[8] for row in taken(tmp_path / "acting.db", path)[0]} == {"somebody"}
+    finally:
+        acting.reset(acts)

@@ -1,0 +1,463 @@
+"""Every defect that bazinga-db was found to have, and that this layer must not have."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from decklog import Decklog
+from decklog.plugins.legacy.bazinga import BazingaDB, scan_and_redact, validate_complexity, validate_scope_global_or_group
+from tests.every import every
+from tests.plugins.legacy.bazinga.shell import Shell, python
+
+WEAK = "hunter" + "2xyz"
+
+
+def test_d01_entries_of_one_second_come_in_the_order_in_which_they_were_written(shell: Shell) -> None:
+    for number in range(10):
+        shell.ok("log-interaction", "s", "developer", f"{number:02}")
+        shell.ok("save-event", "s", "tick", json.dumps({"n": number}))
+    text = shell.call("stream-logs", "s", "20").out
+    assert [line for line in text.splitlines() if line.isdigit()] == [f"{number:02}" for number in range(10)]
+    assert shell.ok("get-events", "s", "tick", "1")[0]["event_payload"] == {"n": 9}
+
+
+def test_d01_the_latest_output_is_the_last_one(shell: Shell) -> None:
+    for number in range(5):
+        shell.ok("save-skill-output", "s", "cover", json.dumps(number))
+    assert shell.ok("get-skill-output", "s", "cover") == 4
+    assert [row["output_data"] for row in shell.ok("get-skill-output-all", "s", "cover")] == [4, 3, 2, 1, 0]
+
+
+def test_d01_times_are_finer_than_a_second_and_ids_grow(shell: Shell) -> None:
+    first, second = (shell.ok("log-interaction", "s", "developer", "x") for _ in range(2))
+    assert first["log_id"] < second["log_id"]
+    assert first["timestamp"] < second["timestamp"]
+    assert len(first["timestamp"]) == len("2026-11-15 08:30:00.000000")
+
+
+def test_d02_creating_a_group_that_is_there_takes_nothing_back(shell: Shell) -> None:
+    shell.ok(
+        "create-task-group", "A", "s", "Lexer", "in_progress", "--item_count", "5", "--initial_tier", "Senior Software Engineer"
+    )
+    again = shell.ok("create-task-group", "A", "s", "Lexer")["task_group"]
+    assert (again["status"], again["item_count"], again["initial_tier"]) == ("in_progress", 5, "Senior Software Engineer")
+
+
+def test_d03_recovery_of_a_healthy_database_changes_nothing(shell: Shell) -> None:
+    shell.ok("save-consumption", "s", "A", "developer", "1", "1")
+    with Decklog.open(shell.log) as log:
+        before = log.journal.heads()
+    assert shell.ok("recover-db") == {"success": True, "message": "The database is whole; there is nothing to recover."}
+    with Decklog.open(shell.log) as log:
+        assert log.journal.heads() == before
+    assert len(shell.ok("get-error-patterns", "p", "--min_confidence", "0")) == 1
+    assert len(shell.ok("get-strategies", "p")) == 1
+    assert len(shell.ok("get-consumption", "s")) == 1
+    assert not [name for name in os.listdir(shell.root / "bazinga") if "corrupted" in name]
+
+
+def test_d03_a_damaged_database_is_reported_and_left_as_it_is(shell: Shell) -> None:
+    with BazingaDB(shell.db) as database:
+        for number in range(200):
+            database.log_interaction("s", "developer", f"{number} " + "x" * 500)
+    content = bytearray(Path(shell.log).read_bytes())
+    middle = len(content) // 2 // 4096 * 4096
+    content[middle : middle + 4096] = b"\xff" * 4096
+    Path(shell.log).write_bytes(content)
+    answer = shell.call("recover-db")
+    assert answer.code == 1
+    assert "decklog recover" in answer.out + answer.err
+    assert Path(shell.log).read_bytes() == bytes(content)
+    assert shell.call("integrity-check").code == 1
+
+
+def test_d04_strategies_are_extracted_from_reasoning(shell: Shell) -> None:
+    shell.ok("save-reasoning", "s", "A", "developer", "completion", "Commas are tokens")
+    shell.ok("save-reasoning", "s", "A", "developer", "decisions", "One token each")
+    assert shell.ok("extract-strategies", "s", "A", "p")["extracted_count"] == 3
+    topics = {row["insight"]: row["topic"] for row in shell.ok("get-strategies", "p", "--limit", "10")}
+    assert topics["Commas are tokens"] == "implementation"
+    assert topics["One token each"] == "architecture"
+    assert topics["Split the lexer"] == "methodology"
+
+
+@pytest.mark.parametrize("words", [("A", "boss", "1"), ("A", "developer", "-1")])
+def test_d05_a_consumption_that_can_not_be_is_refused(shell: Shell, words: tuple[str, ...]) -> None:
+    assert shell.call("save-consumption", "s", *words, "1").code == 1
+    assert shell.ok("get-consumption", "s") == []
+
+
+def test_d06_a_secret_in_json_leaves_the_json_whole(shell: Shell) -> None:
+    secret = "db password=" + WEAK
+    shell.ok("save-event", "s", "leak", json.dumps({"text": secret, "after": 1}))
+    shell.ok("save-state", "s", "pm", json.dumps({"text": secret, "after": 1}))
+    shell.ok("save-error-pattern", "p", "E", secret, "solution " + secret)
+    event = shell.ok("get-events", "s", "leak")[0]["event_payload"]
+    state = shell.ok("get-state", "s", "pm")
+    pattern = shell.ok("get-error-patterns", "p", "--min_confidence", "0", "--error-type", "E")[0]
+    assert event["after"] == state["after"] == 1
+    assert WEAK not in json.dumps([event, state, pattern])
+
+
+def test_d07_there_is_one_clock_and_one_format(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        shell.ok("update-plan-progress", "s", "1", "completed")
+        shell.ok("complete-session", "s")
+        session = shell.ok("get-session", "s")
+        phase = shell.ok("get-development-plan", "s")["phases"][0]
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert session["start_time"] < phase["completed_at"] < session["end_time"]
+    assert len({len(text) for text in (session["start_time"], session["end_time"], phase["completed_at"])}) == 1
+
+
+LEAKS = {
+    "json field": json.dumps({"password": WEAK + "9Q"}),
+    "name with a prefix": "DB_PASSWORD=" + WEAK + "9Q",
+    "github server token": "ghs_" + "a1B2" * 9,
+    "anthropic key with an underscore": "sk-ant-" + "api03-" + "Ab_9" * 20,
+    "aws session key": "ASIA" + "QWERTYUIOP123456",
+}
+
+
+@pytest.mark.parametrize("leak", LEAKS.values(), ids=LEAKS)
+def test_d08_secrets_are_taken_out_everywhere(shell: Shell, leak: str) -> None:
+    core = leak.split("=")[-1].strip('{}"').split('"')[-1] or leak
+    shell.ok("log-interaction", "s", "developer", f"look: {leak}")
+    shell.ok("save-skill-output", "s", "scan", json.dumps({"out": leak}))
+    shell.ok("save-state", "s", "orchestrator", json.dumps({"seen": leak}))
+    shell.ok("save-strategy", "p", "general", f"never print {leak}")
+    written = [file for path in (shell.db, shell.log) for file in (Path(path), Path(path + "-wal")) if file.exists()]
+    assert len(written) >= 3
+    assert not [file for file in written if core.encode() in file.read_bytes()]
+
+
+@pytest.mark.parametrize("text", ["pwd=/home/u", "secret: none"])
+def test_d08_what_is_no_secret_stays(text: str) -> None:
+    assert scan_and_redact(text) == (text, False)
+
+
+def test_d09_a_call_costs_no_more_on_a_large_file_than_on_a_small_one(shell: Shell) -> None:
+    def cost() -> float:
+        return min(_processor_time(shell, "get-session", "s") for _ in range(7))
+
+    small = cost()
+    with Decklog.open(shell.log) as log:
+        log.journal.append_many([{"stream": "s", "body": "x" * 200, "agent": "developer"} for _ in range(30_000)])
+    # A check of the whole file would take some hundred times as long; twice may be a busy machine.
+    assert cost() < 5 * small
+
+
+def _processor_time(shell: Shell, *words: str) -> float:
+    begin = time.process_time()
+    shell.ok(*words)
+    return time.process_time() - begin
+
+
+def test_d10_an_older_iteration_that_is_sent_again_does_not_rewind_the_state(shell: Shell) -> None:
+    for number in (1, 2, 3, 1):
+        (shell.files / "state.json").write_text(json.dumps({"iteration": number}))
+        files = ("--state-file", "FILES/state.json", "--event-file", "FILES/event.json")
+        last = shell.ok("save-investigation-iteration", "s", "A", str(number), "fix_proposed", *files)
+    assert (last["idempotent"], last["event_saved"], last["state_saved"]) == (True, False, False)
+    assert shell.ok("get-state", "s", "investigation", "--group-id", "A") == {"iteration": 3}
+
+
+def test_d11_those_who_finish_different_phases_never_undo_each_other(shell: Shell) -> None:
+    phases = json.dumps([{"phase": number, "name": f"P{number}"} for number in range(1, 17)])
+    shell.ok("save-development-plan", "s", "p", "t", phases, "1", "16")
+    _at_once(16, lambda database, place: database.update_plan_progress("s", place + 1, "completed"), shell)
+    statuses = [phase["status"] for phase in shell.ok("get-development-plan", "s")["phases"]]
+    assert statuses == ["completed"] * 16
+
+
+def test_d11_every_sighting_of_an_error_counts(shell: Shell) -> None:
+    _at_once(16, lambda database, _: database.save_error_pattern("q", "E", "boom", "fix"), shell)
+    assert shell.ok("get-error-patterns", "q", "--min_confidence", "0")[0]["occurrences"] == 16
+
+
+def _at_once(count: int, act: object, shell: Shell) -> None:
+    def work(place: int) -> None:
+        with BazingaDB(shell.db) as database:
+            act(database, place)  # type: ignore[operator]
+
+    threads = [threading.Thread(target=work, args=(place,)) for place in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_d12_every_state_that_was_ever_saved_is_kept(shell: Shell) -> None:
+    for number in range(3):
+        shell.ok("save-state", "s", "orchestrator", json.dumps({"n": number}))
+    with Decklog.open(shell.log) as log:
+        assert [version.version for version in log.states.versions("s", "orchestrator")] == [3, 2, 1]
+
+
+def test_d12_an_old_database_is_left_as_it_is(empty: Shell) -> None:
+    old = _old_database(empty)
+    answer = empty.call("get-session", "s")
+    assert answer.code == 1
+    assert f"decklog bazinga take-over {empty.root}" in answer.err
+    assert Path(empty.db).read_bytes() == old
+
+
+def _old_database(shell: Shell) -> bytes:
+    """A file as bazinga-db makes it; written in a process of its own, with another SQLite than ours."""
+    code = (
+        "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]);"
+        "c.executescript('create table sessions (session_id text primary key); create table orchestration_logs (id integer);'"
+        "\"insert into sessions values ('old');\")"
+    )
+    subprocess.run([sys.executable, "-c", code, shell.db], check=True)
+    return Path(shell.db).read_bytes()
+
+
+def test_d13_iterations_count_without_an_agent_or_a_group_too(shell: Shell) -> None:
+    answers = [shell.call("save-skill-output", "s", "cover", "{}", quiet=False).json["iteration"] for _ in range(3)]
+    assert answers == [1, 2, 3]
+
+
+def test_d14_a_review_status_is_one_of_two(shell: Shell) -> None:
+    assert shell.call("update-task-group", "A", "s", "--last_review_status", "LOOKS_FINE").code == 1
+    assert shell.ok("get-task-groups", "s")[0]["last_review_status"] is None
+
+
+def test_d15_a_group_that_an_update_creates_has_all_that_was_given(shell: Shell) -> None:
+    made = shell.ok(
+        *("update-task-group", "C", "s", "--complexity", "8", "--qa_attempts", "2", "--security_sensitive", "true"),
+        *("--speckit_task_ids", '["T1"]', "--item_count", "3", "--component_path", "src"),
+    )["task_group"]
+    assert (made["complexity"], made["qa_attempts"], made["security_sensitive"]) == (8, 2, 1)
+    assert (made["speckit_task_ids"], made["item_count"], made["component_path"]) == ('["T1"]', 3, "src")
+
+
+def test_d16_what_was_superseded_is_hidden_and_what_supersedes_it_is_offered(shell: Shell) -> None:
+    words = ("research", "bazinga/artifacts/s/notes.md", "tech_lead", '["developer"]', "low", "newer")
+    shell.ok("save-context-package", "s", "A", *words, "--supersedes", "1")
+    assert [row["id"] for row in shell.ok("get-context-packages", "s", "A", "developer")] == [2]
+    assert shell.ok("query", "select version, supersedes_id from context_packages where id = 2") == [
+        {"version": 2, "supersedes_id": 1}
+    ]
+
+
+def test_d17_events_name_their_group_and_give_their_payload_as_json(shell: Shell) -> None:
+    event = shell.ok("get-events", "s", "pm_bazinga")[0]
+    assert event["group_id"] == "A"
+    assert event["event_payload"] == {"all_criteria_met": True}
+
+
+@pytest.mark.parametrize("flag", [("--group_id", "A"), ("--group-id", "A"), ("--group_id=A",), ("--group-id=A",)])
+def test_d18_a_group_flag_means_the_group_in_every_spelling(shell: Shell, flag: tuple[str, ...]) -> None:
+    shell.ok("save-state", "s", "pm", '{"of": "A"}', *flag)
+    assert shell.ok("get-state", "s", "pm") == {"phase": 1}
+    assert shell.ok("get-state", "s", "pm", *flag) == {"of": "A"}
+
+
+def test_d18_a_group_flag_without_a_group_overwrites_nothing(shell: Shell) -> None:
+    assert shell.call("save-state", "s", "pm", "{}", "--group-id").code == 1
+    assert shell.ok("get-state", "s", "pm") == {"phase": 1}
+
+
+MISSING = [
+    ("update-session-status", "nope", "completed"),
+    ("update-success-criterion", "s", "Other", "--status", "met"),
+    ("update-context-references", "C", "s", "[1]"),
+    ("mark-context-consumed", "1", "tech_lead"),
+    ("mark-context-consumed", "9", "developer"),
+    ("update-task-group", "C", "s"),
+]
+
+
+@every("words", MISSING, ids=lambda words: words[0])
+def test_d19_what_does_not_exist_is_no_success(project: Callable[[], Shell], words: tuple[str, ...]) -> None:
+    answer = project().call(*words)
+    assert answer.code == 1
+    assert answer.err or answer.json["success"] is False
+
+
+REFUSED = [
+    ("create-task-group", "global", "s", "x"),
+    ("update-task-group", "A", "s", "--status", "done"),
+    ("log-interaction", "nope", "developer", "x"),
+    ("save-event", "nope", "x", "{}"),
+    ("save-reasoning", "nope", "A", "developer", "risks", "x"),
+    (
+        *("save-investigation-iteration", "nope", "A", "1", "blocked"),
+        *("--state-file", "FILES/state.json", "--event-file", "FILES/event.json"),
+    ),
+    ("update-error-confidence", "nohash", "p", "success"),
+    ("update-strategy-helpfulness", "nope"),
+]
+
+
+@every("words", REFUSED, ids=lambda words: words[0])
+def test_d20_an_answer_without_success_exits_with_one(project: Callable[[], Shell], words: tuple[str, ...]) -> None:
+    answer = project().call(*words)
+    assert answer.json["success"] is False
+    assert answer.code == 1
+
+
+def test_d21_an_event_of_an_unknown_session_says_so(shell: Shell) -> None:
+    assert shell.call("save-event", "nope", "x", "{}").json["error"] == "Session not found: nope"
+
+
+UNCHECKED = [
+    ("create-task-group", "C", "s", "x", "--colour", "red"),
+    ("check-skill-evidence", "s", "lint", "--colour", "red"),
+    ("get-consumption", "s", "--colour", "red"),
+    ("get-strategies", "p", "--colour", "red"),
+    ("update-plan-progress", "s", "1", "finished"),
+    ("update-plan-progress", "s", "1", "completed", "400"),
+    ("save-event", "s", "x", "{not json"),
+    ("create-session", "n", "simple", "x", "--metadata", "{not json"),
+    ("log-tokens", "s", "developer", "-1"),
+    ("update-task-group", "A", "s", "--item_count", "0"),
+    ("save-skill-output", "s", "lint", "{}", "--group", "not/a/group"),
+    ("token-summary", "s", "by_mood"),
+]
+
+
+@every("words", UNCHECKED, ids=" ".join)
+def test_d22_nothing_is_taken_unchecked(project: Callable[[], Shell], words: tuple[str, ...]) -> None:
+    answer = project().call(*words)
+    assert answer.code == 1
+    assert answer.out == ""
+
+
+def test_agents_named_like_the_total_keep_their_own_figure(shell: Shell) -> None:
+    shell.ok("log-tokens", "s", "total", "7", "null")
+    assert shell.ok("token-summary", "s") == {"agent:total": 7, "developer": 100, "qa_expert": 50, "total": 157}
+    assert shell.ok("token-summary", "s", "agent_id") == {"agent:null": 7, "dev-1": 100, "null": 50, "total": 157}
+
+
+def test_d23_the_last_group_that_is_approved_is_merged(shell: Shell) -> None:
+    shell.ok("update-task-group", "A", "s", "--status", "completed")
+    shell.ok("update-task-group", "B", "s", "--status", "approved_pending_merge")
+    found = _route(shell, "tech_lead", "APPROVED", "B")
+    assert (found["next_agent"], found["action"]) == ("developer", "spawn_merge")
+
+
+def test_d23_guidance_goes_back_to_whoever_was_blocked(shell: Shell) -> None:
+    assert _route(shell, "tech_lead", "UNBLOCKING_GUIDANCE", "A")["next_agent"] == "developer"
+
+
+def test_d23_an_author_page_is_no_matter_of_security(shell: Shell) -> None:
+    shell.ok("update-task-group", "A", "s", "--name", "Author page")
+    assert _route(shell, "developer", "PARTIAL", "A")["next_agent"] == "developer"
+    shell.ok("update-task-group", "A", "s", "--security_sensitive", "true")
+    assert _route(shell, "developer", "PARTIAL", "A")["next_agent"] == "senior_software_engineer"
+
+
+def _route(shell: Shell, agent: str, status: str, group: str) -> dict[str, object]:
+    found: dict[str, object] = shell.ok(
+        "route", "--current-agent", agent, "--status", status, "--session-id", "s", "--group-id", group
+    )
+    return found
+
+
+def test_d24_relative_paths_are_the_callers(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "state.json").write_text('{"from": "here"}')
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setenv("BAZINGA_ROOT", str(shell.root))
+    assert shell.run("--quiet", "save-state", "s", "pm", "--state-file", "state.json").code == 0
+    assert shell.ok("get-state", "s", "pm") == {"from": "here"}
+    assert shell.run("--db", "own/deep/x.db", "--quiet", "create-session", "n", "simple", "x").code == 0
+    assert (tmp_path / "here/own/deep/x.db").exists()
+    assert os.getcwd() == str(tmp_path / "here")
+
+
+def test_d24_the_artifacts_are_those_of_the_project_that_is_named(shell: Shell, tmp_path: Path) -> None:
+    words = ("A", "research", "bazinga/artifacts/s/notes.md", "tech_lead", '["developer"]', "low", "x")
+    saved = shell.run("--project-root", str(shell.root), "--quiet", "save-context-package", "s", *words)
+    assert saved.code == 0
+    assert shell.ok("query", "select size_bytes from context_packages where id = 2") == [{"size_bytes": 5}]
+
+
+def test_d24_help_makes_no_database(empty: Shell) -> None:
+    assert empty.call("help").code == 0
+    assert empty.run("-h").code == 0
+    assert empty.run("--db", empty.db, "--help").code == 0
+    assert empty.call("no-such-command").code == 1
+    assert not os.path.exists(empty.db)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
+def test_d24_a_read_only_file_can_be_read(shell: Shell) -> None:
+    for path in (shell.db, shell.log):
+        os.chmod(path, 0o400)
+    assert shell.ok("get-session", "s")["session_id"] == "s"
+    assert shell.call("complete-session", "s").code == 1
+
+
+def test_d25_a_bad_id_is_found_wherever_it_stands_and_whatever_it_begins_with(shell: Shell) -> None:
+    with Decklog.open(shell.log) as log:
+        log.journal.append("s", "x", kind="event", subtype="y", agent="system", group_id="bad id")  # type: ignore[arg-type]
+        log.outputs.save("s", "lint", {}, group_id="worse/id")
+    answer = shell.call("diagnose-group-ids")
+    assert answer.code == 1
+    assert answer.json["issues_found"] == 2
+    assert {(issue["table"], issue["group_id"]) for issue in answer.json["issues"]} == {
+        ("orchestration_logs", "bad id"),
+        ("skill_outputs", "worse/id"),
+    }
+    fixing = shell.call("diagnose-group-ids", "--fix")
+    assert (fixing.code, fixing.json["fixes_applied"]) == (1, 0)
+    assert all(issue["fix_error"] for issue in fixing.json["issues"])
+
+
+def test_d25_a_clean_database_has_no_issues(shell: Shell) -> None:
+    clean = {"success": True, "issues_found": 0, "fixes_applied": 0, "issues": [], "fixes": []}
+    assert shell.ok("diagnose-group-ids") == clean
+
+
+def test_d26_a_newline_is_no_part_of_an_id_and_true_is_no_number(shell: Shell) -> None:
+    assert validate_scope_global_or_group("A\n") is not None
+    assert validate_complexity(True) is not None
+    assert shell.call("save-state", "s", "pm", "{}", "--group-id", "A\n").code == 1
+
+
+def test_acknowledged_writes_of_many_processes_are_all_there(shell: Shell) -> None:
+    calls = [
+        subprocess.Popen(
+            python("--db", shell.db, "--quiet", "log-interaction", "s", f"agent-{place}", "hello"), stdout=subprocess.DEVNULL
+        )
+        for place in range(8)
+    ]
+    assert [call.wait() for call in calls] == [0] * 8
+    rows = shell.ok("get-logs", "s", "--limit", "8")
+    assert {row["agent_type"] for row in rows} == {f"agent-{place}" for place in range(8)}
+
+
+def test_the_dashboard_is_one_moment(shell: Shell) -> None:
+    """While groups and tokens are written together, no snapshot shows one without the other."""
+    stop = threading.Event()
+    shell.ok("create-session", "t", "simple", "x")
+
+    def write() -> None:
+        with BazingaDB(shell.db) as database:
+            for number in range(60):
+                with database.log.transaction():
+                    database.create_task_group(f"G{number}", "t", "x")
+                    database.log_tokens("t", "developer", 1)
+        stop.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    with BazingaDB(shell.db) as database:
+        while not stop.is_set():
+            seen = database.get_dashboard_snapshot("t")
+            assert len(seen["task_groups"]) == seen["token_summary"]["total"]
+    writer.join()
