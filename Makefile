@@ -48,11 +48,11 @@ compiled: style
 test-full: $(STAMP)
 	@$(IN_MEMORY); DECKLOG_TEST_FULL=1 $(BIN)/pytest -n 3 --dist worksteal \
 	    $$(grep -rlE --include='test_*.py' 'DECKLOG_TEST_FULL|import FULL|@given' tests) \
-	    $(addprefix tests/,agents conversation importers mcp models notify web)
+	    $(addprefix tests/,agents plugins/importers mcp models notify web)
 
 # What `make test` tries on SQLite alone, on PostgreSQL: the surfaces and the importers. `.ci/run` does.
 test-surfaces: $(STAMP)
-	@$(IN_MEMORY); $(BIN)/pytest -n 3 --dist worksteal --left-out $(addprefix tests/,agents conversation importers mcp models notify web)
+	@$(IN_MEMORY); $(BIN)/pytest -n 3 --dist worksteal --left-out $(addprefix tests/,agents plugins/importers mcp models notify web)
 
 # `make test` searches the same examples every time. This searches others: until something is found, or for MINUTES=5.
 explore: $(STAMP)

@@ -13,7 +13,7 @@ from decklog.guard.policy import judge
 from decklog.guard.policy.shell.parse import parse
 
 Row = dict[str, str | float]
-CORPORA = Path(__file__).resolve().parent.parent / "tests" / "tools" / "policy"
+CORPORA = Path(__file__).resolve().parent.parent / "tests" / "guard" / "policy"
 TARGET_MS = 2.0
 ROUNDS = 5
 

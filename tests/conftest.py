@@ -43,7 +43,7 @@ WAITING = (
 )
 # What stands on verbs, all of which are tried on both engines: a test of it is tried on PostgreSQL too in the full run, and
 # always where it says so by `on_both`.
-ON_VERBS = tuple(f"tests/{name}/" for name in ("agents", "conversation", "importers", "mcp", "models", "notify", "web"))
+ON_VERBS = tuple(f"tests/{name}/" for name in ("agents", "plugins/importers", "mcp", "models", "notify", "web"))
 on_both = pytest.mark.parametrize("target", ENGINES, indirect=True)
 _numbers = itertools.count(1)
 _homes = pytest.StashKey[Homes]()

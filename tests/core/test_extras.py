@@ -9,7 +9,7 @@ from decklog.core.extras import install_hint
 
 
 def test_install_hint_names_the_folder_of_an_editable_install() -> None:
-    assert install_hint("web") == f"Run: pip install '{Path(__file__).parents[1]}[web]'"
+    assert install_hint("web") == f"Run: pip install '{Path(__file__).parents[2]}[web]'"
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Adding to a log, as CONTRIBUTING.md describes it.
 
-A kind of record is a migration, a store file, a test file and one property in `app.py`. A field is a migration and a line of the
+A kind of record is a migration, a store file, a test file and one property in `log.py`. A field is a migration and a line of the
 dataclass. Everything else follows from these.
 """
 
@@ -117,8 +117,8 @@ def altered(tmp_path: Path) -> Altered:
     """The package with one more kind of record."""
     package = Altered(tmp_path / "package")
     package.write("db/migrations/9001_remarks.sql", MIGRATION)
-    package.write("stores/desk/remarks.py", STORE)
-    package.replace("app.py", "    def record_classes(self) -> dict[str, type[Record]]:\n", PROPERTY)
+    package.write("stores/approvals/remarks.py", STORE)
+    package.replace("log.py", "    def record_classes(self) -> dict[str, type[Record]]:\n", PROPERTY)
     return package
 
 

@@ -124,7 +124,7 @@ def test_the_program_imports_nothing_of_ours_but_the_package() -> None:
 def _aliases() -> dict[str, set[str]]:
     """Collect the words that a type checker accepts for each enumeration of the stores."""
     found: dict[str, set[str]] = {}
-    for path in (ROOT / "src/decklog/stores").rglob("*.py"):
+    for path in (ROOT / "src/decklog").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             match node:
                 case ast.Assign(
