@@ -10,8 +10,9 @@ CREATE TABLE schema_steps (
   version    integer primary key,
   name       text not null,
   checksum   text not null,
-  applied_at text not null
-, digest text) strict;
+  applied_at text not null,
+  digest     text
+) strict;
 
 CREATE TABLE streams (
   no         integer primary key,
@@ -20,11 +21,77 @@ CREATE TABLE streams (
   in_order   integer not null check (in_order in (0, 1))
 ) strict;
 
+CREATE TABLE entries (
+  pos            integer primary key,
+  stream         text not null,
+  seq            integer not null check (seq >= 1 and seq = pos % 4294967296),
+  at             text not null,
+  hash_bytes     blob not null,
+  kind           text not null check (kind = 'interaction' or kind = 'reasoning' or kind = 'event' or kind = 'tool' or kind = 'change'),
+  subtype        text,
+  agent          text,
+  agent_id       text,
+  group_id       text,
+  task_id        text,
+  iteration      integer,
+  phase          text check (phase = 'understanding' or phase = 'approach' or phase = 'decisions' or phase = 'risks' or phase = 'blockers' or phase = 'pivot' or phase = 'completion'),
+  confidence     text check (confidence = 'high' or confidence = 'medium' or confidence = 'low'),
+  redacted       integer not null default 0 check (redacted in (0, 1)),
+  key            text,
+  record_table   text,
+  record_id      text,
+  refs           text,
+  body_digest    text,
+  payload_digest text,
+  body           text,
+  payload        text,
+  hash           text generated always as (lower(hex(hash_bytes))) virtual,
+  check ((kind = 'change') = (record_table is not null and record_id is not null))
+) strict;
+
+CREATE UNIQUE INDEX entries_by_key on entries (stream, coalesce(subtype, ''), coalesce(group_id, ''), key) where key is not null;
+
+CREATE INDEX entries_by_record on entries (record_table, record_id, seq) where record_table is not null;
+
+CREATE INDEX entries_by_subtype on entries (subtype, pos) where subtype is not null and kind <> 'change';
+
+CREATE INDEX entries_by_group on entries (group_id, pos) where group_id is not null;
+
+CREATE INDEX entries_by_task on entries (task_id, pos) where task_id is not null and record_table is distinct from 'tasks';
+
 CREATE TABLE blobs (
   digest text not null primary key,
   size   integer not null check (size >= 0),
   bytes  blob not null
 ) strict;
+
+CREATE TRIGGER entries_never_go before delete on entries
+begin
+  select raise(abort, 'journal entries are never deleted');
+end;
+
+CREATE TRIGGER entries_never_change before update of
+  pos, stream, seq, at, hash_bytes, kind, subtype, agent, agent_id, group_id, task_id, iteration, phase, confidence, redacted, key,
+  record_table, record_id, refs on entries
+begin
+  select raise(abort, 'journal entries are never changed');
+end;
+
+CREATE TRIGGER entries_keep_digests before update of body, payload, body_digest, payload_digest on entries
+when not (
+  old.kind <> 'change'
+  and (new.body is old.body or (new.body is null and new.body_digest is not null))
+  and (new.payload is old.payload or (new.payload is null and new.payload_digest is not null))
+  and (old.body_digest is null or new.body_digest is old.body_digest)
+  and (old.payload_digest is null or new.payload_digest is old.payload_digest)
+)
+begin
+  select raise(abort, 'journal entries are never changed');
+end;
+
+CREATE VIRTUAL TABLE entry_text using fts5(words, tags, content = '', contentless_delete = 1, tokenize = 'ascii');
+
+CREATE VIRTUAL TABLE entry_terms using fts5vocab(entry_text, 'instance');
 
 CREATE TABLE entry_text_marks (
   stream_no integer primary key,
@@ -56,6 +123,12 @@ CREATE TABLE runs (
 CREATE INDEX runs_by_start on runs (started_at, id);
 
 CREATE INDEX runs_by_status on runs (status, started_at, id);
+
+CREATE INDEX runs_by_end on runs (ended_at, id) where ended_at is not null;
+
+CREATE INDEX runs_by_repo on runs (repo, started_at, id) where repo is not null;
+
+CREATE INDEX runs_by_parent on runs (parent_run_id, started_at, id) where parent_run_id is not null;
 
 CREATE TABLE agents (
   run_id             text not null references runs (id),
@@ -147,6 +220,8 @@ CREATE TABLE criteria (
   check (status = 'met' or (is_stale = 0 and evidence_commit is null and evidence_files is null))
 ) strict;
 
+CREATE INDEX criteria_stale on criteria (run_id, number) where is_stale = 1;
+
 CREATE TABLE tasks (
   id                text not null primary key,
   run_id            text not null references runs (id),
@@ -190,10 +265,23 @@ CREATE TABLE tasks (
   reservation_id    text,
   key               text,
   created_at        text not null,
-  updated_at        text not null, assigned_to text,
+  updated_at        text not null,
+  assigned_to       text,
   check ((state = 'running') = (worker is not null)),
   check ((state = 'running') = (leased_until is not null))
 ) strict;
+
+CREATE INDEX tasks_ready on tasks (run_id, coalesce(assigned_to, ''), priority desc, created_at, id)
+  where state = 'pending' and open_dependencies = 0;
+
+CREATE INDEX tasks_ready_by_group on tasks (run_id, group_id, coalesce(assigned_to, ''), priority desc, created_at, id)
+  where state = 'pending' and open_dependencies = 0 and group_id is not null;
+
+CREATE INDEX tasks_ready_by_role on tasks (run_id, role, coalesce(assigned_to, ''), priority desc, created_at, id)
+  where state = 'pending' and open_dependencies = 0 and role is not null;
+
+CREATE INDEX tasks_ready_assigned on tasks (run_id, priority desc, created_at, id)
+  where state = 'pending' and open_dependencies = 0 and assigned_to is not null;
 
 CREATE INDEX tasks_running on tasks (run_id, leased_until) where state = 'running';
 
@@ -201,16 +289,119 @@ CREATE INDEX tasks_by_creation on tasks (run_id, created_at, id);
 
 CREATE UNIQUE INDEX tasks_by_key on tasks (run_id, key) where key is not null;
 
+CREATE INDEX tasks_assigned on tasks (run_id, assigned_to) where assigned_to is not null;
+
+CREATE INDEX tasks_blocked on tasks (updated_at, id) where state = 'blocked';
+
+CREATE INDEX tasks_held on tasks (run_id, priority desc, created_at, id)
+  where state = 'blocked' or state = 'waiting' or state = 'paused';
+
+CREATE INDEX tasks_dependent on tasks (run_id, priority desc, created_at, id)
+  where state = 'pending' and open_dependencies > 0;
+
+CREATE INDEX tasks_waiting on tasks (updated_at, id) where state = 'waiting';
+
+CREATE INDEX tasks_paused on tasks (updated_at, id) where state = 'paused';
+
 CREATE TABLE dependencies (
   run_id     text not null references runs (id),
   task_id    text not null references tasks (id),
-  depends_on text not null references tasks (id), kind text not null default 'blocks'
-  check (kind = 'blocks' or kind = 'parent' or kind = 'related' or kind = 'discovered-from'),
+  depends_on text not null references tasks (id),
+  kind       text not null default 'blocks'
+    check (kind = 'blocks' or kind = 'parent' or kind = 'related' or kind = 'discovered-from'),
   primary key (task_id, depends_on),
   check (task_id <> depends_on)
 ) strict;
 
 CREATE INDEX dependencies_by_target on dependencies (depends_on, task_id);
+
+CREATE UNIQUE INDEX dependencies_one_parent on dependencies (task_id) where kind = 'parent';
+
+CREATE TABLE task_comments (
+  id         text not null primary key,
+  run_id     text not null references runs (id),
+  task_id    text not null references tasks (id),
+  author     text not null,
+  body       text not null,
+  created_at text not null
+) strict;
+
+CREATE INDEX task_comments_by_task on task_comments (task_id, created_at, id);
+
+CREATE TABLE templates (
+  name        text not null,
+  version     integer not null check (version >= 1),
+  description text not null,
+  tasks       text not null,
+  created_at  text not null,
+  primary key (name, version)
+) strict;
+
+CREATE TABLE schedules (
+  id              text not null primary key,
+  run_id          text not null references runs (id),
+  name            text not null,
+  rule            text not null,
+  zone            text not null,
+  catch_up        text not null check (catch_up = 'none' or catch_up = 'one' or catch_up = 'all'),
+  catch_up_limit  integer not null check (catch_up_limit between 1 and 100),
+  late_seconds    integer not null check (late_seconds >= 0),
+  task            text,
+  template        text,
+  template_values text not null,
+  next_at         text,
+  last_at         text,
+  occurrences     integer not null check (occurrences >= 0),
+  reason          text,
+  created_at      text not null,
+  updated_at      text not null,
+  unique (run_id, name),
+  check ((task is null) <> (template is null))
+) strict;
+
+CREATE INDEX schedules_due on schedules (run_id, next_at) where next_at is not null;
+
+CREATE TABLE ready_tags (
+  tag         text not null,
+  run_id      text not null,
+  assigned_to text not null,
+  rank        integer not null,
+  created_at  text not null,
+  task_id     text not null,
+  primary key (tag, run_id, assigned_to, rank, created_at, task_id)
+) strict, without rowid;
+
+CREATE TRIGGER ready_tags_added after insert on tasks
+when new.tags <> '[]' and new.state = 'pending' and new.open_dependencies = 0
+begin
+  insert or ignore into ready_tags (tag, run_id, assigned_to, rank, created_at, task_id)
+  select j.value, new.run_id, coalesce(new.assigned_to, ''), -new.priority, new.created_at, new.id
+    from json_each(iif(json_valid(new.tags), new.tags, '[]')) j
+   where j.type = 'text';
+end;
+
+CREATE TRIGGER ready_tags_changed after update of id, run_id, state, open_dependencies, priority, tags, created_at, assigned_to on tasks
+when old.tags <> '[]' or new.tags <> '[]'
+begin
+  delete from ready_tags
+   where old.state = 'pending' and old.open_dependencies = 0
+     and tag in (select j.value from json_each(iif(json_valid(old.tags), old.tags, '[]')) j where j.type = 'text')
+     and run_id = old.run_id and assigned_to = coalesce(old.assigned_to, '') and rank = -old.priority
+     and created_at = old.created_at and task_id = old.id;
+  insert or ignore into ready_tags (tag, run_id, assigned_to, rank, created_at, task_id)
+  select j.value, new.run_id, coalesce(new.assigned_to, ''), -new.priority, new.created_at, new.id
+    from json_each(iif(json_valid(new.tags), new.tags, '[]')) j
+   where new.state = 'pending' and new.open_dependencies = 0 and j.type = 'text';
+end;
+
+CREATE TRIGGER ready_tags_removed after delete on tasks
+when old.tags <> '[]' and old.state = 'pending' and old.open_dependencies = 0
+begin
+  delete from ready_tags
+   where tag in (select j.value from json_each(iif(json_valid(old.tags), old.tags, '[]')) j where j.type = 'text')
+     and run_id = old.run_id and assigned_to = coalesce(old.assigned_to, '') and rank = -old.priority
+     and created_at = old.created_at and task_id = old.id;
+end;
 
 CREATE TABLE states (
   run_id     text not null references runs (id),
@@ -313,6 +504,54 @@ CREATE INDEX outputs_by_skill on outputs (run_id, skill, number);
 
 CREATE INDEX outputs_by_time on outputs (run_id, saved_at);
 
+CREATE TABLE graph_checkpoints (
+  run_id        text not null references runs (id),
+  namespace     text not null,
+  checkpoint_id text not null,
+  thread_id     text not null,
+  parent_id     text,
+  encoding      text not null,
+  digest        text not null,
+  metadata      text not null,
+  graph_run_id  text,
+  redacted      integer not null check (redacted = 0 or redacted = 1),
+  saved_at      text not null,
+  primary key (run_id, namespace, checkpoint_id)
+) strict;
+
+CREATE INDEX graph_checkpoints_by_id on graph_checkpoints (checkpoint_id);
+
+CREATE INDEX graph_checkpoints_by_graph_run on graph_checkpoints (graph_run_id) where graph_run_id is not null;
+
+CREATE TABLE graph_writes (
+  run_id        text not null references runs (id),
+  namespace     text not null,
+  checkpoint_id text not null,
+  task_id       text not null,
+  number        integer not null,
+  task_path     text not null,
+  channel       text not null,
+  encoding      text not null,
+  digest        text not null,
+  redacted      integer not null check (redacted = 0 or redacted = 1),
+  saved_at      text not null,
+  primary key (run_id, namespace, checkpoint_id, task_id, number)
+) strict;
+
+CREATE TABLE graph_items (
+  namespace   text not null,
+  key         text not null,
+  value       text not null,
+  created_at  text not null,
+  updated_at  text not null,
+  indexed     text,
+  ttl_seconds real,
+  expires_at  text,
+  primary key (namespace, key)
+) strict;
+
+CREATE INDEX graph_items_by_expiry on graph_items (expires_at) where expires_at is not null;
+
 CREATE TABLE prices (
   model              text not null,
   valid_from         text not null,
@@ -384,14 +623,18 @@ CREATE TABLE charges (
   counted_at          text,
   overdrew            integer not null check (overdrew = 0 or overdrew = 1),
   is_late             integer not null check (is_late = 0 or is_late = 1),
-  key                 text
-, answer_id text) strict;
+  key                 text,
+  -- The provider's id of an answer: whichever recorder reports it, it is paid once. Not unique, so that logs can be merged.
+  answer_id           text
+) strict;
 
 CREATE INDEX charges_by_time on charges (occurred_at, id);
 
 CREATE INDEX charges_by_run on charges (run_id) where run_id is not null;
 
 CREATE INDEX charges_by_task on charges (task_id) where task_id is not null;
+
+CREATE INDEX charges_by_answer on charges (answer_id) where answer_id is not null;
 
 CREATE UNIQUE INDEX charges_by_key on charges (coalesce(run_id, ''), key) where key is not null;
 
@@ -409,6 +652,52 @@ CREATE TABLE budget_days (
 CREATE TABLE budget_gates (
   no integer not null primary key
 ) strict;
+
+CREATE TABLE spend_days (
+  run_id              text not null,
+  day                 text not null,
+  model               text not null,
+  agent               text not null,
+  calls               integer not null,
+  input_tokens        integer not null,
+  cache_read_tokens   integer not null,
+  cache_create_tokens integer not null,
+  output_tokens       integer not null,
+  cost_microdollars   integer not null,
+  unpriced_calls      integer not null,
+  primary key (run_id, day, model, agent)
+) strict;
+
+CREATE INDEX spend_days_by_day on spend_days (day);
+
+CREATE TABLE spend_marks (
+  stream text not null primary key,
+  seq    integer not null check (seq >= 1),
+  hash   text not null
+) strict;
+
+CREATE TABLE spend_totals (
+  day                 text not null,
+  model               text not null,
+  agent               text not null,
+  calls               integer not null,
+  input_tokens        integer not null,
+  cache_read_tokens   integer not null,
+  cache_create_tokens integer not null,
+  output_tokens       integer not null,
+  cost_microdollars   integer not null,
+  unpriced_calls      integer not null,
+  primary key (day, model, agent)
+) strict;
+
+CREATE TABLE spend_open (
+  stream text not null primary key
+) strict;
+
+CREATE TRIGGER spend_open_charged after insert on charges
+begin
+  insert or ignore into spend_open (stream) values (coalesce(new.run_id, '@ledger'));
+end;
 
 CREATE TABLE topics (
   name        text not null primary key,
@@ -435,8 +724,15 @@ CREATE TABLE lessons (
   superseded_by    text references lessons (id) check (superseded_by <> id),
   created_at       text not null,
   last_seen_at     text not null,
-  last_recalled_at text
-, scope text not null default '{}', outdated_at text, outdated_by text, retired_at text) strict;
+  last_recalled_at text,
+  -- Versions, paths and a commit that the lesson applies to; empty: everything.
+  scope            text not null default '{}',
+  -- When something in its scope changed, and what.
+  outdated_at      text,
+  outdated_by      text,
+  -- When it was retired without a successor.
+  retired_at       text
+) strict;
 
 CREATE INDEX lessons_by_fingerprint on lessons (fingerprint);
 
@@ -519,6 +815,80 @@ CREATE TABLE lesson_desk (
   id integer not null primary key check (id = 1)
 ) strict;
 
+CREATE TABLE contradictions (
+  id         text not null primary key,
+  lesson_id  text not null references lessons (id),
+  other_id   text not null references lessons (id),
+  about      text not null,
+  state      text not null check (state in ('open', 'settled', 'both_hold')),
+  found_at   text not null,
+  settled_at text,
+  settled_by text,
+  reason     text,
+  check (lesson_id <> other_id),
+  check ((settled_at is null) = (state = 'open')),
+  unique (lesson_id, other_id)
+) strict;
+
+CREATE INDEX contradictions_by_state on contradictions (state, found_at, id);
+
+CREATE INDEX contradictions_by_other on contradictions (other_id);
+
+CREATE TABLE proposals (
+  id          text not null primary key,
+  kind        text not null check (kind in ('check', 'attempt', 'blocker', 'fix', 'review', 'correction')),
+  subject     text not null unique,
+  topic       text not null,
+  body        text not null,
+  payload     text not null,
+  state       text not null check (state in ('gathering', 'open', 'known', 'accepted', 'dismissed')),
+  confidence  integer not null check (confidence between 0 and 100),
+  because     text not null,
+  evidence    text not null,
+  run_id      text references runs (id),
+  task_id     text,
+  lesson_id   text references lessons (id),
+  proposed_at text not null,
+  seen_at     text not null,
+  decided_at  text,
+  decided_by  text,
+  reason      text,
+  check ((lesson_id is not null) = (state in ('known', 'accepted'))),
+  check ((decided_at is not null) = (state in ('accepted', 'dismissed')))
+) strict;
+
+CREATE INDEX proposals_by_state on proposals (state, confidence, proposed_at, id);
+
+CREATE TABLE proposal_marks (
+  stream text not null primary key,
+  seq    integer not null check (seq >= 1),
+  hash   text not null
+) strict;
+
+CREATE TABLE lesson_sums (
+  id      integer not null primary key check (id = 1),
+  lessons integer not null,
+  terms   integer not null
+) strict;
+
+CREATE TABLE lesson_marks (
+  name text not null primary key,
+  seq  integer not null
+) strict;
+
+CREATE TABLE lesson_places (
+  no        integer primary key,
+  lesson_id text not null unique references lessons (id),
+  length    integer not null
+) strict;
+
+CREATE VIRTUAL TABLE lesson_text using fts5(
+  terms, tags,
+  content = '', contentless_delete = 1, tokenize = 'ascii'
+);
+
+CREATE VIRTUAL TABLE lesson_terms using fts5vocab(lesson_text, 'row');
+
 CREATE TABLE lesson_vectors (
   lesson_id  text not null references lessons (id),
   embedder   text not null,
@@ -553,7 +923,10 @@ CREATE TABLE approvals (
   -- For how many uses it is granted, or until when, and how many there were.
   max_uses        integer check (max_uses >= 1),
   valid_until     text,
-  uses            integer check (uses >= 0), about_digest text check (length(about_digest) = 64), redacted integer not null default 0 check (redacted in (0, 1)),
+  uses            integer check (uses >= 0),
+  -- The digest of the subject as it is stored, which differs where parts were redacted.
+  about_digest    text check (length(about_digest) = 64),
+  redacted        integer not null default 0 check (redacted in (0, 1)),
   unique (run_id, number),
   unique (run_id, key),
   -- Who asked never decides.
@@ -721,6 +1094,40 @@ CREATE INDEX self_edits_by_time on self_edits (edited_at, id);
 
 CREATE INDEX self_edits_by_feedback on self_edits (feedback_id, edited_at, id);
 
+CREATE TABLE notify_rules (
+  id         text not null primary key,
+  event      text not null check (event in ('needs_you', 'budget', 'failure', 'done')),
+  channel    text not null check (channel in ('command', 'webhook', 'desktop')),
+  target     text not null,
+  secret_env text check (secret_env <> ''),
+  set_at     text not null,
+  proof      text
+) strict;
+
+CREATE TABLE notices (
+  id         text not null primary key,
+  rule_id    text not null,
+  key        text not null,
+  event      text not null check (event in ('needs_you', 'budget', 'failure', 'done')),
+  what       text not null,
+  run_id     text,
+  state      text not null check (state in ('due', 'sending', 'sent', 'failed', 'unknown')),
+  attempts   integer not null check (attempts >= 0),
+  due_at     text not null,
+  sender     text,
+  taken_at   text,
+  error      text,
+  made_at    text not null,
+  settled_at text,
+  unique (rule_id, key),
+  check ((state = 'sending') = (sender is not null)),
+  check (state <> 'sending' or taken_at is not null)
+) strict;
+
+CREATE INDEX notices_open on notices (due_at, id) where state = 'due' or state = 'sending';
+
+CREATE INDEX notices_by_time on notices (made_at, id);
+
 CREATE TABLE workflow_versions (
   id          text not null primary key,
   number      integer not null unique check (number >= 1),
@@ -848,303 +1255,6 @@ CREATE INDEX ci_runs_by_time on ci_runs (started_at, ci_run_id, workflow_name, b
 
 CREATE INDEX ci_runs_by_workflow on ci_runs (workflow_name, conclusion, started_at, ci_run_id, branch);
 
-CREATE TABLE effects (
-  id            text not null primary key,
-  run_id        text not null references runs (id),
-  task_id       text,
-  step          text not null,
-  tool          text not null,
-  key           text not null,
-  state         text not null check (
-    state = 'intended' or state = 'done' or state = 'failed' or state = 'unknown' or state = 'cleared'
-  ),
-  arguments     text not null,
-  facts         text not null,
-  actor         text,
-  attempts      integer not null check (attempts >= 1),
-  result        text,
-  result_digest text,
-  error         text,
-  reconciled_by text,
-  note          text,
-  intended_at   text not null,
-  settled_at    text,
-  check ((state = 'intended') = (actor is not null)),
-  check ((state = 'failed') = (error is not null))
-) strict;
-
-CREATE UNIQUE INDEX effects_by_key on effects (run_id, key);
-
-CREATE INDEX effects_open on effects (run_id, intended_at, id) where state = 'intended' or state = 'unknown';
-
-CREATE INDEX effects_by_time on effects (intended_at, id);
-
-CREATE TABLE processes (
-  id           text not null primary key,
-  run_id       text not null references runs (id),
-  task_id      text,
-  command      text not null,
-  cwd          text not null,
-  root         text not null,
-  folder       text not null,
-  sandbox      text not null,
-  state        text not null check (
-    state = 'running' or state = 'exited' or state = 'stopped' or state = 'timed_out' or state = 'lost'
-  ),
-  keeper       text not null,
-  pid          integer not null,
-  exit_code    integer,
-  signal       text,
-  signals_sent text not null,
-  started_at   text not null,
-  ended_at     text,
-  check ((state = 'running') = (ended_at is null))
-) strict;
-
-CREATE INDEX processes_by_run on processes (run_id, started_at, id);
-
-CREATE INDEX processes_running on processes (run_id, started_at, id) where state = 'running';
-
-CREATE TABLE lesson_places (
-  no        integer primary key,
-  lesson_id text not null unique references lessons (id),
-  length    integer not null
-) strict;
-
-CREATE VIRTUAL TABLE lesson_text using fts5(
-  terms, tags,
-  content = '', contentless_delete = 1, tokenize = 'ascii'
-);
-
-CREATE VIRTUAL TABLE lesson_terms using fts5vocab(lesson_text, 'row');
-
-CREATE TABLE lesson_sums (
-  id      integer not null primary key check (id = 1),
-  lessons integer not null,
-  terms   integer not null
-) strict;
-
-CREATE TABLE lesson_marks (
-  name text not null primary key,
-  seq  integer not null
-) strict;
-
-CREATE TABLE contradictions (
-  id         text not null primary key,
-  lesson_id  text not null references lessons (id),
-  other_id   text not null references lessons (id),
-  about      text not null,
-  state      text not null check (state in ('open', 'settled', 'both_hold')),
-  found_at   text not null,
-  settled_at text,
-  settled_by text,
-  reason     text,
-  check (lesson_id <> other_id),
-  check ((settled_at is null) = (state = 'open')),
-  unique (lesson_id, other_id)
-) strict;
-
-CREATE INDEX contradictions_by_state on contradictions (state, found_at, id);
-
-CREATE INDEX contradictions_by_other on contradictions (other_id);
-
-CREATE TABLE run_tallies (
-  run_id    text not null primary key references runs (id),
-  seq       integer not null check (seq >= 1),
-  hash      text not null,
-  pending   integer not null,
-  running   integer not null,
-  waiting   integer not null,
-  blocked   integer not null,
-  paused    integer not null,
-  done      integer not null,
-  abandoned integer not null,
-  failures  integer not null
-) strict;
-
-CREATE TABLE spend_days (
-  run_id              text not null,
-  day                 text not null,
-  model               text not null,
-  agent               text not null,
-  calls               integer not null,
-  input_tokens        integer not null,
-  cache_read_tokens   integer not null,
-  cache_create_tokens integer not null,
-  output_tokens       integer not null,
-  cost_microdollars   integer not null,
-  unpriced_calls      integer not null,
-  primary key (run_id, day, model, agent)
-) strict;
-
-CREATE INDEX spend_days_by_day on spend_days (day);
-
-CREATE TABLE spend_marks (
-  stream text not null primary key,
-  seq    integer not null check (seq >= 1),
-  hash   text not null
-) strict;
-
-CREATE INDEX criteria_stale on criteria (run_id, number) where is_stale = 1;
-
-CREATE TABLE notify_rules (
-  id         text not null primary key,
-  event      text not null check (event in ('needs_you', 'budget', 'failure', 'done')),
-  channel    text not null check (channel in ('command', 'webhook', 'desktop')),
-  target     text not null,
-  secret_env text check (secret_env <> ''),
-  set_at     text not null,
-  proof      text
-) strict;
-
-CREATE TABLE notices (
-  id         text not null primary key,
-  rule_id    text not null,
-  key        text not null,
-  event      text not null check (event in ('needs_you', 'budget', 'failure', 'done')),
-  what       text not null,
-  run_id     text,
-  state      text not null check (state in ('due', 'sending', 'sent', 'failed', 'unknown')),
-  attempts   integer not null check (attempts >= 0),
-  due_at     text not null,
-  sender     text,
-  taken_at   text,
-  error      text,
-  made_at    text not null,
-  settled_at text,
-  unique (rule_id, key),
-  check ((state = 'sending') = (sender is not null)),
-  check (state <> 'sending' or taken_at is not null)
-) strict;
-
-CREATE INDEX notices_open on notices (due_at, id) where state = 'due' or state = 'sending';
-
-CREATE INDEX notices_by_time on notices (made_at, id);
-
-CREATE INDEX runs_by_end on runs (ended_at, id) where ended_at is not null;
-
-CREATE INDEX tasks_blocked on tasks (updated_at, id) where state = 'blocked';
-
-CREATE INDEX charges_by_answer on charges (answer_id) where answer_id is not null;
-
-CREATE INDEX tasks_assigned on tasks (run_id, assigned_to) where assigned_to is not null;
-
-CREATE UNIQUE INDEX dependencies_one_parent on dependencies (task_id) where kind = 'parent';
-
-CREATE TABLE task_comments (
-  id         text not null primary key,
-  run_id     text not null references runs (id),
-  task_id    text not null references tasks (id),
-  author     text not null,
-  body       text not null,
-  created_at text not null
-) strict;
-
-CREATE INDEX task_comments_by_task on task_comments (task_id, created_at, id);
-
-CREATE TABLE templates (
-  name        text not null,
-  version     integer not null check (version >= 1),
-  description text not null,
-  tasks       text not null,
-  created_at  text not null,
-  primary key (name, version)
-) strict;
-
-CREATE TABLE schedules (
-  id              text not null primary key,
-  run_id          text not null references runs (id),
-  name            text not null,
-  rule            text not null,
-  zone            text not null,
-  catch_up        text not null check (catch_up = 'none' or catch_up = 'one' or catch_up = 'all'),
-  catch_up_limit  integer not null check (catch_up_limit between 1 and 100),
-  late_seconds    integer not null check (late_seconds >= 0),
-  task            text,
-  template        text,
-  template_values text not null,
-  next_at         text,
-  last_at         text,
-  occurrences     integer not null check (occurrences >= 0),
-  reason          text,
-  created_at      text not null,
-  updated_at      text not null,
-  unique (run_id, name),
-  check ((task is null) <> (template is null))
-) strict;
-
-CREATE INDEX schedules_due on schedules (run_id, next_at) where next_at is not null;
-
-CREATE TABLE run_marks (
-  run_id            text not null references runs (id),
-  seq               integer not null check (seq >= 1),
-  hash              text not null,
-  pending           integer not null,
-  running           integer not null,
-  waiting           integer not null,
-  blocked           integer not null,
-  paused            integer not null,
-  done              integer not null,
-  abandoned         integer not null,
-  failures          integer not null,
-  attempts          integer not null,
-  failed_attempts   integer not null,
-  moments           integer not null,
-  calls             integer not null,
-  tokens            integer not null,
-  cost_microdollars integer not null,
-  unpriced_calls    integer not null,
-  under_way         text not null,
-  primary key (run_id, seq)
-) strict;
-
-CREATE TABLE run_attempts (
-  run_id      text not null references runs (id),
-  started_seq integer not null check (started_seq >= 1),
-  task_id     text not null,
-  number      integer not null,
-  worker      text not null,
-  started_at  text not null,
-  ended_seq   integer,
-  ended_at    text,
-  outcome     text,
-  primary key (run_id, started_seq)
-) strict;
-
-CREATE INDEX run_attempts_under_way on run_attempts (run_id) where ended_seq is null;
-
-CREATE TABLE run_moments (
-  run_id    text not null references runs (id),
-  what      text not null check (
-    what = 'failure' or what = 'question' or what = 'checkpoint' or what = 'pivot' or what = 'ended'
-  ),
-  seq       integer not null check (seq >= 1),
-  record_id text,
-  primary key (run_id, what, seq)
-) strict;
-
-CREATE TABLE record_firsts (
-  run_id       text not null references runs (id),
-  record_table text not null,
-  seq          integer not null check (seq >= 1),
-  record_id    text not null,
-  primary key (run_id, record_table, seq)
-) strict;
-
-CREATE INDEX tasks_held on tasks (run_id, priority desc, created_at, id)
-  where state = 'blocked' or state = 'waiting' or state = 'paused';
-
-CREATE INDEX tasks_dependent on tasks (run_id, priority desc, created_at, id)
-  where state = 'pending' and open_dependencies > 0;
-
-CREATE INDEX tasks_waiting on tasks (updated_at, id) where state = 'waiting';
-
-CREATE INDEX tasks_paused on tasks (updated_at, id) where state = 'paused';
-
-CREATE INDEX runs_by_repo on runs (repo, started_at, id) where repo is not null;
-
-CREATE INDEX runs_by_parent on runs (parent_run_id, started_at, id) where parent_run_id is not null;
-
 CREATE TABLE verdicts (
   id          text not null primary key,
   run_id      text not null references runs (id),
@@ -1167,83 +1277,6 @@ CREATE INDEX verdicts_by_tree on verdicts (run_id, tree, created_at, id);
 
 CREATE INDEX verdicts_by_run on verdicts (run_id, created_at, id);
 
-CREATE TABLE spend_totals (
-  day                 text not null,
-  model               text not null,
-  agent               text not null,
-  calls               integer not null,
-  input_tokens        integer not null,
-  cache_read_tokens   integer not null,
-  cache_create_tokens integer not null,
-  output_tokens       integer not null,
-  cost_microdollars   integer not null,
-  unpriced_calls      integer not null,
-  primary key (day, model, agent)
-) strict;
-
-CREATE TABLE spend_open (
-  stream text not null primary key
-) strict;
-
-CREATE TRIGGER spend_open_charged after insert on charges
-begin
-  insert or ignore into spend_open (stream) values (coalesce(new.run_id, '@ledger'));
-end;
-
-CREATE INDEX tasks_ready on tasks (run_id, coalesce(assigned_to, ''), priority desc, created_at, id)
-  where state = 'pending' and open_dependencies = 0;
-
-CREATE INDEX tasks_ready_by_group on tasks (run_id, group_id, coalesce(assigned_to, ''), priority desc, created_at, id)
-  where state = 'pending' and open_dependencies = 0 and group_id is not null;
-
-CREATE INDEX tasks_ready_by_role on tasks (run_id, role, coalesce(assigned_to, ''), priority desc, created_at, id)
-  where state = 'pending' and open_dependencies = 0 and role is not null;
-
-CREATE INDEX tasks_ready_assigned on tasks (run_id, priority desc, created_at, id)
-  where state = 'pending' and open_dependencies = 0 and assigned_to is not null;
-
-CREATE TABLE ready_tags (
-  tag         text not null,
-  run_id      text not null,
-  assigned_to text not null,
-  rank        integer not null,
-  created_at  text not null,
-  task_id     text not null,
-  primary key (tag, run_id, assigned_to, rank, created_at, task_id)
-) strict, without rowid;
-
-CREATE TRIGGER ready_tags_added after insert on tasks
-when new.tags <> '[]' and new.state = 'pending' and new.open_dependencies = 0
-begin
-  insert or ignore into ready_tags (tag, run_id, assigned_to, rank, created_at, task_id)
-  select j.value, new.run_id, coalesce(new.assigned_to, ''), -new.priority, new.created_at, new.id
-    from json_each(iif(json_valid(new.tags), new.tags, '[]')) j
-   where j.type = 'text';
-end;
-
-CREATE TRIGGER ready_tags_changed after update of id, run_id, state, open_dependencies, priority, tags, created_at, assigned_to on tasks
-when old.tags <> '[]' or new.tags <> '[]'
-begin
-  delete from ready_tags
-   where old.state = 'pending' and old.open_dependencies = 0
-     and tag in (select j.value from json_each(iif(json_valid(old.tags), old.tags, '[]')) j where j.type = 'text')
-     and run_id = old.run_id and assigned_to = coalesce(old.assigned_to, '') and rank = -old.priority
-     and created_at = old.created_at and task_id = old.id;
-  insert or ignore into ready_tags (tag, run_id, assigned_to, rank, created_at, task_id)
-  select j.value, new.run_id, coalesce(new.assigned_to, ''), -new.priority, new.created_at, new.id
-    from json_each(iif(json_valid(new.tags), new.tags, '[]')) j
-   where new.state = 'pending' and new.open_dependencies = 0 and j.type = 'text';
-end;
-
-CREATE TRIGGER ready_tags_removed after delete on tasks
-when old.tags <> '[]' and old.state = 'pending' and old.open_dependencies = 0
-begin
-  delete from ready_tags
-   where tag in (select j.value from json_each(iif(json_valid(old.tags), old.tags, '[]')) j where j.type = 'text')
-     and run_id = old.run_id and assigned_to = coalesce(old.assigned_to, '') and rank = -old.priority
-     and created_at = old.created_at and task_id = old.id;
-end;
-
 CREATE TABLE gates (
   name       text not null primary key,
   state      text not null check (state = 'open' or state = 'closed'),
@@ -1252,37 +1285,6 @@ CREATE TABLE gates (
   opens_at   text,
   closings   integer not null check (closings >= 0),
   updated_at text not null
-) strict;
-
-CREATE TABLE proposals (
-  id          text not null primary key,
-  kind        text not null check (kind in ('check', 'attempt', 'blocker', 'fix', 'review', 'correction')),
-  subject     text not null unique,
-  topic       text not null,
-  body        text not null,
-  payload     text not null,
-  state       text not null check (state in ('gathering', 'open', 'known', 'accepted', 'dismissed')),
-  confidence  integer not null check (confidence between 0 and 100),
-  because     text not null,
-  evidence    text not null,
-  run_id      text references runs (id),
-  task_id     text,
-  lesson_id   text references lessons (id),
-  proposed_at text not null,
-  seen_at     text not null,
-  decided_at  text,
-  decided_by  text,
-  reason      text,
-  check ((lesson_id is not null) = (state in ('known', 'accepted'))),
-  check ((decided_at is not null) = (state in ('accepted', 'dismissed')))
-) strict;
-
-CREATE INDEX proposals_by_state on proposals (state, confidence, proposed_at, id);
-
-CREATE TABLE proposal_marks (
-  stream text not null primary key,
-  seq    integer not null check (seq >= 1),
-  hash   text not null
 ) strict;
 
 CREATE TABLE reviews (
@@ -1361,121 +1363,134 @@ CREATE TABLE mends (
 
 CREATE INDEX mends_by_feedback on mends (feedback_id, created_at, id);
 
-CREATE TABLE "entries" (
-  pos            integer primary key,
-  stream         text not null,
-  seq            integer not null check (seq >= 1 and seq = pos % 4294967296),
-  at             text not null,
-  hash_bytes     blob not null,
-  kind           text not null check (kind = 'interaction' or kind = 'reasoning' or kind = 'event' or kind = 'tool' or kind = 'change'),
-  subtype        text,
-  agent          text,
-  agent_id       text,
-  group_id       text,
-  task_id        text,
-  iteration      integer,
-  phase          text check (phase = 'understanding' or phase = 'approach' or phase = 'decisions' or phase = 'risks' or phase = 'blockers' or phase = 'pivot' or phase = 'completion'),
-  confidence     text check (confidence = 'high' or confidence = 'medium' or confidence = 'low'),
-  redacted       integer not null default 0 check (redacted in (0, 1)),
-  key            text,
-  record_table   text,
-  record_id      text,
-  refs           text,
-  body_digest    text,
-  payload_digest text,
-  body           text,
-  payload        text,
-  hash           text generated always as (lower(hex(hash_bytes))) virtual,
-  check ((kind = 'change') = (record_table is not null and record_id is not null))
-) strict;
-
-CREATE UNIQUE INDEX entries_by_key on entries (stream, coalesce(subtype, ''), coalesce(group_id, ''), key) where key is not null;
-
-CREATE INDEX entries_by_record on entries (record_table, record_id, seq) where record_table is not null;
-
-CREATE INDEX entries_by_subtype on entries (subtype, pos) where subtype is not null and kind <> 'change';
-
-CREATE INDEX entries_by_group on entries (group_id, pos) where group_id is not null;
-
-CREATE INDEX entries_by_task on entries (task_id, pos) where task_id is not null and record_table is distinct from 'tasks';
-
-CREATE TRIGGER entries_never_go before delete on entries
-begin
-  select raise(abort, 'journal entries are never deleted');
-end;
-
-CREATE TRIGGER entries_never_change before update of
-  pos, stream, seq, at, hash_bytes, kind, subtype, agent, agent_id, group_id, task_id, iteration, phase, confidence, redacted, key,
-  record_table, record_id, refs on entries
-begin
-  select raise(abort, 'journal entries are never changed');
-end;
-
-CREATE TRIGGER entries_keep_digests before update of body, payload, body_digest, payload_digest on entries
-when not (
-  old.kind <> 'change'
-  and (new.body is old.body or (new.body is null and new.body_digest is not null))
-  and (new.payload is old.payload or (new.payload is null and new.payload_digest is not null))
-  and (old.body_digest is null or new.body_digest is old.body_digest)
-  and (old.payload_digest is null or new.payload_digest is old.payload_digest)
-)
-begin
-  select raise(abort, 'journal entries are never changed');
-end;
-
-CREATE TABLE graph_checkpoints (
-  run_id        text not null references runs (id),
-  namespace     text not null,
-  checkpoint_id text not null,
-  thread_id     text not null,
-  parent_id     text,
-  encoding      text not null,
-  digest        text not null,
-  metadata      text not null,
-  graph_run_id  text,
-  redacted      integer not null check (redacted = 0 or redacted = 1),
-  saved_at      text not null,
-  primary key (run_id, namespace, checkpoint_id)
-) strict;
-
-CREATE INDEX graph_checkpoints_by_id on graph_checkpoints (checkpoint_id);
-
-CREATE INDEX graph_checkpoints_by_graph_run on graph_checkpoints (graph_run_id) where graph_run_id is not null;
-
-CREATE TABLE graph_writes (
-  run_id        text not null references runs (id),
-  namespace     text not null,
-  checkpoint_id text not null,
-  task_id       text not null,
-  number        integer not null,
-  task_path     text not null,
-  channel       text not null,
-  encoding      text not null,
-  digest        text not null,
-  redacted      integer not null check (redacted = 0 or redacted = 1),
-  saved_at      text not null,
-  primary key (run_id, namespace, checkpoint_id, task_id, number)
-) strict;
-
-CREATE TABLE graph_items (
-  namespace   text not null,
-  key         text not null,
-  value       text not null,
-  created_at  text not null,
-  updated_at  text not null,
-  indexed     text,
-  ttl_seconds real,
-  expires_at  text,
-  primary key (namespace, key)
-) strict;
-
-CREATE INDEX graph_items_by_expiry on graph_items (expires_at) where expires_at is not null;
-
 CREATE UNIQUE INDEX mends_open on mends (feedback_id, repo) where state <> 'closed' and state <> 'dropped';
 
-CREATE VIRTUAL TABLE entry_text using fts5(words, tags, content = '', contentless_delete = 1, tokenize = 'ascii');
+CREATE TABLE effects (
+  id            text not null primary key,
+  run_id        text not null references runs (id),
+  task_id       text,
+  step          text not null,
+  tool          text not null,
+  key           text not null,
+  state         text not null check (
+    state = 'intended' or state = 'done' or state = 'failed' or state = 'unknown' or state = 'cleared'
+  ),
+  arguments     text not null,
+  facts         text not null,
+  actor         text,
+  attempts      integer not null check (attempts >= 1),
+  result        text,
+  result_digest text,
+  error         text,
+  reconciled_by text,
+  note          text,
+  intended_at   text not null,
+  settled_at    text,
+  check ((state = 'intended') = (actor is not null)),
+  check ((state = 'failed') = (error is not null))
+) strict;
 
-CREATE VIRTUAL TABLE entry_terms using fts5vocab(entry_text, 'instance');
+CREATE UNIQUE INDEX effects_by_key on effects (run_id, key);
+
+CREATE INDEX effects_open on effects (run_id, intended_at, id) where state = 'intended' or state = 'unknown';
+
+CREATE INDEX effects_by_time on effects (intended_at, id);
+
+CREATE TABLE processes (
+  id           text not null primary key,
+  run_id       text not null references runs (id),
+  task_id      text,
+  command      text not null,
+  cwd          text not null,
+  root         text not null,
+  folder       text not null,
+  sandbox      text not null,
+  state        text not null check (
+    state = 'running' or state = 'exited' or state = 'stopped' or state = 'timed_out' or state = 'lost'
+  ),
+  keeper       text not null,
+  pid          integer not null,
+  exit_code    integer,
+  signal       text,
+  signals_sent text not null,
+  started_at   text not null,
+  ended_at     text,
+  check ((state = 'running') = (ended_at is null))
+) strict;
+
+CREATE INDEX processes_by_run on processes (run_id, started_at, id);
+
+CREATE INDEX processes_running on processes (run_id, started_at, id) where state = 'running';
+
+CREATE TABLE run_tallies (
+  run_id    text not null primary key references runs (id),
+  seq       integer not null check (seq >= 1),
+  hash      text not null,
+  pending   integer not null,
+  running   integer not null,
+  waiting   integer not null,
+  blocked   integer not null,
+  paused    integer not null,
+  done      integer not null,
+  abandoned integer not null,
+  failures  integer not null
+) strict;
+
+CREATE TABLE run_marks (
+  run_id            text not null references runs (id),
+  seq               integer not null check (seq >= 1),
+  hash              text not null,
+  pending           integer not null,
+  running           integer not null,
+  waiting           integer not null,
+  blocked           integer not null,
+  paused            integer not null,
+  done              integer not null,
+  abandoned         integer not null,
+  failures          integer not null,
+  attempts          integer not null,
+  failed_attempts   integer not null,
+  moments           integer not null,
+  calls             integer not null,
+  tokens            integer not null,
+  cost_microdollars integer not null,
+  unpriced_calls    integer not null,
+  under_way         text not null,
+  primary key (run_id, seq)
+) strict;
+
+CREATE TABLE run_attempts (
+  run_id      text not null references runs (id),
+  started_seq integer not null check (started_seq >= 1),
+  task_id     text not null,
+  number      integer not null,
+  worker      text not null,
+  started_at  text not null,
+  ended_seq   integer,
+  ended_at    text,
+  outcome     text,
+  primary key (run_id, started_seq)
+) strict;
+
+CREATE INDEX run_attempts_under_way on run_attempts (run_id) where ended_seq is null;
+
+CREATE TABLE run_moments (
+  run_id    text not null references runs (id),
+  what      text not null check (
+    what = 'failure' or what = 'question' or what = 'checkpoint' or what = 'pivot' or what = 'ended'
+  ),
+  seq       integer not null check (seq >= 1),
+  record_id text,
+  primary key (run_id, what, seq)
+) strict;
+
+CREATE TABLE record_firsts (
+  run_id       text not null references runs (id),
+  record_table text not null,
+  seq          integer not null check (seq >= 1),
+  record_id    text not null,
+  primary key (run_id, record_table, seq)
+) strict;
 
 ----------------------------------------------------------------------------------------------------
 -- PostgreSQL
@@ -1484,11 +1499,14 @@ CREATE VIRTUAL TABLE entry_terms using fts5vocab(entry_text, 'instance');
 -- 0001_first
 
 -- The journal: append-only entries in hash-chained streams, and the blobs they name.
+
+-- The steps of the schema. Each is chained to the one before it by its digest, so that a changed time shows.
 create table schema_steps (
   version    bigint primary key,
   name       text collate "C" not null,
   checksum   text collate "C" not null,
-  applied_at text collate "C" not null
+  applied_at text collate "C" not null,
+  digest     text collate "C"
 );
 
 -- `no` is local to this database. `in_order` says that the times of a stream's entries only grow, so that a time can be found
@@ -1500,24 +1518,41 @@ create table streams (
   in_order   bigint not null check (in_order in (0, 1))
 );
 
+-- PostgreSQL reads the checks of a table again for every statement that writes to it. One function is read once per connection.
+create function entry_is_sound(
+  p_pos bigint, p_seq bigint, p_kind varchar, p_phase varchar, p_confidence varchar, p_redacted bigint, p_record_table varchar,
+  p_record_id varchar
+) returns boolean language plpgsql immutable parallel safe as $$
+begin
+  return p_seq >= 1
+    and p_seq = p_pos % 4294967296
+    and p_kind in ('interaction', 'reasoning', 'event', 'tool', 'change')
+    and (p_phase is null
+      or p_phase in ('understanding', 'approach', 'decisions', 'risks', 'blockers', 'pivot', 'completion'))
+    and (p_confidence is null or p_confidence in ('high', 'medium', 'low'))
+    and p_redacted in (0, 1)
+    and (p_kind = 'change') = (p_record_table is not null and p_record_id is not null);
+end
+$$;
+
 -- `pos` is the stream's number and the entry's number in it, side by side: one key orders a stream, and an append touches one
 -- page where a second index would make it two.
 create table entries (
   pos            bigint not null primary key,
   stream         text collate "C" not null,
-  seq            bigint not null check (seq >= 1 and seq = pos % 4294967296),
+  seq            bigint not null,
   at             text collate "C" not null,
   hash           text collate "C" not null,
-  kind           text collate "C" not null check (kind in ('interaction', 'reasoning', 'event', 'tool', 'change')),
+  kind           text collate "C" not null,
   subtype        text collate "C",
   agent          text collate "C",
   agent_id       text collate "C",
   group_id       text collate "C",
   task_id        text collate "C",
   iteration      bigint,
-  phase          text collate "C" check (phase in ('understanding', 'approach', 'decisions', 'risks', 'blockers', 'pivot', 'completion')),
-  confidence     text collate "C" check (confidence in ('high', 'medium', 'low')),
-  redacted       bigint not null default 0 check (redacted in (0, 1)),
+  phase          text collate "C",
+  confidence     text collate "C",
+  redacted       bigint not null default 0,
   key            text collate "C",
   record_table   text collate "C",
   record_id      text collate "C",
@@ -1526,7 +1561,8 @@ create table entries (
   payload_digest text collate "C",
   body           text collate "C",
   payload        text collate "C",
-  check ((kind = 'change') = (record_table is not null and record_id is not null))
+  constraint entries_sound
+    check (entry_is_sound(pos, seq, kind, phase, confidence, redacted, record_table, record_id))
 );
 
 create unique index entries_by_key on entries (stream, coalesce(subtype, ''), coalesce(group_id, ''), key) where key is not null;
@@ -1535,7 +1571,8 @@ create index entries_by_kind on entries (kind, pos) where kind not in ('tool', '
 create index entries_by_subtype on entries (subtype, pos) where subtype is not null and kind <> 'change';
 create index entries_by_agent on entries (agent, pos) where agent is not null and kind <> 'change';
 create index entries_by_group on entries (group_id, pos) where group_id is not null;
-create index entries_by_task on entries (task_id, pos) where task_id is not null;
+-- Entries about a task's own record are found by entries_by_record.
+create index entries_by_task on entries (task_id, pos) where task_id is not null and record_table is distinct from 'tasks';
 create index entries_by_time on entries (stream, at);
 
 create table blobs (
@@ -1678,6 +1715,9 @@ create table runs (
 
 create index runs_by_start on runs (started_at, id);
 create index runs_by_status on runs (status, started_at, id);
+create index runs_by_end on runs (ended_at, id) where ended_at is not null;
+create index runs_by_repo on runs (repo, started_at, id) where repo is not null;
+create index runs_by_parent on runs (parent_run_id, started_at, id) where parent_run_id is not null;
 
 create table agents (
   run_id             text collate "C" not null references runs (id),
@@ -1771,6 +1811,8 @@ create table criteria (
   check (status = 'met' or (is_stale = 0 and evidence_commit is null and evidence_files is null))
 );
 
+create index criteria_stale on criteria (run_id, number) where is_stale = 1;
+
 -- Tasks, the leases on them, and what they wait for. An attempt is told by the task's entries: it has no table of its own.
 create table tasks (
   id                text collate "C" not null primary key,
@@ -1816,24 +1858,181 @@ create table tasks (
   key               text collate "C",
   created_at        text collate "C" not null,
   updated_at        text collate "C" not null,
+  assigned_to       text collate "C",
   check ((state = 'running') = (worker is not null)),
   check ((state = 'running') = (leased_until is not null))
 );
 
-create index tasks_ready on tasks (run_id, priority desc, created_at, id) where state = 'pending' and open_dependencies = 0;
+-- What can be claimed, in the order in which it is claimed, separately for each worker that tasks are assigned to; '' is anybody.
+-- A claim reads the first of its worker's own and the first of anybody's.
+create index tasks_ready on tasks (run_id, coalesce(assigned_to, ''), priority desc, created_at, id)
+  where state = 'pending' and open_dependencies = 0;
+create index tasks_ready_by_group on tasks (run_id, group_id, coalesce(assigned_to, ''), priority desc, created_at, id)
+  where state = 'pending' and open_dependencies = 0 and group_id is not null;
+create index tasks_ready_by_role on tasks (run_id, role, coalesce(assigned_to, ''), priority desc, created_at, id)
+  where state = 'pending' and open_dependencies = 0 and role is not null;
+-- The same for people who look at a run: all ready tasks in order.
+create index tasks_ready_assigned on tasks (run_id, priority desc, created_at, id)
+  where state = 'pending' and open_dependencies = 0 and assigned_to is not null;
 create index tasks_running on tasks (run_id, leased_until) where state = 'running';
 create index tasks_by_creation on tasks (run_id, created_at, id);
 create unique index tasks_by_key on tasks (run_id, key) where key is not null;
+-- Only the worker that a task is assigned to gets it. State is not in this index, so claims do not touch it.
+create index tasks_assigned on tasks (run_id, assigned_to) where assigned_to is not null;
+create index tasks_blocked on tasks (updated_at, id) where state = 'blocked';
+create index tasks_held on tasks (run_id, priority desc, created_at, id)
+  where state = 'blocked' or state = 'waiting' or state = 'paused';
+create index tasks_dependent on tasks (run_id, priority desc, created_at, id)
+  where state = 'pending' and open_dependencies > 0;
+create index tasks_waiting on tasks (updated_at, id) where state = 'waiting';
+create index tasks_paused on tasks (updated_at, id) where state = 'paused';
 
+-- Links between tasks. Only `blocks` delays a task; a `parent` is complete only with its children.
 create table dependencies (
   run_id     text collate "C" not null references runs (id),
   task_id    text collate "C" not null references tasks (id),
   depends_on text collate "C" not null references tasks (id),
+  kind       text collate "C" not null default 'blocks'
+    check (kind = 'blocks' or kind = 'parent' or kind = 'related' or kind = 'discovered-from'),
   primary key (task_id, depends_on),
   check (task_id <> depends_on)
 );
 
 create index dependencies_by_target on dependencies (depends_on, task_id);
+create unique index dependencies_one_parent on dependencies (task_id) where kind = 'parent';
+
+create table task_comments (
+  id         text collate "C" not null primary key,
+  run_id     text collate "C" not null references runs (id),
+  task_id    text collate "C" not null references tasks (id),
+  author     text collate "C" not null,
+  body       text collate "C" not null,
+  created_at text collate "C" not null
+);
+
+create index task_comments_by_task on task_comments (task_id, created_at, id);
+
+-- Sets of tasks that are planned again and again. A version is never changed: what was made from it can be told by it.
+create table templates (
+  name        text collate "C" not null,
+  version     bigint not null check (version >= 1),
+  description text collate "C" not null,
+  tasks       text collate "C" not null,
+  created_at  text collate "C" not null,
+  primary key (name, version)
+);
+
+-- What a run is to do again and again. `next_at` is when a claim, or whoever looks, next makes tasks of it; none while it is paused.
+create table schedules (
+  id              text collate "C" not null primary key,
+  run_id          text collate "C" not null references runs (id),
+  name            text collate "C" not null,
+  rule            text collate "C" not null,
+  zone            text collate "C" not null,
+  catch_up        text collate "C" not null check (catch_up = 'none' or catch_up = 'one' or catch_up = 'all'),
+  catch_up_limit  bigint not null check (catch_up_limit between 1 and 100),
+  late_seconds    bigint not null check (late_seconds >= 0),
+  task            text collate "C",
+  template        text collate "C",
+  template_values text collate "C" not null,
+  next_at         text collate "C",
+  last_at         text collate "C",
+  occurrences     bigint not null check (occurrences >= 0),
+  reason          text collate "C",
+  created_at      text collate "C" not null,
+  updated_at      text collate "C" not null,
+  unique (run_id, name),
+  check ((task is null) <> (template is null))
+);
+
+create index schedules_due on schedules (run_id, next_at) where next_at is not null;
+
+-- PostgreSQL reads the checks of a table again for every statement that writes to it. One function is read once per connection.
+create function task_is_sound(
+  p_state varchar, p_outcome varchar, p_worker varchar, p_leased_until varchar, p_priority bigint, p_open_dependencies bigint,
+  p_max_attempts bigint, p_attempts bigint, p_failures bigint, p_fence bigint, p_blocker_repeats bigint
+) returns boolean language plpgsql immutable parallel safe as $$
+begin
+  return p_state in ('pending', 'running', 'waiting', 'blocked', 'paused', 'done', 'abandoned')
+    and (p_outcome is null
+      or p_outcome in ('done', 'failed', 'expired', 'released', 'blocked', 'paused', 'parked', 'abandoned'))
+    and (p_state = 'running') = (p_worker is not null)
+    and (p_state = 'running') = (p_leased_until is not null)
+    and p_priority between 0 and 100
+    and p_open_dependencies >= 0
+    and p_max_attempts >= 1
+    and p_attempts >= 0
+    and p_failures >= 0
+    and p_fence >= 0
+    and p_blocker_repeats >= 0;
+end
+$$;
+
+alter table tasks
+  drop constraint tasks_state_check,
+  drop constraint tasks_outcome_check,
+  drop constraint tasks_check,
+  drop constraint tasks_check1,
+  drop constraint tasks_priority_check,
+  drop constraint tasks_open_dependencies_check,
+  drop constraint tasks_max_attempts_check,
+  drop constraint tasks_attempts_check,
+  drop constraint tasks_failures_check,
+  drop constraint tasks_fence_check,
+  drop constraint tasks_blocker_repeats_check,
+  add constraint tasks_sound
+    check (
+      task_is_sound(
+        state, outcome, worker, leased_until, priority, open_dependencies, max_attempts, attempts, failures, fence,
+        blocker_repeats
+      )
+    );
+
+-- The tags of tasks that can be claimed, in the order in which they are claimed; `rank` is the negated priority. Triggers keep it.
+create table ready_tags (
+  tag        text collate "C" not null,
+  run_id     text collate "C" not null,
+  rank       bigint not null,
+  created_at text collate "C" not null,
+  task_id    text collate "C" not null,
+  assigned_to text collate "C" not null,
+  primary key (tag, run_id, assigned_to, rank, created_at, task_id)
+);
+
+create function tags_of(list text) returns setof text language plpgsql immutable as $$
+begin
+  return query
+  select distinct tag #>> '{}'
+    from json_array_elements(list::json) as tag
+   where json_typeof(tag) = 'string';
+exception when invalid_text_representation or invalid_parameter_value then
+  return;
+end $$;
+
+create function keep_ready_tags() returns trigger language plpgsql as $$
+begin
+  if tg_op <> 'INSERT' and old.state = 'pending' and old.open_dependencies = 0 then
+    delete from ready_tags
+     where tag in (select tags_of(old.tags))
+       and run_id = old.run_id and assigned_to = coalesce(old.assigned_to, '') and rank = -old.priority
+       and created_at = old.created_at and task_id = old.id;
+  end if;
+  if tg_op <> 'DELETE' and new.state = 'pending' and new.open_dependencies = 0 then
+    insert into ready_tags (tag, run_id, assigned_to, rank, created_at, task_id)
+    select tag, new.run_id, coalesce(new.assigned_to, ''), -new.priority, new.created_at, new.id
+      from tags_of(new.tags) tag
+    on conflict do nothing;
+  end if;
+  return null;
+end $$;
+
+create trigger ready_tags_added after insert on tasks for each row
+  when (new.tags <> '[]' and new.state = 'pending' and new.open_dependencies = 0) execute function keep_ready_tags();
+create trigger ready_tags_changed
+  after update of id, run_id, state, open_dependencies, priority, tags, created_at, assigned_to on tasks for each row
+  when (old.tags <> '[]' or new.tags <> '[]') execute function keep_ready_tags();
+create trigger ready_tags_removed after delete on tasks for each row
+  when (old.tags <> '[]' and old.state = 'pending' and old.open_dependencies = 0) execute function keep_ready_tags();
 
 -- State documents: the present version of each, and every version it ever had. The documents themselves are blobs.
 create table states (
@@ -1939,6 +2138,54 @@ create unique index outputs_by_iteration on outputs (run_id, skill, coalesce(age
 create index outputs_by_skill on outputs (run_id, skill, number);
 create index outputs_by_time on outputs (run_id, saved_at);
 
+-- What graphs of other frameworks go on from: checkpoints of their threads, what was written between them, and shared items.
+create table graph_checkpoints (
+  run_id        text collate "C" not null references runs (id),
+  namespace     text collate "C" not null,
+  checkpoint_id text collate "C" not null,
+  thread_id     text collate "C" not null,
+  parent_id     text collate "C",
+  encoding      text collate "C" not null,
+  digest        text collate "C" not null,
+  metadata      text collate "C" not null,
+  graph_run_id  text collate "C",
+  redacted      bigint not null check (redacted = 0 or redacted = 1),
+  saved_at      text collate "C" not null,
+  primary key (run_id, namespace, checkpoint_id)
+);
+
+create index graph_checkpoints_by_id on graph_checkpoints (checkpoint_id);
+create index graph_checkpoints_by_graph_run on graph_checkpoints (graph_run_id) where graph_run_id is not null;
+
+create table graph_writes (
+  run_id        text collate "C" not null references runs (id),
+  namespace     text collate "C" not null,
+  checkpoint_id text collate "C" not null,
+  task_id       text collate "C" not null,
+  number        bigint not null,
+  task_path     text collate "C" not null,
+  channel       text collate "C" not null,
+  encoding      text collate "C" not null,
+  digest        text collate "C" not null,
+  redacted      bigint not null check (redacted = 0 or redacted = 1),
+  saved_at      text collate "C" not null,
+  primary key (run_id, namespace, checkpoint_id, task_id, number)
+);
+
+create table graph_items (
+  namespace   text collate "C" not null,
+  key         text collate "C" not null,
+  value       text collate "C" not null,
+  created_at  text collate "C" not null,
+  updated_at  text collate "C" not null,
+  indexed     text collate "C",
+  ttl_seconds double precision,
+  expires_at  text collate "C",
+  primary key (namespace, key)
+);
+
+create index graph_items_by_expiry on graph_items (expires_at) where expires_at is not null;
+
 -- Money and tokens: what calls cost, what they may cost, and what is held for calls under way.
 
 -- In micro-dollars per million tokens; a price that is null is not known. The dearer price of a long prompt has a row of its own.
@@ -2013,13 +2260,16 @@ create table charges (
   counted_at          text collate "C",
   overdrew            bigint not null check (overdrew = 0 or overdrew = 1),
   is_late             bigint not null check (is_late = 0 or is_late = 1),
-  key                 text collate "C"
+  key                 text collate "C",
+  -- The provider's id of an answer: whichever recorder reports it, it is paid once. Not unique, so that logs can be merged.
+  answer_id           text collate "C"
 );
 
 -- Every index that a charge has to touch costs it some hundredths of a plain insert: only what lists and sums begin with has one.
 create index charges_by_time on charges (occurred_at, id);
 create index charges_by_run on charges (run_id) where run_id is not null;
 create index charges_by_task on charges (task_id) where task_id is not null;
+create index charges_by_answer on charges (answer_id) where answer_id is not null;
 create unique index charges_by_key on charges (coalesce(run_id, ''), key) where key is not null;
 
 -- What each budget's charges sum up to, day by day: made of charges, and made anew from them by `budgets rebuild`.
@@ -2042,6 +2292,61 @@ create table budget_gates (
 insert into budget_gates (no) values
   (0), (1), (2), (3), (4), (5), (6), (7), (8), (9), (10), (11), (12), (13), (14), (15),
   (16), (17), (18), (19), (20), (21), (22), (23), (24), (25), (26), (27), (28), (29), (30), (31);
+
+-- What was spent on each day (of UTC, by when it was spent), made of the charges that entries tell of up to the mark of their stream.
+-- An empty text stands for no run and no agent.
+create table spend_days (
+  run_id              text collate "C" not null,
+  day                 text collate "C" not null,
+  model               text collate "C" not null,
+  agent               text collate "C" not null,
+  calls               bigint not null,
+  input_tokens        bigint not null,
+  cache_read_tokens   bigint not null,
+  cache_create_tokens bigint not null,
+  output_tokens       bigint not null,
+  cost_microdollars   bigint not null,
+  unpriced_calls      bigint not null,
+  primary key (run_id, day, model, agent)
+);
+
+create index spend_days_by_day on spend_days (day);
+
+create table spend_marks (
+  stream text collate "C" not null primary key,
+  seq    bigint not null check (seq >= 1),
+  hash   text collate "C" not null
+);
+
+-- What was spent on each day over all runs: made with `spend_days`, so that a month is as many rows as it has models and agents,
+-- however many runs there are.
+create table spend_totals (
+  day                 text collate "C" not null,
+  model               text collate "C" not null,
+  agent               text collate "C" not null,
+  calls               bigint not null,
+  input_tokens        bigint not null,
+  cache_read_tokens   bigint not null,
+  cache_create_tokens bigint not null,
+  output_tokens       bigint not null,
+  cost_microdollars   bigint not null,
+  unpriced_calls      bigint not null,
+  primary key (day, model, agent)
+);
+
+-- The streams that have charges after their mark: whoever adds up days looks at these and no others. The trigger of charges keeps it, and
+-- writes only for the first charge after a mark.
+create table spend_open (
+  stream text collate "C" not null primary key
+);
+
+create function keep_spend_open() returns trigger language plpgsql as $$
+begin
+  insert into spend_open (stream) values (coalesce(new.run_id, '@ledger')) on conflict do nothing;
+  return null;
+end $$;
+
+create trigger spend_open_charged after insert on charges for each row execute function keep_spend_open();
 
 -- What was learned: lessons by topic with the sightings behind them, error patterns, strategies and learnings.
 create table topics (
@@ -2069,7 +2374,14 @@ create table lessons (
   superseded_by    text collate "C" references lessons (id) check (superseded_by <> id),
   created_at       text collate "C" not null,
   last_seen_at     text collate "C" not null,
-  last_recalled_at text collate "C"
+  last_recalled_at text collate "C",
+  -- Versions, paths and a commit that the lesson applies to; empty: everything.
+  scope            text collate "C" not null default '{}',
+  -- When something in its scope changed, and what.
+  outdated_at      text collate "C",
+  outdated_by      text collate "C",
+  -- When it was retired without a successor.
+  retired_at       text collate "C"
 );
 
 create index lessons_by_fingerprint on lessons (fingerprint);
@@ -2149,15 +2461,91 @@ create table lesson_desk (
 );
 insert into lesson_desk (id) values (1);
 
--- The words of the lessons that hold, made anew from them at any time.
-create table lesson_text (
-  lesson_id text collate "C" not null primary key references lessons (id),
-  topic     text collate "C" not null,
-  project   text collate "C",
-  words     tsvector not null
+-- Two lessons that can't both be followed, until someone says which one holds.
+create table contradictions (
+  id         text collate "C" not null primary key,
+  lesson_id  text collate "C" not null references lessons (id),
+  other_id   text collate "C" not null references lessons (id),
+  about      text collate "C" not null,
+  state      text collate "C" not null check (state in ('open', 'settled', 'both_hold')),
+  found_at   text collate "C" not null,
+  settled_at text collate "C",
+  settled_by text collate "C",
+  reason     text collate "C",
+  check (lesson_id <> other_id),
+  check ((settled_at is null) = (state = 'open')),
+  unique (lesson_id, other_id)
 );
 
-create index lesson_text_by_word on lesson_text using gin (words);
+create index contradictions_by_state on contradictions (state, found_at, id);
+create index contradictions_by_other on contradictions (other_id);
+
+-- Lessons that what happened speaks for, until someone takes them up. `subject` is what each is about: seen again, it is the same one.
+create table proposals (
+  id          text collate "C" not null primary key,
+  kind        text collate "C" not null check (kind in ('check', 'attempt', 'blocker', 'fix', 'review', 'correction')),
+  subject     text collate "C" not null unique,
+  topic       text collate "C" not null,
+  body        text collate "C" not null,
+  payload     text collate "C" not null,
+  state       text collate "C" not null check (state in ('gathering', 'open', 'known', 'accepted', 'dismissed')),
+  confidence  bigint not null check (confidence between 0 and 100),
+  because     text collate "C" not null,
+  evidence    text collate "C" not null,
+  run_id      text collate "C" references runs (id),
+  task_id     text collate "C",
+  lesson_id   text collate "C" references lessons (id),
+  proposed_at text collate "C" not null,
+  seen_at     text collate "C" not null,
+  decided_at  text collate "C",
+  decided_by  text collate "C",
+  reason      text collate "C",
+  check ((lesson_id is not null) = (state in ('known', 'accepted'))),
+  check ((decided_at is not null) = (state in ('accepted', 'dismissed')))
+);
+
+create index proposals_by_state on proposals (state, confidence, proposed_at, id);
+
+-- How far each stream was looked through for what may be proposed. The hash is that of the entry, so that the place is held against the
+-- journal.
+create table proposal_marks (
+  stream text collate "C" not null primary key,
+  seq    bigint not null check (seq >= 1),
+  hash   text collate "C" not null
+);
+
+-- How many lessons the index has, and how many terms: a word is worth what it is rare.
+create table lesson_sums (
+  id      bigint not null primary key check (id = 1),
+  lessons bigint not null,
+  terms   bigint not null
+);
+insert into lesson_sums (id, lessons, terms) values (1, 0, 0);
+
+-- How far what is made of the lessons has come in the stream of the memory: the index of their terms catches up from there.
+create table lesson_marks (
+  name text collate "C" not null primary key,
+  seq  bigint not null
+);
+
+-- The terms of the lessons that hold, made anew from them at any time: stems and names, the same on both engines. How often each
+-- lesson has each term, and how long it is, is what BM25 needs.
+create table lesson_text (
+  no        bigint generated always as identity primary key,
+  lesson_id text collate "C" not null unique references lessons (id),
+  topic     text collate "C" not null,
+  project   text collate "C",
+  length    integer not null
+);
+
+create table lesson_terms (
+  term      text collate "C" not null,
+  lesson_no bigint not null references lesson_text (no) on delete cascade,
+  times     integer not null,
+  length    integer not null,
+  primary key (term, lesson_no) include (times, length)
+);
+create index lesson_terms_by_lesson on lesson_terms (lesson_no);
 
 -- An array, so that the log needs no extension; where pgvector is installed, it compares them.
 create table lesson_vectors (
@@ -2197,6 +2585,9 @@ create table approvals (
   max_uses        bigint check (max_uses >= 1),
   valid_until     text collate "C",
   uses            bigint check (uses >= 0),
+  -- The digest of the subject as it is stored, which differs where parts were redacted.
+  about_digest    text collate "C" check (length(about_digest) = 64),
+  redacted        bigint not null default 0 check (redacted in (0, 1)),
   unique (run_id, number),
   unique (run_id, key),
   -- Who asked never decides.
@@ -2362,6 +2753,42 @@ create table self_edits (
 create index self_edits_by_time on self_edits (edited_at, id);
 create index self_edits_by_feedback on self_edits (feedback_id, edited_at, id);
 
+-- Who is told of what, and how. A rule is the manager's: it makes whoever sends run a command, or call an address.
+create table notify_rules (
+  id         text collate "C" not null primary key,
+  event      text collate "C" not null check (event in ('needs_you', 'budget', 'failure', 'done')),
+  channel    text collate "C" not null check (channel in ('command', 'webhook', 'desktop')),
+  target     text collate "C" not null,
+  secret_env text collate "C" check (secret_env <> ''),
+  set_at     text collate "C" not null,
+  proof      text collate "C"
+);
+
+-- Each thing that a rule tells of is one notice, whoever finds it first. It is taken before it is sent and settled after: what was
+-- taken and never settled may have been sent, and is not sent again by itself.
+create table notices (
+  id         text collate "C" not null primary key,
+  rule_id    text collate "C" not null,
+  key        text collate "C" not null,
+  event      text collate "C" not null check (event in ('needs_you', 'budget', 'failure', 'done')),
+  what       text collate "C" not null,
+  run_id     text collate "C",
+  state      text collate "C" not null check (state in ('due', 'sending', 'sent', 'failed', 'unknown')),
+  attempts   bigint not null check (attempts >= 0),
+  due_at     text collate "C" not null,
+  sender     text collate "C",
+  taken_at   text collate "C",
+  error      text collate "C",
+  made_at    text collate "C" not null,
+  settled_at text collate "C",
+  unique (rule_id, key),
+  check ((state = 'sending') = (sender is not null)),
+  check (state <> 'sending' or taken_at is not null)
+);
+
+create index notices_open on notices (due_at, id) where state = 'due' or state = 'sending';
+create index notices_by_time on notices (made_at, id);
+
 -- The workflow: who comes next after each report, the rules that bend it, what prompts must say, and which model each agent gets.
 create table workflow_versions (
   id          text collate "C" not null primary key,
@@ -2494,6 +2921,121 @@ create table ci_runs (
 create index ci_runs_by_time on ci_runs (started_at, ci_run_id, workflow_name, branch);
 create index ci_runs_by_workflow on ci_runs (workflow_name, conclusion, started_at, ci_run_id, branch);
 
+-- What checks said of a tree. A verdict counts for this tree, this definition of the check and this environment, and for no other.
+create table verdicts (
+  id          text collate "C" not null primary key,
+  run_id      text collate "C" not null references runs (id),
+  task_id     text collate "C",
+  name        text collate "C" not null,
+  tree        text collate "C" not null,
+  definition  text collate "C" not null,
+  environment text collate "C" not null,
+  outcome     text collate "C" not null check (
+    outcome = 'pass' or outcome = 'fail' or outcome = 'error' or outcome = 'flaky' or outcome = 'not-run'
+  ),
+  exit_code   bigint,
+  findings    text collate "C" not null,
+  artifact_id text collate "C",
+  duration_ms bigint not null check (duration_ms >= 0),
+  created_at  text collate "C" not null
+);
+
+create index verdicts_by_tree on verdicts (run_id, tree, created_at, id);
+create index verdicts_by_run on verdicts (run_id, created_at, id);
+
+-- What many share and what may be closed for all of them at once: an account that has met its quota, a login that has run out.
+create table gates (
+  name       text collate "C" not null primary key,
+  state      text collate "C" not null check (state = 'open' or state = 'closed'),
+  reason     text collate "C" not null,
+  closed_at  text collate "C",
+  opens_at   text collate "C",
+  closings   bigint not null check (closings >= 0),
+  updated_at text collate "C" not null
+);
+
+-- What the gate said of a change. It counts for exactly this tree and this patch, examined by these settings.
+create table reviews (
+  id          text collate "C" not null primary key,
+  run_id      text collate "C" not null references runs (id),
+  task_id     text collate "C",
+  base        text collate "C" not null,
+  head        text collate "C" not null,
+  tree        text collate "C" not null,
+  patch       text collate "C" not null,
+  settings    text collate "C" not null,
+  verdict     text collate "C" not null check (
+    verdict = 'pass' or verdict = 'request-changes' or verdict = 'block' or verdict = 'unproven'
+  ),
+  confidence  bigint check (confidence >= 0 and confidence <= 100),
+  reasons     text collate "C" not null,
+  passes      text collate "C" not null,
+  findings    text collate "C" not null,
+  feedback_id text collate "C",
+  created_at  text collate "C" not null
+);
+
+create index reviews_by_tree on reviews (tree, patch, created_at, id);
+create index reviews_by_run on reviews (run_id, created_at, id);
+
+-- What single passes came to while a review was under way: a gate that was killed goes on from there.
+create table review_passes (
+  id         text collate "C" not null primary key,
+  run_id     text collate "C" not null references runs (id),
+  task_id    text collate "C",
+  counts_for text collate "C" not null,
+  number     bigint not null check (number >= 1 and number <= 7),
+  result     text collate "C" not null,
+  created_at text collate "C" not null
+);
+
+create index review_passes_by_what on review_passes (run_id, counts_for, created_at, id);
+
+-- What was said of earlier states of a change: those that begin at the same commit.
+create index reviews_by_base on reviews (base, created_at, id);
+
+-- How far the fix of a piece of feedback is proven. Each state says what is known to be so; a kill leaves the last one that is.
+create table mends (
+  id          text collate "C" not null primary key,
+  run_id      text collate "C" not null references runs (id),
+  feedback_id text collate "C" not null,
+  repo        text collate "C" not null,
+  state       text collate "C" not null check (
+    state = 'filed' or state = 'triaged' or state = 'located' or state = 'planned' or state = 'fixing' or state = 'fixed'
+    or state = 'proven' or state = 'cleared' or state = 'published' or state = 'verified' or state = 'closed' or state = 'dropped'
+  ),
+  waits_for   text collate "C" check (
+    waits_for = 'model' or waits_for = 'approval' or waits_for = 'fix' or waits_for = 'gate' or waits_for = 'merge'
+    or waits_for = 'weather' or waits_for = 'person'
+  ),
+  reason      text collate "C" not null,
+  moves       bigint not null check (moves >= 0),
+  rounds      bigint not null check (rounds >= 0),
+  base        text collate "C",
+  branch      text collate "C",
+  head        text collate "C",
+  fix_class   text collate "C",
+  confidence  bigint check (confidence >= 0 and confidence <= 100),
+  triage      text collate "C" not null,
+  places      text collate "C" not null,
+  plan        text collate "C" not null,
+  findings    text collate "C" not null,
+  fix_run_id  text collate "C",
+  proof       text collate "C" not null,
+  tests       text collate "C" not null,
+  review_id   text collate "C",
+  published   text collate "C" not null,
+  merged      text collate "C",
+  for_run_id  text collate "C",
+  created_at  text collate "C" not null,
+  updated_at  text collate "C" not null
+);
+
+create index mends_by_feedback on mends (feedback_id, created_at, id);
+
+-- One piece of feedback has one open fix in a repository, also when two processes begin it at once in two runs.
+create unique index mends_open on mends (feedback_id, repo) where state <> 'closed' and state <> 'dropped';
+
 -- What tools did to the world outside. An intent is written before the act and settled after it: what was begun and never
 -- settled is known to be so, and nothing is done twice.
 create table effects (
@@ -2551,162 +3093,6 @@ create table processes (
 create index processes_by_run on processes (run_id, started_at, id);
 create index processes_running on processes (run_id, started_at, id) where state = 'running';
 
--- 0002_exact
-
--- What verify compares to the letter, made anew as it is written from now on: a stream begins at the time of its first entry, says
--- that it is out of order only when it is, and the days of budgets were decided by the time of an entry. Vectors whose digests no entry
--- tells are made again by whoever asks for them.
-update streams
-   set created_at = coalesce((select e.at from entries e where e.pos = streams.no * 4294967296 + 1), created_at);
-
-update streams
-   set in_order = 1
- where in_order = 0
-   and not exists (
-     select 1
-       from entries a
-       join entries b on b.pos = a.pos + 1
-      where a.pos > streams.no * 4294967296
-        and a.pos < (streams.no + 1) * 4294967296 - 1
-        and b.at < a.at
-   );
-
-update budget_days
-   set as_of = coalesce((select max(at) from entries), as_of);
-
-delete from lesson_vectors;
-
--- 0003_ready
-
--- What can be claimed, by group and by role, in the order in which it is given out. Tasks without either are not in here.
-create index tasks_ready_by_group on tasks (run_id, group_id, priority desc, created_at, id)
-  where state = 'pending' and open_dependencies = 0 and group_id is not null;
-create index tasks_ready_by_role on tasks (run_id, role, priority desc, created_at, id)
-  where state = 'pending' and open_dependencies = 0 and role is not null;
-
--- The tags of tasks that can be claimed, in the order in which they are given out; `rank` is the priority with its sign changed.
--- The triggers keep it: whatever makes a task ready, or takes it, is seen here.
-create table ready_tags (
-  tag        text collate "C" not null,
-  run_id     text collate "C" not null,
-  rank       bigint not null,
-  created_at text collate "C" not null,
-  task_id    text collate "C" not null,
-  primary key (tag, run_id, rank, created_at, task_id)
-);
-
-create function tags_of(list text) returns setof text language plpgsql immutable as $$
-begin
-  return query
-  select distinct tag #>> '{}'
-    from json_array_elements(list::json) as tag
-   where json_typeof(tag) = 'string';
-exception when invalid_text_representation or invalid_parameter_value then
-  return;
-end $$;
-
-insert into ready_tags (tag, run_id, rank, created_at, task_id)
-select tag, t.run_id, -t.priority, t.created_at, t.id
-  from tasks t, tags_of(t.tags) tag
- where t.state = 'pending' and t.open_dependencies = 0 and t.tags <> '[]';
-
-create function keep_ready_tags() returns trigger language plpgsql as $$
-begin
-  if tg_op <> 'INSERT' and old.state = 'pending' and old.open_dependencies = 0 then
-    delete from ready_tags
-     where tag in (select tags_of(old.tags))
-       and run_id = old.run_id and rank = -old.priority and created_at = old.created_at and task_id = old.id;
-  end if;
-  if tg_op <> 'DELETE' and new.state = 'pending' and new.open_dependencies = 0 then
-    insert into ready_tags (tag, run_id, rank, created_at, task_id)
-    select tag, new.run_id, -new.priority, new.created_at, new.id
-      from tags_of(new.tags) tag
-    on conflict do nothing;
-  end if;
-  return null;
-end $$;
-
-create trigger ready_tags_added after insert on tasks for each row
-  when (new.tags <> '[]' and new.state = 'pending' and new.open_dependencies = 0) execute function keep_ready_tags();
-create trigger ready_tags_changed after update of id, run_id, state, open_dependencies, priority, tags, created_at on tasks for each row
-  when (old.tags <> '[]' or new.tags <> '[]') execute function keep_ready_tags();
-create trigger ready_tags_removed after delete on tasks for each row
-  when (old.tags <> '[]' and old.state = 'pending' and old.open_dependencies = 0) execute function keep_ready_tags();
-
--- 0004_recall
-
--- The terms of the lessons that hold, made anew from them at any time: stems and names, the same on both engines. How often each
--- lesson has each term, and how long it is, is what BM25 needs.
-drop table lesson_text;
-
-create table lesson_text (
-  no        bigint generated always as identity primary key,
-  lesson_id text collate "C" not null unique references lessons (id),
-  topic     text collate "C" not null,
-  project   text collate "C",
-  length    integer not null
-);
-
-create table lesson_terms (
-  term      text collate "C" not null,
-  lesson_no bigint not null references lesson_text (no) on delete cascade,
-  times     integer not null,
-  primary key (term, lesson_no) include (times)
-);
-create index lesson_terms_by_lesson on lesson_terms (lesson_no);
-
--- How many lessons the index has, and how many terms: a word is worth what it is rare.
-create table lesson_sums (
-  id      bigint not null primary key check (id = 1),
-  lessons bigint not null,
-  terms   bigint not null
-);
-insert into lesson_sums (id, lessons, terms) values (1, 0, 0);
-
--- How far what is made of the lessons has come in the stream of the memory: the index of their terms catches up from there.
-create table lesson_marks (
-  name text collate "C" not null primary key,
-  seq  bigint not null
-);
-
--- What a lesson holds for: versions, paths and a commit. Nothing said, it holds for everything.
-alter table lessons add column scope text collate "C" not null default '{}';
-
--- When something changed for which a lesson holds, and what.
-alter table lessons add column outdated_at text collate "C";
-alter table lessons add column outdated_by text collate "C";
-
--- When a lesson was put aside that nothing replaces.
-alter table lessons add column retired_at text collate "C";
-
--- Two lessons that can't both be followed, until someone says which one holds.
-create table contradictions (
-  id         text collate "C" not null primary key,
-  lesson_id  text collate "C" not null references lessons (id),
-  other_id   text collate "C" not null references lessons (id),
-  about      text collate "C" not null,
-  state      text collate "C" not null check (state in ('open', 'settled', 'both_hold')),
-  found_at   text collate "C" not null,
-  settled_at text collate "C",
-  settled_by text collate "C",
-  reason     text collate "C",
-  check (lesson_id <> other_id),
-  check ((settled_at is null) = (state = 'open')),
-  unique (lesson_id, other_id)
-);
-
-create index contradictions_by_state on contradictions (state, found_at, id);
-create index contradictions_by_other on contradictions (other_id);
-
--- 0005_task_entries
-
--- What a task itself became is found by its record. To say it a second time, by its task, took one page of every claim and every
--- end of a task.
-drop index entries_by_task;
-create index entries_by_task on entries (task_id, pos) where task_id is not null and record_table is distinct from 'tasks';
-
--- 0006_overview
-
 -- How the tasks of a run stand, made of its entries up to number `seq`: an overview reads what came after it and no more. The hash is
 -- that of the entry, so that the place is held against the journal. Runs with few entries have no row.
 create table run_tallies (
@@ -2722,148 +3108,6 @@ create table run_tallies (
   abandoned bigint not null,
   failures  bigint not null
 );
-
--- What was spent on each day (of UTC, by when it was spent), made of the charges that entries tell of up to the mark of their stream.
--- An empty text stands for no run and no agent.
-create table spend_days (
-  run_id              text collate "C" not null,
-  day                 text collate "C" not null,
-  model               text collate "C" not null,
-  agent               text collate "C" not null,
-  calls               bigint not null,
-  input_tokens        bigint not null,
-  cache_read_tokens   bigint not null,
-  cache_create_tokens bigint not null,
-  output_tokens       bigint not null,
-  cost_microdollars   bigint not null,
-  unpriced_calls      bigint not null,
-  primary key (run_id, day, model, agent)
-);
-
-create index spend_days_by_day on spend_days (day);
-
-create table spend_marks (
-  stream text collate "C" not null primary key,
-  seq    bigint not null check (seq >= 1),
-  hash   text collate "C" not null
-);
-
--- Evidence that has gone stale is rare, and looked for over all runs.
-create index criteria_stale on criteria (run_id, number) where is_stale = 1;
-
--- What is asked about is kept: the digest of its bytes as they are kept, which differs from that of the thing itself where parts of it
--- were redacted.
-alter table approvals add column about_digest text collate "C" check (length(about_digest) = 64);
-alter table approvals add column redacted bigint not null default 0 check (redacted in (0, 1));
-
--- Who is told of what, and how. A rule is the manager's: it makes whoever sends run a command, or call an address.
-create table notify_rules (
-  id         text collate "C" not null primary key,
-  event      text collate "C" not null check (event in ('needs_you', 'budget', 'failure', 'done')),
-  channel    text collate "C" not null check (channel in ('command', 'webhook', 'desktop')),
-  target     text collate "C" not null,
-  secret_env text collate "C" check (secret_env <> ''),
-  set_at     text collate "C" not null,
-  proof      text collate "C"
-);
-
--- Each thing that a rule tells of is one notice, whoever finds it first. It is taken before it is sent and settled after: what was
--- taken and never settled may have been sent, and is not sent again by itself.
-create table notices (
-  id         text collate "C" not null primary key,
-  rule_id    text collate "C" not null,
-  key        text collate "C" not null,
-  event      text collate "C" not null check (event in ('needs_you', 'budget', 'failure', 'done')),
-  what       text collate "C" not null,
-  run_id     text collate "C",
-  state      text collate "C" not null check (state in ('due', 'sending', 'sent', 'failed', 'unknown')),
-  attempts   bigint not null check (attempts >= 0),
-  due_at     text collate "C" not null,
-  sender     text collate "C",
-  taken_at   text collate "C",
-  error      text collate "C",
-  made_at    text collate "C" not null,
-  settled_at text collate "C",
-  unique (rule_id, key),
-  check ((state = 'sending') = (sender is not null)),
-  check (state <> 'sending' or taken_at is not null)
-);
-
-create index notices_open on notices (due_at, id) where state = 'due' or state = 'sending';
-create index notices_by_time on notices (made_at, id);
-
--- What a rule looks for: runs by their end, and tasks that used up their attempts.
-create index runs_by_end on runs (ended_at, id) where ended_at is not null;
-create index tasks_blocked on tasks (updated_at, id) where state = 'blocked';
-
--- 0007_answers
-
--- The provider's own id of an answer: told by a hook, a transcript, an editor or an import, in whatever run, it is paid for once. Logs
--- that were kept apart may each have it, so it is no constraint: they can still be brought together.
-alter table charges add column answer_id text collate "C";
-create index charges_by_answer on charges (answer_id) where answer_id is not null;
-
--- 0008_planning
-
--- Only the worker that a task is assigned to gets it. Whoever waits for work looks here whether anything is meant for somebody; the
--- index says nothing of states, so that claims and ends do not touch it.
-alter table tasks add column assigned_to text collate "C";
-
-create index tasks_assigned on tasks (run_id, assigned_to) where assigned_to is not null;
-
--- How one task is linked with another. Only `blocks` holds it back; with `parent` the second is whole only with the first.
-alter table dependencies add column kind text collate "C" not null default 'blocks'
-  check (kind = 'blocks' or kind = 'parent' or kind = 'related' or kind = 'discovered-from');
-
-create unique index dependencies_one_parent on dependencies (task_id) where kind = 'parent';
-
-create table task_comments (
-  id         text collate "C" not null primary key,
-  run_id     text collate "C" not null references runs (id),
-  task_id    text collate "C" not null references tasks (id),
-  author     text collate "C" not null,
-  body       text collate "C" not null,
-  created_at text collate "C" not null
-);
-
-create index task_comments_by_task on task_comments (task_id, created_at, id);
-
--- Sets of tasks that are planned again and again. A version is never changed: what was made from it can be told by it.
-create table templates (
-  name        text collate "C" not null,
-  version     bigint not null check (version >= 1),
-  description text collate "C" not null,
-  tasks       text collate "C" not null,
-  created_at  text collate "C" not null,
-  primary key (name, version)
-);
-
--- What a run is to do again and again. `next_at` is when a claim, or whoever looks, next makes tasks of it; none while it is paused.
-create table schedules (
-  id              text collate "C" not null primary key,
-  run_id          text collate "C" not null references runs (id),
-  name            text collate "C" not null,
-  rule            text collate "C" not null,
-  zone            text collate "C" not null,
-  catch_up        text collate "C" not null check (catch_up = 'none' or catch_up = 'one' or catch_up = 'all'),
-  catch_up_limit  bigint not null check (catch_up_limit between 1 and 100),
-  late_seconds    bigint not null check (late_seconds >= 0),
-  task            text collate "C",
-  template        text collate "C",
-  template_values text collate "C" not null,
-  next_at         text collate "C",
-  last_at         text collate "C",
-  occurrences     bigint not null check (occurrences >= 0),
-  reason          text collate "C",
-  created_at      text collate "C" not null,
-  updated_at      text collate "C" not null,
-  unique (run_id, name),
-  check ((task is null) <> (template is null))
-);
-
-create index schedules_due on schedules (run_id, next_at) where next_at is not null;
-
--- 0009_views
 
 -- What a run's entries add up to at every so many of them: counts of its tasks, attempts and charges as of entry `seq`, and the numbers of
 -- the entries that began the attempts which were under way then. The hash is that of the entry, so that the place is held against the
@@ -2926,419 +3170,3 @@ create table record_firsts (
   record_id    text collate "C" not null,
   primary key (run_id, record_table, seq)
 );
-
--- Tasks of a run that are held, and those that wait for others, in the order in which they would be given out; and what waits or is
--- paused in all runs. Neither a claim nor an end touches these.
-create index tasks_held on tasks (run_id, priority desc, created_at, id)
-  where state = 'blocked' or state = 'waiting' or state = 'paused';
-create index tasks_dependent on tasks (run_id, priority desc, created_at, id)
-  where state = 'pending' and open_dependencies > 0;
-create index tasks_waiting on tasks (updated_at, id) where state = 'waiting';
-create index tasks_paused on tasks (updated_at, id) where state = 'paused';
-
--- Runs by where they work, and by what they are a part of.
-create index runs_by_repo on runs (repo, started_at, id) where repo is not null;
-create index runs_by_parent on runs (parent_run_id, started_at, id) where parent_run_id is not null;
-
--- 0010_verdicts
-
--- What checks said of a tree. A verdict counts for this tree, this definition of the check and this environment, and for no other.
-create table verdicts (
-  id          text collate "C" not null primary key,
-  run_id      text collate "C" not null references runs (id),
-  task_id     text collate "C",
-  name        text collate "C" not null,
-  tree        text collate "C" not null,
-  definition  text collate "C" not null,
-  environment text collate "C" not null,
-  outcome     text collate "C" not null check (
-    outcome = 'pass' or outcome = 'fail' or outcome = 'error' or outcome = 'flaky' or outcome = 'not-run'
-  ),
-  exit_code   bigint,
-  findings    text collate "C" not null,
-  artifact_id text collate "C",
-  duration_ms bigint not null check (duration_ms >= 0),
-  created_at  text collate "C" not null
-);
-
-create index verdicts_by_tree on verdicts (run_id, tree, created_at, id);
-create index verdicts_by_run on verdicts (run_id, created_at, id);
-
--- 0011_days
-
--- What was spent on each day over all runs: made with `spend_days`, so that a month is as many rows as it has models and agents,
--- however many runs there are.
-create table spend_totals (
-  day                 text collate "C" not null,
-  model               text collate "C" not null,
-  agent               text collate "C" not null,
-  calls               bigint not null,
-  input_tokens        bigint not null,
-  cache_read_tokens   bigint not null,
-  cache_create_tokens bigint not null,
-  output_tokens       bigint not null,
-  cost_microdollars   bigint not null,
-  unpriced_calls      bigint not null,
-  primary key (day, model, agent)
-);
-
-insert into spend_totals (day, model, agent, calls, input_tokens, cache_read_tokens, cache_create_tokens, output_tokens, cost_microdollars, unpriced_calls)
-select day, model, agent,
-       sum(calls),
-       sum(input_tokens),
-       sum(cache_read_tokens),
-       sum(cache_create_tokens),
-       sum(output_tokens),
-       sum(cost_microdollars),
-       sum(unpriced_calls)
-  from spend_days
- group by day, model, agent;
-
--- The streams that have charges after their mark: whoever adds up days looks at these and no others. The trigger of charges keeps it, and
--- writes only for the first charge after a mark.
-create table spend_open (
-  stream text collate "C" not null primary key
-);
-
-insert into spend_open (stream)
-select distinct coalesce(run_id, '@ledger') from charges;
-
-create function keep_spend_open() returns trigger language plpgsql as $$
-begin
-  insert into spend_open (stream) values (coalesce(new.run_id, '@ledger')) on conflict do nothing;
-  return null;
-end $$;
-
-create trigger spend_open_charged after insert on charges for each row execute function keep_spend_open();
-
--- 0012_assigned
-
--- What can be claimed, in the order in which it is given out, and apart for each worker that tasks are assigned to: '' is whatever may be
--- anybody's. A claim reads the first of its worker's own and the first of anybody's; what is for others is not walked over.
-drop index tasks_ready;
-drop index tasks_ready_by_group;
-drop index tasks_ready_by_role;
-
-create index tasks_ready on tasks (run_id, coalesce(assigned_to, ''), priority desc, created_at, id)
-  where state = 'pending' and open_dependencies = 0;
-create index tasks_ready_by_group on tasks (run_id, group_id, coalesce(assigned_to, ''), priority desc, created_at, id)
-  where state = 'pending' and open_dependencies = 0 and group_id is not null;
-create index tasks_ready_by_role on tasks (run_id, role, coalesce(assigned_to, ''), priority desc, created_at, id)
-  where state = 'pending' and open_dependencies = 0 and role is not null;
-
--- Whoever looks at a run sees what is ready for anybody and what is for somebody, together in its order.
-create index tasks_ready_assigned on tasks (run_id, priority desc, created_at, id)
-  where state = 'pending' and open_dependencies = 0 and assigned_to is not null;
-
--- The tags of what is ready stand apart for each worker too.
-alter table ready_tags drop constraint ready_tags_pkey;
-alter table ready_tags add column assigned_to text collate "C" not null default '';
-update ready_tags set assigned_to = t.assigned_to from tasks t where t.id = ready_tags.task_id and t.assigned_to is not null;
-alter table ready_tags alter column assigned_to drop default;
-alter table ready_tags add primary key (tag, run_id, assigned_to, rank, created_at, task_id);
-
-create or replace function keep_ready_tags() returns trigger language plpgsql as $$
-begin
-  if tg_op <> 'INSERT' and old.state = 'pending' and old.open_dependencies = 0 then
-    delete from ready_tags
-     where tag in (select tags_of(old.tags))
-       and run_id = old.run_id and assigned_to = coalesce(old.assigned_to, '') and rank = -old.priority
-       and created_at = old.created_at and task_id = old.id;
-  end if;
-  if tg_op <> 'DELETE' and new.state = 'pending' and new.open_dependencies = 0 then
-    insert into ready_tags (tag, run_id, assigned_to, rank, created_at, task_id)
-    select tag, new.run_id, coalesce(new.assigned_to, ''), -new.priority, new.created_at, new.id
-      from tags_of(new.tags) tag
-    on conflict do nothing;
-  end if;
-  return null;
-end $$;
-
-drop trigger ready_tags_changed on tasks;
-create trigger ready_tags_changed
-  after update of id, run_id, state, open_dependencies, priority, tags, created_at, assigned_to on tasks for each row
-  when (old.tags <> '[]' or new.tags <> '[]') execute function keep_ready_tags();
-
--- 0013_gates
-
--- What many share and what may be closed for all of them at once: an account that has met its quota, a login that has run out.
-create table gates (
-  name       text collate "C" not null primary key,
-  state      text collate "C" not null check (state = 'open' or state = 'closed'),
-  reason     text collate "C" not null,
-  closed_at  text collate "C",
-  opens_at   text collate "C",
-  closings   bigint not null check (closings >= 0),
-  updated_at text collate "C" not null
-);
-
--- 0014_proposals
-
--- Lessons that what happened speaks for, until someone takes them up. `subject` is what each is about: seen again, it is the same one.
-create table proposals (
-  id          text collate "C" not null primary key,
-  kind        text collate "C" not null check (kind in ('check', 'attempt', 'blocker', 'fix', 'review', 'correction')),
-  subject     text collate "C" not null unique,
-  topic       text collate "C" not null,
-  body        text collate "C" not null,
-  payload     text collate "C" not null,
-  state       text collate "C" not null check (state in ('gathering', 'open', 'known', 'accepted', 'dismissed')),
-  confidence  bigint not null check (confidence between 0 and 100),
-  because     text collate "C" not null,
-  evidence    text collate "C" not null,
-  run_id      text collate "C" references runs (id),
-  task_id     text collate "C",
-  lesson_id   text collate "C" references lessons (id),
-  proposed_at text collate "C" not null,
-  seen_at     text collate "C" not null,
-  decided_at  text collate "C",
-  decided_by  text collate "C",
-  reason      text collate "C",
-  check ((lesson_id is not null) = (state in ('known', 'accepted'))),
-  check ((decided_at is not null) = (state in ('accepted', 'dismissed')))
-);
-
-create index proposals_by_state on proposals (state, confidence, proposed_at, id);
-
--- How far each stream was looked through for what may be proposed. The hash is that of the entry, so that the place is held against the
--- journal.
-create table proposal_marks (
-  stream text collate "C" not null primary key,
-  seq    bigint not null check (seq >= 1),
-  hash   text collate "C" not null
-);
-
--- 0015_reviews
-
--- What the gate said of a change. It counts for exactly this tree and this patch, examined by these settings.
-create table reviews (
-  id          text collate "C" not null primary key,
-  run_id      text collate "C" not null references runs (id),
-  task_id     text collate "C",
-  base        text collate "C" not null,
-  head        text collate "C" not null,
-  tree        text collate "C" not null,
-  patch       text collate "C" not null,
-  settings    text collate "C" not null,
-  verdict     text collate "C" not null check (
-    verdict = 'pass' or verdict = 'request-changes' or verdict = 'block' or verdict = 'unproven'
-  ),
-  confidence  bigint check (confidence >= 0 and confidence <= 100),
-  reasons     text collate "C" not null,
-  passes      text collate "C" not null,
-  findings    text collate "C" not null,
-  feedback_id text collate "C",
-  created_at  text collate "C" not null
-);
-
-create index reviews_by_tree on reviews (tree, patch, created_at, id);
-create index reviews_by_run on reviews (run_id, created_at, id);
-
--- What single passes came to while a review was under way: a gate that was killed goes on from there.
-create table review_passes (
-  id         text collate "C" not null primary key,
-  run_id     text collate "C" not null references runs (id),
-  task_id    text collate "C",
-  counts_for text collate "C" not null,
-  number     bigint not null check (number >= 1 and number <= 7),
-  result     text collate "C" not null,
-  created_at text collate "C" not null
-);
-
-create index review_passes_by_what on review_passes (run_id, counts_for, created_at, id);
-
--- 0016_review_lessons
-
--- What was said of earlier states of a change: those that begin at the same commit.
-create index reviews_by_base on reviews (base, created_at, id);
-
--- 0017_mends
-
--- How far the fix of a piece of feedback is proven. Each state says what is known to be so; a kill leaves the last one that is.
-create table mends (
-  id          text collate "C" not null primary key,
-  run_id      text collate "C" not null references runs (id),
-  feedback_id text collate "C" not null,
-  repo        text collate "C" not null,
-  state       text collate "C" not null check (
-    state = 'filed' or state = 'triaged' or state = 'located' or state = 'planned' or state = 'fixing' or state = 'fixed'
-    or state = 'proven' or state = 'cleared' or state = 'published' or state = 'verified' or state = 'closed' or state = 'dropped'
-  ),
-  waits_for   text collate "C" check (
-    waits_for = 'model' or waits_for = 'approval' or waits_for = 'fix' or waits_for = 'gate' or waits_for = 'merge'
-    or waits_for = 'weather' or waits_for = 'person'
-  ),
-  reason      text collate "C" not null,
-  moves       bigint not null check (moves >= 0),
-  rounds      bigint not null check (rounds >= 0),
-  base        text collate "C",
-  branch      text collate "C",
-  head        text collate "C",
-  fix_class   text collate "C",
-  confidence  bigint check (confidence >= 0 and confidence <= 100),
-  triage      text collate "C" not null,
-  places      text collate "C" not null,
-  plan        text collate "C" not null,
-  findings    text collate "C" not null,
-  fix_run_id  text collate "C",
-  proof       text collate "C" not null,
-  tests       text collate "C" not null,
-  review_id   text collate "C",
-  published   text collate "C" not null,
-  merged      text collate "C",
-  for_run_id  text collate "C",
-  created_at  text collate "C" not null,
-  updated_at  text collate "C" not null
-);
-
-create index mends_by_feedback on mends (feedback_id, created_at, id);
-
--- 0018_hash_bytes
-
--- A server compresses and aligns rows in its own ways: to it the hash of an entry stays the text that it is.
-select 1;
-
--- 0019_graphs
-
--- What graphs of other frameworks go on from: checkpoints of their threads, what was written between them, and shared items.
-create table graph_checkpoints (
-  run_id        text collate "C" not null references runs (id),
-  namespace     text collate "C" not null,
-  checkpoint_id text collate "C" not null,
-  thread_id     text collate "C" not null,
-  parent_id     text collate "C",
-  encoding      text collate "C" not null,
-  digest        text collate "C" not null,
-  metadata      text collate "C" not null,
-  graph_run_id  text collate "C",
-  redacted      bigint not null check (redacted = 0 or redacted = 1),
-  saved_at      text collate "C" not null,
-  primary key (run_id, namespace, checkpoint_id)
-);
-
-create index graph_checkpoints_by_id on graph_checkpoints (checkpoint_id);
-create index graph_checkpoints_by_graph_run on graph_checkpoints (graph_run_id) where graph_run_id is not null;
-
-create table graph_writes (
-  run_id        text collate "C" not null references runs (id),
-  namespace     text collate "C" not null,
-  checkpoint_id text collate "C" not null,
-  task_id       text collate "C" not null,
-  number        bigint not null,
-  task_path     text collate "C" not null,
-  channel       text collate "C" not null,
-  encoding      text collate "C" not null,
-  digest        text collate "C" not null,
-  redacted      bigint not null check (redacted = 0 or redacted = 1),
-  saved_at      text collate "C" not null,
-  primary key (run_id, namespace, checkpoint_id, task_id, number)
-);
-
-create table graph_items (
-  namespace   text collate "C" not null,
-  key         text collate "C" not null,
-  value       text collate "C" not null,
-  created_at  text collate "C" not null,
-  updated_at  text collate "C" not null,
-  indexed     text collate "C",
-  ttl_seconds double precision,
-  expires_at  text collate "C",
-  primary key (namespace, key)
-);
-
-create index graph_items_by_expiry on graph_items (expires_at) where expires_at is not null;
-
--- 0020_lesson_lengths
-
--- The length of its lesson stands beside each term: words are weighed without looking up every lesson that has one of them.
-alter table lesson_terms drop constraint lesson_terms_pkey;
-alter table lesson_terms add column length integer;
-update lesson_terms t set length = l.length from lesson_text l where l.no = t.lesson_no;
-alter table lesson_terms alter column length set not null;
-alter table lesson_terms add primary key (term, lesson_no) include (times, length);
-
--- 0021_checks
-
--- A server reads the checks of a table anew for every statement that writes to it: on tables with many of them that took longer
--- than the writing. Here one function says the same, which a connection keeps once it has read it.
-create function entry_is_sound(
-  p_pos bigint, p_seq bigint, p_kind varchar, p_phase varchar, p_confidence varchar, p_redacted bigint, p_record_table varchar,
-  p_record_id varchar
-) returns boolean language plpgsql immutable parallel safe as $$
-begin
-  return p_seq >= 1
-    and p_seq = p_pos % 4294967296
-    and p_kind in ('interaction', 'reasoning', 'event', 'tool', 'change')
-    and (p_phase is null
-      or p_phase in ('understanding', 'approach', 'decisions', 'risks', 'blockers', 'pivot', 'completion'))
-    and (p_confidence is null or p_confidence in ('high', 'medium', 'low'))
-    and p_redacted in (0, 1)
-    and (p_kind = 'change') = (p_record_table is not null and p_record_id is not null);
-end
-$$;
-
-alter table entries
-  drop constraint entries_check,
-  drop constraint entries_check1,
-  drop constraint entries_kind_check,
-  drop constraint entries_phase_check,
-  drop constraint entries_confidence_check,
-  drop constraint entries_redacted_check,
-  add constraint entries_sound
-    check (entry_is_sound(pos, seq, kind, phase, confidence, redacted, record_table, record_id));
-
-create function task_is_sound(
-  p_state varchar, p_outcome varchar, p_worker varchar, p_leased_until varchar, p_priority bigint, p_open_dependencies bigint,
-  p_max_attempts bigint, p_attempts bigint, p_failures bigint, p_fence bigint, p_blocker_repeats bigint
-) returns boolean language plpgsql immutable parallel safe as $$
-begin
-  return p_state in ('pending', 'running', 'waiting', 'blocked', 'paused', 'done', 'abandoned')
-    and (p_outcome is null
-      or p_outcome in ('done', 'failed', 'expired', 'released', 'blocked', 'paused', 'parked', 'abandoned'))
-    and (p_state = 'running') = (p_worker is not null)
-    and (p_state = 'running') = (p_leased_until is not null)
-    and p_priority between 0 and 100
-    and p_open_dependencies >= 0
-    and p_max_attempts >= 1
-    and p_attempts >= 0
-    and p_failures >= 0
-    and p_fence >= 0
-    and p_blocker_repeats >= 0;
-end
-$$;
-
-alter table tasks
-  drop constraint tasks_state_check,
-  drop constraint tasks_outcome_check,
-  drop constraint tasks_check,
-  drop constraint tasks_check1,
-  drop constraint tasks_priority_check,
-  drop constraint tasks_open_dependencies_check,
-  drop constraint tasks_max_attempts_check,
-  drop constraint tasks_attempts_check,
-  drop constraint tasks_failures_check,
-  drop constraint tasks_fence_check,
-  drop constraint tasks_blocker_repeats_check,
-  add constraint tasks_sound
-    check (
-      task_is_sound(
-        state, outcome, worker, leased_until, priority, open_dependencies, max_attempts, attempts, failures, fence,
-        blocker_repeats
-      )
-    );
-
--- 0022_one_open_fix
-
--- One piece of feedback has one open fix in a repository, also when two processes begin it at once in two runs.
-create unique index mends_open on mends (feedback_id, repo) where state <> 'closed' and state <> 'dropped';
-
--- 0023_words
-
--- Words are split in Python, for both engines. Entries are indexed anew in steps.
-delete from entry_text;
-delete from entry_text_marks;
-
--- 0024_step_digests
-
--- Each step is chained to the one before it, so that a changed time shows. Steps of older logs get their digests with this one.
-alter table schema_steps add column digest text collate "C";

@@ -34,8 +34,6 @@ class Step:
         self.path = path
 
 
-# The first step whose table of steps has digests.
-DIGESTS_SINCE = 24
 APPLIED = "select version, name, checksum, applied_at, digest from schema_steps order by version"
 WRITE_DIGEST = "update schema_steps set digest = :digest where version = :version"
 FOLDER = _SHIPPED = os.path.join(os.path.dirname(__file__), "migrations")

@@ -42,8 +42,7 @@ def _note(database: "Database", step: "schema.Step") -> None:
             "at": to_text(database.clock.now()),
         },
     )
-    if step.version >= schema.DIGESTS_SINCE:
-        database.many(schema.WRITE_DIGEST, [*schema.missing_digests(database.rows(schema.APPLIED, {})[1])])
+    database.many(schema.WRITE_DIGEST, [*schema.missing_digests(database.rows(schema.APPLIED, {})[1])])
 
 
 def _applied(database: "Database") -> "list[Row]":

@@ -141,8 +141,7 @@ def _apply(connection: apsw.Connection, step: "schema.Step", now: str) -> str:
             "insert into schema_steps (version, name, checksum, applied_at) values (?, ?, ?, ?)",
             (step.version, step.name, schema.checksum_of(step, "sqlite"), now),
         )
-        if step.version >= schema.DIGESTS_SINCE:
-            write_digests(connection)
+        write_digests(connection)
         connection.execute(f"pragma application_id = {file.APPLICATION_ID}")
         connection.execute(f"pragma user_version = {step.version}")
         connection.execute("commit")

@@ -18,9 +18,8 @@ _LEAF, _OTHER_TREES = 13, (2, 5, 10)
 _LARGEST_ROW = 256 * 1024 * 1024
 _SIZES = (512, 1024, 2048, 4096, 8192, 16384, 32768, 65536)
 _SAMPLED = 400
-# The head of an entry: no value for its position, the stream, the number, a time of 27 characters, a hash of 32 bytes, or in
-# older logs of 64 characters.
-_ENTRY = re.compile(rb"[\x18-\x7f]\x00(?:[\x0d-\x7f]|[\x81-\x83][\x00-\x7f])[\x01-\x06\x08\x09]C(?:L|\x81\x0d)", re.DOTALL)
+# The head of an entry: no value for its position, the stream, the number, a time of 27 characters, a hash of 32 bytes.
+_ENTRY = re.compile(rb"[\x18-\x7f]\x00(?:[\x0d-\x7f]|[\x81-\x83][\x00-\x7f])[\x01-\x06\x08\x09]CL", re.DOTALL)
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,12 @@
 -- The journal: append-only entries in hash-chained streams, and the blobs they name.
+
+-- The steps of the schema. Each is chained to the one before it by its digest, so that a changed time shows.
 create table schema_steps (
   version    {integer} primary key,
   name       {text} not null,
   checksum   {text} not null,
-  applied_at {text} not null
+  applied_at {text} not null,
+  digest     {text}
 );
 
 -- `no` is local to this database. `in_order` says that the times of a stream's entries only grow, so that a time can be found
@@ -15,24 +18,41 @@ create table streams (
   in_order   {integer} not null check (in_order in (0, 1))
 );
 
+-- PostgreSQL reads the checks of a table again for every statement that writes to it. One function is read once per connection.
+create function entry_is_sound(
+  p_pos bigint, p_seq bigint, p_kind varchar, p_phase varchar, p_confidence varchar, p_redacted bigint, p_record_table varchar,
+  p_record_id varchar
+) returns boolean language plpgsql immutable parallel safe as $$
+begin
+  return p_seq >= 1
+    and p_seq = p_pos % 4294967296
+    and p_kind in ('interaction', 'reasoning', 'event', 'tool', 'change')
+    and (p_phase is null
+      or p_phase in ('understanding', 'approach', 'decisions', 'risks', 'blockers', 'pivot', 'completion'))
+    and (p_confidence is null or p_confidence in ('high', 'medium', 'low'))
+    and p_redacted in (0, 1)
+    and (p_kind = 'change') = (p_record_table is not null and p_record_id is not null);
+end
+$$;
+
 -- `pos` is the stream's number and the entry's number in it, side by side: one key orders a stream, and an append touches one
 -- page where a second index would make it two.
 create table entries (
   pos            {integer} not null primary key,
   stream         {text} not null,
-  seq            {integer} not null check (seq >= 1 and seq = pos % 4294967296),
+  seq            {integer} not null,
   at             {text} not null,
   hash           {text} not null,
-  kind           {text} not null check (kind in ('interaction', 'reasoning', 'event', 'tool', 'change')),
+  kind           {text} not null,
   subtype        {text},
   agent          {text},
   agent_id       {text},
   group_id       {text},
   task_id        {text},
   iteration      {integer},
-  phase          {text} check (phase in ('understanding', 'approach', 'decisions', 'risks', 'blockers', 'pivot', 'completion')),
-  confidence     {text} check (confidence in ('high', 'medium', 'low')),
-  redacted       {integer} not null default 0 check (redacted in (0, 1)),
+  phase          {text},
+  confidence     {text},
+  redacted       {integer} not null default 0,
   key            {text},
   record_table   {text},
   record_id      {text},
@@ -41,7 +61,8 @@ create table entries (
   payload_digest {text},
   body           {text},
   payload        {text},
-  check ((kind = 'change') = (record_table is not null and record_id is not null))
+  constraint entries_sound
+    check (entry_is_sound(pos, seq, kind, phase, confidence, redacted, record_table, record_id))
 );
 
 create unique index entries_by_key on entries (stream, coalesce(subtype, ''), coalesce(group_id, ''), key) where key is not null;
@@ -50,7 +71,8 @@ create index entries_by_kind on entries (kind, pos) where kind not in ('tool', '
 create index entries_by_subtype on entries (subtype, pos) where subtype is not null and kind <> 'change';
 create index entries_by_agent on entries (agent, pos) where agent is not null and kind <> 'change';
 create index entries_by_group on entries (group_id, pos) where group_id is not null;
-create index entries_by_task on entries (task_id, pos) where task_id is not null;
+-- Entries about a task's own record are found by entries_by_record.
+create index entries_by_task on entries (task_id, pos) where task_id is not null and record_table is distinct from 'tasks';
 create index entries_by_time on entries (stream, at);
 
 create table blobs (

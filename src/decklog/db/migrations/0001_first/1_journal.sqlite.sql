@@ -1,9 +1,12 @@
 -- The journal: append-only entries in hash-chained streams, and the blobs they name.
+
+-- The steps of the schema. Each is chained to the one before it by its digest, so that a changed time shows.
 create table schema_steps (
   version    integer primary key,
   name       text not null,
   checksum   text not null,
-  applied_at text not null
+  applied_at text not null,
+  digest     text
 ) strict;
 
 -- `no` is local to this database. `in_order` says that the times of a stream's entries only grow, so that a time can be found
@@ -18,13 +21,14 @@ create table streams (
 -- `pos` is the stream's number and the entry's number in it, side by side: one key orders a stream, and an append touches one
 -- page where a second index would make it two.
 -- Enumerations are spelled with `or`: SQLite builds a table for each `in` with more than two words, at every insert.
+-- A hash is stored as 32 bytes and read as 64 digits: a fifth of an entry's size without its texts.
 -- The short columns stand first: SQLite reads a row from the left, and a long body spills onto other pages.
 create table entries (
   pos            integer primary key,
   stream         text not null,
   seq            integer not null check (seq >= 1 and seq = pos % 4294967296),
   at             text not null,
-  hash           text not null,
+  hash_bytes     blob not null,
   kind           text not null check (kind = 'interaction' or kind = 'reasoning' or kind = 'event' or kind = 'tool' or kind = 'change'),
   subtype        text,
   agent          text,
@@ -43,6 +47,7 @@ create table entries (
   payload_digest text,
   body           text,
   payload        text,
+  hash           text generated always as (lower(hex(hash_bytes))) virtual,
   check ((kind = 'change') = (record_table is not null and record_id is not null))
 ) strict;
 
@@ -50,7 +55,8 @@ create unique index entries_by_key on entries (stream, coalesce(subtype, ''), co
 create index entries_by_record on entries (record_table, record_id, seq) where record_table is not null;
 create index entries_by_subtype on entries (subtype, pos) where subtype is not null and kind <> 'change';
 create index entries_by_group on entries (group_id, pos) where group_id is not null;
-create index entries_by_task on entries (task_id, pos) where task_id is not null;
+-- Entries about a task's own record are found by entries_by_record.
+create index entries_by_task on entries (task_id, pos) where task_id is not null and record_table is distinct from 'tasks';
 
 create table blobs (
   digest text not null primary key,
@@ -64,7 +70,7 @@ begin
 end;
 
 create trigger entries_never_change before update of
-  pos, stream, seq, at, hash, kind, subtype, agent, agent_id, group_id, task_id, iteration, phase, confidence, redacted, key,
+  pos, stream, seq, at, hash_bytes, kind, subtype, agent, agent_id, group_id, task_id, iteration, phase, confidence, redacted, key,
   record_table, record_id, refs on entries
 begin
   select raise(abort, 'journal entries are never changed');
@@ -85,7 +91,10 @@ end;
 
 -- Every index that an append has to touch costs it a tenth of a plain insert. What many entries share (kind, agent, phase) and the
 -- words themselves are therefore indexed together, from this mark on, when someone asks for them.
-create virtual table entry_text using fts5(words, tags, content = '', contentless_delete = 1);
+-- Words are split in Python, for both engines; `ascii` keeps every other character as it comes.
+create virtual table entry_text using fts5(words, tags, content = '', contentless_delete = 1, tokenize = 'ascii');
+-- Lists the words that begin with a prefix.
+create virtual table entry_terms using fts5vocab(entry_text, 'instance');
 
 create table entry_text_marks (
   stream_no integer primary key,

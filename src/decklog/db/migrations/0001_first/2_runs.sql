@@ -23,6 +23,9 @@ create table runs (
 
 create index runs_by_start on runs (started_at, id);
 create index runs_by_status on runs (status, started_at, id);
+create index runs_by_end on runs (ended_at, id) where ended_at is not null;
+create index runs_by_repo on runs (repo, started_at, id) where repo is not null;
+create index runs_by_parent on runs (parent_run_id, started_at, id) where parent_run_id is not null;
 
 create table agents (
   run_id             {text} not null references runs (id),

@@ -72,13 +72,16 @@ create table charges (
   counted_at          {text},
   overdrew            {integer} not null check (overdrew = 0 or overdrew = 1),
   is_late             {integer} not null check (is_late = 0 or is_late = 1),
-  key                 {text}
+  key                 {text},
+  -- The provider's id of an answer: whichever recorder reports it, it is paid once. Not unique, so that logs can be merged.
+  answer_id           {text}
 ){strict};
 
 -- Every index that a charge has to touch costs it some hundredths of a plain insert: only what lists and sums begin with has one.
 create index charges_by_time on charges (occurred_at, id);
 create index charges_by_run on charges (run_id) where run_id is not null;
 create index charges_by_task on charges (task_id) where task_id is not null;
+create index charges_by_answer on charges (answer_id) where answer_id is not null;
 create unique index charges_by_key on charges (coalesce(run_id, ''), key) where key is not null;
 
 -- What each budget's charges sum up to, day by day: made of charges, and made anew from them by `budgets rebuild`.
@@ -101,3 +104,50 @@ create table budget_gates (
 insert into budget_gates (no) values
   (0), (1), (2), (3), (4), (5), (6), (7), (8), (9), (10), (11), (12), (13), (14), (15),
   (16), (17), (18), (19), (20), (21), (22), (23), (24), (25), (26), (27), (28), (29), (30), (31);
+
+-- What was spent on each day (of UTC, by when it was spent), made of the charges that entries tell of up to the mark of their stream.
+-- An empty text stands for no run and no agent.
+create table spend_days (
+  run_id              {text} not null,
+  day                 {text} not null,
+  model               {text} not null,
+  agent               {text} not null,
+  calls               {integer} not null,
+  input_tokens        {integer} not null,
+  cache_read_tokens   {integer} not null,
+  cache_create_tokens {integer} not null,
+  output_tokens       {integer} not null,
+  cost_microdollars   {integer} not null,
+  unpriced_calls      {integer} not null,
+  primary key (run_id, day, model, agent)
+){strict};
+
+create index spend_days_by_day on spend_days (day);
+
+create table spend_marks (
+  stream {text} not null primary key,
+  seq    {integer} not null check (seq >= 1),
+  hash   {text} not null
+){strict};
+
+-- What was spent on each day over all runs: made with `spend_days`, so that a month is as many rows as it has models and agents,
+-- however many runs there are.
+create table spend_totals (
+  day                 {text} not null,
+  model               {text} not null,
+  agent               {text} not null,
+  calls               {integer} not null,
+  input_tokens        {integer} not null,
+  cache_read_tokens   {integer} not null,
+  cache_create_tokens {integer} not null,
+  output_tokens       {integer} not null,
+  cost_microdollars   {integer} not null,
+  unpriced_calls      {integer} not null,
+  primary key (day, model, agent)
+){strict};
+
+-- The streams that have charges after their mark: whoever adds up days looks at these and no others. The trigger of charges keeps it, and
+-- writes only for the first charge after a mark.
+create table spend_open (
+  stream {text} not null primary key
+){strict};

@@ -24,7 +24,14 @@ create table lessons (
   superseded_by    {text} references lessons (id) check (superseded_by <> id),
   created_at       {text} not null,
   last_seen_at     {text} not null,
-  last_recalled_at {text}
+  last_recalled_at {text},
+  -- Versions, paths and a commit that the lesson applies to; empty: everything.
+  scope            {text} not null default '{}',
+  -- When something in its scope changed, and what.
+  outdated_at      {text},
+  outdated_by      {text},
+  -- When it was retired without a successor.
+  retired_at       {text}
 ){strict};
 
 create index lessons_by_fingerprint on lessons (fingerprint);
@@ -103,3 +110,70 @@ create table lesson_desk (
   id {integer} not null primary key check (id = 1)
 ){strict};
 insert into lesson_desk (id) values (1);
+
+-- Two lessons that can't both be followed, until someone says which one holds.
+create table contradictions (
+  id         {text} not null primary key,
+  lesson_id  {text} not null references lessons (id),
+  other_id   {text} not null references lessons (id),
+  about      {text} not null,
+  state      {text} not null check (state in ('open', 'settled', 'both_hold')),
+  found_at   {text} not null,
+  settled_at {text},
+  settled_by {text},
+  reason     {text},
+  check (lesson_id <> other_id),
+  check ((settled_at is null) = (state = 'open')),
+  unique (lesson_id, other_id)
+){strict};
+
+create index contradictions_by_state on contradictions (state, found_at, id);
+create index contradictions_by_other on contradictions (other_id);
+
+-- Lessons that what happened speaks for, until someone takes them up. `subject` is what each is about: seen again, it is the same one.
+create table proposals (
+  id          {text} not null primary key,
+  kind        {text} not null check (kind in ('check', 'attempt', 'blocker', 'fix', 'review', 'correction')),
+  subject     {text} not null unique,
+  topic       {text} not null,
+  body        {text} not null,
+  payload     {text} not null,
+  state       {text} not null check (state in ('gathering', 'open', 'known', 'accepted', 'dismissed')),
+  confidence  {integer} not null check (confidence between 0 and 100),
+  because     {text} not null,
+  evidence    {text} not null,
+  run_id      {text} references runs (id),
+  task_id     {text},
+  lesson_id   {text} references lessons (id),
+  proposed_at {text} not null,
+  seen_at     {text} not null,
+  decided_at  {text},
+  decided_by  {text},
+  reason      {text},
+  check ((lesson_id is not null) = (state in ('known', 'accepted'))),
+  check ((decided_at is not null) = (state in ('accepted', 'dismissed')))
+){strict};
+
+create index proposals_by_state on proposals (state, confidence, proposed_at, id);
+
+-- How far each stream was looked through for what may be proposed. The hash is that of the entry, so that the place is held against the
+-- journal.
+create table proposal_marks (
+  stream {text} not null primary key,
+  seq    {integer} not null check (seq >= 1),
+  hash   {text} not null
+){strict};
+
+-- How many lessons the index has, and how many terms: a word is worth what it is rare.
+create table lesson_sums (
+  id      {integer} not null primary key check (id = 1),
+  lessons {integer} not null,
+  terms   {integer} not null
+){strict};
+insert into lesson_sums (id, lessons, terms) values (1, 0, 0);
+
+-- How far what is made of the lessons has come in the stream of the memory: the index of their terms catches up from there.
+create table lesson_marks (
+  name {text} not null primary key,
+  seq  {integer} not null
+){strict};

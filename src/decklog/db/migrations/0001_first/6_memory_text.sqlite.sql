@@ -1,16 +1,18 @@
--- The words of the lessons that hold, made anew from them at any time. The index wants whole numbers for its rows, and the rows of
--- `lessons` have none that a vacuum keeps.
+-- The terms of the lessons that hold, made anew from them at any time: stems and names, the same on both engines, so the index
+-- only takes them apart at the blanks between them. The index wants whole numbers for its rows, and the rows of `lessons` have
+-- none that a vacuum keeps.
 create table lesson_places (
   no        integer primary key,
-  lesson_id text not null unique references lessons (id)
+  lesson_id text not null unique references lessons (id),
+  length    integer not null
 ) strict;
 
 create virtual table lesson_text using fts5(
-  words, senses, tags,
-  content = '', contentless_delete = 1, tokenize = 'porter unicode61'
+  terms, tags,
+  content = '', contentless_delete = 1, tokenize = 'ascii'
 );
-insert into lesson_text (lesson_text, rank) values ('rank', 'bm25(1.0, 4.0, 0.0)');
-create virtual table lesson_words using fts5vocab(lesson_text, 'row');
+insert into lesson_text (lesson_text, rank) values ('rank', 'bm25(1.0, 0.0)');
+create virtual table lesson_terms using fts5vocab(lesson_text, 'row');
 
 -- 32-bit floats, little end first.
 create table lesson_vectors (

@@ -1,3 +1,19 @@
+-- How the tasks of a run stand, made of its entries up to number `seq`: an overview reads what came after it and no more. The hash is
+-- that of the entry, so that the place is held against the journal. Runs with few entries have no row.
+create table run_tallies (
+  run_id    {text} not null primary key references runs (id),
+  seq       {integer} not null check (seq >= 1),
+  hash      {text} not null,
+  pending   {integer} not null,
+  running   {integer} not null,
+  waiting   {integer} not null,
+  blocked   {integer} not null,
+  paused    {integer} not null,
+  done      {integer} not null,
+  abandoned {integer} not null,
+  failures  {integer} not null
+){strict};
+
 -- What a run's entries add up to at every so many of them: counts of its tasks, attempts and charges as of entry `seq`, and the numbers of
 -- the entries that began the attempts which were under way then. The hash is that of the entry, so that the place is held against the
 -- journal. The three tables after it hold what the entries up to the last of these tell. Whoever looks reads what came after it and no

@@ -129,3 +129,118 @@ create table ci_runs (
 
 create index ci_runs_by_time on ci_runs (started_at, ci_run_id, workflow_name, branch);
 create index ci_runs_by_workflow on ci_runs (workflow_name, conclusion, started_at, ci_run_id, branch);
+
+-- What checks said of a tree. A verdict counts for this tree, this definition of the check and this environment, and for no other.
+create table verdicts (
+  id          {text} not null primary key,
+  run_id      {text} not null references runs (id),
+  task_id     {text},
+  name        {text} not null,
+  tree        {text} not null,
+  definition  {text} not null,
+  environment {text} not null,
+  outcome     {text} not null check (
+    outcome = 'pass' or outcome = 'fail' or outcome = 'error' or outcome = 'flaky' or outcome = 'not-run'
+  ),
+  exit_code   {integer},
+  findings    {text} not null,
+  artifact_id {text},
+  duration_ms {integer} not null check (duration_ms >= 0),
+  created_at  {text} not null
+){strict};
+
+create index verdicts_by_tree on verdicts (run_id, tree, created_at, id);
+create index verdicts_by_run on verdicts (run_id, created_at, id);
+
+-- What many share and what may be closed for all of them at once: an account that has met its quota, a login that has run out.
+create table gates (
+  name       {text} not null primary key,
+  state      {text} not null check (state = 'open' or state = 'closed'),
+  reason     {text} not null,
+  closed_at  {text},
+  opens_at   {text},
+  closings   {integer} not null check (closings >= 0),
+  updated_at {text} not null
+){strict};
+
+-- What the gate said of a change. It counts for exactly this tree and this patch, examined by these settings.
+create table reviews (
+  id          {text} not null primary key,
+  run_id      {text} not null references runs (id),
+  task_id     {text},
+  base        {text} not null,
+  head        {text} not null,
+  tree        {text} not null,
+  patch       {text} not null,
+  settings    {text} not null,
+  verdict     {text} not null check (
+    verdict = 'pass' or verdict = 'request-changes' or verdict = 'block' or verdict = 'unproven'
+  ),
+  confidence  {integer} check (confidence >= 0 and confidence <= 100),
+  reasons     {text} not null,
+  passes      {text} not null,
+  findings    {text} not null,
+  feedback_id {text},
+  created_at  {text} not null
+){strict};
+
+create index reviews_by_tree on reviews (tree, patch, created_at, id);
+create index reviews_by_run on reviews (run_id, created_at, id);
+
+-- What single passes came to while a review was under way: a gate that was killed goes on from there.
+create table review_passes (
+  id         {text} not null primary key,
+  run_id     {text} not null references runs (id),
+  task_id    {text},
+  counts_for {text} not null,
+  number     {integer} not null check (number >= 1 and number <= 7),
+  result     {text} not null,
+  created_at {text} not null
+){strict};
+
+create index review_passes_by_what on review_passes (run_id, counts_for, created_at, id);
+
+-- What was said of earlier states of a change: those that begin at the same commit.
+create index reviews_by_base on reviews (base, created_at, id);
+
+-- How far the fix of a piece of feedback is proven. Each state says what is known to be so; a kill leaves the last one that is.
+create table mends (
+  id          {text} not null primary key,
+  run_id      {text} not null references runs (id),
+  feedback_id {text} not null,
+  repo        {text} not null,
+  state       {text} not null check (
+    state = 'filed' or state = 'triaged' or state = 'located' or state = 'planned' or state = 'fixing' or state = 'fixed'
+    or state = 'proven' or state = 'cleared' or state = 'published' or state = 'verified' or state = 'closed' or state = 'dropped'
+  ),
+  waits_for   {text} check (
+    waits_for = 'model' or waits_for = 'approval' or waits_for = 'fix' or waits_for = 'gate' or waits_for = 'merge'
+    or waits_for = 'weather' or waits_for = 'person'
+  ),
+  reason      {text} not null,
+  moves       {integer} not null check (moves >= 0),
+  rounds      {integer} not null check (rounds >= 0),
+  base        {text},
+  branch      {text},
+  head        {text},
+  fix_class   {text},
+  confidence  {integer} check (confidence >= 0 and confidence <= 100),
+  triage      {text} not null,
+  places      {text} not null,
+  plan        {text} not null,
+  findings    {text} not null,
+  fix_run_id  {text},
+  proof       {text} not null,
+  tests       {text} not null,
+  review_id   {text},
+  published   {text} not null,
+  merged      {text},
+  for_run_id  {text},
+  created_at  {text} not null,
+  updated_at  {text} not null
+){strict};
+
+create index mends_by_feedback on mends (feedback_id, created_at, id);
+
+-- One piece of feedback has one open fix in a repository, also when two processes begin it at once in two runs.
+create unique index mends_open on mends (feedback_id, repo) where state <> 'closed' and state <> 'dropped';

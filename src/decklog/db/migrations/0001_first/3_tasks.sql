@@ -78,6 +78,8 @@ create table criteria (
   check (status = 'met' or (is_stale = 0 and evidence_commit is null and evidence_files is null))
 ){strict};
 
+create index criteria_stale on criteria (run_id, number) where is_stale = 1;
+
 -- Tasks, the leases on them, and what they wait for. An attempt is told by the task's entries: it has no table of its own.
 create table tasks (
   id                {text} not null primary key,
@@ -123,21 +125,91 @@ create table tasks (
   key               {text},
   created_at        {text} not null,
   updated_at        {text} not null,
+  assigned_to       {text},
   check ((state = 'running') = (worker is not null)),
   check ((state = 'running') = (leased_until is not null))
 ){strict};
 
-create index tasks_ready on tasks (run_id, priority desc, created_at, id) where state = 'pending' and open_dependencies = 0;
+-- What can be claimed, in the order in which it is claimed, separately for each worker that tasks are assigned to; '' is anybody.
+-- A claim reads the first of its worker's own and the first of anybody's.
+create index tasks_ready on tasks (run_id, coalesce(assigned_to, ''), priority desc, created_at, id)
+  where state = 'pending' and open_dependencies = 0;
+create index tasks_ready_by_group on tasks (run_id, group_id, coalesce(assigned_to, ''), priority desc, created_at, id)
+  where state = 'pending' and open_dependencies = 0 and group_id is not null;
+create index tasks_ready_by_role on tasks (run_id, role, coalesce(assigned_to, ''), priority desc, created_at, id)
+  where state = 'pending' and open_dependencies = 0 and role is not null;
+-- The same for people who look at a run: all ready tasks in order.
+create index tasks_ready_assigned on tasks (run_id, priority desc, created_at, id)
+  where state = 'pending' and open_dependencies = 0 and assigned_to is not null;
 create index tasks_running on tasks (run_id, leased_until) where state = 'running';
 create index tasks_by_creation on tasks (run_id, created_at, id);
 create unique index tasks_by_key on tasks (run_id, key) where key is not null;
+-- Only the worker that a task is assigned to gets it. State is not in this index, so claims do not touch it.
+create index tasks_assigned on tasks (run_id, assigned_to) where assigned_to is not null;
+create index tasks_blocked on tasks (updated_at, id) where state = 'blocked';
+create index tasks_held on tasks (run_id, priority desc, created_at, id)
+  where state = 'blocked' or state = 'waiting' or state = 'paused';
+create index tasks_dependent on tasks (run_id, priority desc, created_at, id)
+  where state = 'pending' and open_dependencies > 0;
+create index tasks_waiting on tasks (updated_at, id) where state = 'waiting';
+create index tasks_paused on tasks (updated_at, id) where state = 'paused';
 
+-- Links between tasks. Only `blocks` delays a task; a `parent` is complete only with its children.
 create table dependencies (
   run_id     {text} not null references runs (id),
   task_id    {text} not null references tasks (id),
   depends_on {text} not null references tasks (id),
+  kind       {text} not null default 'blocks'
+    check (kind = 'blocks' or kind = 'parent' or kind = 'related' or kind = 'discovered-from'),
   primary key (task_id, depends_on),
   check (task_id <> depends_on)
 ){strict};
 
 create index dependencies_by_target on dependencies (depends_on, task_id);
+create unique index dependencies_one_parent on dependencies (task_id) where kind = 'parent';
+
+create table task_comments (
+  id         {text} not null primary key,
+  run_id     {text} not null references runs (id),
+  task_id    {text} not null references tasks (id),
+  author     {text} not null,
+  body       {text} not null,
+  created_at {text} not null
+){strict};
+
+create index task_comments_by_task on task_comments (task_id, created_at, id);
+
+-- Sets of tasks that are planned again and again. A version is never changed: what was made from it can be told by it.
+create table templates (
+  name        {text} not null,
+  version     {integer} not null check (version >= 1),
+  description {text} not null,
+  tasks       {text} not null,
+  created_at  {text} not null,
+  primary key (name, version)
+){strict};
+
+-- What a run is to do again and again. `next_at` is when a claim, or whoever looks, next makes tasks of it; none while it is paused.
+create table schedules (
+  id              {text} not null primary key,
+  run_id          {text} not null references runs (id),
+  name            {text} not null,
+  rule            {text} not null,
+  zone            {text} not null,
+  catch_up        {text} not null check (catch_up = 'none' or catch_up = 'one' or catch_up = 'all'),
+  catch_up_limit  {integer} not null check (catch_up_limit between 1 and 100),
+  late_seconds    {integer} not null check (late_seconds >= 0),
+  task            {text},
+  template        {text},
+  template_values {text} not null,
+  next_at         {text},
+  last_at         {text},
+  occurrences     {integer} not null check (occurrences >= 0),
+  reason          {text},
+  created_at      {text} not null,
+  updated_at      {text} not null,
+  unique (run_id, name),
+  check ((task is null) <> (template is null))
+){strict};
+
+create index schedules_due on schedules (run_id, next_at) where next_at is not null;

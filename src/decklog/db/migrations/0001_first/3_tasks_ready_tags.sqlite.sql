@@ -1,9 +1,4 @@
--- The tags of what is ready stand apart for each worker too.
-drop trigger ready_tags_added;
-drop trigger ready_tags_changed;
-drop trigger ready_tags_removed;
-drop table ready_tags;
-
+-- The tags of tasks that can be claimed, in the order in which they are claimed; `rank` is the negated priority. Triggers keep it.
 create table ready_tags (
   tag         text not null,
   run_id      text not null,
@@ -13,11 +8,6 @@ create table ready_tags (
   task_id     text not null,
   primary key (tag, run_id, assigned_to, rank, created_at, task_id)
 ) strict, without rowid;
-
-insert or ignore into ready_tags (tag, run_id, assigned_to, rank, created_at, task_id)
-select j.value, t.run_id, coalesce(t.assigned_to, ''), -t.priority, t.created_at, t.id
-  from tasks t, json_each(iif(json_valid(t.tags), t.tags, '[]')) j
- where t.state = 'pending' and t.open_dependencies = 0 and t.tags <> '[]' and j.type = 'text';
 
 create trigger ready_tags_added after insert on tasks
 when new.tags <> '[]' and new.state = 'pending' and new.open_dependencies = 0

@@ -27,6 +27,9 @@ create table approvals (
   max_uses        {integer} check (max_uses >= 1),
   valid_until     {text},
   uses            {integer} check (uses >= 0),
+  -- The digest of the subject as it is stored, which differs where parts were redacted.
+  about_digest    {text} check (length(about_digest) = 64),
+  redacted        {integer} not null default 0 check (redacted in (0, 1)),
   unique (run_id, number),
   unique (run_id, key),
   -- Who asked never decides.
@@ -191,3 +194,39 @@ create table self_edits (
 
 create index self_edits_by_time on self_edits (edited_at, id);
 create index self_edits_by_feedback on self_edits (feedback_id, edited_at, id);
+
+-- Who is told of what, and how. A rule is the manager's: it makes whoever sends run a command, or call an address.
+create table notify_rules (
+  id         {text} not null primary key,
+  event      {text} not null check (event in ('needs_you', 'budget', 'failure', 'done')),
+  channel    {text} not null check (channel in ('command', 'webhook', 'desktop')),
+  target     {text} not null,
+  secret_env {text} check (secret_env <> ''),
+  set_at     {text} not null,
+  proof      {text}
+){strict};
+
+-- Each thing that a rule tells of is one notice, whoever finds it first. It is taken before it is sent and settled after: what was
+-- taken and never settled may have been sent, and is not sent again by itself.
+create table notices (
+  id         {text} not null primary key,
+  rule_id    {text} not null,
+  key        {text} not null,
+  event      {text} not null check (event in ('needs_you', 'budget', 'failure', 'done')),
+  what       {text} not null,
+  run_id     {text},
+  state      {text} not null check (state in ('due', 'sending', 'sent', 'failed', 'unknown')),
+  attempts   {integer} not null check (attempts >= 0),
+  due_at     {text} not null,
+  sender     {text},
+  taken_at   {text},
+  error      {text},
+  made_at    {text} not null,
+  settled_at {text},
+  unique (rule_id, key),
+  check ((state = 'sending') = (sender is not null)),
+  check (state <> 'sending' or taken_at is not null)
+){strict};
+
+create index notices_open on notices (due_at, id) where state = 'due' or state = 'sending';
+create index notices_by_time on notices (made_at, id);

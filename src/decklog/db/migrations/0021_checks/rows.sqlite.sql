@@ -1,2 +1,0 @@
--- SQLite keeps checks with the statement that was prepared.
-select 1;
