@@ -21,7 +21,7 @@ def test_no_agent_opens_a_dashboard_or_reads_what_one_keeps(command: str) -> Non
 def test_every_claim_of_the_dashboard_s_safety_names_tests_that_there_are() -> None:
     said = (ROOT / "docs" / "security.md").read_text().partition("## The dashboard\n")[2].partition("\n## ")[0]
     named = set(re.findall(r"`(test_\w+)`", said))
-    places = ("web/*.py", "browser/*.py", "cli/test_terminal.py", "tools/sandbox/test_sandbox.py")
+    places = ("web/*.py", "browser/*.py", "cli/test_terminal.py", "guard/sandbox/test_sandbox.py")
     there = "".join(path.read_text() for place in places for path in (ROOT / "tests").glob(place))
     assert len(named) > 40
     assert {name for name in named if f"def {name}(" not in there} == set()
