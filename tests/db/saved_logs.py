@@ -90,6 +90,9 @@ def load(path: Path, url: str) -> None:
                     "insert into schema_steps (version, name, checksum, applied_at) values (%s, %s, %s, %s)",
                     (step.version, step.name, schema.checksum_of(step, "postgres"), to_text(datetime.now(UTC))),
                 )
+        applied = target.execute(schema.APPLIED.encode()).fetchall()
+        for row in schema.missing_digests(applied):
+            target.execute("update schema_steps set digest = %(digest)s where version = %(version)s", row)
         target.execute("set session_replication_role = replica")
         for (table,) in target.execute(
             "select table_name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'"

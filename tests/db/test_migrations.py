@@ -146,14 +146,23 @@ def test_every_placeholder_of_a_step_is_known(engine: str) -> None:
 
 def test_verify_notices_a_changed_time_of_a_step(log: Decklog) -> None:
     assert log.journal.verify().ok
-    log.db.write(lambda: log.db.count("update schema_steps set applied_at = '2020-01-01T00:00:00.000000Z' where version = 3", {}))
+    log.db.write(lambda: log.db.count("update schema_steps set applied_at = '2020-01-01T00:00:00.000000Z' where version = 1", {}))
     [problem] = log.journal.verify().problems
-    assert (problem.table, problem.record_id, problem.column) == ("schema_steps", "3", "applied_at")
+    assert (problem.table, problem.record_id, problem.column) == ("schema_steps", "1", "applied_at")
 
 
-def test_verify_notices_a_step_whose_digest_was_computed_anew(log: Decklog) -> None:
-    changed = "update schema_steps set applied_at = '2020-01-01T00:00:00.000000Z', digest = null where version = 3"
-    log.db.write(lambda: log.db.count(changed, {}))
-    anew = [*schema.missing_digests(log.db.read(lambda: log.db.rows(schema.APPLIED, {}))[1])]
-    log.db.write(lambda: log.db.many(schema.WRITE_DIGEST, anew))
-    assert [problem.record_id for problem in log.journal.verify().problems] == ["4"]
+def test_verify_notices_a_step_whose_digest_was_computed_anew(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_step(folder, LATER, GOOD)
+    monkeypatch.setattr(schema, "FOLDER", str(folder))
+    schema.steps.cache_clear()
+    try:
+        with Decklog.open(tmp_path / "two-steps.db") as log:
+            rows = [list(row) for row in log.db.read(lambda: log.db.rows(schema.APPLIED, {}))[1]]
+        assert list(schema.step_differences(map(tuple, rows), "sqlite")) == []
+        rows[0][3:] = ["2020-01-01T00:00:00.000000Z", None]
+        rows[0][4] = next(schema.missing_digests([tuple(rows[0])]))["digest"]
+        assert [problem["record_id"] for problem in schema.step_differences(map(tuple, rows), "sqlite")] == [str(LATER)]
+    finally:
+        schema.steps.cache_clear()
