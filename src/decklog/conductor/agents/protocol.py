@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 # By their names alone: they are programs of their own, within the sandbox, and no part of this one.
 _BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from decklog.{} import main; main()"
-_DRIVER, _HOOK = _BOOT.format("proxy.driving"), _BOOT.format("guard.headless")
+_DRIVER, _HOOK = _BOOT.format("hooks.proxy.driving"), _BOOT.format("hooks.headless")
 _SOURCE = str(Path(__file__).resolve().parents[3])
 READABLE = tuple(dict.fromkeys((_SOURCE, sys.prefix, sys.base_prefix)))
 
