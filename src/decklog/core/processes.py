@@ -5,13 +5,11 @@ The supervisor of a command imports this, so it stays with what costs nothing to
 
 import json
 import os
+import signal
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import signal
     from typing import Any
-else:
-    import _signal as signal
 
 
 class Stat:

@@ -8,10 +8,10 @@ A step that has landed is never edited: a log that was made by another text of i
 
 import os
 from functools import cache
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from decklog.core.clock import from_text, to_text
-from decklog.core.digests import sha256
 from decklog.core.errors import SchemaDiffers, SchemaTooOld
 from decklog.db.checksums import CHECKSUMS
 

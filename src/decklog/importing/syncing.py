@@ -9,11 +9,11 @@ import tempfile
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from datetime import timedelta
+from hashlib import sha256
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
 from decklog.core.clock import from_text, to_text
-from decklog.core.digests import sha256
 from decklog.core.disk import sync
 from decklog.core.errors import Conflict, NotFound
 from decklog.importing.exports.rows import folder_of

@@ -4,9 +4,9 @@ Of the last common version only digests are needed, since all that is asked of i
 """
 
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from decklog.core.digests import sha256
 from decklog.importing.row import kept_value
 from decklog.records.values import to_json
 from decklog.redaction import scan_json

@@ -1,9 +1,9 @@
 """Who is acting: the agent, task and group that entries are attributed to when a call does not say, and under which proof."""
 
 from contextvars import ContextVar
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from decklog.core.digests import sha256
 from decklog.records.operations import lease
 
 if TYPE_CHECKING:

@@ -1,10 +1,10 @@
 """The hash chain of a stream: how an entry is written down to be hashed. `docs/journal.md` is this file in words."""
 
+from hashlib import sha256
 from json.encoder import encode_basestring as _quote
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from decklog.core import digests
 from decklog.core.errors import Damaged
 from decklog.journal.rows import COLUMNS, STREAM_SIZE
 from decklog.records.values import from_json
@@ -51,7 +51,7 @@ _in_order = itemgetter(*FIELDS)
 
 def digest(text: str | None) -> str | None:
     """Digest a body or a payload; the chain holds only this, so that retention may drop the text itself."""
-    return None if text is None else digests.sha256(text.encode()).hexdigest()
+    return None if text is None else sha256(text.encode()).hexdigest()
 
 
 def canonical(values: "Mapping[str, Any]") -> str:
@@ -66,7 +66,7 @@ def canonical(values: "Mapping[str, Any]") -> str:
 
 def link(previous: str, values: "Mapping[str, Any]") -> str:
     """Hash an entry onto the one before it; `redacted` counts only when it is set."""
-    return digests.sha256((previous + canonical(values)).encode()).hexdigest()
+    return sha256((previous + canonical(values)).encode()).hexdigest()
 
 
 STREAM, SEQ, AT, HASH = map(COLUMNS.index, ("stream", "seq", "at", "hash"))
@@ -116,7 +116,7 @@ class _Notes(dict):  # type: ignore[type-arg]
     """Digests of what is noted with changes, which is the same again and again."""
 
     def __missing__(self, note: str) -> str:
-        found = digests.sha256(note.encode()).hexdigest()
+        found = sha256(note.encode()).hexdigest()
         if len(note) <= _LONGEST_NOTE:
             if len(self) >= _NOTES_KEPT:
                 self.clear()
@@ -139,7 +139,7 @@ def _text_field(name: str, text: "Any", digest: "Any") -> str:
     """Write a body or a payload by its digest, whether the text itself is there or was dropped or moved."""
     if text is None:
         return _field(name, digest)
-    found = digests.sha256(text.encode()).hexdigest() if type(text) is str else None
+    found = sha256(text.encode()).hexdigest() if type(text) is str else None
     if found is None or (digest is not None and digest != found):
         raise _Differs(name)
     return f'"{name}":"{found}",'
@@ -158,11 +158,11 @@ def seal(row: "Sequence[Any]") -> tuple[str, str, str]:
     if body is None or body_digest is not None or type(body) is not str:
         said = "" if body is body_digest is None else _text_field("body", body, body_digest)
     else:
-        said = f'"body":"{digests.sha256(body.encode()).hexdigest()}",'
+        said = f'"body":"{sha256(body.encode()).hexdigest()}",'
     if payload is None or payload_digest is not None or type(payload) is not str:
         told = "" if payload is payload_digest is None else _text_field("payload", payload, payload_digest)
     else:
-        told = f'"payload":"{digests.sha256(payload.encode()).hexdigest()}",'
+        told = f'"payload":"{sha256(payload.encode()).hexdigest()}",'
     middle = (
         f'",{said}{until_iteration}{"" if iteration is None else _field("iteration", iteration)}'
         f"{'' if key is None else _field('key', key)}{until_payload}{told}{until_record_id}"
@@ -183,7 +183,7 @@ def seal_around(row: "Sequence[Any]") -> tuple[str, str, str, str, str]:
 def sealed_within(around: tuple[str, str, str, str, str], image: str, record_id: str) -> tuple[str, str, str]:
     """Seal what a record became that differs in its image and its id alone from one that was sealed before."""
     start, until_payload, until_record_id, until_seq, end = around
-    told = digests.sha256(image.encode()).hexdigest()
+    told = sha256(image.encode()).hexdigest()
     middle = f'{until_payload}"payload":"{told}",{until_record_id}"record_id":{_quote(record_id)},{until_seq}'
     return start, middle, end
 
@@ -199,7 +199,7 @@ def _written(row: "Sequence[Any]") -> str:
          from_key_until_seq, end, _) = _fragments[names]  # fmt: skip
         if payload is record_id is task_id is None and body is not None and type(key) in _TEXT_OR_NOTHING:
             # Most entries have a body, some a key, and nothing else that is their own.
-            said = f'{until_at}{_quote(at)},"body":"{digests.sha256(body.encode()).hexdigest()}",'
+            said = f'{until_at}{_quote(at)},"body":"{sha256(body.encode()).hexdigest()}",'
             if key is None:
                 return f"{said}{until_seq_at_once}{seq}{end}"
             return f'{said}{until_key}"key":{_quote(key)},{from_key_until_seq}{seq}{end}'
@@ -209,7 +209,7 @@ def _written(row: "Sequence[Any]") -> str:
             rest = end if task_id is None else f'{until_task}"task_id":{_quote(task_id)}}}'
             return (
                 f"{until_at}{_quote(at)},{noted}{until_key}{until_payload}"
-                f'"payload":"{digests.sha256(payload.encode()).hexdigest()}",{until_record_id}'
+                f'"payload":"{sha256(payload.encode()).hexdigest()}",{until_record_id}'
                 f'"record_id":{_quote(record_id)},{until_redacted}{until_seq}{seq}{rest}'
             )
     start, middle, end = seal(row)
@@ -218,7 +218,7 @@ def _written(row: "Sequence[Any]") -> str:
 
 def hashed(previous: str, row: "Sequence[Any]") -> str:
     """Hash a row onto the one before it."""
-    return digests.sha256((previous + _written(row)).encode()).hexdigest()
+    return sha256((previous + _written(row)).encode()).hexdigest()
 
 
 def extend(head: "tuple[Any, ...]", rows: "Iterable[list[Any]]", now: str) -> "tuple[tuple[Any, ...], bool]":
@@ -228,7 +228,7 @@ def extend(head: "tuple[Any, ...]", rows: "Iterable[list[Any]]", now: str) -> "t
     What comes back is the last one's place, hash and time, as the stream's head, and whether any is older than the one before.
     """
     position, previous, latest = head
-    seq, goes_back, sha256 = position % STREAM_SIZE, False, digests.sha256
+    seq, goes_back = position % STREAM_SIZE, False
     for row in rows:
         position += 1
         seq += 1
@@ -253,7 +253,7 @@ def extend_sealed(head: "tuple[Any, ...]", columns: "Sequence[Sequence[Any]]", n
     position, previous, latest = head
     *made, seals = columns
     times = made[AT] if None not in made[AT] else [at or now for at in made[AT]]
-    first, sha256 = position % STREAM_SIZE + 1, digests.sha256
+    first = position % STREAM_SIZE + 1
     seqs, hashes = range(first, first + len(seals)), []
     for seq, at, (start, middle, end) in zip(seqs, times, seals, strict=True):
         previous = sha256(f"{previous}{start}{at}{middle}{seq}{end}".encode()).hexdigest()
@@ -275,8 +275,8 @@ def extend_alike(head: "tuple[Any, ...]", columns: "Sequence[Sequence[Any]]", no
     until_body, until_seq = f'{until_at}{_quote(now)},"body":"', f'",{until_seq}'
     seqs, hashes = range(position % STREAM_SIZE + 1, position % STREAM_SIZE + len(columns[0]) + 1), []
     for seq, body in zip(seqs, columns[BODY], strict=True):
-        text = f"{previous}{until_body}{digests.sha256(body.encode()).hexdigest()}{until_seq}{seq}{end}"
-        previous = digests.sha256(text.encode()).hexdigest()
+        text = f"{previous}{until_body}{sha256(body.encode()).hexdigest()}{until_seq}{seq}{end}"
+        previous = sha256(text.encode()).hexdigest()
         hashes.append(previous)
     made = [*columns]
     made[0], made[SEQ], made[AT] = range(position + 1, position + len(hashes) + 1), seqs, (now,) * len(hashes)

@@ -1,9 +1,8 @@
 """What an agent asks a person about: a question, or the exact content of a file."""
 
 import os
+from hashlib import sha256
 from typing import TYPE_CHECKING
-
-from decklog.core.digests import sha256
 
 if TYPE_CHECKING:
     from typing import Any

@@ -8,10 +8,10 @@ import fcntl
 import json
 import os
 import time
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from decklog.agents.context.worker import Process
-from decklog.core.digests import sha256
 from decklog.core.errors import Busy, Denied
 
 if TYPE_CHECKING:

@@ -5,15 +5,13 @@ From where it is held in on nothing may be imported any more: Python's own modul
 
 import json
 import os
+import signal
 from typing import TYPE_CHECKING
 
 from decklog.guard.sandbox import landlock, mounts
 
 if TYPE_CHECKING:
-    import signal
     from typing import Any
-else:
-    import _signal as signal
 
 
 def become(spec: "dict[str, Any]", out: int, err: int, trouble: int) -> None:

@@ -9,6 +9,8 @@ import gc
 import json
 import os
 import select
+import signal
+import socket
 import struct
 import sys
 from typing import TYPE_CHECKING
@@ -17,12 +19,7 @@ from decklog.guard.shell import process_tree
 from decklog.guard.shell.supervisor import HANDLES, supervise
 
 if TYPE_CHECKING:
-    import signal
-    import socket
     from typing import Any
-else:
-    import _signal as signal
-    import _socket as socket
 
 HEAD = struct.Struct(">I")
 # A place for the mark in the environment that this process is started with: the kernel shows every fork's own copy of it.

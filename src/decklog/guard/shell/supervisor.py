@@ -9,6 +9,7 @@ import ctypes
 import json
 import os
 import select
+import signal
 import sys
 import time
 from typing import TYPE_CHECKING
@@ -20,11 +21,7 @@ from decklog.guard.shell.becoming import become
 from decklog.guard.shell.spool import STREAMS, Spool
 
 if TYPE_CHECKING:
-    import signal
     from typing import Any
-else:
-    # What is imported by that name makes an enumeration of every signal; this is what it has them from.
-    import _signal as signal
 
 SET_CHILD_SUBREAPER = 36
 POLL_SECONDS = 0.5

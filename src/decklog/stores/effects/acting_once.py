@@ -6,10 +6,10 @@ After a crash the record shows that nobody knows whether the act happened. Both 
 import os
 import threading
 from collections.abc import Callable, Generator
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 from decklog.core import errors
-from decklog.core.digests import sha256
 from decklog.core.errors import Conflict, DecklogError, StillPending, TimedOut, Unavailable
 from decklog.core.processes import Identity
 from decklog.records.values import to_json

@@ -1,8 +1,8 @@
 """Takes a plan back that a person edited: field by field against the state that it was written from."""
 
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from decklog.core.digests import sha256
 from decklog.core.errors import Conflict, DecklogError, Invalid, NotFound
 from decklog.importing.landing import Landing
 from decklog.importing.report import Fate, Report
