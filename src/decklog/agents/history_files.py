@@ -17,7 +17,7 @@ from decklog.agents.programs import program as known_program
 from decklog.agents.reading import Reading
 from decklog.agents.spool import Spool
 from decklog.core.errors import DecklogError
-from decklog.journal.preparing import sealed
+from decklog.journal.preparing import prepared
 from decklog.records.values import Values
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ class _Files:
         given = described[-1]
         try:
             if "stream" in given:
-                return *described[:-1], sealed(self._values, given)
+                return *described[:-1], prepared(self._values, given)
             return *described[:-1], (self._values.text("answer_id", given["answer_id"])[0],)
         except DecklogError:
             # Whoever writes finds the same, and says so in its place.

@@ -21,9 +21,9 @@ from decklog.importing.row import LateRow, Row, read_late
 from decklog.importing.source import Source
 from decklog.importing.versions import NOTE
 from decklog.journal.attribution import acting
-from decklog.journal.preparing import sealed
+from decklog.journal.preparing import prepared
 from decklog.records.values import Values, from_json
-from decklog.stores.intake import BoundRecord, sealed_record
+from decklog.stores.intake import BoundRecord, prepared_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -247,9 +247,9 @@ def _whole(draft: "Draft | RecordDraft") -> "dict[str, Any] | None":
 def _bound(values: Values, draft: "Draft | RecordDraft", whole: "dict[str, Any]") -> "Any":
     try:
         if isinstance(draft, RecordDraft):
-            bound = sealed_record(values, draft.record_class, whole, NOTE)
+            bound = prepared_record(values, draft.record_class, whole, NOTE)
             return _as_it_is(draft) if bound is None else (draft.record_class, bound)
         # A charge is bound once its price is known.
-        return whole if draft.is_charge else (None, sealed(values, whole))
+        return whole if draft.is_charge else (None, prepared(values, whole))
     except DecklogError:
         return _as_it_is(draft)

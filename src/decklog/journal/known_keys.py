@@ -31,21 +31,6 @@ def find(db: "Database", batch: "Sequence[Sequence[Any]]") -> "tuple[dict[int, i
         for place, columns in enumerate(batch)
         if columns[_KEY] is not None
     }
-    return _find(db, asked)
-
-
-def find_by_columns(db: "Database", columns: "Sequence[Sequence[Any]]") -> "tuple[dict[int, int], dict[int, int]]":
-    """Do so for a batch that is given column by column."""
-    named = zip(columns[_STREAM], columns[_SUBTYPE], columns[_GROUP], columns[_KEY], strict=True)
-    asked = {
-        place: (stream, subtype or "", group_id or "", key)
-        for place, (stream, subtype, group_id, key) in enumerate(named)
-        if key is not None
-    }
-    return _find(db, asked)
-
-
-def _find(db: "Database", asked: "dict[int, Identity]") -> "tuple[dict[int, int], dict[int, int]]":
     # Of those that are the same, the last to be put in is the first.
     first = {identity: place for place, identity in reversed(asked.items())}
     repeated = {}

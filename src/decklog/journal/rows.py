@@ -1,6 +1,5 @@
 """Entries as rows of a database: where they lie, and how one is read."""
 
-from collections.abc import Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
@@ -9,7 +8,7 @@ from decklog.journal.entry import Entry
 from decklog.records.values import from_json
 
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Sequence
 
     from decklog.db.base import Database, Row
     from decklog.stores.results.journal import StreamHead
@@ -30,19 +29,6 @@ _MARKS = [f"pos_{number}" for number in range(_TOGETHER)]
 _AT_POSITIONS = f"{SELECT} where pos in ({', '.join(':' + mark for mark in _MARKS)})"
 _FIELDS = COLUMNS[1:]
 _BODY_DIGEST, _PAYLOAD_DIGEST = COLUMNS.index("body_digest"), COLUMNS.index("payload_digest")
-
-
-class Rows(Sequence):  # type: ignore[type-arg]
-    """Rows that are kept column by column, each made when it is looked at."""
-
-    def __init__(self, columns: "Sequence[Sequence[Any]]") -> None:
-        self.columns = columns
-
-    def __len__(self) -> int:
-        return len(self.columns[0])
-
-    def __getitem__(self, place: "Any") -> "Any":
-        return tuple([column[place] for column in self.columns])
 
 
 def number_of(db: "Database", stream: str) -> int | None:

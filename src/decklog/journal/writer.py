@@ -11,17 +11,8 @@ from decklog.db.search.marks import ENTRIES_BETWEEN_STEPS, STREAMS_BETWEEN_STEPS
 from decklog.journal import attribution, chain
 from decklog.journal.blobs import INLINE_CHARACTERS, keep
 from decklog.journal.entry import Entry
-from decklog.journal.preparing import (
-    MANY,
-    are_alike,
-    are_sealed_and_short,
-    change_columns,
-    checked,
-    columns_of,
-    filled,
-    rows_of,
-)
-from decklog.journal.rows import COLUMNS, HEAD, RESERVED, SELECT, STREAM_SIZE, Rows, entry_at, load, rows_at
+from decklog.journal.preparing import change_columns, checked, columns_of, row_of
+from decklog.journal.rows import COLUMNS, HEAD, RESERVED, SELECT, STREAM_SIZE, entry_at, load, rows_at
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -33,6 +24,10 @@ if TYPE_CHECKING:
 
     # Entries whose keys came before: in the batch, by its place; in the journal, by its position.
     Known = tuple[dict[int, int], dict[int, int]]
+
+
+# A batch of this size or more comes from an import, which would only be slowed down by indexing.
+_BULK = 64
 
 
 class Writer:
@@ -69,43 +64,7 @@ class Writer:
 
     def append_many(self, prepared: "Sequence[Collection[Any]]") -> "Written":
         """Append several prepared entries; for a key that came before, the first entry with it stands in the place."""
-        now = self.now()
-        if len(prepared) < MANY:
-            return self._write(prepared, now)
-        columns = _by_columns(prepared)
-        if are_sealed_and_short(columns):
-            return self._write_sealed(prepared, columns, now)
-        if len(columns) == len(COLUMNS) and are_alike(columns):
-            return self._write_alike(columns, now)
-        return self._write(prepared, now)
-
-    def _write_sealed(self, prepared: "Sequence[Collection[Any]]", columns: "Sequence[Sequence[Any]]", now: str) -> "Written":
-        """Append sealed entries of one stream, of which none is long: all at once, unless the journal knows one by its key."""
-        stream = columns[chain.STREAM][0]
-        # Before the keys are looked up: from here on nobody else adds one.
-        before = self.head(stream, at=columns[chain.AT][0] or now)
-        known = self._known_by_columns(columns)
-        if any(known):
-            return self._write(prepared, now, known)
-        made, goes_back = chain.extend_sealed(before, columns, now)
-        if goes_back:
-            self._order(stream)
-        self._db.memo["head", stream] = made[0][-1], made[chain.HASH][-1], made[chain.AT][-1]
-        self._db.insert("entries", *filled(made))
-        self._db.announce(stream)
-        return Written(Rows(made), {}, self._db)
-
-    def _write_alike(self, columns: "Sequence[Sequence[Any]]", now: str) -> "Written":
-        """Append entries of one stream that differ in their bodies alone."""
-        stream = columns[chain.STREAM][0]
-        before = self.head(stream, at=now)
-        made = chain.extend_alike(before, columns, now)
-        self._db.memo["head", stream] = made[0][-1], made[chain.HASH][-1], now
-        if now < before[2]:
-            self._order(stream)
-        self._db.insert("entries", *filled(made))
-        self._db.announce(stream)
-        return Written(Rows(made), {}, self._db)
+        return self._write(prepared, self.now())
 
     def prepared(self, given: "dict[str, Any]") -> "dict[str, Any]":
         """Check an entry and give its columns, in their order, but for its place, its hash and a time that is not given.
@@ -124,7 +83,7 @@ class Writer:
         values = self._db.values
         try:
             values.look_through(entries)
-            return rows_of(values, entries)
+            return [row_of(values, given) for given in entries]
         finally:
             values.let_go()
 
@@ -139,11 +98,10 @@ class Writer:
         """Append what records became, in their order."""
         return self._write(batch, "")
 
-    def _write(self, given: "Iterable[Collection[Any]]", now: str, known: "Known | None" = None) -> "Written":
+    def _write(self, given: "Iterable[Collection[Any]]", now: str) -> "Written":
         """Append rows that lack their place and their hash, in their order. Those without a time have this one.
 
-        Behind the columns of some is a seal. What is given stays as it is: it must serve again when the transaction is tried
-        again. Which of them are known is looked up, unless it is told.
+        The given rows stay unchanged: they must serve again when the transaction is tried again.
         """
         batch = [*map(list, given)]
         # In one order by all who write to several.
@@ -151,7 +109,7 @@ class Writer:
         # Before the keys are looked up: from here on nobody else adds one.
         heads = {stream: self.head(stream, at=times[stream]) for stream in sorted(times)}
         starts = {stream: head[0] for stream, head in heads.items()}
-        repeated, found = known or self._known(batch)
+        repeated, found = self._known(batch)
         rows: list[list[Any] | None] = [*batch]
         fresh = batch
         if found or repeated:
@@ -161,7 +119,7 @@ class Writer:
         self._link_all(fresh, heads, now)
         self._db.memo.update((("head", stream), head) for stream, head in heads.items())
         self._db.insert("entries", COLUMNS, fresh)  # type: ignore[arg-type]
-        if len(fresh) < MANY:
+        if len(fresh) < _BULK:
             self._index_some(starts, heads)
         for stream in dict.fromkeys([row[chain.STREAM] for row in fresh]):
             self._db.announce(stream)
@@ -192,11 +150,6 @@ class Writer:
         from decklog.journal import known_keys
 
         return known_keys.find(self._db, batch)
-
-    def _known_by_columns(self, columns: "Sequence[Sequence[Any]]") -> "Known":
-        from decklog.journal import known_keys
-
-        return known_keys.find_by_columns(self._db, columns)
 
     def now(self) -> str:
         """Tell the time as columns hold it."""
@@ -345,15 +298,6 @@ class Writer:
         if not rows:
             raise Conflict(f"an entry of {values['stream']} was written twice at {values['seq']}; try again")
         return load(self._db, rows[0]).marked_already()
-
-
-def _by_columns(rows: "Sequence[Collection[Any]]") -> "Sequence[Sequence[Any]]":
-    """Give rows column by column; where some have a seal, the others get theirs."""
-    if isinstance(rows, Rows):
-        return rows.columns
-    if len({*map(len, rows)}) > 1:
-        rows = [row if len(row) > len(COLUMNS) else (*row, chain.seal(tuple(row))) for row in rows]
-    return [*zip(*rows, strict=True)]
 
 
 class Written(Sequence):  # type: ignore[type-arg]

@@ -3,7 +3,6 @@
 from dataclasses import MISSING, dataclass, fields
 from datetime import datetime
 from enum import Enum
-from json.encoder import encode_basestring as _quote
 from operator import itemgetter
 from types import UnionType
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ from decklog.core.errors import Damaged
 from decklog.records.values import from_json, to_json, to_json_in_order
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from dataclasses import Field
     from typing import Any, Self, TypeVar
 
@@ -280,19 +279,6 @@ class Record:
     def image_of(cls, names: "tuple[str, ...]", row: "tuple[Any, ...]") -> str:
         """Write a row as canonical JSON, without the nulls and what else goes unsaid: `upcast` puts it back."""
         return cls.shape_of(names).image(row)
-
-    @classmethod
-    def image_around(cls, names: "tuple[str, ...]", row: "tuple[Any, ...]", own: "Collection[str]") -> str:
-        """Write a row as `image_of` does, but with `%s` for the JSON of some columns, in the order of their names.
-
-        Whoever writes many rows that differ in these alone fills them in.
-        """
-        parts = [
-            f"{_quote(name)}:%s" if name in own else f"{_quote(name)}:{to_json(value)}".replace("%", "%%")
-            for name, value, unsaid in cls.shape_of(names).said(row)
-            if name in own or value != unsaid or type(value) is not type(unsaid)
-        ]
-        return "{" + ",".join(parts) + "}"
 
     @classmethod
     def holds_time(cls, name: str) -> bool:

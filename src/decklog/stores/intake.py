@@ -30,7 +30,7 @@ ANY_OF = f"({', '.join(':' + mark for mark in _MARKS)})"
 class BoundRecord(NamedTuple):
     """A record's columns, checked and redacted, maybe in another process; by what it is known, and whether it was redacted.
 
-    One of another process has the entry that tells of it, sealed.
+    One of another process has its entry, too.
     """
 
     identity: tuple[str, ...]
@@ -45,8 +45,8 @@ def bound_record(values: "Values", record_class: "type[Record]", given: "dict[st
     return BoundRecord(tuple([given[name] for name in record_class.identity]), tuple(bound.values()), redacted)
 
 
-def sealed_record(values: "Values", record_class: "type[Record]", given: "dict[str, Any]", note: str) -> BoundRecord | None:
-    """Do so where there is no log, with the entry that tells of it; None when it would be known by another name than its own."""
+def prepared_record(values: "Values", record_class: "type[Record]", given: "dict[str, Any]", note: str) -> BoundRecord | None:
+    """Check and redact a record without a log, and build its entry. Return None if its identity would change."""
     bound, redacted = bound_whole(values, record_class, given)
     identity = tuple([given[name] for name in record_class.identity])
     if identity != tuple([bound[name] for name in record_class.identity]):
@@ -55,7 +55,7 @@ def sealed_record(values: "Values", record_class: "type[Record]", given: "dict[s
     body, is_cut = values.text("note", note)
     shape = record_class.shape_of(record_class.columns())
     entry = tuple(change_columns(record_class.table, shape.named(row), shape.image(row), "added", body, redacted or is_cut))
-    return BoundRecord(identity, row, redacted, (*entry, chain.seal(entry)))
+    return BoundRecord(identity, row, redacted, entry)
 
 
 class Intake(Store):

@@ -5,13 +5,11 @@ where a budget stands is another question after each.
 """
 
 from itertools import zip_longest
-from json.encoder import encode_basestring as _quote
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from decklog.core.clock import to_text
 from decklog.journal import chain
-from decklog.journal.attribution import acting, proving
+from decklog.journal.attribution import acting
 from decklog.journal.rows import RESERVED
 from decklog.records.operations import is_late
 from decklog.stores.base import complete
@@ -42,49 +40,7 @@ _MAY_BE_NOTHING = ("task_id", "call_site")
 _UNSAID: "dict[str, Any]" = dict.fromkeys(("group_id", "task_id", "call_site", "occurred_at", "cost_microdollars"))
 _UNSAID.update(dict.fromkeys(("agent", "agent_id", "reservation_id", "key", "answer_id")), **dict.fromkeys(TOKENS, 0))
 _FIELDS = Charge.columns()
-# What hardly two charges of a session have in common; all else of their rows is bound once.
-_OWN = ("id", "occurred_at", *TOKENS, "cost_microdollars", "counted_at", "key", "answer_id")
-_ID, _OCCURRED_AT, _INPUT, _CACHE_READ, _CACHE_CREATE, _OUTPUT, _COST, _COUNTED_AT, _KEY, _ANSWER = map(_FIELDS.index, _OWN)
-_SHARED = tuple(name for name in _FIELDS if name not in _OWN and name != "overdrew")
-_shared, _tokens = itemgetter(*_SHARED), itemgetter(*TOKENS)
-# In the order of their names, as an image has them.
-_own_in_order = itemgetter(*map(_FIELDS.index, sorted(_OWN)))
-_MOST_FRAMES = 256
-_DAY = 10
-
-
-class _Frame:
-    """What the charges of a session have in common: their row, whether it was redacted, and the entries that tell of them."""
-
-    def __init__(self, row: "list[Any]", redacted: bool) -> None:
-        self.row = row
-        self.redacted = redacted
-        # An entry's columns, but for its time, the charge that it tells of and that one's image, and what is hashed of them.
-        self.entry: list[Any] = []
-        self._sealed: tuple[str, str, str, str, str] = ("",) * 5
-        # What an image says around what is a charge's own, by which of that may be nothing and is.
-        self._images: dict[tuple[bool, ...], str] = {}
-
-    def told_by(self, entry: "list[Any]") -> None:
-        """Take the entry of one charge as that of all, with what is said of each put in its place."""
-        self.entry, self._sealed = entry, chain.seal_around(entry)
-
-    def entry_of(self, row: "tuple[Any, ...]", at: str) -> "tuple[Any, ...]":
-        """Write the entry that tells of one charge, sealed."""
-        entry, image = [*self.entry], self.image(row)
-        entry[chain.AT], entry[chain.RECORD_ID], entry[chain.PAYLOAD] = at, row[_ID], image
-        entry.append(chain.sealed_within(self._sealed, image, row[_ID]))
-        return tuple(entry)
-
-    def image(self, row: "tuple[Any, ...]") -> str:
-        """Write the row of one charge as its entry does."""
-        lacking = row[_COST] is None, row[_COUNTED_AT] is None, row[_KEY] is None, row[_ANSWER] is None
-        around = self._images.get(lacking)
-        if around is None:
-            names = {name for name in _OWN if row[_FIELDS.index(name)] is not None}
-            around = self._images[lacking] = Charge.image_around(_FIELDS, row, names)
-        said = [_quote(value) if type(value) is str else value for value in _own_in_order(row) if value is not None]
-        return around % tuple(said)
+_tokens = itemgetter(*TOKENS)
 
 
 class _Batch:
@@ -106,8 +62,6 @@ class Bulk(Ledger):
 
     def __init__(self, parts: "Parts") -> None:
         super().__init__(parts)
-        # The rows of charges without what is their own, by all else.
-        self._frames: dict[tuple[Any, ...], _Frame] = {}
         self._prices = PriceList(self._db, remember=True)
 
     def take(self, told: "Sequence[Told]", bound: "Collection[str]" = ()) -> int:
@@ -155,14 +109,14 @@ class Bulk(Ledger):
         for given in all_given:
             place = (given["run_id"] or "", given["key"])
             if place in known or self._meter.budgets(given):
-                self._flush(batch, "key", "answer_id")
+                self._flush(batch)
                 batch = _Batch()
                 new.append(not self._charge(given, enforce=False).already)
             else:
                 batch.spend(given)
                 new.append(True)
             known.add(place)
-        self._flush(batch, "key", "answer_id")
+        self._flush(batch)
         return new
 
     def known(self, told: "Sequence[dict[str, Any]]") -> "dict[tuple[str, str], Charge]":
@@ -253,57 +207,30 @@ class Bulk(Ledger):
             complete_by_task(self._db, given, {**_UNSAID, **told})
         return given
 
-    def _charged(self, batch: _Batch, unbound: "tuple[str, ...]") -> "list[tuple[Any, ...]]":
-        """Make the rows of charges that no budget counts, and the entries that tell of them; name what is not bound yet."""
+    def _charged(self, batch: _Batch) -> "list[tuple[Any, ...]]":
+        """Make the rows of charges that no budget counts, and put their entries into the batch."""
         rows: list[tuple[Any, ...]] = []
         now = self._now()
-        today, is_nobody = to_text(now), acting.get() is None and proving.get() is None
         ids = self._ids.several("charge", len(batch.spent))
         for charge_id, (place, given) in zip(ids, batch.spent, strict=True):
-            frame = self._frame(given)
-            row, redacted = self._row(frame, given, charge_id, now, today), frame.redacted
-            for name in unbound:
-                row[_FIELDS.index(name)], changed = self._db.values.one(name, given[name])
-                redacted = redacted or changed
-            rows.append(tuple(row))
-            if redacted or not is_nobody:
-                batch.entries[place] = tuple(self._as_entry(Charge, _FIELDS, rows[-1], "added", None, redacted))
-                continue
-            if not frame.entry:
-                frame.told_by(self._as_entry(Charge, _FIELDS, rows[-1], "added", None, False))
-            batch.entries[place] = frame.entry_of(rows[-1], today)
+            bound, redacted = self._db.values.bind(complete(Charge, self._fields(given, charge_id, now)))
+            rows.append(tuple(bound.values()))
+            batch.entries[place] = tuple(self._as_entry(Charge, _FIELDS, rows[-1], "added", None, redacted))
         return rows
 
-    def _row(self, frame: _Frame, given: "dict[str, Any]", charge_id: str, now: "datetime", today: str) -> "list[Any]":
-        row, tokens, cost = [*frame.row], _tokens(given), given["cost_microdollars"]
+    def _fields(self, given: "dict[str, Any]", charge_id: str, now: "datetime") -> "dict[str, Any]":
         occurred = given["occurred_at"] or now
-        row[_INPUT], row[_CACHE_READ], row[_CACHE_CREATE], row[_OUTPUT] = tokens
-        row[_COST] = self._prices.cost(given["model"], occurred, tokens) if cost is None else cost
-        row[_ID], row[_OCCURRED_AT], row[_KEY], row[_ANSWER] = charge_id, to_text(occurred), given["key"], given["answer_id"]
-        if today[:_DAY] != row[_OCCURRED_AT][:_DAY]:
-            row[_COUNTED_AT] = today
-        return row
+        cost = given["cost_microdollars"]
+        if cost is None:
+            cost = self._prices.cost(given["model"], occurred, _tokens(given))
+        fields = {**given, "id": charge_id, "occurred_at": occurred, "cost_microdollars": cost}
+        if day_of(occurred) != day_of(now):
+            fields["counted_at"] = now
+        return fields
 
-    def _frame(self, given: "dict[str, Any]") -> _Frame:
-        """Bind what the charges of a session have in common: its run, its agent, its model."""
-        shared = _shared(given)
-        found = self._frames.get(shared)
-        if found is None:
-            if len(self._frames) >= _MOST_FRAMES:
-                self._frames.clear()
-            whole = complete(
-                Charge, {**dict(zip(_SHARED, shared, strict=True)), **dict.fromkeys(_OWN), **dict.fromkeys(TOKENS, 0)}
-            )
-            bound, redacted = self._db.values.bind(whole)
-            found = _Frame(list(bound.values()), redacted)
-            if not redacted:
-                # A secret must not linger in the process.
-                self._frames[shared] = found
-        return found
-
-    def _flush(self, batch: _Batch, *unbound: str) -> int:
+    def _flush(self, batch: _Batch) -> int:
         if batch.spent:
-            self._db.insert(Charge.table, _FIELDS, self._charged(batch, unbound))
+            self._db.insert(Charge.table, _FIELDS, self._charged(batch))
         return len(batch.entries) - len(self._writer.append_many(batch.entries).known) if batch.entries else 0
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from decklog.core.errors import DecklogError, Invalid
 from decklog.importing.gathering import Gathered
 from decklog.importing.text_files import document, json_lines
-from decklog.journal.preparing import sealed
+from decklog.journal.preparing import prepared
 from decklog.plugins.adapters.otel.arrivals import Arrived, Placement, pieces_among, timed
 from decklog.plugins.adapters.otel.incoming import ENTRY, Piece
 from decklog.plugins.adapters.otel.otlp import spans_in
@@ -116,7 +116,7 @@ class _Reading:
         for piece in batch:
             if piece.what == ENTRY and isinstance(piece.told, dict):
                 try:
-                    piece.told = sealed(values, timed(piece.told, "at"))
+                    piece.told = prepared(values, timed(piece.told, "at"))
                 except DecklogError:
                     # Whoever writes finds the same, and says so in its place.
                     continue
