@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 
     from decklog.importing.row import Row
     from decklog.records.record import Record
-    from decklog.stores.intake import BoundRecord
 
     M = TypeVar("M", bound=Callable[..., Any])
 
@@ -28,8 +27,6 @@ class Draft:
     fate: Fate = Fate.NEW
     # Goes into the report, unless the journal knew the entry.
     note: str | None = None
-    # The entry's columns, where it was checked and redacted before.
-    prepared: "tuple[Any, ...] | None" = None
 
     @property
     def is_charge(self) -> bool:
@@ -48,21 +45,15 @@ class RecordDraft:
     at_first: "dict[str, Any]" = field(default_factory=dict)
     # Says why what is here stays, whatever the source says.
     stays: "Callable[[Any], str | None] | None" = None
-    # All of its columns, where it was checked and redacted before: then there are no fields.
-    bound: "BoundRecord | None" = None
-    # Whether the log gives it more than the row tells: then it is whole only there.
-    is_placed_there: bool = False
 
     @property
     def identity(self) -> "tuple[Any, ...]":
-        if self.bound is not None:
-            return self.bound.identity
         return tuple([self.fields[name] for name in self.record_class.identity])
 
     @property
-    def added(self) -> "dict[str, Any] | BoundRecord":
+    def added(self) -> "dict[str, Any]":
         """What a record is made of that is not here yet."""
-        return self.bound or {**self.fields, **self.at_first}
+        return {**self.fields, **self.at_first}
 
 
 def describes(mapping: "M") -> "M":

@@ -32,23 +32,11 @@ _TOGETHER = 500
 class Gathered:
     """Holds the newest version of every row of a source; older ones, and others of the same time, stand apart."""
 
-    def __init__(self, copy: str = "") -> None:
-        self.db = Scratch(copy)
+    def __init__(self) -> None:
+        self.db = Scratch()
         self._waiting: list[tuple[Any, ...]] = []
-        for statement in () if copy else _SCHEMA:
+        for statement in _SCHEMA:
             self.db.execute(statement)
-
-    def copy_to(self, path: str) -> None:
-        """Write all that is held to a file, for another process to read."""
-        self.settle()
-        for statement, words in (("commit", ()), ("vacuum into ?", (path,)), ("begin", ())):
-            self.db.execute(statement, words).fetchall()
-
-    def size(self) -> int:
-        """Say how many bytes are held."""
-        self.settle()
-        found = self.db.first("select page_count * page_size from pragma_page_count, pragma_page_size")
-        return int(found[0]) if found else 0
 
     def add(
         self,

@@ -3,19 +3,17 @@
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
-from decklog.importing import mapping_ahead
 from decklog.importing.landing import Landing
 from decklog.importing.report import Report
 from decklog.importing.row import Row
 from decklog.importing.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
     from decklog.importing.landing import Mapping
     from decklog.log import Decklog
-    from decklog.records.values import Values
 
 
 class Import(ABC):
@@ -25,8 +23,6 @@ class Import(ABC):
     # Tables by name with the columns that are known, and the columns of the key where that is not `id`.
     tables: ClassVar[dict[str, tuple[str, ...]]]
     keys: ClassVar[dict[str, tuple[str, ...]]]
-    # What mappings that only describe need to know of the importer, besides the row.
-    known_ahead: ClassVar[tuple[str, ...]] = ()
     # Tables that say nothing of their own.
     ignored: ClassVar[tuple[str, ...]] = ()
 
@@ -70,15 +66,8 @@ class Import(ABC):
         self._name_unknown(source)
         for table, mapping in self.mappings().items():
             if table in source:
-                rows = mapping_ahead.rows_of(self, source, table, mapping)
+                rows = self.rows_of(table, self.in_order(source, table))
                 self.landing.take_all(rows, mapping, source.count(table))
-
-    def beside_all(self, _table: str, rows: "Sequence[Row]", _values: "Values") -> "Sequence[Any]":
-        """Make of many rows, where they are read, what is wanted beside their drafts; None for one of which nothing is.
-
-        The texts of the drafts have been looked through by what is given.
-        """
-        return [None] * len(rows)
 
     def in_order(self, source: Source, table: str) -> "Iterable[dict[str, Any]]":
         """Give rows as they were written."""

@@ -131,7 +131,7 @@ class Landing:
 
     def _take_together(self, rows: "list[Row]", mapping: "Mapping") -> "list[Fate]":
         if only_describes(mapping):
-            fates = self._write_described([self._described(row, mapping) for row in rows], mapping)
+            fates = self._write_described([self._described(row, mapping) for row in rows])
         else:
             fates = [mapping(row) for row in rows]
         # What a mapping left over is kept beside the record or entry that it made.
@@ -140,22 +140,20 @@ class Landing:
         return fates
 
     def _described(self, row: Row, mapping: "Mapping") -> "Draft | RecordDraft":
-        if row.ahead is not None:
-            return row.ahead
         try:
             draft: Draft | RecordDraft = mapping(row)
         except DecklogError as problem:
             return self._whole(row, problem.message)
         return draft
 
-    def _write_described(self, drafts: "list[Draft | RecordDraft]", mapping: "Mapping") -> "list[Fate]":
+    def _write_described(self, drafts: "list[Draft | RecordDraft]") -> "list[Fate]":
         """Write entries and records, each kind together; say what became of the rows in their order."""
         entries = [draft for draft in drafts if isinstance(draft, Draft) and not draft.is_charge]
         if len(entries) == len(drafts):
             return self._write(entries, name_rows=True)
         written, recorded, charged = (
             iter(self._write(entries, name_rows=True)),
-            iter(self._record_all(drafts, mapping)),
+            iter(self._record_all(drafts)),
             iter(self._charge_all(drafts)),
         )
         return [
@@ -179,7 +177,7 @@ class Landing:
         new = iter(self.bulk.charge_all([charge for charge, fate in zip(charges, fates, strict=True) if fate is Fate.NEW]))
         return [fate if fate is not Fate.NEW or next(new) else Fate.ALREADY for fate in fates]
 
-    def _record_all(self, drafts: "list[Draft | RecordDraft]", mapping: "Mapping") -> "list[Fate]":
+    def _record_all(self, drafts: "list[Draft | RecordDraft]") -> "list[Fate]":
         """Add the records that are not here, many at once, and bring the others up to date one by one."""
         records = [draft for draft in drafts if isinstance(draft, RecordDraft)]
         if not records:
@@ -188,10 +186,7 @@ class Landing:
         kind = records[0].record_class
         if (adder := self.adders.get(kind)) is not None:
             return [Fate.NEW if is_new else Fate.ALREADY for is_new in adder([draft.fields for draft in records])]
-        present: dict[tuple[Any, ...], Any] = {}
-        for are_bound in (False, True):
-            asked = [draft.identity for draft in records if (draft.bound is not None) is are_bound]
-            present |= self.intake.seek_all(kind, asked, are_bound=are_bound)
+        present: dict[tuple[Any, ...], Any] = self.intake.seek_all(kind, [draft.identity for draft in records])
         new: dict[tuple[Any, ...], RecordDraft] = {}
         for draft in records:
             if draft.identity not in present:
@@ -200,16 +195,12 @@ class Landing:
         return [
             Fate.NEW
             if new.get(draft.identity) is draft
-            else self._recorded(draft, present.get(draft.identity) or self.intake.seek(kind, draft.identity), mapping)
+            else self._recorded(draft, present.get(draft.identity) or self.intake.seek(kind, draft.identity))
             for draft in records
         ]
 
-    def _recorded(self, draft: RecordDraft, present: "Record | None", mapping: "Mapping") -> Fate:
+    def _recorded(self, draft: RecordDraft, present: "Record | None") -> Fate:
         assert present is not None
-        if draft.bound is not None:
-            # What is to be compared are its fields.
-            draft.row.begin_again()
-            draft = mapping(draft.row)
         why = draft.stays and draft.stays(present)
         if why and not Versions(self.log, present, draft.fields).is_same():
             self._notes.append(f"{present.noun()} {present.id_of(present.values())} {why}")
@@ -268,7 +259,7 @@ class Landing:
         return same
 
     def _append(self, drafts: "list[Draft]", *, name_rows: bool) -> "list[Fate]":
-        prepared = self.intake.prepared_all([draft.prepared or draft.entry for draft in drafts])
+        prepared = self.intake.prepared_all([draft.entry for draft in drafts])
         entries = self.intake.append_all(prepared)
         self._is_again = bool(entries.known)
         self._notes += [draft.note for place, draft in enumerate(drafts) if draft.note is not None and place not in entries.known]
@@ -286,7 +277,7 @@ class Landing:
         """Look whether a row that became an entry says something else now: an entry stays, and the row is kept beside it."""
         if present is None or says_the_same(said, present):
             return Fate.ALREADY
-        if same_entry(self.log, load(self.log.db, present), draft.entry, draft.prepared):
+        if same_entry(self.log, load(self.log.db, present), draft.entry):
             return Fate.ALREADY
         return self._beside(draft.row, present)
 

@@ -55,10 +55,10 @@ select case kind when 'blocks' then other else task end, case kind when 'blocks'
 class LinkOrder:
     """The links of the items that were gathered, and why some of them can't be made."""
 
-    def __init__(self, gathered: Gathered, items: str, *, is_judged: bool = False) -> None:
+    def __init__(self, gathered: Gathered, items: str) -> None:
         self._db = gathered.db
         self._items = items
-        for statement in () if is_judged else _SCHEMA:
+        for statement in _SCHEMA:
             self._db.execute(statement).fetchall()
 
     def add(self, link_id: str, task: str, other: str, kind: LinkKind) -> None:

@@ -2,7 +2,6 @@
 
 import base64
 import json
-import marshal
 from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import sha256
@@ -14,10 +13,8 @@ from decklog.importing.text_files import storable
 from decklog.records.values import to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
     from typing import Any, TypeVar
-
-    from decklog.importing.draft import Draft, RecordDraft
 
     E = TypeVar("E", bound=StrEnum)
     # Columns that nobody has read yet.
@@ -37,7 +34,7 @@ class Row:
     restores it unless the record was changed since.
     """
 
-    __slots__ = ("ahead", "beside", "columns", "id", "instead", "known_digest", "left", "made", "stream", "table", "usual")
+    __slots__ = ("columns", "id", "instead", "left", "made", "stream", "table", "usual")
 
     def __init__(self, table: str, row_id: object, columns: "dict[str, Any]") -> None:
         self.table = table
@@ -45,21 +42,11 @@ class Row:
         self.columns = columns
         # Columns that are kept beside the record as a rule, so that nobody need be told.
         self.usual: tuple[str, ...] = ()
-        # Where it was made out before: what maps a row may add columns.
-        self.known_digest: str | None = None
         self.begin_again()
-
-    def mapping(self) -> "tuple[Any, ...]":
-        """Give what a mapping elsewhere found out, as `mapped` takes it."""
-        return self.stream, self.left, self.instead, self.made, self.usual, self.digest() if self.left else None
 
     def begin_again(self) -> None:
         """Forget what was taken, and what the row became."""
-        self.stream, self.known_digest = "@desk", None
-        # What it is to become, where that was found out before it came here.
-        self.ahead: Draft | RecordDraft | None = None
-        # What else the importer made of it where it was read.
-        self.beside: Any = None
+        self.stream = "@desk"
         # Names what the row became, where the source's own id does not.
         self.made: str | None = None
         self.left: dict[str, Any] = {name: value for name, value in self.columns.items() if value is not None}
@@ -222,40 +209,7 @@ class Row:
 
     def digest(self) -> str:
         """Tell this row from one that was changed since, or from another file's row with the same id."""
-        return self.known_digest or sha256(json.dumps(plain(self.columns), sort_keys=True).encode()).hexdigest()[:16]
-
-
-class LateRow(Row):
-    """A row that was mapped elsewhere. Its columns, JSON or bytes, are read when they are asked for: of most nobody asks."""
-
-    __slots__ = ("_held",)
-    _held: "Late | dict[str, Any]"
-
-    @classmethod
-    def mapped(cls, table: str, row_id: str, columns: "Late", told: "Sequence[Any]") -> "LateRow":
-        """Give a row that was mapped elsewhere, with its stream and what its mapping left over."""
-        row = cls.__new__(cls)
-        row.table, row.id, row._held, row.ahead, row.beside = table, row_id, columns, None, None
-        row.stream, row.left, row.instead, row.made, row.usual, row.known_digest = told
-        return row
-
-    @property
-    def columns(self) -> "dict[str, Any]":
-        self._held = read_late(self._held)
-        return self._held
-
-    @columns.setter
-    def columns(self, columns: "Late | dict[str, Any]") -> None:
-        self._held = columns
-
-
-def read_late(held: "Late | dict[str, Any]") -> "dict[str, Any]":
-    """Read columns as another process sent them."""
-    found: dict[str, Any]
-    if isinstance(held, dict):
-        return held
-    found = json.loads(held) if isinstance(held, str) else marshal.loads(held)
-    return found
+        return sha256(json.dumps(plain(self.columns), sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _moment(text: str) -> datetime:

@@ -40,7 +40,6 @@ class TableTracker(Tracker):
     layout: ClassVar[dict[str, Table]]
     # Tables that rows lead to by other columns than those of the layout.
     led_to_otherwise: ClassVar[frozenset[str]] = frozenset()
-    known_ahead: ClassVar[tuple[str, ...]] = (*Tracker.known_ahead, "places", "titles")
 
     def __init__(self, *words: "Any", **settings: "Any") -> None:
         super().__init__(*words, **settings)

@@ -13,7 +13,6 @@ from decklog.importing.draft import RecordDraft, describes
 from decklog.importing.gathering import Gathered
 from decklog.importing.importing import Import
 from decklog.importing.link_order import LinkOrder
-from decklog.importing.mapping_ahead import HeldRows
 from decklog.importing.report import Fate, Report
 from decklog.importing.row import EPOCH, Row, kept_columns, kept_json, plain
 from decklog.importing.source import Source
@@ -79,7 +78,6 @@ class Tracker(Import):
     # The table whose rows become tasks, and the others in the order in which they are taken.
     items: ClassVar[str]
     goal: ClassVar[str]
-    known_ahead: ClassVar[tuple[str, ...]] = ("run_id", "as_here", "elsewhere")
 
     def __init__(self, log: "Decklog", path: str, *, run_id: str, **settings: "Any") -> None:
         super().__init__(log, path, **settings)
@@ -134,12 +132,8 @@ class Tracker(Import):
             self._judge_links()
             with self.landing.open():
                 self._make_runs()
-                held = HeldRows(self)
-                try:
-                    for table, mapping in self.mappings().items():
-                        self._take_table(table, mapping, held.rows(table))
-                finally:
-                    held.close()
+                for table, mapping in self.mappings().items():
+                    self._take_table(table, mapping, self.gathered.rows(table))
         finally:
             self.gathered.close()
         return self.report

@@ -113,14 +113,9 @@ def is_as_it_was(entry: "dict[str, Any]", present: "tuple[Any, ...]") -> bool:
     return says_the_same(said, present)
 
 
-def same_entry(log: "Decklog", entry: "Entry", given: "dict[str, Any]", prepared: "tuple[Any, ...] | None") -> bool:
+def same_entry(log: "Decklog", entry: "Entry", given: "dict[str, Any]") -> bool:
     """Say whether an entry is what a row of the source says now, as it is given or as columns hold it."""
-    if prepared is None:
-        said = log.db.values.bind({name: value for name, value in given.items() if _says(name, value)})[0]
-    else:
-        # Behind the columns is the seal.
-        columns = zip(COLUMNS, prepared, strict=False)
-        said = {name: value for name, value in columns if _says(name, value) and name != "redacted"}
+    said = log.db.values.bind({name: value for name, value in given.items() if _says(name, value)})[0]
     return said == log.db.values.bind({name: getattr(entry, name) for name in said})[0]
 
 

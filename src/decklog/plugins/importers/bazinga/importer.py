@@ -28,7 +28,6 @@ class BazingaImport(Import, WorkTables, ContextTables, MemoryTables):
     tables = schema.TABLES
     keys = schema.KEYS
     ignored = ("schema_version",)
-    known_ahead = ("sessions",)
 
     def __init__(self, log: "Decklog", path: str, **settings: "Any") -> None:
         super().__init__(log, path, **settings)

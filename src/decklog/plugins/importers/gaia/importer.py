@@ -33,7 +33,6 @@ class GaiaImport(Import, GaiaWorkTables, DeskTables):
     system = "gaia"
     tables = TABLES
     keys = KEYS
-    known_ahead = ("run_id",)
 
     def __init__(self, log: "Decklog", path: str, *, run_id: str = RUN_ID, **settings: "Any") -> None:
         super().__init__(log, path, **settings)

@@ -3,25 +3,23 @@
 from typing import TYPE_CHECKING, ClassVar
 
 from decklog.core.errors import Invalid
-from decklog.importing import mapping_ahead
 from decklog.importing.draft import Draft, RecordDraft, describes
 from decklog.importing.importing import Import
 from decklog.importing.landing import run_id_of
 from decklog.importing.row import EPOCH, Row, parsed_json, plain
 from decklog.importing.source import Source
 from decklog.journal.entry import EntryKind
-from decklog.plugins.importers.langgraph.keeping import Keeping, writes_kept
+from decklog.plugins.importers.langgraph.keeping import Keeping
 from decklog.plugins.importers.langgraph.msgpack import decoded
 from decklog.stores.artifacts.checkpoints import Checkpoint
 from decklog.stores.runs.run import Run, RunStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
     from datetime import datetime
     from typing import Any
 
     from decklog.importing.landing import Mapping
-    from decklog.records.values import Values
 
 SERVERS = ("postgres://", "postgresql://")
 _PLACE = ("thread_id", "checkpoint_ns", "checkpoint_id")
@@ -71,12 +69,8 @@ class LangGraphImport(Import):
         keeping = Keeping(self.landing)
         after = {"checkpoints": keeping.checkpoints, "writes": keeping.writes}
         for table, mapping in self.mappings().items():
-            rows = mapping_ahead.rows_of(self, source, table, mapping)
+            rows = self.rows_of(table, self.in_order(source, table))
             self.landing.take_all(rows, mapping, source.count(table), after[table])
-
-    def beside_all(self, table: str, rows: "Sequence[Row]", values: "Values") -> "Sequence[Any]":
-        """Take what was written apart, and its secrets out, where it is read."""
-        return writes_kept(rows, values) if table == "writes" else super().beside_all(table, rows, values)
 
     def _add_checkpoints(self, told: "list[dict[str, Any]]") -> list[bool]:
         """Add checkpoints; the run of a thread begins with its first one."""
@@ -100,7 +94,7 @@ class LangGraphImport(Import):
         step = metadata.get("step") if isinstance(metadata, dict) else None
         status = f"step {step}" if isinstance(step, int) else None
         told = {"id": name, "run_id": run_id, "thread": thread, "status": status, "payload": payload}
-        return RecordDraft(row, Checkpoint, {**told, "created_at": _time_of(document)}, is_placed_there=True)
+        return RecordDraft(row, Checkpoint, {**told, "created_at": _time_of(document)})
 
     @describes
     def write(self, row: Row) -> Draft:

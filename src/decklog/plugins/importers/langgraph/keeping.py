@@ -51,9 +51,7 @@ class Keeping:
     def writes(self, taken: "list[tuple[Row, Fate]]") -> None:
         """Keep what was written after them."""
         rows = [row for row, fate in taken if fate not in _LEFT]
-        # Of what was read elsewhere there is all that is needed, unless it can't be taken apart.
-        made = iter(writes_kept([row for row in rows if row.beside is None], self._log.db.values))
-        found = [one for row in rows if (one := row.beside or next(made)) is not None]
+        found = [one for one in writes_kept(rows, self._log.db.values) if one is not None]
         # A write of a thread that has no checkpoint is kept with its row, and told as known when it comes again.
         runs = {run_id for run_id in {place["run_id"] for place, _ in found} if self._landing.has_run(run_id)}
         if told := [one for one in found if one[0]["run_id"] in runs]:

@@ -51,7 +51,6 @@ class RunStoreImport(Import, TaskTables):
     system = "runstore"
     tables = TABLES
     keys: ClassVar = {"agents": ("run_id", "role")}
-    known_ahead = ("runs",)
 
     def __init__(self, log: "Decklog", path: str, **settings: "Any") -> None:
         super().__init__(log, path, **settings)

@@ -2,7 +2,7 @@
 
 import re
 from datetime import timedelta
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from decklog.core.clock import from_text
 from decklog.core.errors import Invalid
@@ -33,7 +33,6 @@ class TaskMasterImport(Tracker):
     system = "taskmaster"
     items = TASKS
     goal = "What Task Master planned"
-    known_ahead: ClassVar[tuple[str, ...]] = (*Tracker.known_ahead, "tags", "begun", "metadata", "ours")
 
     def __init__(self, *words: "Any", **settings: "Any") -> None:
         super().__init__(*words, **settings)
