@@ -39,23 +39,8 @@ def assets() -> dict[str, bytes]:
     for folder in ("", "vendor/"):
         for item in (STATIC / folder).iterdir() if folder else STATIC.iterdir():
             if item.is_file() and item.name.endswith(tuple(TYPES)):
-                content = item.read_bytes()
-                is_ours = not folder and item.name.endswith(".js")
-                found[f"{folder}{item.name}"] = _slimmed(content) if is_ours else content
+                found[f"{folder}{item.name}"] = item.read_bytes()
     return found
-
-
-# A text in quotes, which stays as it is; or a sign with the blanks around it.
-_SIGNS = re.compile(rb"""('(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`)| *(=>|!==|&&|\|\||[-+](?! ?[-+])|[][*<>()=,?:;{}]) *""")
-# Ends of lines that end nothing, and a comma after the last of several.
-_INSIDE = re.compile(rb",\n(?=[]})])|(?<=[{(,])\n|\n(?=[})?:])")
-
-
-def _slimmed(program: bytes) -> bytes:
-    """Leave out what only those read who write it: comments on lines of their own, and blanks and ends of lines at signs."""
-    lines = (line.strip() for line in program.splitlines())
-    kept = (_SIGNS.sub(lambda found: found[1] or found[2], line) for line in lines if not line.startswith(b"//"))
-    return _INSIDE.sub(b"", b"".join(line + b"\n" for line in kept if line))
 
 
 @cache
