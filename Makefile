@@ -22,7 +22,7 @@ PROGRAMS := 1000
 # compile every module anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test tested typed compiled test-full test-surfaces test-agents test-browser explore programs coverage lint style types bench docs site screenshots dist lock hooks clean
+.PHONY: demo test tested typed compiled test-full test-all test-slow test-agents test-browser explore programs coverage lint style types bench docs site screenshots dist lock hooks clean
 
 demo: $(READY)
 	@$(BIN)/decklog demo
@@ -50,9 +50,12 @@ test-full: $(STAMP)
 	    $$(grep -rlE --include='test_*.py' 'DECKLOG_TEST_FULL|import FULL|@given' tests) \
 	    $(addprefix tests/,agents plugins/importers mcp models notify web)
 
-# What `make test` tries on SQLite alone, on PostgreSQL: the surfaces and the importers. `.ci/run` does.
-test-surfaces: $(STAMP)
-	@$(IN_MEMORY); $(BIN)/pytest -n 3 --dist worksteal --left-out $(addprefix tests/,agents plugins/importers mcp models notify web)
+# Everything that needs no browser and no agents: `make test`, then the tests it leaves out.
+test-all: test test-slow
+
+# The tests that `make test` leaves out: those marked `slow`, and the surfaces and importers on PostgreSQL.
+test-slow: $(STAMP)
+	@$(IN_MEMORY); $(BIN)/pytest -n 3 --dist worksteal --left-out
 
 # `make test` searches the same examples every time. This searches others: until something is found, or for MINUTES=5.
 explore: $(STAMP)

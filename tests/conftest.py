@@ -91,7 +91,9 @@ def pytest_collection(session: pytest.Session) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     asked = config.getoption("--left-out")
-    left = [] if FULL else [item for item in items if _is_for_the_full_run(item) != asked]
+    # Whoever names files wants all of their tests.
+    is_whole = {Path(argument).name for argument in config.args} == {"tests"}
+    left = [] if FULL or not is_whole else [item for item in items if _is_for_the_full_run(item) != asked]
     if left:
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if _is_for_the_full_run(item) == asked]
@@ -103,11 +105,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     if FULL or config.getoption("--left-out") or config.args_source is pytest.Config.ArgsSource.ARGS:
         return
     surfaces = ", ".join(name.split("/")[1] for name in ON_VERBS)
-    terminalreporter.write_line(f"LEFT OUT {surfaces} on PostgreSQL - make test-surfaces")
+    terminalreporter.write_line(f"LEFT OUT slow tests, and {surfaces} on PostgreSQL - make test-slow")
     terminalreporter.write_line("LEFT OUT a real browser and real agents - make test-browser, make test-agents")
 
 
 def _is_for_the_full_run(item: pytest.Item) -> bool:
+    if item.get_closest_marker("slow") is not None:
+        return True
     case = getattr(item, "callspec", None)
     if case is None or case.params.get("target") != "postgres" or not item.nodeid.startswith(ON_VERBS):
         return False
