@@ -4,6 +4,7 @@ import os
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from decklog.clock import to_text
 from decklog.db.where import Where, enum_of
 from decklog.errors import Conflict, Denied, Invalid, Refused
 from decklog.operations import reads, writes, writes_in_steps
@@ -95,6 +96,16 @@ class Trust(Store):
         where = Where(TrustChange)
         where.equal(kind=kind and enum_of(ChangeKind, kind, "kind"))
         return self._page(TrustChange, where, order=("revision",), limit=limit, after=after)
+
+    @reads
+    def proposals(self, *, limit: int = 20, after: str | None = None) -> Page[TrustProposal]:
+        """List the proposed changes that wait for the owner's signature and still hold, oldest first."""
+        contract = self._contract()
+        where = Where(TrustProposal)
+        where.add("applied_at is null and expires_at > :now", now=to_text(self._now()))
+        page = self._page(TrustProposal, where, order=("proposed_at", "nonce"), limit=limit, after=after)
+        revision = contract.revision if contract else None
+        return Page([one for one in page if from_json(one.statement)["revision"] == revision], next=page.next)
 
     @reads
     def explain(self, tier: int) -> "TierExplanation":
