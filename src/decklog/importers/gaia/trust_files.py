@@ -28,8 +28,6 @@ BINDING = "repo_binding.toml"
 SOURCE = "gaia.em"
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _REASON = "gaia-coder's em.toml has it so"
-# Names of keyring slots. Under their own names they would be redacted as secrets.
-_SLOTS = {"webhook_secret_keyring_slot": "webhook_slot", "private_key_keyring_slot": "app_slot"}
 
 
 def parse_em(content: str) -> "Document":
@@ -54,11 +52,11 @@ def parse_binding(content: str) -> "Document":
     for field in ("github_app_id", "github_installation_id"):
         if type(document.get(field)) is not int or document[field] < 1:
             raise Invalid(f"{field} in {BINDING} is a number above 0", field=field)
-    for field in _SLOTS:
+    for field in ("webhook_secret_keyring_slot", "private_key_keyring_slot"):
         if not isinstance(document.get(field), str):
             raise Invalid(f"{BINDING} needs {field}", field=field)
     _check_texts(BINDING, document, ("allowed_branches", "forbidden_paths"))
-    return {_SLOTS.get(field, field): value for field, value in document.items()}
+    return document
 
 
 def _parse(name: str, content: str) -> "Document":
@@ -185,10 +183,7 @@ def em_text(log: "Decklog") -> str | None:
 def binding_text(log: "Decklog") -> str | None:
     """Write `repo_binding.toml` as it was imported last; None if it never was."""
     document = _newest(log, BINDING)
-    if document is None:
-        return None
-    slots = {here: there for there, here in _SLOTS.items()}
-    return _toml({slots.get(name, name): value for name, value in document.items()})
+    return None if document is None else _toml(document)
 
 
 def _toml(document: "Document") -> str:
