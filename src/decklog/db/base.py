@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from decklog.clock import Clock
     from decklog.db.callers import Deputy
     from decklog.db.side_by_side import Part
-    from decklog.db.text.entries import Search
+    from decklog.db.text.entries import Found, Search
 
     T = TypeVar("T")
     Row = tuple[Any, ...]
@@ -240,7 +240,7 @@ class Database(ABC):
         """Add the words of the entries after a mark up to a position to the text index. In a transaction."""
 
     @abstractmethod
-    def search(self, select: str, asked: "Search") -> "list[Row]":
+    def search(self, select: str, asked: "Search") -> "Found":
         """Find entries by the text index; `select` names their columns."""
 
     @abstractmethod

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from decklog.db.base import Row, T
     from decklog.db.side_by_side import Part
     from decklog.db.sqlite.watcher import Watcher
-    from decklog.db.text.entries import Search
+    from decklog.db.text.entries import Found, Search
 
 # Read as hexadecimal digits and kept as bytes, which are half as long; by table and name, the column that holds them.
 _KEPT_AS_BYTES = {("entries", "hash"): "hash_bytes"}
@@ -292,7 +292,7 @@ class SqliteDatabase(Database):
 
         search.index(self, mark, end)
 
-    def search(self, select: str, asked: "Search") -> "list[Row]":
+    def search(self, select: str, asked: "Search") -> "Found":
         from decklog.db.sqlite import search
 
         return search.search(self, select, asked)
