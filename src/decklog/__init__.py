@@ -142,7 +142,7 @@ if TYPE_CHECKING:
     from decklog.stores.work.claim import Claim
     from decklog.stores.work.criteria import Criterion, CriterionStatus
     from decklog.stores.work.groups import Group, GroupStatus, GroupTier, MergeStatus, ReviewStatus
-    from decklog.stores.work.new_task import NewTask
+    from decklog.stores.work.new_task import NewTask, TaskFields
     from decklog.stores.work.plans import PhaseStatus, Plan, PlanPhase
     from decklog.stores.work.schedules import CatchUp, Schedule
     from decklog.stores.work.task import Attempt, AttemptOutcome, Dependency, LinkKind, Task, TaskComment, TaskState
@@ -237,7 +237,7 @@ _NAMES = {
     "stores.work.claim": "Claim",
     "stores.work.criteria": "Criterion CriterionStatus",
     "stores.work.groups": "Group GroupStatus GroupTier MergeStatus ReviewStatus",
-    "stores.work.new_task": "NewTask",
+    "stores.work.new_task": "NewTask TaskFields",
     "stores.work.plans": "PhaseStatus Plan PlanPhase",
     "stores.work.schedules": "CatchUp Schedule",
     "stores.work.task": "Attempt AttemptOutcome Dependency LinkKind Task TaskComment TaskState",
@@ -444,6 +444,7 @@ __all__ = [
     "TaskComment",
     "TaskDetails",
     "TaskExplanation",
+    "TaskFields",
     "TaskProgress",
     "TaskSnapshot",
     "TaskState",

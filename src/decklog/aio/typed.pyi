@@ -2,7 +2,7 @@
 # ruff: noqa: E501
 from collections.abc import AsyncIterator
 from datetime import datetime
-from typing import Any, overload
+from typing import Any, Unpack, overload
 
 from decklog.aio.claim import AsyncClaim
 from decklog.records import Page, Record
@@ -94,7 +94,7 @@ from decklog.stores.work.criteria import Criterion, CriterionStatusLike
 from decklog.stores.work.groups import Group, GroupStatusLike, GroupTierLike, MergeStatusLike, ReviewStatusLike
 from decklog.stores.work.plans import PhaseStatusLike, Plan, PlanPhase
 from decklog.stores.work.schedules import CatchUpLike, Schedule
-from decklog.stores.work.task import Attempt, LinkKindLike, NewTasks, Task, TaskComment, TaskStateLike
+from decklog.stores.work.task import Attempt, LinkKindLike, NewTasks, Task, TaskComment, TaskFields, TaskStateLike
 from decklog.stores.work.templates import Template
 
 class AsyncJournal:
@@ -366,52 +366,18 @@ class AsyncTasks:
         run_id: str,
         title: str,
         *,
-        objective: str = ...,
         task_id: str | None = ...,
-        group_id: str | None = ...,
-        priority: int = ...,
-        role: str | None = ...,
-        tags: list[str] | None = ...,
-        acceptance: list[str] | None = ...,
-        verification: list[str] | None = ...,
-        allowed_paths: list[str] | None = ...,
-        inputs: dict[str, object] | None = ...,
         depends_on: list[str] | None = ...,
-        not_before: datetime | None = ...,
-        max_attempts: int = ...,
-        stage: str | None = ...,
-        state_name: str | None = ...,
-        trace_file: str | None = ...,
-        loop_version: int | None = ...,
         assigned_to: str | None = ...,
         parent_id: str | None = ...,
         key: str | None = ...,
+        **fields: Unpack[TaskFields],
     ) -> Task:
         """Add a task to a run. With an id or key that is known already, that task comes back as it is."""
     async def add_many(self, run_id: str, tasks: NewTasks) -> list[Task]:
         """Add several tasks at once, each given as the arguments of `add`; one may depend on another that comes later."""
     async def edit(
-        self,
-        task_id: str,
-        *,
-        reason: str,
-        title: str | None = ...,
-        objective: str | None = ...,
-        group_id: str | None = ...,
-        priority: int | None = ...,
-        role: str | None = ...,
-        tags: list[str] | None = ...,
-        acceptance: list[str] | None = ...,
-        verification: list[str] | None = ...,
-        allowed_paths: list[str] | None = ...,
-        inputs: dict[str, object] | None = ...,
-        not_before: datetime | None = ...,
-        max_attempts: int | None = ...,
-        stage: str | None = ...,
-        state_name: str | None = ...,
-        trace_file: str | None = ...,
-        loop_version: int | None = ...,
-        clear: list[str] | None = ...,
+        self, task_id: str, *, reason: str, title: str | None = ..., clear: list[str] | None = ..., **fields: Unpack[TaskFields]
     ) -> Task:
         """Change what is given of a task and keep the rest; `clear` names fields to empty."""
     async def assign(self, task_id: str, worker: str | None = ..., *, reason: str | None = ...) -> Task:
@@ -1484,6 +1450,8 @@ class AsyncTrust:
         """Say who the manager is, how the manager proves a decision, and at which tier agents are; `show` says more."""
     async def history(self, *, kind: ChangeKindLike | None = ..., limit: int = ..., after: str | None = ...) -> Page[TrustChange]:
         """List every change of trust, oldest first."""
+    async def proposals(self, *, limit: int = ..., after: str | None = ...) -> Page[TrustProposal]:
+        """List the proposed changes that wait for the owner's signature and still hold, oldest first."""
     async def explain(self, tier: int) -> TierExplanation:
         """Say what a tier permits, what it adds, and what it does not permit yet."""
     async def may(self, action: str, *, fix_class: str | None = ...) -> ActionPermission:
