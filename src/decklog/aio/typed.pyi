@@ -249,7 +249,7 @@ class AsyncRuns:
         """List the agents of a run."""
     async def snapshot(self, run_id: str, *, at: str | None = ...) -> RunSnapshot:
         """Give the whole picture of a run, now or as of an entry or a time."""
-    async def tallies(self, run_id: str, *, at: str | None = ...) -> dict[str, int]:
+    async def totals(self, run_id: str, *, at: str | None = ...) -> dict[str, int]:
         """Count a run's tasks by state, its attempts, its entries, its calls to models and what they cost, now or as of an entry."""
     async def records_at(self, run_id: str, table: str, at: str, *, limit: int = ..., after: str | None = ...) -> Page[Any]:
         """List a run's records of one kind as they were at an entry or a time, in the order in which they came to be."""
@@ -1446,8 +1446,8 @@ class AsyncFeedbackStore:
 class AsyncTrust:
     async def show(self) -> TrustDetails:
         """Show the manager, the tier and what it permits; without a manager, the question to ask."""
-    async def standing(self) -> TrustStatus:
-        """Say who the manager is, how the manager proves a decision, and at which tier agents are; `show` says more."""
+    async def status(self) -> TrustStatus:
+        """Return the owner, how the owner signs, and the tier of agents; `show` has more."""
     async def history(self, *, kind: ChangeKindLike | None = ..., limit: int = ..., after: str | None = ...) -> Page[TrustChange]:
         """List every change of trust, oldest first."""
     async def proposals(self, *, limit: int = ..., after: str | None = ...) -> Page[TrustProposal]:

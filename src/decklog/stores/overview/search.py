@@ -46,7 +46,7 @@ _NAMED = ("goal", "title", "question", "statement", "lesson", "text", "body", "c
 
 @dataclass(frozen=True, kw_only=True)
 class SearchHit:
-    """Something that was found: what it is, where, and the words around what was looked for; `marks` are the places of these."""
+    """One result of a search: what it is, where, and the text around the words; `highlights` are their places in it."""
 
     kind: str
     stream: str
@@ -56,7 +56,7 @@ class SearchHit:
     table: str | None
     record_id: str | None
     snippet: str
-    marks: list[list[int]]
+    highlights: list[list[int]]
 
     @property
     def id(self) -> str:
@@ -172,7 +172,7 @@ def _texts(db: "Database", positions: "list[int]") -> "dict[int, tuple[str, str 
 
 
 def _hit(hit: "dict[str, Any]", body: str, payload: str | None, words: str) -> SearchHit:
-    snippet, marks = _snippet(hit["record_table"], body, payload, words)
+    snippet, highlights = _snippet(hit["record_table"], body, payload, words)
     return SearchHit(
         kind=hit["is"],
         stream=hit["stream"],
@@ -182,7 +182,7 @@ def _hit(hit: "dict[str, Any]", body: str, payload: str | None, words: str) -> S
         table=hit["record_table"],
         record_id=hit["record_id"],
         snippet=snippet,
-        marks=marks,
+        highlights=highlights,
     )
 
 
@@ -199,7 +199,7 @@ def _snippet(table: str | None, body: str, payload: str | None, words: str) -> "
         # Found by something that it is not called by: whoever looks wants to know which record it is, and what fits.
         called = next((f"{one[:_SHOWN]} · " for known, one in texts if known in _NAMED), "")
         cut = f"{called}{name.replace('_', ' ')}: {cut}"
-    return cut, sorted(_marked(cut, sought))
+    return cut, sorted(_highlights(cut, sought))
 
 
 def _spoken(payload: str | None) -> "list[tuple[str, str]]":
@@ -211,7 +211,7 @@ def _spoken(payload: str | None) -> "list[tuple[str, str]]":
     return [(name, str(image[name])) for name in names if image[name] not in (None, "", [], {})]
 
 
-def _marked(text: str, sought: "Sequence[str]") -> "list[list[int]]":
+def _highlights(text: str, sought: "Sequence[str]") -> "list[list[int]]":
     lowered = text.lower()
     if len(lowered) != len(text):
         return []

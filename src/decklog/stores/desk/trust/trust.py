@@ -86,9 +86,9 @@ class Trust(Store):
         }
 
     @reads
-    def standing(self) -> "TrustStatus":
-        """Say who the manager is, how the manager proves a decision, and at which tier agents are; `show` says more."""
-        return _standing(*self._contracts.look())
+    def status(self) -> "TrustStatus":
+        """Return the owner, how the owner signs, and the tier of agents; `show` has more."""
+        return _status(*self._contracts.look())
 
     @reads
     def history(self, *, kind: ChangeKindLike | None = None, limit: int = 20, after: str | None = None) -> Page[TrustChange]:
@@ -475,7 +475,7 @@ def _key_of(password: str) -> "dict[str, Any]":
     return {"public_key": signatures.signer_of_password(password, phrase).public_key, "phrase": phrase}
 
 
-def _standing(contract: TrustContract | None, problem: str | None) -> "TrustStatus":
+def _status(contract: TrustContract | None, problem: str | None) -> "TrustStatus":
     tier = contract.tier if contract else 0
     is_bound = contract is not None or problem is not None
     known: TrustStatus = {"is_bound": is_bound, "tier": tier, "tier_name": tiers.name_of(tier)}
