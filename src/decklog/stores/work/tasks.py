@@ -83,6 +83,7 @@ class Tasks(Links):
     ) -> Task:
         """Add a task to a run. With an id or key that is known already, that task comes back as it is.
 
+        Its priority is 50, from 0 to 100, and it has 3 attempts, unless other numbers are given.
         One that is known, and was added as something else, is a `Conflict` that names the fields. With `parent_id`, it is a
         subtask of that one, which can't be done before it.
         """
