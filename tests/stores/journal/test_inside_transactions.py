@@ -110,3 +110,11 @@ def test_cursor_of_a_history_that_was_rolled_back_is_refused(log: Decklog, run_i
         if (after := page.next) is None:
             break
     assert titles == ["work", "real 0", "real 1", "real 2"]
+
+
+@pytest.mark.parametrize("cursor", ["x", "-1-2-3x", "12-", "12-abc"])
+def test_cursor_that_no_page_gave_is_refused(log: Decklog, run_id: str, cursor: str) -> None:
+    with pytest.raises(Invalid):
+        log.journal.find(run_id, after=cursor)
+    with pytest.raises(Invalid):
+        log.journal.history("runs", run_id, after=cursor)

@@ -122,11 +122,14 @@ def cursor_at(db: "Database", position: int) -> str:
     return f"{position}{_HASH_MARK}{_hash_at(db, position)}"
 
 
-def position_of(db: "Database", cursor: str | None) -> int | None:
+def position_of(db: "Database", cursor: str | int | None) -> int | None:
     """Read a cursor; refuse one whose entry was rolled back, since another entry may have its number now."""
-    place, mark, hash = (cursor or "").partition(_HASH_MARK)
-    position = cursor_of(place) if mark else cursor_of(cursor)
-    if mark and position is not None and db.read(lambda: _hash_at(db, position)) != hash:
+    place, mark, hash = str(cursor or "").partition(_HASH_MARK)
+    if not (place and mark):
+        return cursor_of(cursor)
+    position = cursor_of(place)
+    assert position is not None
+    if db.read(lambda: _hash_at(db, position)) != hash:
         raise Invalid(
             "this cursor was given inside a transaction that was rolled back, and its entry is not in the journal",
             hint="Read the list from its beginning.",
