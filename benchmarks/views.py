@@ -66,8 +66,8 @@ VIEWS: dict[str, View] = {
     "board": lambda s: s.log.overview.board(s.run_id, per_column=5),
     "why": lambda s: s.log.tasks.why(s.task_id),
     "running tasks": lambda s: s.log.tasks.find(state="running"),  # type: ignore[arg-type]
-    "counts": lambda s: s.log.runs.tallies(s.run_id),
-    "counts, middle": lambda s: s.log.runs.tallies(s.run_id, at=s.middle),
+    "counts": lambda s: s.log.runs.totals(s.run_id),
+    "counts, middle": lambda s: s.log.runs.totals(s.run_id, at=s.middle),
     "tasks, middle": lambda s: s.log.runs.records_at(s.run_id, "tasks", s.middle, limit=5),
     "tasks, far page": lambda s: s.log.runs.records_at(s.run_id, "tasks", s.middle, limit=5, after=s.far),
     "strip": lambda s: s.log.runs.pulse(s.run_id, buckets=90),

@@ -80,7 +80,7 @@ def _names(module: str) -> dict[str, str]:
 
 def _written(node: ast.FunctionDef, operation: Operation, homes: dict[str, str]) -> str:
     module = inspect.unwrap(operation.function).__module__
-    for part in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]:
+    for part in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, *filter(None, [node.args.kwarg])]:
         part.annotation = part.annotation and plain_annotation(part.annotation)
     node.args.defaults = [ast.Constant(...) for _ in node.args.defaults]
     node.args.kw_defaults = [default and ast.Constant(...) for default in node.args.kw_defaults]

@@ -16,6 +16,7 @@ POLICY = DOCS.parent / "src/decklog/guard/policy"
 SHIPPED = POLICY / "shipped.json"
 CHECKSUMS = DOCS.parent / "src/decklog/db/checksums.py"
 TASKS = DOCS.parent / "src/decklog/stores/tasks/tasks.py"
+TASK = TASKS.parent / "task.py"
 NEW_TASK = DOCS.parent / "src/decklog/stores/tasks/new_task.py"
 ASYNC_TYPES = DOCS.parent / "src/decklog/aio/typed.pyi"
 
@@ -69,25 +70,43 @@ def checksums_py() -> str:
 
 
 def new_task_py() -> str:
-    """Build the type of a task for `tasks.add_many` from the signature of `tasks.add`."""
+    """Build the types of a task's fields from the fields of `Task` that are settable, and of a new task from `tasks.add`."""
+    classes = [node for node in ast.walk(ast.parse(TASK.read_text(encoding="utf-8"))) if isinstance(node, ast.ClassDef)]
+    task = next(node for node in classes if node.name == "Task")
+    fields = [
+        f"{ast.unparse(one.target)}: {_type_of(one)}" for one in task.body if isinstance(one, ast.AnnAssign) and _is_settable(one)
+    ]
     functions = [node for node in ast.walk(ast.parse(TASKS.read_text(encoding="utf-8"))) if isinstance(node, ast.FunctionDef)]
     given = next(node for node in functions if node.name == "add").args
-    places = [one for one in given.args if one.arg not in ("self", "run_id")]
-    fields = [f"{one.arg}: Required[{ast.unparse(one.annotation)}]" for one in places if one.annotation]
-    fields += [f"{one.arg}: {ast.unparse(one.annotation)}" for one in given.kwonlyargs if one.annotation]
-    return _NEW_TASK + "".join(f"    {one}\n" for one in fields)
+    more = [f"{one.arg}: Required[{ast.unparse(one.annotation)}]" for one in given.args[2:] if one.annotation]
+    more += [f"{one.arg}: {ast.unparse(one.annotation)}" for one in given.kwonlyargs if one.annotation]
+    return _NEW_TASK.format(*("".join(f"    {one}\n" for one in lines) for lines in (fields, more)))
 
 
-_NEW_TASK = '''"""A task for `tasks.add_many`. Written by `make docs` from the signature of `tasks.add`; a test keeps it true."""
+def _is_settable(one: ast.AnnAssign) -> bool:
+    return isinstance(one.value, ast.Call) and "metadata=SETTABLE" in ast.unparse(one.value)
+
+
+def _type_of(one: ast.AnnAssign) -> str:
+    text = ast.unparse(one.annotation)
+    return f"{text} | None" if text.startswith(("list", "dict")) else text
+
+
+_NEW_TASK = '''"""What a task may be given. Written by `make docs` from `Task` and `tasks.add`; a test keeps it true."""
 
 from datetime import datetime
 from typing import Required, TypedDict
 
 
-class NewTask(TypedDict, total=False):
+class TaskFields(TypedDict, total=False):
+    """What `tasks.add` and `tasks.edit` take besides a title."""
+
+{}
+
+class NewTask(TaskFields, total=False):
     """The arguments of `tasks.add`, without the run."""
 
-'''
+{}'''
 
 
 def cli_md() -> str:

@@ -13,7 +13,7 @@ import decklog
 from decklog.cli.exits import exit_code
 from decklog.core import errors
 from decklog.log import STORES, store_class
-from decklog.records.operations import Operation, operations_of
+from decklog.records.operations import Operation, keyword_fields, operations_of
 from decklog.records.record import Record
 
 _WRITTEN = "Written by `make docs` from the code itself; a test keeps it true."
@@ -122,7 +122,8 @@ def _record(kind: type[Record]) -> list[str]:
 
 def _results() -> list[Any]:
     """Return the exported results that are dictionaries with declared keys."""
-    return [kind for name in decklog.__all__ if is_typeddict(kind := getattr(decklog, name)) and kind is not decklog.NewTask]
+    given = (decklog.NewTask, decklog.TaskFields)
+    return [kind for name in decklog.__all__ if is_typeddict(kind := getattr(decklog, name)) and kind not in given]
 
 
 def _result(kind: Any) -> list[str]:
@@ -149,14 +150,14 @@ def _spelled(annotation: object) -> str:
 
 
 def _block(path: str, node: ast.FunctionDef, operation: Operation | None = None) -> str:
-    arguments, returns = _arguments(node), _answer(node, operation)
+    arguments, returns = _arguments(node, operation), _answer(node, operation)
     line = f"{path}({', '.join(arguments)}) -> {returns}"
     if len(line) > 110:
         line = f"{path}(\n" + "".join(f"    {argument},\n" for argument in arguments) + f") -> {returns}"
     return f"```\n{line}\n```"
 
 
-def _arguments(node: ast.FunctionDef) -> list[str]:
+def _arguments(node: ast.FunctionDef, operation: Operation | None) -> list[str]:
     written = node.args
     defaults = [None] * (len(written.args) - len(written.defaults)) + list(written.defaults)
     given = [
@@ -164,6 +165,9 @@ def _arguments(node: ast.FunctionDef) -> list[str]:
     ]
     given += [f"*{_argument(written.vararg, None)}"] if written.vararg else ["*"] if written.kwonlyargs else []
     given += [_argument(part, default) for part, default in zip(written.kwonlyargs, written.kw_defaults, strict=True)]
+    fields = None if operation is None else keyword_fields(inspect.unwrap(operation.function))
+    if fields:
+        return [*given, *(f"{name}: {_spelled(kind).replace(chr(92), '')} = ..." for name, kind in fields.items())]
     return given + ([f"**{_argument(written.kwarg, None)}"] if written.kwarg else [])
 
 

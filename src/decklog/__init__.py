@@ -120,7 +120,7 @@ if TYPE_CHECKING:
     from decklog.stores.tasks.claim import Claim
     from decklog.stores.tasks.criteria import Criterion, CriterionStatus
     from decklog.stores.tasks.groups import Group, GroupStatus, GroupTier, MergeStatus, ReviewStatus
-    from decklog.stores.tasks.new_task import NewTask
+    from decklog.stores.tasks.new_task import NewTask, TaskFields
     from decklog.stores.tasks.plans import PhaseStatus, Plan, PlanPhase
     from decklog.stores.tasks.schedules import CatchUp, Schedule
     from decklog.stores.tasks.task import Attempt, AttemptOutcome, Dependency, LinkKind, Task, TaskComment, TaskState
@@ -237,7 +237,7 @@ _NAMES = {
     "stores.tasks.claim": "Claim",
     "stores.tasks.criteria": "Criterion CriterionStatus",
     "stores.tasks.groups": "Group GroupStatus GroupTier MergeStatus ReviewStatus",
-    "stores.tasks.new_task": "NewTask",
+    "stores.tasks.new_task": "NewTask TaskFields",
     "stores.tasks.plans": "PhaseStatus Plan PlanPhase",
     "stores.tasks.schedules": "CatchUp Schedule",
     "stores.tasks.task": "Attempt AttemptOutcome Dependency LinkKind Task TaskComment TaskState",
@@ -444,6 +444,7 @@ __all__ = [
     "TaskComment",
     "TaskDetails",
     "TaskExplanation",
+    "TaskFields",
     "TaskProgress",
     "TaskSnapshot",
     "TaskState",

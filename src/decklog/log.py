@@ -386,7 +386,7 @@ class Decklog(Blocks):
         return {f"what {name} derives": store.audit for name, store in self._stores()}
 
     def rebuild(self, *, words: bool = False) -> None:
-        """Make anew what is derived from records, as after they came from another log: sums, tallies and places.
+        """Make anew what is derived from records, as after they came from another log: sums, counts and places.
 
         With `words` also what entries are found by, which takes the next search as long as it has entries to read.
         """

@@ -474,3 +474,18 @@ def test_runs_finish_warns_of_unfinished_tasks(decklog: Program, log_folder: Pat
     as_text = decklog("runs", "finish", "run_1")
     assert as_text.code == 0
     assert "warning: run run_1 is completed with 2 unfinished tasks" in as_text.err
+
+
+@pytest.mark.parametrize(
+    ("words", "step"),
+    [
+        (("tasks", "show", "nope"), "decklog tasks find"),
+        (("runs", "show", "nope"), "decklog runs find"),
+        (("approvals", "show", "nope"), "decklog approvals find"),
+    ],
+)
+def test_next_step_of_a_missing_record_lists_records_of_its_kind(
+    decklog: Program, log_folder: Path, words: tuple[str, ...], step: str
+) -> None:
+    said = decklog(*words, cwd=log_folder)
+    assert (said.code, step in said.err) == (3, True), said.err

@@ -9,7 +9,7 @@ import pytest
 
 from decklog import Decklog
 from decklog.cli.parameters import parameters_of
-from decklog.records.operations import Operation
+from decklog.records.operations import Operation, keyword_fields
 from tests.db.processes import unmeasured
 from tests.every import every
 from tests.registry import named, operations
@@ -66,7 +66,10 @@ def test_only_serve_imports_what_the_dashboard_needs(tmp_path: Path, words: tupl
 
 @every(("store", "operation"), **named(operations()))
 def test_the_words_of_a_verb_are_those_of_its_signature(store: str, operation: Operation) -> None:
-    signed = list(inspect.signature(operation.function).parameters.values())[1:]
+    fields = keyword_fields(inspect.unwrap(operation.function)) or {}
+    written = list(inspect.signature(operation.function).parameters.values())[1:]
+    signed = [one for one in written if one.kind is not one.VAR_KEYWORD]
+    signed += [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in fields]
     found = parameters_of(operation)
     assert [parameter.name for parameter in found] == [one.name for one in signed], store
     for parameter, one in zip(found, signed, strict=True):

@@ -1,5 +1,6 @@
 """Hints for optional extras name a source that exists."""
 
+import re
 from importlib.metadata import distribution
 from pathlib import Path
 
@@ -23,3 +24,11 @@ def test_install_hint_names_the_folder_of_an_editable_install() -> None:
 def test_install_hint_names_its_origin(monkeypatch: pytest.MonkeyPatch, record: str | None, requirement: str) -> None:
     monkeypatch.setattr(type(distribution("decklog")), "read_text", lambda *_: record)
     assert install_hint("web") == f"Run: pip install '{requirement}'"
+
+
+def test_no_page_or_hint_installs_decklog_from_a_package_index() -> None:
+    root = Path(__file__).parents[1]
+    pages = [root / "README.md", *(root / "docs").rglob("*.md"), *(root / "src").rglob("*.py")]
+    lines = [line for page in pages for line in page.read_text(encoding="utf-8").splitlines()]
+    found = [line for line in lines if re.search(r"pip install (--\w+ )?['\"]?decklog\b", line)]
+    assert [line for line in found if "not on a package index yet" not in line] == []

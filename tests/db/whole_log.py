@@ -64,7 +64,7 @@ def _marked(log: Any) -> None:
     """Make the second run so long that what its entries add up to is kept."""
     missing = EVERY - log.journal.find("run_2", limit=1)[0].seq
     log.journal.append_many([{"stream": "run_2", "body": f"step {number}"} for number in range(missing)])
-    log.runs.tallies("run_2")
+    log.runs.totals("run_2")
     log.ledger.charge("m", input_tokens=1, run_id="run_1", key="not counted yet")
 
 

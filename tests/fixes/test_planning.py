@@ -76,6 +76,29 @@ def test_a_branch_that_changes_nothing_is_no_fix(bench: Bench) -> None:
     assert (mend.state, mend.waits_for, mend.reason) == ("fixing", "fix", "main has nothing beyond the base")
 
 
+def test_plan_review_message_has_all_parts_of_the_plan(bench: Bench) -> None:
+    bench.script = answering(mend_triage=named("shop/lists.py:3-5", fix_class="architectural", root_cause="it costs $approval"))
+    mend = bench.mend(bench.file("The second function is wrong, see $task"))
+    body = next(iter(bench.log.inbox.find())).body
+    parts = ("Success criterion:", "Approach:", "Files:", "Alternatives:", "Regression test:", "Cost:", "Risks:", "To approve:")
+    assert [part for part in parts if part not in body] == []
+    assert "- shop/lists.py: about 10 lines" in body
+    assert f"decklog approvals decide {mend.plan['approval']} granted" in body
+    # Placeholders are filled in once: those in a value stay.
+    assert "wrong, see $task" in body
+    assert "Cause: it costs $approval" in body
+
+
+def test_repository_can_have_its_own_plan_review_message(bench: Bench) -> None:
+    write(bench.folder, {"prompts/mend.plan.md": "Please look: $task ($unknown)\n"})
+    git(bench.folder, "add", "-A")
+    git(bench.folder, "commit", "-q", "-m", "A message")
+    bench.settle(lambda text: f'{text}\n[prompt]\nfolder = "prompts"\n')
+    bench.script = answering(mend_triage=LARGE)
+    bench.mend(bench.file("Lists are slow"))
+    assert next(iter(bench.log.inbox.find())).body == "Please look: Lists are slow ($unknown)"
+
+
 @on_both
 def test_what_a_large_plan_asks_is_answered_wherever_the_matter_is_decided(target: str, faulty: Path) -> None:
     with Decklog.open(target) as log:

@@ -68,3 +68,53 @@ def test_nobody_waits_for_a_task_inside_a_transaction(log: Decklog, run_id: str)
         with pytest.raises(Invalid, match="can't wait inside a transaction"):
             log.tasks.claim(run_id, worker="w", wait_seconds=1)
         assert log.tasks.claim(run_id, worker="w") is not None
+
+
+def test_cursor_of_an_entry_that_was_rolled_back_is_refused(log: Decklog, run_id: str) -> None:
+    with suppress(Undone), log.transaction():
+        log.journal.append_many([{"stream": run_id, "body": f"never written {number}"} for number in range(3)])
+        page = log.journal.find(run_id, oldest_first=True, limit=3)
+        assert [entry.body for entry in log.journal.find(run_id, oldest_first=True, after=page.next)] == ["never written 2"]
+        raise Undone
+    log.journal.append_many([{"stream": run_id, "body": f"real {number}"} for number in range(3)])
+    with pytest.raises(Invalid, match="rolled back"):
+        log.journal.find(run_id, oldest_first=True, after=page.next)
+
+
+def test_cursor_of_an_entry_that_was_committed_goes_on_after_it(log: Decklog, run_id: str) -> None:
+    with log.transaction():
+        log.journal.append_many([{"stream": run_id, "body": f"real {number}"} for number in range(3)])
+        page = log.journal.find(run_id, oldest_first=True, limit=3)
+    assert [entry.body for entry in log.journal.find(run_id, oldest_first=True, after=page.next)] == ["real 2"]
+
+
+def test_cursor_of_a_history_that_was_rolled_back_is_refused(log: Decklog, run_id: str) -> None:
+    task = log.tasks.add(run_id, "work")
+    with suppress(Undone), log.transaction():
+        for number in range(3):
+            log.tasks.edit(task.id, title=f"never {number}", reason="try")
+        page = log.journal.history("tasks", task.id, limit=2)
+        assert [entry.payload["title"] for entry in log.journal.history("tasks", task.id, after=page.next)] == [
+            "never 1",
+            "never 2",
+        ]
+        raise Undone
+    for number in range(3):
+        log.tasks.edit(task.id, title=f"real {number}", reason="do")
+    with pytest.raises(Invalid, match="rolled back"):
+        log.journal.history("tasks", task.id, after=page.next)
+    titles, after = [], None
+    while True:
+        page = log.journal.history("tasks", task.id, limit=1, after=after)
+        titles += [entry.payload["title"] for entry in page]
+        if (after := page.next) is None:
+            break
+    assert titles == ["work", "real 0", "real 1", "real 2"]
+
+
+@pytest.mark.parametrize("cursor", ["x", "-1-2-3x", "12-", "12-abc"])
+def test_cursor_that_no_page_gave_is_refused(log: Decklog, run_id: str, cursor: str) -> None:
+    with pytest.raises(Invalid):
+        log.journal.find(run_id, after=cursor)
+    with pytest.raises(Invalid):
+        log.journal.history("runs", run_id, after=cursor)

@@ -1,10 +1,13 @@
 """The text index: built in small steps, never by a caller who waits for all of it; words are the same on both engines."""
 
+from typing import Any
+
 import pytest
 
 from decklog import Decklog, EntryKind
 from decklog.db.search import entries, marks
 from decklog.db.search.words import entry_words, words_of
+from tests.statements import statements
 
 BODIES = [
     "The parser fails in tests/core/test_clock.py line 12",
@@ -252,3 +255,103 @@ def test_a_prefix_reads_the_newest_hits_only(log: Decklog, run_id: str) -> None:
     log.journal.index()
     log.journal.search("pars*")
     assert 'words : ("parser" OR "parsing")' in asked
+
+
+def _rows_read(log: Decklog) -> list[int]:
+    """Note from here on how many rows each statement returns."""
+    counts: list[int] = []
+    rows = log.db.rows
+
+    def counted(sql: str, bound: Any) -> Any:
+        found = rows(sql, bound)
+        counts.append(len(found[1]))
+        return found
+
+    log.db.rows = counted  # type: ignore[method-assign]
+    return counts
+
+
+@pytest.fixture
+def broad(log: Decklog, run_id: str) -> Decklog:
+    """A log with 4,000 entries that have words with one prefix, and then 2,100 without."""
+    log.journal.append_many([{"stream": run_id, "body": f"needle zq{number}"} for number in range(4_000)])
+    log.journal.append_many([{"stream": run_id, "body": f"hay {number}"} for number in range(2_100)])
+    log.journal.append(run_id, "straw")
+    log.journal.index()
+    return log
+
+
+def test_broad_prefix_reads_at_most_2000_entries_and_the_page_tells_so(broad: Decklog, run_id: str) -> None:
+    counts = _rows_read(broad)
+
+    with statements(broad) as asked:
+        page = broad.journal.search("zq*", stream=run_id)
+
+    # Nothing asks the index for all entries with the prefix.
+    of_index = [(sql, bound) for sql, bound in asked if "entry_text" in sql and "entry_text_marks" not in sql]
+    bounded = ("limit 2", "tablesample", "pg_relation_size")
+    assert all(any(part in sql for part in bounded) for sql, _ in of_index), of_index
+    assert not any("*" in str(bound.get("match")) for _, bound in asked)
+
+    assert (list(page), page.is_cut) == ([], True)
+    assert max(counts) <= entries.MOST_READ
+    # At most 128 words are listed to find out that there are too many.
+    assert sum(counts) <= entries.MOST_READ + 200
+    assert page.warnings == [f"the prefix has too many words to search all entries at once; search on with --after {page.next}"]
+
+
+def test_pages_of_a_broad_prefix_find_every_entry_once_newest_first(broad: Decklog, run_id: str) -> None:
+    found, after = [], None
+    while True:
+        page = broad.journal.search("zq*", stream=run_id, limit=200, after=after)
+        found += [entry.body for entry in page]
+        if (after := page.next) is None:
+            break
+    assert found == [f"needle zq{number}" for number in reversed(range(4_000))]
+
+
+def test_broad_prefix_with_a_rare_word_is_found_at_once(broad: Decklog, run_id: str) -> None:
+    broad.journal.append(run_id, "thread zqa")
+    broad.journal.append_many([{"stream": run_id, "body": f"hay {number}"} for number in range(2_100)])
+    broad.journal.index()
+
+    page = broad.journal.search("zq* thread", stream=run_id)
+
+    assert ([entry.body for entry in page], page.is_cut, page.next) == (["thread zqa"], False, None)
+
+
+def test_broad_prefix_finds_the_oldest_first_in_that_order(broad: Decklog, run_id: str) -> None:
+    page = broad.journal.find(run_id, text="zq*", oldest_first=True, limit=3)
+    assert [entry.body for entry in page] == ["needle zq0", "needle zq1", "needle zq2"]
+    assert not page.is_cut
+
+
+def test_rare_prefix_is_found_behind_any_number_of_entries(broad: Decklog, run_id: str) -> None:
+    page = broad.journal.search("zq209*", stream=run_id)
+    found = [f"needle zq{number}" for number in [*range(2_099, 2_089, -1), 209]]
+    assert ([entry.body for entry in page], page.is_cut) == (found, False)
+
+
+def test_broad_prefix_finds_entries_that_are_not_indexed(broad: Decklog, run_id: str, target: str) -> None:
+    broad.journal.append_many([{"stream": run_id, "body": f"newer zq{number}"} for number in range(3)])
+    with Decklog.open(target, read_only=True) as reader:
+        page = reader.journal.search("zq*", stream=run_id)
+    assert [entry.body for entry in page][:3] == ["newer zq2", "newer zq1", "newer zq0"]
+
+
+def test_search_over_everything_goes_on_behind_a_broad_prefix(broad: Decklog) -> None:
+    first = broad.overview.search("zq*")
+    assert (first.hits, first.is_cut) == ([], True)
+    assert first.warnings
+    second = broad.overview.search("zq*", after=first.next)
+    assert [hit.snippet for hit in second.hits][:1] == ["needle zq3999"]
+
+
+def test_index_indexes_everything_while_others_index_too(log: Decklog, run_id: str) -> None:
+    _fill(log, run_id, 1_300)
+    steps = marks.index_everything(log.db)
+    next(steps)
+    marks.catch_up(log.db, None, most=300)
+    for _ in steps:
+        pass
+    assert _left(log) == 0

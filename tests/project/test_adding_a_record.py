@@ -179,3 +179,43 @@ def test_a_new_field_is_a_migration_and_a_line_of_the_dataclass(tmp_path: Path, 
     assert "all of it" in package.run(USE_FIELD, target, str(tmp_path / "other.db"))
     if "://" not in target:
         assert '"budget_code": "none"' in package.call("--db", target, "runs", "list", "--json")
+
+
+# A field that callers set, in the same two places.
+SETTABLE_MIGRATION = "alter table tasks add column budget_code {text};\n"
+SET_FIELD = """
+import sys
+from decklog import Decklog, Invalid
+with Decklog.open(sys.argv[1], migrate=True) as log:
+    assert log.tasks.get("old").budget_code is None
+    log.runs.start("A new run", run_id="new")
+    task = log.tasks.add("new", "One", budget_code="a-1")
+    assert log.tasks.get(task.id).budget_code == "a-1"
+    assert log.tasks.edit(task.id, budget_code="b-2", reason="moved").budget_code == "b-2"
+    assert log.tasks.edit(task.id, clear=["budget_code"], reason="gone").budget_code is None
+    assert log.journal.undo("tasks", task.id, reason="a mistake").budget_code == "b-2"
+    assert log.tasks.add_many("new", [{"title": "Two", "budget_code": "c-3"}])[0].budget_code == "c-3"
+    try:
+        log.tasks.add("new", "Three", budget_code=7)
+    except Invalid as refused:
+        assert "budget_code" in str(refused)
+    else:
+        raise AssertionError
+    assert log.journal.verify().ok
+print("all of it")
+"""
+
+
+def test_a_field_of_a_task_that_callers_set_is_a_migration_and_a_line_of_the_dataclass(tmp_path: Path, target: str) -> None:
+    with Decklog.open(target) as log:
+        log.runs.start("An old run", run_id="run_1")
+        log.tasks.add("run_1", "An old task", task_id="old")
+    package = Altered(tmp_path / "package")
+    package.write("db/migrations/9001_budget_codes.sql", SETTABLE_MIGRATION)
+    last = "    assigned_to: str | None = None\n"
+    package.replace("stores/work/task.py", last, f"{last}    budget_code: str | None = field(default=None, metadata=SETTABLE)\n")
+    assert "all of it" in package.run(SET_FIELD, target)
+    if "://" not in target:
+        added = package.call("--db", target, "tasks", "add", "run_1", "Another", "--budget-code", "d-4", "--json")
+        assert '"budget_code": "d-4"' in added
+        assert "--budget-code" in package.call("tasks", "edit", "--help")

@@ -138,6 +138,18 @@ def test_a_commit_that_a_later_one_undoes_is_not_covered_by_the_review_of_the_su
     assert reason(desk, "git push origin change") is None
 
 
+def test_dangerous_line_of_a_commit_that_a_later_one_undoes_is_found(desk: Desk, change: Change) -> None:
+    (desk.folder / "clean.sh").write_text("#!/bin/sh\nrm -rf /\n", encoding="utf-8")
+    (desk.folder / "run.js").write_text("const f = (x) => eval(x);\n", encoding="utf-8")
+    git(desk.folder, "add", "-A")
+    git(desk.folder, "commit", "-q", "-m", "Clean up")
+    git(desk.folder, "rm", "-q", "clean.sh", "run.js")
+    git(desk.folder, "commit", "-q", "-m", "Do not clean up")
+    whole = between(desk.repository, "main..change", cwd=desk.folder)
+    found = [one for one in security(whole).findings if "which is published too" in one.text]
+    assert {one.file for one in found if one.severity is Severity.BLOCKING} == {"clean.sh", "run.js"}
+
+
 def test_commits_that_change_nothing_in_sum_are_held(desk: Desk) -> None:
     git(desk.folder, "checkout", "-q", "-b", "change", "main")
     git(desk.folder, "commit", "-q", "--allow-empty", "-m", "Build again")

@@ -155,3 +155,14 @@ def test_checks_that_are_written_as_tables_are_a_clear_error(decklog: Program, t
     said = person.call("review")
     assert (said.code, "decklog.toml has [checks.tests], but checks is a list" in said.err) == (1, True), said
     assert "[[checks]]" in said.err
+
+
+def test_terminal_shows_the_last_line_of_a_check_that_failed(decklog: Program, tmp_path: Path, sqlite_target: str) -> None:
+    script = "grep -q triple calc.py || exit 0; echo 'lint: bad interpreter: Permission denied' >&2; exit 1"
+    check = f'[[checks]]\nname = "lint"\ncommand = {json.dumps(["sh", "-c", script])}\nminutes = 0.5\n'
+    folder = make_repository(tmp_path / "repository", {**FILES, "decklog.toml": BY_PROGRAM + check})
+    person = Person(decklog, folder, sqlite_target)
+    person.commit(GOOD)
+    said = person.call("review")
+    assert said.code == 6
+    assert "lint: exit code 1: lint: bad interpreter: Permission denied" in said.out

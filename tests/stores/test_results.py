@@ -45,7 +45,7 @@ CALLS: dict[str, Callable[[Decklog], object]] = {
     "learnings.take_over": lambda log: log.learnings.take_over("no such line\n", tolerant=True),
     "context.rank": lambda log: log.context.rank("run_1", "developer"),
     "trust.show": lambda log: log.trust.show(),
-    "trust.standing": lambda log: log.trust.standing(),
+    "trust.status": lambda log: log.trust.status(),
     "trust.explain": lambda log: log.trust.explain(2),
     "trust.may": lambda log: log.trust.may("edit_file"),
     "trust.permit": lambda log: log.trust.permit(log.trust.explain(0)["may"][0]),

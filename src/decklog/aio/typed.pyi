@@ -2,7 +2,7 @@
 # ruff: noqa: E501
 from collections.abc import AsyncIterator
 from datetime import datetime
-from typing import Any, overload
+from typing import Any, Unpack, overload
 
 from decklog.aio.claim import AsyncClaim
 from decklog.journal.entry import ConfidenceLike, Entry, EntryKindLike, NewEntries, ReasoningPhaseLike
@@ -77,7 +77,7 @@ from decklog.stores.tasks.criteria import Criterion, CriterionStatusLike
 from decklog.stores.tasks.groups import Group, GroupStatusLike, GroupTierLike, MergeStatusLike, ReviewStatusLike
 from decklog.stores.tasks.plans import PhaseStatusLike, Plan, PlanPhase
 from decklog.stores.tasks.schedules import CatchUpLike, Schedule
-from decklog.stores.tasks.task import Attempt, LinkKindLike, NewTasks, Task, TaskComment, TaskStateLike
+from decklog.stores.tasks.task import Attempt, LinkKindLike, NewTasks, Task, TaskComment, TaskFields, TaskStateLike
 from decklog.stores.tasks.templates import Template
 from decklog.stores.workflow.ci import CiConclusionLike, CiRun
 from decklog.stores.workflow.context_package import (
@@ -249,7 +249,7 @@ class AsyncRuns:
         """List the agents of a run."""
     async def snapshot(self, run_id: str, *, at: str | None = ...) -> RunSnapshot:
         """Give the whole picture of a run, now or as of an entry or a time."""
-    async def tallies(self, run_id: str, *, at: str | None = ...) -> dict[str, int]:
+    async def totals(self, run_id: str, *, at: str | None = ...) -> dict[str, int]:
         """Count a run's tasks by state, its attempts, its entries, its calls to models and what they cost, now or as of an entry."""
     async def records_at(self, run_id: str, table: str, at: str, *, limit: int = ..., after: str | None = ...) -> Page[Any]:
         """List a run's records of one kind as they were at an entry or a time, in the order in which they came to be."""
@@ -366,52 +366,18 @@ class AsyncTasks:
         run_id: str,
         title: str,
         *,
-        objective: str = ...,
         task_id: str | None = ...,
-        group_id: str | None = ...,
-        priority: int = ...,
-        role: str | None = ...,
-        tags: list[str] | None = ...,
-        acceptance: list[str] | None = ...,
-        verification: list[str] | None = ...,
-        allowed_paths: list[str] | None = ...,
-        inputs: dict[str, object] | None = ...,
         depends_on: list[str] | None = ...,
-        not_before: datetime | None = ...,
-        max_attempts: int = ...,
-        stage: str | None = ...,
-        state_name: str | None = ...,
-        trace_file: str | None = ...,
-        loop_version: int | None = ...,
         assigned_to: str | None = ...,
         parent_id: str | None = ...,
         key: str | None = ...,
+        **fields: Unpack[TaskFields],
     ) -> Task:
         """Add a task to a run. With an id or key that is known already, that task comes back as it is."""
     async def add_many(self, run_id: str, tasks: NewTasks) -> list[Task]:
         """Add several tasks at once, each given as the arguments of `add`; one may depend on another that comes later."""
     async def edit(
-        self,
-        task_id: str,
-        *,
-        reason: str,
-        title: str | None = ...,
-        objective: str | None = ...,
-        group_id: str | None = ...,
-        priority: int | None = ...,
-        role: str | None = ...,
-        tags: list[str] | None = ...,
-        acceptance: list[str] | None = ...,
-        verification: list[str] | None = ...,
-        allowed_paths: list[str] | None = ...,
-        inputs: dict[str, object] | None = ...,
-        not_before: datetime | None = ...,
-        max_attempts: int | None = ...,
-        stage: str | None = ...,
-        state_name: str | None = ...,
-        trace_file: str | None = ...,
-        loop_version: int | None = ...,
-        clear: list[str] | None = ...,
+        self, task_id: str, *, reason: str, title: str | None = ..., clear: list[str] | None = ..., **fields: Unpack[TaskFields]
     ) -> Task:
         """Change what is given of a task and keep the rest; `clear` names fields to empty."""
     async def assign(self, task_id: str, worker: str | None = ..., *, reason: str | None = ...) -> Task:
@@ -1480,10 +1446,12 @@ class AsyncFeedbackStore:
 class AsyncTrust:
     async def show(self) -> TrustDetails:
         """Show the manager, the tier and what it permits; without a manager, the question to ask."""
-    async def standing(self) -> TrustStatus:
-        """Say who the manager is, how the manager proves a decision, and at which tier agents are; `show` says more."""
+    async def status(self) -> TrustStatus:
+        """Return the owner, how the owner signs, and the tier of agents; `show` has more."""
     async def history(self, *, kind: ChangeKindLike | None = ..., limit: int = ..., after: str | None = ...) -> Page[TrustChange]:
         """List every change of trust, oldest first."""
+    async def proposals(self, *, limit: int = ..., after: str | None = ...) -> Page[TrustProposal]:
+        """List the proposed changes that wait for the owner's signature and still hold, oldest first."""
     async def explain(self, tier: int) -> TierExplanation:
         """Say what a tier permits, what it adds, and what it does not permit yet."""
     async def may(self, action: str, *, fix_class: str | None = ...) -> ActionPermission:

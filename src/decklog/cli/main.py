@@ -41,7 +41,7 @@ COMMANDS = {
     "mcp": ("agent_setup", "Answer agents that call tools: next, done, note, ask and the like, by the Model Context Protocol."),
     "acp": ("agent_setup", "Stand between an editor and an agent that it starts: put on record what passes, and guard."),
     "verify": ("health", "Walk the hash chains and rebuild every record; name the first thing that is wrong (exit 1)."),
-    "rebuild": ("health", "Make anew what the log derives from its journal: sums, tallies, and the words that searches look up."),
+    "rebuild": ("health", "Make anew what the log derives from its journal: sums, counts, and the words that searches look up."),
     "watch": ("journal", "Show entries as they happen, of one run or of all."),
     "search": ("journal", "Find entries that have all the words, newest first; `word*` matches a beginning."),
     "redact": ("redact", "Copy text from a file or stdin to stdout with its secrets replaced by `[redacted:KIND]`."),

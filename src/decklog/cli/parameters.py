@@ -8,6 +8,7 @@ from types import UnionType
 from typing import TYPE_CHECKING
 
 from decklog.cli.call import Usage
+from decklog.records.operations import keyword_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -260,17 +261,19 @@ def parameters_in(function: "Any") -> list[Parameter]:
     names, places = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount], code.co_argcount
     defaults = dict(zip(names[places - len(function.__defaults__ or ()) : places], function.__defaults__ or (), strict=True))
     defaults |= function.__kwdefaults__ or {}
+    fields = keyword_fields(function) or {}
+    types = {**function.__annotations__, **fields}
     return [
         Parameter(
             name,
-            function.__annotations__[name],
+            types[name],
             positional=place < places,
-            required=name not in defaults,
+            required=name not in defaults and name not in fields,
             default=defaults.get(name),
             # `--agent` is an option of every command, and another parameter may have the shorter name.
             keeps_id=name == "agent_id" or name.removesuffix("_id") in names,
         )
-        for place, name in enumerate(names)
+        for place, name in enumerate([*names, *fields])
         if place > 0
     ]
 

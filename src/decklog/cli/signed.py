@@ -19,7 +19,7 @@ _LONGEST = 2_000
 
 def tell_signed(log: "Decklog", operation: str, arguments: "Mapping[str, Any]") -> None:
     """Write what the owner is about to sign to the terminal; nothing where no owner is bound or nobody looks."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()) or not log.trust.standing()["is_bound"]:
+    if not (sys.stdin.isatty() and sys.stderr.isatty()) or not log.trust.status()["is_bound"]:
         return
     for line in [*_thing(log, operation, arguments), _words(operation, arguments)]:
         sys.stderr.write(f"{line}\n")

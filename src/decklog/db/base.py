@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from decklog.core.clock import Clock
     from decklog.db.callers import Deputy
-    from decklog.db.search.entries import Search
+    from decklog.db.search.entries import Found, Search
     from decklog.db.side_by_side import Part
 
     T = TypeVar("T")
@@ -240,7 +240,7 @@ class Database(ABC):
         """Add the words of the entries after a mark up to a position to the text index. In a transaction."""
 
     @abstractmethod
-    def search(self, select: str, asked: "Search") -> "list[Row]":
+    def search(self, select: str, asked: "Search") -> "Found":
         """Find entries by the text index; `select` names their columns."""
 
     @abstractmethod

@@ -15,13 +15,13 @@ class Undoing:
     def add(self, act: "Callable[[], None]") -> None:
         self.acts.append(act)
 
-    def mark(self) -> int:
-        """Give the place from which on a part of the transaction may be undone by itself."""
+    def savepoint(self) -> int:
+        """Return the place from which on a part of the transaction may be undone alone."""
         return len(self.acts)
 
-    def undo(self, mark: int = 0) -> None:
-        """Take everything back that was done since a mark, the last first."""
-        while len(self.acts) > mark:
+    def undo(self, savepoint: int = 0) -> None:
+        """Take everything back that was done since a savepoint, the last first."""
+        while len(self.acts) > savepoint:
             self.acts.pop()()
 
     def keep(self) -> None:

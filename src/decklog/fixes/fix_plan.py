@@ -75,6 +75,7 @@ def _document(ground: "Ground") -> dict[str, Any]:
         "missing": missing(ground),
         "lines": estimate,
         "alternatives": ["leave it and say so: decklog mend drop", "fix it by hand: decklog mend --branch"],
+        "cost": f"at most {ground.rules.rounds} rounds of an agent and their reviews; their price is not known before",
         "risks": "what else uses these files; their tests are run with it",
         "large": _why_large(ground, files, estimate),
     }

@@ -92,14 +92,18 @@ class Ground:
         return Runner.beneath(self.folder / "trials", self.log, self.repository, self.settings.sandbox)
 
     def models(self) -> tuple[Models, Composer]:
-        """Give whom to ask, and what composes a prompt from the files of the base."""
-
-        def read(path: str) -> bytes | None:
-            return self.repository.read(self.base, path)
-
+        """Return the models to ask, and what composes a prompt for them."""
         settings = self.settings
-        made = self.make or maker(self.log, settings.models, self.folder / "calls", read=read, sandbox=settings.sandbox)
-        return Models(self.log, settings.models, made, run_id=self.mend.run_id), Composer(settings.prompt, read)
+        made = self.make or maker(self.log, settings.models, self.folder / "calls", read=self.read, sandbox=settings.sandbox)
+        return Models(self.log, settings.models, made, run_id=self.mend.run_id), self.composer()
+
+    def composer(self) -> Composer:
+        """Return what composes prompts from the files of the base."""
+        return Composer(self.settings.prompt, self.read)
+
+    def read(self, path: str) -> bytes | None:
+        """Read a file of the base."""
+        return self.repository.read(self.base, path)
 
     def clear(self) -> None:
         """Remove what trials and calls left."""

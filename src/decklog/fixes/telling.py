@@ -1,5 +1,6 @@
 """Asks people about a mend: for a yes to a large plan, and for the merge of a fix; nothing stays asked that is over."""
 
+from string import Template
 from typing import TYPE_CHECKING, Any
 
 from decklog.stores.approvals.approval import ApprovalState, question_key
@@ -9,6 +10,8 @@ if TYPE_CHECKING:
     from decklog.fixes.ground import Ground
     from decklog.stores.approvals.approval import Approval
 
+# The message about a large plan: a template among the prompts, which no model answers.
+PLAN = "mend.plan"
 _LONGEST = 200
 
 
@@ -19,7 +22,7 @@ def planned(ground: "Ground", document: dict[str, Any]) -> "Approval":
     given: dict[str, Any] = {"about": document, "subject": "mend", "source": "mend.plan", "key": f"plan:{mend.id}"}
     given |= {"payload": {"rule": "large-change", "reason": str(document["large"])}}
     asked = log.approvals.ask(mend.run_id, question, by="mend", **given)
-    words = _of_plan(document, asked.id)
+    words = _of_plan(ground, document, asked.id)
     log.inbox.post("mend", words, severity=MessageSeverity.QUESTION, run_id=mend.run_id, key=question_key(asked.id))
     return asked
 
@@ -31,16 +34,13 @@ def plan_is_over(ground: "Ground", reason: str) -> None:
         ground.log.approvals.withdraw(str(approval), reason=reason)
 
 
-def _of_plan(document: dict[str, Any], approval: str) -> str:
-    """Write what a person is asked, always in the same form and with no model's help."""
-    files = "".join(f"\n  {one['path']}: about {one['lines']} lines" for one in document["files"])
-    files += "".join(f"\n  {path}: named by triage, and not there" for path in document["missing"])
-    return (
-        f"A fix waits for your yes: {document['task']}\nClass: {document['fix_class']}. It is large: {document['large']}.\n"
-        f"Cause: {document['root_cause']}\nApproach: {document['approach']}\nTest: {document['test']}\n"
-        f"Done when: {document['success_criterion']}\nFiles:{files or ' not known yet'}\n"
-        f"Answer: decklog approvals decide {approval} granted --by NAME (or denied --rationale WHY)"
-    )
+def _of_plan(ground: "Ground", document: dict[str, Any], approval: str) -> str:
+    """Fill in the message that asks about a plan, in one pass: a value that looks like a placeholder stays as it is."""
+    files = [f"- {one['path']}: about {one['lines']} lines" for one in document["files"]]
+    files += [f"- {path}: named by triage, and not there" for path in document["missing"]]
+    alternatives = [f"- {one}" for one in document["alternatives"]]
+    lists = {"files": "\n".join(files) or "not known yet", "alternatives": "\n".join(alternatives)}
+    return Template(ground.composer().instructions(PLAN)).safe_substitute({**document, **lists, "approval": approval}).strip()
 
 
 def published(ground: "Ground", address: str) -> str:

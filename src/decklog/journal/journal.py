@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING
 
 from decklog.core.errors import Invalid, NotFound
 from decklog.core.fork_safety import once
-from decklog.db.where import Where, cursor_of, enum_of, moment_of, page_size
+from decklog.db.search.entries import Found, Search
+from decklog.db.search.entries import search as search_entries
+from decklog.db.search.words import Query
+from decklog.db.where import Where, enum_of, moment_of, page_size
 from decklog.journal.entry import (
     ConfidenceLike,
     Entry,
@@ -16,7 +19,17 @@ from decklog.journal.entry import (
     ReasoningPhase,
     ReasoningPhaseLike,
 )
-from decklog.journal.rows import SELECT, STREAM_SIZE, heads, load, load_all, newest_position, number_of
+from decklog.journal.rows import (
+    SELECT,
+    STREAM_SIZE,
+    cursor_at,
+    heads,
+    load,
+    load_all,
+    newest_position,
+    number_of,
+    position_of,
+)
 from decklog.journal.time_index import Times
 from decklog.records.operations import (
     check_committed,
@@ -36,7 +49,6 @@ if TYPE_CHECKING:
 
     from decklog.core.clock import Clock
     from decklog.db.base import Database, Row
-    from decklog.db.search.words import Query
     from decklog.journal.verify import Audit, Verification, Verifier
     from decklog.records.operations import Step
     from decklog.stores.results.journal import StreamChanges, StreamHead
@@ -174,7 +186,7 @@ class Journal:
         )
         if (agent or subtype) and kind != EntryKind.CHANGE:
             where.add("kind <> 'change'")  # tells the planner that the indexes on agent and subtype hold all there is
-        search = _Search(_query(text), oldest_first, page_size(limit), cursor_of(after))
+        search = _Search(_query(text), oldest_first, page_size(limit), position_of(self._db, after))
         if search.query is not None and not search.query.terms:
             return Page()
         number = None
@@ -202,30 +214,31 @@ class Journal:
         found = self._found(where, number, search)
         if found is None:
             return None
-        rows, not_indexed = found
-        more = str(rows[search.limit - 1][0]) if len(rows) > search.limit else None
-        return Page(load_all(self._db, rows[: search.limit]), next=more, not_indexed=not_indexed)
+        rows = found.rows
+        more = rows[search.limit - 1][0] if len(rows) > search.limit else found.stopped_at
+        return Page(
+            load_all(self._db, rows[: search.limit]),
+            next=None if more is None else cursor_at(self._db, more),
+            not_indexed=found.not_indexed,
+            is_cut=found.stopped_at is not None,
+        )
 
-    def _found(self, where: Where, number: int | None, search: "_Search") -> "tuple[list[Row], int] | None":
-        """Find rows, and count the entries that were not looked at; None when some have to be indexed first."""
+    def _found(self, where: Where, number: int | None, search: "_Search") -> "Found | None":
+        """Find rows; None when some entries have to be indexed first."""
         tags = {name: where.bound[name] for name in _TAGS if name in where.bound}
         if search.query is not None:
             found = self._by_search(where, tags, number, search)
             # Asked after the search, and in the same read: a database that has just looked may know without another look.
             return found if search.is_indexed is not None or self._db.is_search_prepared(number) else None
         if not tags or not self._db.finds_tags_by_search or _INDEXED & where.bound.keys():
-            return self._in_order(where, search), 0
+            return Found(self._in_order(where, search))
         recent = self._recent(where, number, search)
         if len(recent) > search.limit:
-            return recent, 0
+            return Found(recent)
         search.is_indexed = self._db.is_search_prepared(number)
         return self._by_search(where, tags, number, search)
 
-    def _by_search(self, where: Where, tags: "dict[str, str]", number: int | None, search: "_Search") -> "tuple[list[Row], int]":
-        from decklog.db.search.entries import Search
-        from decklog.db.search.entries import search as search_entries
-        from decklog.db.search.words import Query
-
+    def _by_search(self, where: Where, tags: "dict[str, str]", number: int | None, search: "_Search") -> Found:
         asked = Search(
             search.query or Query(""),
             tags=tags if self._db.finds_tags_by_search else {},
@@ -261,7 +274,10 @@ class Journal:
 
     @reads_in_steps
     def search(self, words: str, *, stream: str | None = None, limit: int = 20, after: str | None = None) -> Page[Entry]:
-        """Find entries whose text has all the words, newest first; `word*` matches a beginning."""
+        """Find entries whose text has all the words, newest first; `word*` matches a beginning.
+
+        A beginning that very many entries have is looked for in 2,000 of them: then `is_cut` is true, and `next` goes on.
+        """
         return self.find(stream, text=words, limit=limit, after=after)
 
     @writes_in_steps
@@ -327,13 +343,13 @@ class Journal:
         where = Where(Entry)
         where.equal(record_table=table, record_id=record_id)
         if after is not None:
-            where.add("seq > :after", after=cursor_of(after))
+            where.add("seq > :after", after=(position_of(self._db, after) or 0) % STREAM_SIZE)
         size = page_size(limit)
         _, rows = self._db.rows(f"{SELECT} {where.sql} order by seq limit {size + 1}", where.bound)
         entries = load_all(self._db, rows)
         if not entries and after is None:
             raise NotFound(f"no entry tells of {table} {record_id!r}")
-        return Page(entries[:size], next=str(entries[size - 1].seq) if len(entries) > size else None)
+        return Page(entries[:size], next=cursor_at(self._db, rows[size - 1][0]) if len(entries) > size else None)
 
     if TYPE_CHECKING:
 
@@ -434,12 +450,10 @@ def _parts_of(entry_id: str) -> tuple[str, int]:
     return stream, int(number)
 
 
-def _query(text: str | None) -> "Query | None":
+def _query(text: str | None) -> Query | None:
     """Parse the words of a search."""
     if text is None:
         return None
-    from decklog.db.search.words import Query
-
     if not text.strip():
         raise Invalid("search needs at least one word", field="text")
     return Query(text)
@@ -448,7 +462,7 @@ def _query(text: str | None) -> "Query | None":
 class _Search:
     """How a list was asked for."""
 
-    def __init__(self, query: "Query | None", oldest_first: bool, limit: int, after: int | None) -> None:
+    def __init__(self, query: Query | None, oldest_first: bool, limit: int, after: int | None) -> None:
         self.query = query
         self.oldest_first = oldest_first
         self.limit = limit

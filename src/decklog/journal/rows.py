@@ -3,6 +3,8 @@
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
+from decklog.core.errors import Invalid
+from decklog.db.where import cursor_of
 from decklog.journal.blobs import kept_text
 from decklog.journal.entry import Entry
 from decklog.records.values import from_json
@@ -28,6 +30,7 @@ _TOGETHER = 128
 _MARKS = [f"pos_{number}" for number in range(_TOGETHER)]
 _AT_POSITIONS = f"{SELECT} where pos in ({', '.join(':' + mark for mark in _MARKS)})"
 _FIELDS = COLUMNS[1:]
+_HASH_MARK = "-"
 _BODY_DIGEST, _PAYLOAD_DIGEST = COLUMNS.index("body_digest"), COLUMNS.index("payload_digest")
 
 
@@ -96,6 +99,34 @@ def _fill(db: "Database", entry: Entry) -> None:
         object.__setattr__(entry, "body", text)
     if entry.payload is None and entry.payload_digest and (text := kept_text(db, entry.payload_digest)):
         object.__setattr__(entry, "payload", from_json(text))
+
+
+def cursor_at(db: "Database", position: int) -> str:
+    """Write the cursor that goes on after an entry. Inside a transaction it names the entry's hash: it may be rolled back."""
+    if not db.is_in_transaction:
+        return str(position)
+    return f"{position}{_HASH_MARK}{_hash_at(db, position)}"
+
+
+def position_of(db: "Database", cursor: str | int | None) -> int | None:
+    """Read a cursor; refuse one whose entry was rolled back, since another entry may have its number now."""
+    place, mark, hash = str(cursor or "").partition(_HASH_MARK)
+    if not (place and mark):
+        return cursor_of(cursor)
+    position = cursor_of(place)
+    assert position is not None
+    if db.read(lambda: _hash_at(db, position)) != hash:
+        raise Invalid(
+            "this cursor was given inside a transaction that was rolled back, and its entry is not in the journal",
+            hint="Read the list from its beginning.",
+            field="after",
+        )
+    return position
+
+
+def _hash_at(db: "Database", position: int) -> str | None:
+    row = db.one("select hash from entries where pos = :pos", {"pos": position})
+    return None if row is None else str(row[0])
 
 
 def entry_at(db: "Database", position: int) -> Entry:

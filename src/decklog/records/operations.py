@@ -24,7 +24,8 @@ lease: "ContextVar[Callable[[Any], None] | None]" = ContextVar("decklog_lease", 
 of_an_agent: "ContextVar[bool]" = ContextVar("decklog_of_an_agent", default=False)
 _late: "ContextVar[bool]" = ContextVar("decklog_late", default=False)
 
-_TAKES_ANY_KEYWORD = 0x08  # inspect.CO_VARKEYWORDS, without importing inspect for it
+# inspect.CO_VARARGS and inspect.CO_VARKEYWORDS, without importing inspect for them
+_TAKES_ANY_PLACE, _TAKES_ANY_KEYWORD = 0x04, 0x08
 
 
 class Operation:
@@ -167,9 +168,21 @@ _STEPWISE: "dict[str, Callable[[Any, Any], Any]]" = {"answer": _answer, "follow"
 def _keywords_of(function: "Callable[..., Any]") -> "frozenset[str] | None":
     """Name the keywords a function takes; None when it takes any."""
     code = function.__code__
-    if code.co_flags & _TAKES_ANY_KEYWORD:
-        return None
-    return frozenset(code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount])
+    named = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+    if not code.co_flags & _TAKES_ANY_KEYWORD:
+        return frozenset(named)
+    fields = keyword_fields(function)
+    return None if fields is None else frozenset([*named, *fields])
+
+
+def keyword_fields(function: "Callable[..., Any]") -> "dict[str, Any] | None":
+    """Return the types of the keywords that `**fields: Unpack[SomeTypedDict]` adds to a function; None without such a type."""
+    code = function.__code__
+    if not code.co_flags & _TAKES_ANY_KEYWORD:
+        return {}
+    place = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & _TAKES_ANY_PLACE)
+    given = getattr(function.__annotations__.get(code.co_varnames[place]), "__args__", ())
+    return dict(given[0].__annotations__) if given else None
 
 
 def _refuse(function: "Callable[..., Any]", given: "dict[str, Any]", known: "frozenset[str]") -> Invalid:

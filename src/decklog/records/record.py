@@ -468,20 +468,29 @@ class Shape:
 class Page(list["T"]):
     """A list of records and the cursor after which the next page starts (None at the end).
 
-    `not_indexed` counts the entries that a search by words has not looked at, because they are not indexed yet.
+    `not_indexed` counts the entries that a search by words has not looked at, because they are not indexed yet. `is_cut` is true
+    where a search stopped before the page was full, because a prefix has too many words; `next` goes on from there.
     """
 
-    def __init__(self, items: "Iterable[T]" = (), next: "str | None" = None, not_indexed: int = 0) -> None:
+    def __init__(
+        self, items: "Iterable[T]" = (), next: "str | None" = None, not_indexed: int = 0, *, is_cut: bool = False
+    ) -> None:
         super().__init__(items)
         self.next = next
         self.not_indexed = not_indexed
+        self.is_cut = is_cut
 
     @property
     def warnings(self) -> list[str]:
         """What a surface shows besides the records."""
-        return unindexed_warnings(self.not_indexed)
+        return search_warnings(self.not_indexed, self.next if self.is_cut else None)
 
 
-def unindexed_warnings(count: int) -> list[str]:
+def search_warnings(not_indexed: int, stopped_at: "str | None") -> list[str]:
     """Warn that a search by words has not looked at some entries."""
-    return [f"{count:,} entries are not indexed yet and were not searched; index them: decklog journal index"] if count else []
+    warnings = []
+    if not_indexed:
+        warnings.append(f"{not_indexed:,} entries are not indexed yet and were not searched; index them: decklog journal index")
+    if stopped_at is not None:
+        warnings.append(f"the prefix has too many words to search all entries at once; search on with --after {stopped_at}")
+    return warnings

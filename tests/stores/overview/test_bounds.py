@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, ManualClock
-from decklog.stores.overview import overview, spending, tallies
+from decklog.stores.overview import overview, spending, task_counts
 from decklog.stores.runs import history, timeline
 from tests.statements import statements
 
@@ -25,8 +25,8 @@ VIEWS: dict[str, tuple[View, int]] = {
     "days": (lambda log: log.overview.days(by="model"), 6),  # type: ignore[arg-type]
     "board": (lambda log: log.overview.board("r0"), 6),
     "search": (lambda log: log.overview.search("thought"), 6),
-    "counts": (lambda log: log.runs.tallies("r0"), 4),
-    "counts as of an entry": (lambda log: log.runs.tallies("r0", at="40"), 6),
+    "counts": (lambda log: log.runs.totals("r0"), 4),
+    "counts as of an entry": (lambda log: log.runs.totals("r0", at="40"), 6),
     "records as of an entry": (lambda log: log.runs.records_at("r0", "tasks", "40"), 6),
     "strip": (lambda log: log.runs.pulse("r0"), 6),
     "lanes": (lambda log: log.runs.lanes("r0"), 6),
@@ -44,7 +44,7 @@ VIEWS: dict[str, tuple[View, int]] = {
 
 @pytest.fixture(autouse=True)
 def _marked_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module, name in ((timeline, "EVERY"), (history, "EVERY"), (tallies, "MOST_BEHIND"), (spending, "MOST_BEHIND")):
+    for module, name in ((timeline, "EVERY"), (history, "EVERY"), (task_counts, "MOST_BEHIND"), (spending, "MOST_BEHIND")):
         monkeypatch.setattr(module, name, 20)
 
 
@@ -122,12 +122,12 @@ def test_very_many_runs_under_way_are_told_of_with_few_statements(log: Decklog, 
 
 
 def test_marks_are_moved_where_many_runs_together_are_far_behind(log: Decklog, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tallies, "MOST_IN_ALL", 30)
+    monkeypatch.setattr(task_counts, "MOST_IN_ALL", 30)
     for number in range(5):
         log.runs.start("a goal", run_id=f"r{number}")
         log.journal.append_many([{"stream": f"r{number}", "body": "thought"} for _ in range(8)])
     log.overview.now()
-    assert log.db.read(lambda: log.db.one(f"select count(*) from {tallies.TABLE}", {})) == (5,)
+    assert log.db.read(lambda: log.db.one(f"select count(*) from {task_counts.TABLE}", {})) == (5,)
 
 
 LOOKS: dict[str, Callable[[Decklog], object]] = {

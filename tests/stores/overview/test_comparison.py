@@ -21,7 +21,7 @@ def test_both_sides_are_what_each_moment_tells_by_itself(week: Decklog) -> None:
     for _ in range(12):
         one, other = chance.randint(1, last), chance.randint(1, last)
         both = week.overview.compare(f"commas:{one}", f"commas:{other}")
-        assert [side.tallies for side in both.sides] == [week.runs.tallies("commas", at=str(seq)) for seq in (one, other)]
+        assert [side.totals for side in both.sides] == [week.runs.totals("commas", at=str(seq)) for seq in (one, other)]
         assert both.differences == week.runs.diff(f"commas:{one}", f"commas:{other}")
 
 
@@ -39,7 +39,7 @@ def test_runs_that_are_long_are_shown_without_their_differences(week: Decklog, m
     monkeypatch.setattr(comparison, "MOST_ENTRIES", 10)
     after = week.overview.compare("commas:20", "commas")
     assert after.differences is None
-    assert [side.tallies for side in after.sides] == [side.tallies for side in before.sides]
+    assert [side.totals for side in after.sides] == [side.totals for side in before.sides]
 
 
 def test_what_is_no_run_is_not_compared(week: Decklog) -> None:

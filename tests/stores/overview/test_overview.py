@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, Invalid, ManualClock, MessageSeverity, NotFound
-from decklog.stores.overview import spending, tallies
+from decklog.stores.overview import spending, task_counts
 from tests.db.tampering import PostgresVictim, SqliteVictim
 from tests.statements import statements
 
@@ -25,7 +25,7 @@ def change(log: Decklog, target: str) -> Change:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Move marks after a few entries."""
-    monkeypatch.setattr(tallies, "MOST_BEHIND", 5)
+    monkeypatch.setattr(task_counts, "MOST_BEHIND", 5)
     monkeypatch.setattr(spending, "MOST_BEHIND", 5)
 
 
@@ -184,7 +184,7 @@ def test_a_run_that_is_not_there_is_named(log: Decklog) -> None:
 def counted(log: Decklog, run_id: str) -> dict[str, int]:
     _, rows = log.db.read(lambda: log.db.rows("select state, failures from tasks where run_id = :id", {"id": run_id}))
     states = Counter(row[0] for row in rows)
-    return {**{state: states[state] for state in tallies.STATES}, "failures": sum(row[1] for row in rows)}
+    return {**{state: states[state] for state in task_counts.STATES}, "failures": sum(row[1] for row in rows)}
 
 
 def act(log: Decklog, dice: random.Random, run_id: str) -> None:
@@ -213,7 +213,7 @@ def test_tallies_and_days_are_true_wherever_the_marks_are(log: Decklog, clock: M
         if step % 7 == 0:
             for run_id in ("a", "b"):
                 shown = log.overview.run(run_id).tasks
-                assert {name: shown[name] for name in tallies.FIELDS} == counted(log, run_id)
+                assert {name: shown[name] for name in task_counts.FIELDS} == counted(log, run_id)
             days = {row["day"]: row["cost_microdollars"] for row in log.overview.days()}
             summed: Any = log.ledger.summary(by="day")["rows"]  # type: ignore[arg-type]
             assert days == {row["key"]: row["cost_microdollars"] for row in summed}

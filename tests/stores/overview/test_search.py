@@ -37,12 +37,12 @@ def test_what_is_found_by_something_else_is_still_called_by_its_name(filled: Dec
     filled.tasks.add("other", "Write it down", task_id="doc")
     (hit,) = filled.overview.search("other", kind="task").hits
     assert hit.snippet == "Write it down · run id: other"
-    assert [hit.snippet[start:end] for start, end in hit.marks] == ["other"]
+    assert [hit.snippet[start:end] for start, end in hit.highlights] == ["other"]
 
 
 def test_marks_are_the_places_of_the_words(filled: Decklog) -> None:
     (hit,) = filled.overview.search("gram* place").hits
-    assert [hit.snippet[start:end] for start, end in hit.marks] == ["gram", "place"]
+    assert [hit.snippet[start:end] for start, end in hit.highlights] == ["gram", "place"]
     assert hit.id == f"commas:{hit.seq}"
 
 

@@ -109,7 +109,7 @@ def lanes_of(snapshot: Any) -> list[tuple[Any, ...]]:
 
 def check(log: Decklog, at: int, size: int) -> None:
     whole = log.runs.snapshot("commas", at=str(at))
-    assert log.runs.tallies("commas", at=str(at)) == tallied(whole)
+    assert log.runs.totals("commas", at=str(at)) == tallied(whole)
     for table in ("runs", "tasks", "approvals", "criteria", "agents", "charges"):
         assert paged(log, table, at, size) == [record.as_dict() for record in whole.records.get(table, [])], (table, at)
     lanes = log.runs.lanes("commas", until=str(at))
@@ -123,7 +123,7 @@ def test_any_page_as_of_any_entry_is_that_of_the_whole_picture(log: Decklog, clo
     for at in [1, last, *dice.sample(range(1, last + 1), 10)]:
         check(log, at, dice.choice([4, 50]))
     for at in range(1, last + 1):
-        assert log.runs.tallies("commas", at=str(at)) == tallied(log.runs.snapshot("commas", at=str(at))), at
+        assert log.runs.totals("commas", at=str(at)) == tallied(log.runs.snapshot("commas", at=str(at))), at
     kept = log.db.read(lambda: log.db.one("select max(seq), count(*) from run_marks", {}))
     assert kept == (last // 7 * 7, last // 7)
     assert log.journal.verify().ok
@@ -160,11 +160,11 @@ def test_what_was_spent_grows_to_what_is_counted(log: Decklog, clock: ManualCloc
         assert page.spent is not None
         line = page.spent.line
         assert line == sorted(line)
-        assert (line[-1][1] if line else 0) == page.tallies["cost_microdollars"]
-        assert all(cost == log.runs.tallies("commas", at=str(seq))["cost_microdollars"] for seq, cost in line)
+        assert (line[-1][1] if line else 0) == page.totals["cost_microdollars"]
+        assert all(cost == log.runs.totals("commas", at=str(seq))["cost_microdollars"] for seq, cost in line)
     now = log.overview.picture("commas", spent=100, entries=0, tasks=0, lanes=0)
     assert now.spent is not None
-    assert sum(row["cost_microdollars"] for row in now.spent.by) == now.tallies["cost_microdollars"]
+    assert sum(row["cost_microdollars"] for row in now.spent.by) == now.totals["cost_microdollars"]
 
 
 def test_what_was_spent_is_the_same_however_often_it_was_asked_before(log: Decklog, clock: ManualClock) -> None:
@@ -174,11 +174,11 @@ def test_what_was_spent_is_the_same_however_often_it_was_asked_before(log: Deckl
         log.journal.append("commas", "said")
         pages = [log.overview.picture("commas", spent=points, entries=0, tasks=0, lanes=0).spent for points in (2, 100, 2)]
         lines = [page.line for page in pages if page is not None]
-        last = log.runs.tallies("commas")
+        last = log.runs.totals("commas")
         assert [line[-1][1] for line in lines] == [last["cost_microdollars"]] * 3
         assert lines[0] == lines[2]
         for seq, cost in {*lines[0], *lines[1]}:
-            assert cost == log.runs.tallies("commas", at=str(seq))["cost_microdollars"]
+            assert cost == log.runs.totals("commas", at=str(seq))["cost_microdollars"]
 
 
 def test_a_span_has_the_attempts_that_overlap_it_as_they_stood_at_its_end(log: Decklog, clock: ManualClock) -> None:
@@ -200,7 +200,7 @@ def test_a_page_of_a_run_is_made_of_the_same(log: Decklog, clock: ManualClock) -
     for at in (None, str(last // 2), str(last)):
         page, seq = log.overview.picture("commas", at=at, buckets=20, entries=5), int(at or last)
         assert (page.seq, page.last, page.is_now) == (seq, last, at is None)
-        assert page.tallies == log.runs.tallies("commas", at=at)
+        assert page.totals == log.runs.totals("commas", at=at)
         assert page.pulse == log.runs.pulse("commas", buckets=20)
         assert page.lanes == log.runs.lanes("commas", until=at)
         assert [entry.seq for entry in page.entries] == list(range(seq, seq - 5, -1))
@@ -219,7 +219,7 @@ def test_a_time_stands_for_the_entry_that_was_the_last_then(log: Decklog, clock:
         clock.advance(minutes=1)
         log.journal.append("commas", f"step {number}")
     moment = log.journal.get("commas", 12).at.isoformat()
-    assert log.runs.tallies("commas", at=moment)["entries"] == 12
+    assert log.runs.totals("commas", at=moment)["entries"] == 12
     pulse = log.runs.pulse("commas", since=moment, until="16")
     assert [step["seq"] for step in pulse["steps"]] == [12, 13, 14, 15, 16]
 
@@ -235,7 +235,7 @@ def test_a_pulse_has_even_steps_and_every_moment(log: Decklog, clock: ManualCloc
     whole = log.runs.snapshot("commas")
     kinds = Counter(mark["what"] for mark in pulse["marks"])
     assert kinds["question"] == len(whole.records["approvals"])
-    assert kinds["failure"] == log.runs.tallies("commas")["failed_attempts"] > 0
+    assert kinds["failure"] == log.runs.totals("commas")["failed_attempts"] > 0
     assert kinds["pivot"] == len(log.journal.find("commas", phase="pivot", limit=100)) > 0  # type: ignore[arg-type]
     assert pulse["left_out"] == 0
 
@@ -268,7 +268,7 @@ def test_of_very_many_moments_some_of_every_part_are_given(log: Decklog, monkeyp
 
 def test_a_moment_that_is_not_there_and_a_table_that_no_run_has_are_refused(log: Decklog, run_id: str) -> None:
     with pytest.raises(NotFound, match="entries 1 to 1"):
-        log.runs.tallies(run_id, at="2")
+        log.runs.totals(run_id, at="2")
     with pytest.raises(NotFound, match="no run 'nope'"):
         log.runs.lanes("nope")
     with pytest.raises(NotFound, match="no run '@desk'"):
@@ -297,11 +297,11 @@ def test_a_log_that_may_only_be_read_is_added_up_in_memory_and_goes_on(log: Deck
 
 def test_only_what_came_since_the_last_look_is_read(log: Decklog, clock: ManualClock) -> None:
     filled(log, clock, 30)
-    log.runs.tallies("commas")
+    log.runs.totals("commas")
     for _ in range(9):
         entry = log.journal.append("commas", "one more")
         with statements(log) as seen:
-            log.runs.tallies("commas")
+            log.runs.totals("commas")
         spans = [bound["until"] - bound["start"] for sql, bound in seen if sql == timeline._TOLD]
         assert spans == [1] or entry.seq % 7 == 0
 
@@ -314,22 +314,22 @@ def test_inside_of_a_read_nothing_is_kept_and_all_is_right(log: Decklog, clock: 
 
 def test_what_is_rolled_back_is_not_remembered(log: Decklog, clock: ManualClock) -> None:
     filled(log, clock, 20)
-    before = log.runs.tallies("commas")
+    before = log.runs.totals("commas")
     with pytest.raises(ZeroDivisionError), log.transaction():
         log.tasks.add("commas", "never")
-        assert log.runs.tallies("commas")["pending"] == before["pending"] + 1
+        assert log.runs.totals("commas")["pending"] == before["pending"] + 1
         raise ZeroDivisionError
-    assert log.runs.tallies("commas") == before
+    assert log.runs.totals("commas") == before
     log.tasks.add("commas", "really")
-    assert log.runs.tallies("commas")["pending"] == before["pending"] + 1
+    assert log.runs.totals("commas")["pending"] == before["pending"] + 1
 
 
 def test_a_fork_is_told_from_its_own_entries(log: Decklog, clock: ManualClock) -> None:
     last = filled(log, clock, 60)
-    log.runs.tallies("commas")
+    log.runs.totals("commas")
     fork = log.runs.fork("commas", at=str(last // 2))
     whole = log.runs.snapshot(fork.id)
-    assert log.runs.tallies(fork.id) == tallied(whole)
+    assert log.runs.totals(fork.id) == tallied(whole)
     page = log.runs.records_at(fork.id, "tasks", str(whole.seq), limit=1000)
     assert [task.as_dict() for task in page] == [task.as_dict() for task in whole.records["tasks"]]
     assert log.journal.verify().ok
@@ -338,13 +338,13 @@ def test_a_fork_is_told_from_its_own_entries(log: Decklog, clock: ManualClock) -
 def test_what_was_moved_or_exported_is_told_the_same(log: Decklog, clock: ManualClock, tmp_path: Path) -> None:
     last = filled(log, clock, 50)
     at = str(last // 2)
-    told = [log.runs.tallies("commas", at=at), log.runs.lanes("commas"), log.runs.pulse("commas")]
+    told = [log.runs.totals("commas", at=at), log.runs.lanes("commas"), log.runs.pulse("commas")]
     JsonlExport(log, str(tmp_path / "lines")).run()
     with Decklog.open(tmp_path / "moved.db", clock=clock) as moved, Decklog.open(tmp_path / "taken.db", clock=clock) as taken:
         Move(log, moved).run()
         JsonlImport(taken, str(tmp_path / "lines")).run()
         for other in (moved, taken):
-            assert [other.runs.tallies("commas", at=at), other.runs.lanes("commas"), other.runs.pulse("commas")] == told
+            assert [other.runs.totals("commas", at=at), other.runs.lanes("commas"), other.runs.pulse("commas")] == told
             assert other.journal.verify().ok
 
 
@@ -367,7 +367,7 @@ def test_verify_finds_what_the_entries_do_not_add_up_to_and_derive_mends_it(
     last = filled(log, clock, 50)
     victim = SqliteVictim(target) if log.db.engine == "sqlite" else PostgresVictim(target, log)
     for statement in CHANGES:
-        log.runs.tallies("commas")
+        log.runs.totals("commas")
         assert victim.change(statement) > 0, statement
         found = log.db.read(lambda: [problem["table"] for problem in log.runs.audit({})])
         assert found, statement

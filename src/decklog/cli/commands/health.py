@@ -67,7 +67,7 @@ def verify(call: Call, stream: str | None, anchor: str | None, since_anchor: boo
 @click.command()
 @click.pass_obj
 def rebuild(call: Call) -> int:
-    """Make anew what the log derives from its journal: sums, tallies, and the words that searches look up.
+    """Make anew what the log derives from its journal: sums, counts, and the words that searches look up.
 
     Nothing is lost by it. The next search has to read all entries again.
     """

@@ -53,7 +53,7 @@ class Questions:
             about=about,
             task_id=self._task_id,
             source=SOURCE,
-            payload={**cause_of(asked.get("cause")), "tier": self._log.trust.standing()["tier"]},
+            payload={**cause_of(asked.get("cause")), "tier": self._log.trust.status()["tier"]},
             key=f"permission:{self._task_id}:{digest}",
         )
         self._since = self._since if self._open else time.monotonic()

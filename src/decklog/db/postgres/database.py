@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from decklog.core.clock import Clock
     from decklog.db.base import Row, T
     from decklog.db.postgres.wire import Result
-    from decklog.db.search.entries import Search
+    from decklog.db.search.entries import Found, Search
 
 # In the order of the function's own parameters.
 _APPEND = """
@@ -332,7 +332,7 @@ class PostgresDatabase(Database):
 
         search.index(self, mark, end)
 
-    def search(self, select: str, asked: "Search") -> "list[Row]":
+    def search(self, select: str, asked: "Search") -> "Found":
         from decklog.db.postgres import search
 
         return search.search(self, select, asked)

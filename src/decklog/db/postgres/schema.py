@@ -63,7 +63,7 @@ def check_version(database: "Database") -> int:
     if version > latest:
         raise SchemaTooNew(
             f"this database has schema {version}; this Decklog knows up to {latest}",
-            hint="Upgrade Decklog: pip install --upgrade decklog",
+            hint="Upgrade Decklog, and try again.",
             found=version,
             supported=latest,
         )

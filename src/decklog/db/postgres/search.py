@@ -3,6 +3,7 @@
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from decklog.db.search.entries import MOST_READ, Found, found_among
 from decklog.db.search.marks import SIZE
 from decklog.db.search.words import entry_words, tsvector
 
@@ -12,11 +13,14 @@ if TYPE_CHECKING:
     from decklog.db.base import Database, Row
     from decklog.db.search.entries import Search
     from decklog.db.search.entries_check import Flaw
+    from decklog.db.search.words import Query
 
 _MOST_FLAWS = 20
 _TOGETHER = 2_000
 # A common word is found among the newest entries in less time than the GIN index takes to list all that have it.
 _FEWEST_LOOKED_AT = 200
+# The pages that are read to estimate how many entries a prefix has; one holds about 10 entries.
+_SAMPLED_PAGES = 128
 # An entry's first characters; the words of the rest are not indexed.
 _TEXTS = "e.pos, left(e.body, 65536), left(e.payload, 65536)"
 
@@ -27,11 +31,49 @@ def index(database: "Database", mark: int, end: int) -> None:
     database.insert("entry_text", ("entry_pos", "words"), [(pos, tsvector(entry_words(*texts))) for pos, *texts in rows])
 
 
-def search(database: "Database", select: str, asked: "Search") -> "list[Row]":
+def search(database: "Database", select: str, asked: "Search") -> Found:
     """Find entries by the index; kind, agent and phase have indexes of their own, and are part of the condition."""
     looked_at = max(_FEWEST_LOOKED_AT, 2 * asked.limit)
     rows = _found(database, select, asked, looked_at)
-    return rows if len(rows) == asked.limit else _found(database, select, asked, None)
+    if len(rows) == asked.limit:
+        return Found(rows)
+    broad = [prefix for prefix in asked.query.prefixes() if _is_broad(database, prefix)]
+    if broad:
+        return found_among(database, select, asked, _candidates(database, asked, asked.query.without(broad)))
+    return Found(_found(database, select, asked, None))
+
+
+def _is_broad(database: "Database", prefix: str) -> bool:
+    """Estimate from a sample whether more entries have a word with this prefix than one search reads.
+
+    The GIN index lists all of them before the first one is returned.
+    """
+    [(pages,)] = database.rows("select pg_relation_size('entry_text') / current_setting('block_size')::bigint", {})[1]
+    share = min(1.0, _SAMPLED_PAGES / max(pages, 1))
+    sql = f"""
+        select count(*)
+          from entry_text tablesample system ({100 * share}) repeatable (0)
+         where words @@ cast(:query as tsquery)
+    """
+    [(count,)] = database.rows(sql, {"query": f"'{prefix}':*"})[1]
+    return bool(count > MOST_READ * share)
+
+
+def _candidates(database: "Database", asked: "Search", others: "Query") -> "list[tuple[int, bool]]":
+    """List the first entries that have the words of `others`, and whether each has all."""
+    clauses = asked.clauses("entry_pos")
+    clauses += ["words @@ cast(:others as tsquery)"] if others.terms else []
+    clauses += [asked.condition] if asked.condition else []
+    sql = f"""
+        select entry_pos, words @@ cast(:query as tsquery)
+          from entry_text
+          {"join entries on pos = entry_pos" if asked.condition else ""}
+         where {" and ".join(clauses or ["true"])}
+         order by entry_pos {asked.order}
+         limit {MOST_READ}
+    """
+    bound = {**asked.bound, "query": asked.query.tsquery(), "others": others.tsquery(), "after": asked.after}
+    return database.rows(sql, bound)[1]
 
 
 def _found(database: "Database", select: str, asked: "Search", looked_at: int | None) -> "list[Row]":

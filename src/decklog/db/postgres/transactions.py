@@ -286,7 +286,7 @@ class Transactions:
     @contextmanager
     def _savepoint(self) -> "Iterator[None]":
         connection = self.at()
-        wire, mark = connection.wire, connection.undoing.mark()
+        wire, acts_before = connection.wire, connection.undoing.savepoint()
         wire.depth += 1
         # Each by a name of its own: one inside of it may not have been released when this one is gone back to.
         name = f"savepoint nested_{wire.depth}".encode()
@@ -299,7 +299,7 @@ class Transactions:
                 wire.ask(b"rollback to " + name)
                 wire.ask(b"release " + name)
             self.memo.clear()
-            connection.undoing.undo(mark)
+            connection.undoing.undo(acts_before)
             raise
         finally:
             wire.depth -= 1

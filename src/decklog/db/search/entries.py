@@ -1,5 +1,6 @@
 """Search in journal entries: the text index first, then what is not indexed yet."""
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from decklog.db.search import marks
@@ -14,8 +15,21 @@ if TYPE_CHECKING:
     from decklog.db.search.marks import Span
     from decklog.db.search.words import Query
 
-# The most entries without an index that are read for one search by words.
+# The most entries that are read for one search by words, where no index leads to those that have them.
 MOST_READ = 2_000
+
+
+@dataclass(frozen=True)
+class Found:
+    """Rows that were found, each beginning with its position.
+
+    `not_indexed` counts entries that were not searched. `stopped_at` is the position of the last entry that was searched, where
+    a prefix has too many words to search all of them.
+    """
+
+    rows: "list[Row]" = field(default_factory=list)
+    not_indexed: int = 0
+    stopped_at: int | None = None
 
 
 class Search:
@@ -59,16 +73,16 @@ class Search:
         return found
 
 
-def search(database: "Database", select: str, asked: Search, *, is_indexed: bool) -> "tuple[list[Row], int]":
-    """Find entries, each row beginning with its position; return them and how many entries were not looked at.
+def search(database: "Database", select: str, asked: Search, *, is_indexed: bool) -> Found:
+    """Find entries by the index, and among those that are not indexed yet.
 
     Without words, every entry that is not indexed is looked at by its columns. With words, the newest are read.
     """
     if not (asked.query.terms or asked.tags):
-        return [], 0
-    rows = database.search(select, asked)
+        return Found()
+    found = database.search(select, asked)
     if is_indexed:
-        return rows, 0
+        return found
     spans = marks.not_indexed(database, asked.stream_no, going_on=asked.going_on)
     if asked.query.terms:
         read = list(_newest(database, spans, asked))
@@ -77,8 +91,24 @@ def search(database: "Database", select: str, asked: Search, *, is_indexed: bool
         more = _at(database, select, asked, matching)
     else:
         left, more = 0, [row for span in spans for row in _in_span(database, select, asked, span)]
-    found = sorted([*rows, *more], key=lambda row: row[0], reverse=not asked.oldest_first)
-    return found[: asked.limit], left
+    return _joined(asked, found, more, left)
+
+
+def _joined(asked: Search, found: Found, more: "list[Row]", left: int) -> Found:
+    """Put rows of the index and others into one order; beyond the place where the index stopped, nothing is known."""
+    rows = {row[0]: row for row in [*found.rows, *more]}
+    stop = found.stopped_at
+    known = [pos for pos in rows if stop is None or (pos <= stop if asked.oldest_first else pos >= stop)]
+    first = sorted(known, reverse=not asked.oldest_first)[: asked.limit]
+    return Found([rows[pos] for pos in first], left, None if len(first) == asked.limit else stop)
+
+
+def found_among(database: "Database", select: str, asked: Search, candidates: "list[tuple[int, bool]]") -> Found:
+    """Return the candidates that match, given in order as positions and answers; at most `MOST_READ` were looked at."""
+    matching = [pos for pos, is_match in candidates if is_match][: asked.limit]
+    rows = {row[0]: row for row in _at(database, select, asked, matching)}
+    is_cut = len(candidates) == MOST_READ and len(matching) < asked.limit
+    return Found([rows[pos] for pos in matching], stopped_at=candidates[-1][0] if is_cut else None)
 
 
 def _newest(database: "Database", spans: "list[Span]", asked: Search) -> "Iterator[Row]":

@@ -86,9 +86,10 @@ def catch_up(database: "Database", stream_no: int | None, *, going_on: bool = Fa
 
 def index_everything(database: "Database") -> "Iterator[int]":
     """Index every entry in steps that writers hardly notice; yield how many each has indexed."""
-    spans = database.read(lambda: not_indexed(database, None))
-    for chunk in _chunks(spans, MOST_IN_BACKGROUND):
-        yield database.write(partial(_index_all, database, chunk))
+    # A step in the background may move a mark meanwhile; what is left of that stream is looked up again.
+    while spans := database.read(lambda: not_indexed(database, None)):
+        for chunk in _chunks(spans, MOST_IN_BACKGROUND):
+            yield database.write(partial(_index_all, database, chunk))
 
 
 def index_near(database: "Database", stream_no: int) -> int:

@@ -8,7 +8,7 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
 # Longer words are indexed in pieces, one after the other. PostgreSQL takes at most 2,046 bytes.
 _ASCII_WORD = re.compile(r"[a-z0-9]{1,255}")
@@ -51,14 +51,23 @@ class Query:
         bare = [(words_of(word.rstrip("*")), word.endswith("*")) for word in text.split()]
         self.terms = [(words, is_prefix) for words, is_prefix in bare if words]
 
-    def fts5(self, expand: "Callable[[str], list[str]]") -> "Iterator[str]":
-        """Yield the terms as FTS5 writes them; `expand` lists the words with a prefix, or none if there are too many."""
+    def prefixes(self) -> list[str]:
+        """List the beginnings of words that are searched for."""
+        return [words[-1] for words, is_prefix in self.terms if is_prefix]
+
+    def without(self, prefixes: "Collection[str]") -> "Query":
+        """Return the query without its terms that end in one of these prefixes."""
+        query = Query("")
+        query.terms = [(words, is_prefix) for words, is_prefix in self.terms if not (is_prefix and words[-1] in prefixes)]
+        return query
+
+    def fts5(self, ends: "Mapping[str, list[str]]") -> "Iterator[str]":
+        """Yield the terms as FTS5 writes them; `ends` lists the words with each prefix."""
         for words, is_prefix in self.terms:
             *first, last = words
-            if is_prefix and (ends := expand(last)):
-                yield f"({' OR '.join(_quoted([*first, end]) for end in ends)})"
-            else:
-                yield _quoted(words) + (" *" if is_prefix else "")
+            found = ends[last] if is_prefix else [last]
+            # FTS5 has no term for "nothing"; a prefix without words matches nothing either.
+            yield f"({' OR '.join(_quoted([*first, end]) for end in found)})" if found else f"{_quoted(words)} *"
 
     def tsquery(self) -> str:
         """Write the terms as a PostgreSQL tsquery."""

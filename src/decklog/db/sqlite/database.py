@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from decklog.core.clock import Clock
     from decklog.db.base import Row, T
-    from decklog.db.search.entries import Search
+    from decklog.db.search.entries import Found, Search
     from decklog.db.side_by_side import Part
     from decklog.db.sqlite.watcher import Watcher
 
@@ -292,7 +292,7 @@ class SqliteDatabase(Database):
 
         search.index(self, mark, end)
 
-    def search(self, select: str, asked: "Search") -> "list[Row]":
+    def search(self, select: str, asked: "Search") -> "Found":
         from decklog.db.sqlite import search
 
         return search.search(self, select, asked)

@@ -71,7 +71,7 @@ def check_version(connections: "Connections", latest: int) -> int:
     if version > latest:
         raise SchemaTooNew(
             f"{connections.path} has schema {version}; this Decklog knows up to {latest}",
-            hint="Upgrade Decklog: pip install --upgrade decklog",
+            hint="Upgrade Decklog, and try again.",
             found=version,
             supported=latest,
         )

@@ -1,16 +1,19 @@
 """Full-text search on SQLite: an FTS5 index of words and tags."""
 
 from contextlib import contextmanager
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from decklog.db.search import entries_check
+from decklog.db.search.entries import MOST_READ, Found, found_among
 from decklog.db.search.marks import SIZE
+from decklog.db.search.words import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import Any
 
-    from decklog.db.base import Database, Row
+    from decklog.db.base import Database
     from decklog.db.search.entries import Search
     from decklog.db.search.entries_check import Flaw
     from decklog.db.search.index_check import IndexCheck
@@ -21,7 +24,8 @@ _TAGS = """
     'kind ' || kind || coalesce(' agent ' || agent, '') || coalesce(' agent_id ' || agent_id, '')
     || coalesce(' phase ' || phase, '')
 """
-# A prefix with more words than this is left to FTS5.
+_WITH_WORDS = f"select pos, {_WORDS} from entries"
+# A prefix with more words than this is looked for entry by entry.
 _MOST_WORDS = 128
 _INDEX = f"""
 insert into entry_text (rowid, words, tags)
@@ -37,17 +41,22 @@ def index(database: "Database", mark: int, end: int) -> None:
     database.count(_INDEX, {"mark": mark, "end": end})
 
 
-def search(database: "Database", select: str, asked: "Search") -> "list[Row]":
+def search(database: "Database", select: str, asked: "Search") -> "Found":
     """Find entries by the index. A common word together with a rare condition is looked up entry by entry."""
+    ends = {prefix: _expand(database, prefix) for prefix in asked.query.prefixes()}
+    broad = [prefix for prefix, words in ends.items() if words is None]
+    listed = {prefix: words for prefix, words in ends.items() if words is not None}
     terms = [f"tags : {_quoted(f'{name} {value}')}" for name, value in asked.tags.items()]
-    terms += [f"words : {term}" for term in asked.query.fts5(partial(_expand, database))]
+    terms += [f"words : {term}" for term in asked.query.without(broad).fts5(listed)]
+    bound = {**asked.bound, "match": " AND ".join(terms), "after": asked.after}
+    if broad:
+        return found_among(database, select, asked, _candidates(database, asked, bound))
     sql = _statement(select, asked.condition, tuple(asked.clauses("entry_text.rowid")), asked.order)
-    bound = {**asked.bound, "match": " AND ".join(terms), "after": asked.after, "limit": asked.limit}
-    return database.rows(sql, bound)[1]
+    return Found(database.rows(sql, {**bound, "limit": asked.limit})[1])
 
 
-def _expand(database: "Database", prefix: str) -> list[str]:
-    """List the words that begin with a prefix, or none if there are too many.
+def _expand(database: "Database", prefix: str) -> list[str] | None:
+    """List the words that begin with a prefix, or None if there are too many.
 
     FTS5 reads all entries that have any of them before it returns the first one; of an OR it reads no more than needed.
     """
@@ -59,7 +68,18 @@ def _expand(database: "Database", prefix: str) -> list[str]:
             return words
         words.append(row[0])
         start = f"{row[0]}\x01"
-    return []
+    return None
+
+
+def _candidates(database: "Database", asked: "Search", bound: "dict[str, Any]") -> "list[tuple[int, bool]]":
+    """List the first entries that have all but the broad prefixes, and whether each has these too."""
+    if bound["match"]:
+        sql = _statement(_WITH_WORDS, asked.condition, tuple(asked.clauses("entry_text.rowid")), asked.order)
+    else:
+        clauses = [*asked.clauses("pos"), *([asked.condition] if asked.condition else [])] or ["true"]
+        sql = f"{_WITH_WORDS} where {' and '.join(clauses)} order by pos {asked.order} limit :limit"
+    _, rows = database.rows(sql, {**bound, "limit": MOST_READ})
+    return [(pos, asked.query.matches(words_of(text))) for pos, text in rows]
 
 
 @lru_cache(64)

@@ -111,7 +111,7 @@ class Transactions:
             # A full disk takes the whole transaction with it; what followed would be committed piece by piece.
             raise Conflict("this transaction was rolled back when an error came up in it", hint="Begin it anew.")
         connection.execute("savepoint nested")
-        mark = self._undoing.mark()
+        acts_before = self._undoing.savepoint()
         try:
             yield
         except BaseException:
@@ -119,7 +119,7 @@ class Transactions:
                 connection.execute("rollback to nested")
                 connection.execute("release nested")
             self.memo.clear()
-            self._undoing.undo(mark)
+            self._undoing.undo(acts_before)
             raise
         connection.execute("release nested")
 

@@ -57,8 +57,7 @@ def security(change: Change, *, tests: Sequence[str] = TESTS, samples: Sequence[
         if path.endswith((".py", ".pyi")):
             found += _python(change, path, lines, is_test=of_tests.covers(path))
         found += _of_lines(path, lines, is_test=of_tests.covers(path))
-        if scripted := list(shell_lines(path, lines)):
-            found += _commands(scripted, rules=_OF_IMAGES if is_image(path) else None)
+        found += _shell(path, lines)
     found += _of_rules(change, tests, found)
     found += _of_history(change, of_tests, of_samples)
     known = {(one.file, one.kind) for one in found}
@@ -77,14 +76,21 @@ def security(change: Change, *, tests: Sequence[str] = TESTS, samples: Sequence[
     return passed(4, found[:most], by=["secrets", "python", "lines", "shell"])
 
 
+def _shell(path: str, lines: Sequence[AddedLine]) -> Iterator[Finding]:
+    if scripted := list(shell_lines(path, lines)):
+        yield from _commands(scripted, rules=_OF_IMAGES if is_image(path) else None)
+
+
 def _of_history(change: Change, of_tests: Patterns, of_samples: Patterns) -> Iterator[Finding]:
-    """Find secrets in commits that a later one takes out again, and merges that bring in commits unseen."""
+    """Find secrets and dangerous lines in commits that a later one takes out again, and merges that bring in commits unseen."""
     for commit, lines in change.earlier:
         by_file: dict[str, list[AddedLine]] = {}
         for line in lines:
             by_file.setdefault(line.file, []).append(line)
         for path, added in by_file.items():
-            for one in () if of_samples.covers(path) else secrets(path, added, is_test=of_tests.covers(path)):
+            is_test = of_tests.covers(path)
+            found = [] if of_samples.covers(path) else list(secrets(path, added, is_test=is_test))
+            for one in [*found, *_of_lines(path, added, is_test=is_test), *_shell(path, added)]:
                 yield replace(one, text=f"{one.text}, in commit {commit[:12]}, which is published too", line=None)
     for merge in change.discarding_merges:
         text = f"merge {merge[:12]} takes nothing from the commits it brings in, which would be published unreviewed"

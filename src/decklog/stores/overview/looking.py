@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from decklog.core.errors import Busy, Denied, ReadOnly
 from decklog.stores.base import Store
-from decklog.stores.overview import spending, tallies, waiting
+from decklog.stores.overview import spending, task_counts, waiting
 from decklog.stores.overview.run_facts import Moment, OverviewOutdated, check_marks, look
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Looking(Store):
         """Read at one moment; where marks are far behind, move them first, if this log may be written."""
         # Inside of a read, which sees one moment, marks that are moved now would not be seen.
         can_move = not (self._db.read_only or self._db.is_reading)
-        # Once for tallies and once for spending; beyond that others write faster than this reads, and what they wrote is counted.
+        # Once for task counts and once for spending. Beyond that others write faster than this reads; their entries are counted.
         for _ in range(2):
             try:
                 return self._db.read(lambda: job(can_move), same_plans=True)  # noqa: B023 - it is called before the next round
@@ -59,7 +59,7 @@ class Looking(Store):
         """Move marks; say whether that was permitted."""
         try:
             for run_id in behind.run_ids:
-                tallies.catch_up(self._db, run_id)
+                task_counts.catch_up(self._db, run_id)
             if behind.of_spending:
                 spending.catch_up(self._db)
         except (Denied, ReadOnly, Busy):

@@ -13,7 +13,7 @@ from decklog.records.operations import reads, reads_in_steps
 from decklog.records.record import Page
 from decklog.records.values import to_json
 from decklog.stores.of_run import no_run
-from decklog.stores.overview import recent, spending, tallies, waiting
+from decklog.stores.overview import recent, spending, task_counts, waiting
 from decklog.stores.overview.budgets import BudgetStanding, standings
 from decklog.stores.overview.families import Families
 from decklog.stores.overview.looking import Base
@@ -69,7 +69,7 @@ class Overview(Families):
     Whatever only one verb needs is loaded by it: every call that names a run asks for its word.
     """
 
-    derived = (tallies.TABLE, spending.TABLE, spending.TOTALS, spending.MARKS, spending.OPEN)
+    derived = (task_counts.TABLE, spending.TABLE, spending.TOTALS, spending.MARKS, spending.OPEN)
 
     def __init__(
         self,
@@ -465,9 +465,9 @@ class Overview(Families):
     # What is derived
 
     def audit(self, _record_classes: "dict[str, type[Record]]") -> "Iterator[dict[str, Any]]":
-        yield from tallies.audit(self._db)
+        yield from task_counts.audit(self._db)
         yield from spending.audit(self._db)
 
     def derive(self) -> None:
-        self._db.write(lambda: tallies.derive(self._db))
+        self._db.write(lambda: task_counts.derive(self._db))
         self._db.write(lambda: spending.derive(self._db))

@@ -93,7 +93,7 @@ class RunPicture:
     seq: int
     last: int
     moment: datetime
-    tallies: dict[str, int]
+    totals: dict[str, int]
     pulse: "dict[str, Any]"
     lanes: "dict[str, Any]"
     entries: list[Entry]
@@ -236,7 +236,7 @@ def _head(
         "seq": seq,
         "last": place.head,
         "moment": found.at if shown is None else shown.last_at,
-        "tallies": history.shown(counts, seq),
+        "totals": history.shown(counts, seq),
         "waiting": found.asked if shown is None else shown.waiting,
         "decisions": len(base.items),
         "overview": shown,

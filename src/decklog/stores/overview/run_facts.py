@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from decklog.core.clock import from_text, to_text
 from decklog.db.where import placed
 from decklog.journal.rows import STREAM_SIZE
-from decklog.stores.overview import spending, tallies
+from decklog.stores.overview import spending, task_counts
 from decklog.stores.overview.status import Status, of_run, silence_of
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ select s.no, r.id, r.goal, r.status, r.repo, r.branch, r.parent_run_id, r.parent
        h.seq, h.at, h.kind, h.subtype, h.agent, h.record_table, h.record_id, substr(h.body, 1, 400),
        b.seq, b.at, coalesce(t.seq, 0),
        case when m.stream is null then h.seq else coalesce(m.seq, 0) end,
-       {", ".join(f"coalesce(t.{name}, 0)" for name in tallies.FIELDS)}
+       {", ".join(f"coalesce(t.{name}, 0)" for name in task_counts.FIELDS)}
   from ({{runs}}) r
   join streams s on s.name = r.id
   join entries h on h.pos = {_NEWEST}
@@ -37,7 +37,7 @@ select s.no, r.id, r.goal, r.status, r.repo, r.branch, r.parent_run_id, r.parent
          when h.seq > {_LOOK_BACK} then h.pos - {_LOOK_BACK}
          else s.no * {STREAM_SIZE} + 1
        end
-  left join {tallies.TABLE} t on t.run_id = r.id
+  left join {task_counts.TABLE} t on t.run_id = r.id
   -- The marks of the few streams with charges that are not added up yet; joined to the runs, all marks would be read.
   left join (
     select p.stream, k.seq
@@ -50,7 +50,7 @@ _COLUMNS = (
     *("no", "id", "goal", "state", "repo", "branch", "parent_run_id", "parent_seq", "summary", "started_at", "ended_at"),
     *("seq", "at", "kind", "subtype", "agent", "record_table", "record_id", "body"),
     *("earlier_seq", "earlier_at", "mark", "spend_mark"),
-    *tallies.FIELDS,
+    *task_counts.FIELDS,
 )
 # The tasks are found before they are joined, in the order of the index of those that run: otherwise SQLite walks over all tasks
 # of the run.
@@ -78,7 +78,7 @@ select * from (
 _NO_LEASE = ", ".join(["null"] * 4)
 
 
-_PLANNED = tuple(name for name in tallies.STATES if name != "abandoned")
+_PLANNED = tuple(name for name in task_counts.STATES if name != "abandoned")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,13 +160,13 @@ def look(
     """Read runs, which a statement names, as an overview shows them; raise `OverviewOutdated` where marks must be moved first."""
     facts = _facts(db, runs, bound)
     ids = [fact["id"] for fact in facts]
-    behind = _behind(facts, "mark", tallies.MOST_BEHIND)
+    behind = _behind(facts, "mark", task_counts.MOST_BEHIND)
     spent_behind = with_money and bool(_behind(facts, "spend_mark", spending.MOST_BEHIND))
     if (behind or spent_behind) and moment.can_move_marks:
         raise OverviewOutdated(behind, of_spending=spent_behind)
-    kept = {fact["id"]: {name: fact[name] for name in tallies.FIELDS} for fact in facts}
+    kept = {fact["id"]: {name: fact[name] for name in task_counts.FIELDS} for fact in facts}
     leases, moved = _leases_and_moved(db, ids if behind else _at_work(facts), [] if behind else _spans(facts, "mark"))
-    counts = tallies.counted(db, ids) if behind else tallies.added(kept, moved)
+    counts = task_counts.counted(db, ids) if behind else task_counts.added(kept, moved)
     spent = spending.of_runs(db, ids, _spans(facts, "spend_mark")) if with_money else {}
     return [_overview(fact, counts[fact["id"]], leases, spent.get(fact["id"], {}), moment, waiting) for fact in facts]
 
@@ -178,7 +178,7 @@ def look_at_one(
     rows = db.rows(_ONE, {"run_id": run_id})[1]
     fact = dict(zip(_COLUMNS, rows[0], strict=False))
     leases = sorted((tuple(row[len(_COLUMNS) :]) for row in rows if row[-1] is not None), key=lambda lease: lease[-1])
-    tasks = {name: counts[name] for name in tallies.FIELDS}
+    tasks = {name: counts[name] for name in task_counts.FIELDS}
     return _overview(fact, tasks, {run_id: leases}, dict(counts), moment, waiting)
 
 
@@ -189,7 +189,7 @@ def _facts(db: "Database", runs: str, bound: "Mapping[str, Any]") -> "list[dict[
 def _behind(facts: "Sequence[dict[str, Any]]", mark: str, most: int) -> list[str]:
     """Name the runs whose marks are too far behind to read what came after them."""
     lags = {fact["id"]: fact["seq"] - fact[mark] for fact in facts}
-    allowed = tallies.most_behind(list(lags.values()), most)
+    allowed = task_counts.most_behind(list(lags.values()), most)
     return [run_id for run_id, lag in lags.items() if lag > allowed]
 
 
@@ -210,8 +210,8 @@ def _leases_and_moved(
     """Read who has which task, and what tasks became in some spans of entries."""
     marks, bound = placed(ids)
     rows: list[Any] = []
-    for number, part in enumerate(tallies.in_parts(spans)):
-        later, places = tallies.moved(part, _NO_LEASE)
+    for number, part in enumerate(task_counts.in_parts(spans)):
+        later, places = task_counts.moved(part, _NO_LEASE)
         both = (later, places) if number else (f"{_LEASES.format(marks=marks)} union all {later}", {**bound, **places})
         rows += db.rows(*both)[1]
     leases: dict[str, list[tuple[Any, ...]]] = {}
@@ -236,7 +236,7 @@ def _overview(
         gap = (last_at - from_text(fact["earlier_at"])) / max(1, fact["seq"] - fact["earlier_seq"])
     needs_you, silent = waiting.get(fact["id"], 0), moment.now - last_at
     status = of_run(
-        fact["state"], needs_you=needs_you > 0, leases=ends, tallies=counts, silent=silent, gap=gap, steady_now=moment.steady_now
+        fact["state"], needs_you=needs_you > 0, leases=ends, counts=counts, silent=silent, gap=gap, steady_now=moment.steady_now
     )
     shown = RunOverview(
         id=fact["id"],

@@ -10,7 +10,7 @@ from decklog.db.search.entries import Search
 from decklog.db.search.entries import search as search_entries
 from decklog.db.search.words import Query
 from decklog.db.where import placed
-from decklog.records.record import unindexed_warnings
+from decklog.records.record import search_warnings
 from decklog.records.values import from_json
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ _NAMED = ("goal", "title", "question", "statement", "lesson", "text", "body", "c
 
 @dataclass(frozen=True, kw_only=True)
 class SearchHit:
-    """Something that was found: what it is, where, and the words around what was looked for; `marks` are the places of these."""
+    """One result of a search: what it is, where, and the text around the words; `highlights` are their places in it."""
 
     kind: str
     stream: str
@@ -56,7 +56,7 @@ class SearchHit:
     table: str | None
     record_id: str | None
     snippet: str
-    marks: list[list[int]]
+    highlights: list[list[int]]
 
     @property
     def id(self) -> str:
@@ -72,7 +72,8 @@ class SearchResult:
     """A page of hits; `facets` count kinds, streams and agents of the newest hits, `is_capped` when there are more than those.
 
     `looked_at` counts the entries that have the words, `found` what they tell of from here on, of the kind and agent asked for,
-    `not_indexed` the entries that were not searched, because they are not indexed yet.
+    `not_indexed` the entries that were not searched, because they are not indexed yet. `is_cut` is true where the search stopped
+    early, because a prefix has too many words; `next` goes on from there.
     """
 
     hits: list[SearchHit]
@@ -82,11 +83,12 @@ class SearchResult:
     found: int = 0
     is_capped: bool = False
     not_indexed: int = 0
+    is_cut: bool = False
 
     @property
     def warnings(self) -> list[str]:
         """What a surface shows besides the hits."""
-        return unindexed_warnings(self.not_indexed)
+        return search_warnings(self.not_indexed, self.next if self.is_cut else None)
 
     def as_dict(self) -> "dict[str, Any]":
         return {**vars(self), "hits": [hit.as_dict() for hit in self.hits]}
@@ -126,11 +128,12 @@ def searched(db: "Database", asked: "Asked", stream_size: int) -> SearchResult:
         stream_no=asked.number,
         going_on=asked.going_on,
     )
-    rows, not_indexed = search_entries(db, _SELECT, search, is_indexed=asked.is_indexed)
+    found = search_entries(db, _SELECT, search, is_indexed=asked.is_indexed)
+    rows = found.rows
     hits = list(_newest_of_each(rows[:MOST_HITS]))
     wanted = [hit for hit in hits if asked.kind in (None, hit["is"]) and asked.agent in (None, hit["agent"])]
     shown, is_capped = wanted[: asked.limit], len(rows) > MOST_HITS
-    more = shown[-1]["pos"] if len(wanted) > asked.limit else rows[MOST_HITS - 1][0] if is_capped else None
+    more = shown[-1]["pos"] if len(wanted) > asked.limit else rows[MOST_HITS - 1][0] if is_capped else found.stopped_at
     texts = _texts(db, [hit["pos"] for hit in shown])
     return SearchResult(
         hits=[_hit(hit, *texts[hit["pos"]], asked.words) for hit in shown],
@@ -139,7 +142,8 @@ def searched(db: "Database", asked: "Asked", stream_size: int) -> SearchResult:
         looked_at=min(len(rows), MOST_HITS),
         found=len(wanted),
         is_capped=is_capped,
-        not_indexed=not_indexed,
+        not_indexed=found.not_indexed,
+        is_cut=found.stopped_at is not None and len(wanted) <= asked.limit,
     )
 
 
@@ -168,7 +172,7 @@ def _texts(db: "Database", positions: "list[int]") -> "dict[int, tuple[str, str 
 
 
 def _hit(hit: "dict[str, Any]", body: str, payload: str | None, words: str) -> SearchHit:
-    snippet, marks = _snippet(hit["record_table"], body, payload, words)
+    snippet, highlights = _snippet(hit["record_table"], body, payload, words)
     return SearchHit(
         kind=hit["is"],
         stream=hit["stream"],
@@ -178,7 +182,7 @@ def _hit(hit: "dict[str, Any]", body: str, payload: str | None, words: str) -> S
         table=hit["record_table"],
         record_id=hit["record_id"],
         snippet=snippet,
-        marks=marks,
+        highlights=highlights,
     )
 
 
@@ -195,7 +199,7 @@ def _snippet(table: str | None, body: str, payload: str | None, words: str) -> "
         # Found by something that it is not called by: whoever looks wants to know which record it is, and what fits.
         called = next((f"{one[:_SHOWN]} · " for known, one in texts if known in _NAMED), "")
         cut = f"{called}{name.replace('_', ' ')}: {cut}"
-    return cut, sorted(_marked(cut, sought))
+    return cut, sorted(_highlights(cut, sought))
 
 
 def _spoken(payload: str | None) -> "list[tuple[str, str]]":
@@ -207,7 +211,7 @@ def _spoken(payload: str | None) -> "list[tuple[str, str]]":
     return [(name, str(image[name])) for name in names if image[name] not in (None, "", [], {})]
 
 
-def _marked(text: str, sought: "Sequence[str]") -> "list[list[int]]":
+def _highlights(text: str, sought: "Sequence[str]") -> "list[list[int]]":
     lowered = text.lower()
     if len(lowered) != len(text):
         return []

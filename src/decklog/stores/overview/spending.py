@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from decklog.db.where import placed
 from decklog.journal.rows import HEAD, STREAM_SIZE
-from decklog.stores.overview.tallies import between, hash_at, in_parts
+from decklog.stores.overview.task_counts import between, hash_at, in_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Any, Literal
 
     from decklog.db.base import Database, Row
-    from decklog.stores.overview.tallies import Span
+    from decklog.stores.overview.task_counts import Span
 
     Charged = tuple[str, int, int, int]
 

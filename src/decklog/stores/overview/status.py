@@ -64,7 +64,7 @@ def of_run(
     *,
     needs_you: bool,
     leases: "Sequence[datetime]",
-    tallies: "Mapping[str, int]",
+    counts: "Mapping[str, int]",
     silent: timedelta,
     gap: timedelta,
     steady_now: "datetime",
@@ -76,12 +76,12 @@ def of_run(
         return Status.NEEDS_YOU
     if state == "paused":
         return Status.HELD
-    can_go_on = tallies["pending"] + tallies["running"] > 0 or not any(tallies[name] for name in _STATES)
+    can_go_on = counts["pending"] + counts["running"] > 0 or not any(counts[name] for name in _STATES)
     if any(until <= steady_now for until in leases) or (can_go_on and silent > silence_of(gap)):
         return Status.QUIET
     if leases or silent <= FRESH:
         return Status.RUNNING
-    is_held = not can_go_on and tallies["waiting"] + tallies["blocked"] + tallies["paused"] > 0
+    is_held = not can_go_on and counts["waiting"] + counts["blocked"] + counts["paused"] > 0
     return Status.HELD if is_held else Status.IDLE
 
 

@@ -324,7 +324,7 @@ class Runs(Store):
         return self._past().take(run_id, at)
 
     @reads_in_steps
-    def tallies(self, run_id: str, *, at: str | None = None) -> "dict[str, int]":
+    def totals(self, run_id: str, *, at: str | None = None) -> "dict[str, int]":
         """Count a run's tasks by state, its attempts, its entries, its calls to models and what they cost, now or as of an entry.
 
         `failures` are those that the tasks still have; `failed_attempts` all attempts that failed or whose lease ran out.

@@ -4,7 +4,7 @@ from dataclasses import MISSING, dataclass, field
 from dataclasses import fields as dataclass_fields
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from decklog.core.clock import from_text, to_text
 from decklog.core.errors import Conflict, Invalid
@@ -69,15 +69,10 @@ class AttemptOutcome(StrEnum):
     ABANDONED = "abandoned"
 
 
-# What may be edited, and of that what a worker who has the task does not rely on.
-EDITABLE = (
-    *("title", "objective", "group_id", "priority", "role", "tags", "acceptance", "verification", "allowed_paths", "inputs"),
-    *("not_before", "max_attempts", "stage", "state_name", "trace_file", "loop_version"),
-)
-EDITABLE_WHILE_RUNNING = ("priority", "role", "tags", "not_before", "max_attempts")
-# These always have a value; any other editable field can be cleared, and then has its default.
+# Marks a field that `tasks.add` and `tasks.edit` take, and one on which a worker who has the task does not rely.
+SETTABLE, SETTABLE_WHILE_RUNNING = {"settable": True}, {"settable": True, "while_running": True}
+# These always have a value; any other settable field can be cleared, and then has its default.
 _NEVER_CLEARED = ("title", "priority", "max_attempts")
-CLEARABLE = tuple(name for name in EDITABLE if name not in _NEVER_CLEARED)
 
 
 _DONE_PARENT = """
@@ -113,28 +108,28 @@ class Task(Record):
     state: TaskState
     created_at: datetime
     updated_at: datetime
-    group_id: str | None = None
-    objective: str = ""
-    priority: int = 50
-    role: str | None = None
-    tags: list[str] = field(default_factory=list)
-    acceptance: list[str] = field(default_factory=list)
-    verification: list[str] = field(default_factory=list)
-    allowed_paths: list[str] = field(default_factory=list)
-    inputs: dict[str, object] = field(default_factory=dict)
-    not_before: datetime | None = None
+    objective: str = field(default="", metadata=SETTABLE)
+    group_id: str | None = field(default=None, metadata=SETTABLE)
+    priority: int = field(default=50, metadata=SETTABLE_WHILE_RUNNING)
+    role: str | None = field(default=None, metadata=SETTABLE_WHILE_RUNNING)
+    tags: list[str] = field(default_factory=list, metadata=SETTABLE_WHILE_RUNNING)
+    acceptance: list[str] = field(default_factory=list, metadata=SETTABLE)
+    verification: list[str] = field(default_factory=list, metadata=SETTABLE)
+    allowed_paths: list[str] = field(default_factory=list, metadata=SETTABLE)
+    inputs: dict[str, object] = field(default_factory=dict, metadata=SETTABLE)
+    not_before: datetime | None = field(default=None, metadata=SETTABLE_WHILE_RUNNING)
     open_dependencies: int = 0
-    max_attempts: int = 3
+    max_attempts: int = field(default=3, metadata=SETTABLE_WHILE_RUNNING)
     attempts: int = 0
     failures: int = 0
     fence: int = 0
     worker: str | None = None
     leased_at: datetime | None = None
     leased_until: datetime | None = None
-    stage: str | None = None
-    state_name: str | None = None
-    trace_file: str | None = None
-    loop_version: int | None = None
+    stage: str | None = field(default=None, metadata=SETTABLE)
+    state_name: str | None = field(default=None, metadata=SETTABLE)
+    trace_file: str | None = field(default=None, metadata=SETTABLE)
+    loop_version: int | None = field(default=None, metadata=SETTABLE)
     outcome: AttemptOutcome | None = None
     summary: str | None = None
     result: object = None
@@ -152,7 +147,6 @@ class Task(Record):
         *((name, "[]") for name in ("tags", "acceptance", "verification", "allowed_paths")),
         *((name, 0) for name in ("open_dependencies", "attempts", "failures", "fence", "blocker_repeats")),
     )
-    restores = (*EDITABLE, "assigned_to", "state", "reason", "snapshot", "failures")
     # A fence only grows: whoever had an older one must still find that out.
     kept_on_undo = ("fence", "updated_at")
 
@@ -195,6 +189,19 @@ class Task(Record):
         if self.blocker_repeats < 2:
             return []
         return [f"task {self.id} met the same blocker {self.blocker_repeats} times in a row: {self.blocker}"]
+
+
+# The fields that callers may give and change, and of these the ones that may change while a worker has the task.
+_GIVEN = {one.name: one for one in dataclass_fields(Task) if one.metadata.get("settable")}
+EDITABLE = ("title", *_GIVEN)
+EDITABLE_WHILE_RUNNING = tuple(name for name, one in _GIVEN.items() if one.metadata.get("while_running"))
+CLEARABLE = tuple(name for name in EDITABLE if name not in _NEVER_CLEARED)
+Task.restores = (*EDITABLE, "assigned_to", "state", "reason", "snapshot", "failures")
+
+if TYPE_CHECKING:
+    from decklog.stores.tasks.new_task import TaskFields as TaskFields
+else:
+    TaskFields = TypedDict("TaskFields", {name: one.type for name, one in _GIVEN.items()}, total=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -280,6 +287,11 @@ def _attempt(begun: "Mapping[str, Any]", ended: "Mapping[str, Any] | None") -> A
             "result": None if result is None else from_json(result),
         }
     return Attempt(**attempt)
+
+
+def with_defaults(fields: "Mapping[str, Any]") -> "dict[str, Any]":
+    """Return the fields of a new task: what was given, and the defaults of the others."""
+    return {**cleared_values(_GIVEN), **fields}
 
 
 def checked(fields: "dict[str, Any]") -> "dict[str, Any]":

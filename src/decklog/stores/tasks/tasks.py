@@ -1,7 +1,7 @@
 """Tasks: what a run has to do, in which order, and why something can't be done yet."""
 
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from decklog.core.errors import Conflict, Invalid, NotFound
 from decklog.db.where import Where, enum_of, page_size
@@ -9,12 +9,13 @@ from decklog.records.operations import reads, writes
 from decklog.records.record import Page
 from decklog.records.values import from_json
 from decklog.stores.checks import filled
-from decklog.stores.of_run import check_goes_on, check_run, cleared, given_of
+from decklog.stores.of_run import check_goes_on, check_run, cleared
 from decklog.stores.tasks import ready_tags
 from decklog.stores.tasks.claimable import GOES_ON, TAGGED, spelled_tag
 from decklog.stores.tasks.links import Links
 from decklog.stores.tasks.task import (
     CLEARABLE,
+    EDITABLE,
     EDITABLE_WHILE_RUNNING,
     Attempt,
     AttemptOutcome,
@@ -23,6 +24,7 @@ from decklog.stores.tasks.task import (
     NewTasks,
     Task,
     TaskComment,
+    TaskFields,
     TaskState,
     TaskStateLike,
     attempts_from,
@@ -32,6 +34,7 @@ from decklog.stores.tasks.task import (
     listed,
     not_editable,
     of_all_runs,
+    with_defaults,
 )
 
 if TYPE_CHECKING:
@@ -71,35 +74,23 @@ class Tasks(Links):
         run_id: str,
         title: str,
         *,
-        objective: str = "",
         task_id: str | None = None,
-        group_id: str | None = None,
-        priority: int = 50,
-        role: str | None = None,
-        tags: list[str] | None = None,
-        acceptance: list[str] | None = None,
-        verification: list[str] | None = None,
-        allowed_paths: list[str] | None = None,
-        inputs: dict[str, object] | None = None,
         depends_on: list[str] | None = None,
-        not_before: datetime | None = None,
-        max_attempts: int = 3,
-        stage: str | None = None,
-        state_name: str | None = None,
-        trace_file: str | None = None,
-        loop_version: int | None = None,
         assigned_to: str | None = None,
         parent_id: str | None = None,
         key: str | None = None,
+        **fields: Unpack[TaskFields],
     ) -> Task:
         """Add a task to a run. With an id or key that is known already, that task comes back as it is.
 
+        Its priority is 50, from 0 to 100, and it has 3 attempts, unless other numbers are given.
         One that is known, and was added as something else, is a `Conflict` that names the fields. With `parent_id`, it is a
         subtask of that one, which can't be done before it.
         """
-        given = checked({name: value for name, value in locals().items() if name not in ("self", "run_id")})
-        needed, parent, now = given.pop("depends_on"), given.pop("parent_id"), self._now()
-        identity = given.pop("task_id") or self._ids.new("task")
+        given = checked({"title": title, **with_defaults(fields), "assigned_to": assigned_to, "key": key})
+        linked = checked({"depends_on": depends_on, "parent_id": parent_id, "task_id": task_id})
+        needed, parent, now = linked["depends_on"], linked["parent_id"], self._now()
+        identity = linked["task_id"] or self._ids.new("task")
         task = self._add_once(
             run_id,
             lambda: self._known(run_id, task_id, key),
@@ -194,29 +185,16 @@ class Tasks(Links):
         *,
         reason: str,
         title: str | None = None,
-        objective: str | None = None,
-        group_id: str | None = None,
-        priority: int | None = None,
-        role: str | None = None,
-        tags: list[str] | None = None,
-        acceptance: list[str] | None = None,
-        verification: list[str] | None = None,
-        allowed_paths: list[str] | None = None,
-        inputs: dict[str, object] | None = None,
-        not_before: datetime | None = None,
-        max_attempts: int | None = None,
-        stage: str | None = None,
-        state_name: str | None = None,
-        trace_file: str | None = None,
-        loop_version: int | None = None,
         clear: list[str] | None = None,
+        **fields: Unpack[TaskFields],
     ) -> Task:
         """Change what is given of a task and keep the rest; `clear` names fields to empty.
 
         Of a task that is being worked on, only what its worker does not rely on: priority, role, tags, not_before and
         max_attempts. What is done or abandoned stays as it is.
         """
-        given = checked(given_of(locals(), "task_id", "reason", "clear"))
+        told = {"title": title, **fields}
+        given = checked({name: told[name] for name in EDITABLE if told.get(name) is not None})
         changes = given | cleared_values(cleared(clear, CLEARABLE, given))
         if not changes:
             raise Invalid("nothing to change was given", field="task_id")

@@ -46,12 +46,12 @@ def read(asked: Asked) -> View:
 
 
 def _side(picture: Any, text: str | None) -> dict[str, Any]:
-    head, tallies = run_moment.of(picture), picture.tallies
+    head, totals = run_moment.of(picture), picture.totals
     took = ((head.ended_at or head.moment) - head.started_at).total_seconds() / 60
     figures = {
         "entries": head.seq,
         "done": head.tasks["done"],
-        "failed_attempts": tallies["failed_attempts"],
+        "failed_attempts": totals["failed_attempts"],
         "calls": head.calls,
         "cost": head.cost,
         "minutes": round(took),

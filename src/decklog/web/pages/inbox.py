@@ -70,7 +70,7 @@ def _item(asked: Asked, kind: str, item_id: str, page: Any) -> dict[str, Any]:
     else:
         found = _other(listed or _far(asked, kind, item_id, page.next))
     is_open = found["is_open"]
-    trust = asked.log.trust.standing() if is_open else None
+    trust = asked.log.trust.status() if is_open else None
     base: dict[str, Any] = {
         "kind": kind,
         "id": item_id,
@@ -137,7 +137,7 @@ def _far(asked: Asked, kind: str, item_id: str, after: str | None) -> Any:
 
 def proof_of(asked: Asked) -> dict[str, Any]:
     """Say how the manager proves a decision here: by a password, by the passphrase of a key, or not on this page."""
-    return proof_by(asked, asked.log.trust.standing())
+    return proof_by(asked, asked.log.trust.status())
 
 
 def proof_by(asked: Asked, shown: TrustStatus) -> dict[str, Any]:

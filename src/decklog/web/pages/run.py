@@ -52,7 +52,7 @@ def read(asked: Asked) -> View:
 
 def _empty(head: RunMoment, picture: Any) -> list[str]:
     """Name the tabs of which the head of the page knows that there is nothing in them."""
-    none = {"tasks": not any(head.tasks.values()), "lanes": not picture.tallies["attempts"], "spend": not head.calls}
+    none = {"tasks": not any(head.tasks.values()), "lanes": not picture.totals["attempts"], "spend": not head.calls}
     return [tab for tab, is_empty in none.items() if is_empty]
 
 

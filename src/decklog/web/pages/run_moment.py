@@ -75,7 +75,7 @@ def _now(shown: Any) -> RunMoment:
 
 
 def _past(picture: Any) -> RunMoment:
-    run, tallies = Run.from_image(picture.run), picture.tallies
+    run, totals = Run.from_image(picture.run), picture.totals
     under_way = [one for one in picture.lanes["attempts"] if one["outcome"] is None]
     return RunMoment(
         id=picture.run_id,
@@ -91,12 +91,12 @@ def _past(picture: Any) -> RunMoment:
         branch=run.branch,
         parent=run.parent_run_id,
         parent_seq=run.parent_seq,
-        tasks={state: tallies[state] for state in STATES},
+        tasks={state: totals[state] for state in STATES},
         workers=list(dict.fromkeys(one["worker"] for one in under_way)),
         waiting=picture.waiting,
-        cost=tallies["cost_microdollars"],
-        calls=tallies["calls"],
-        unpriced=tallies["unpriced_calls"],
+        cost=totals["cost_microdollars"],
+        calls=totals["calls"],
+        unpriced=totals["unpriced_calls"],
     )
 
 

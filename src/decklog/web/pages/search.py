@@ -99,7 +99,7 @@ def _place(log: Decklog, text: str) -> str | None:
 def pieces(hit: Any) -> list[tuple[str, bool]]:
     """Part a snippet into what was looked for and what stands around it."""
     found, place = [], 0
-    for start, end in hit.marks:
+    for start, end in hit.highlights:
         if start >= place:
             found += [(hit.snippet[place:start], False), (hit.snippet[start:end], True)]
             place = end

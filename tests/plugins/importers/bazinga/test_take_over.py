@@ -271,7 +271,7 @@ def test_script_of_a_project_does_not_claim_an_environment_variable(project: Pat
 
     found = json.loads(_agent(project, "detect-paths", cwd=tmp_path).stdout)
 
-    assert (found["project_root"], found["detection_source"], found["env_var_set"]) == (str(project), "script", False)
+    assert (found["project_root"], found["detection_source"], found["env_var_set"]) == (str(project), "script location", False)
 
 
 def test_class_has_the_constants_of_the_older_one() -> None:

@@ -262,13 +262,3 @@ def test_snapshot_of_an_older_version_is_imported(log: Decklog, home: Path) -> N
 
     document = log.states.get_snapshot("gaia-coder", "gt-1").document
     assert (document["cwd"], document["task_id"], document["reason"]) == ("/srv", "gt-1", "paused")
-
-
-def test_trust_files_that_are_not_imported_are_reported(log: Decklog, home: Path) -> None:
-    build_gaia(home)
-    for name in ("em.toml", "repo_binding.toml"):
-        (home / name).write_text('em_handle = "ana"\n')
-
-    report = GaiaImport(log, str(home)).run()
-
-    assert sum("decklog trust bind" in note for note in report.notes) == 2

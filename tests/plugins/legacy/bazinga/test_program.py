@@ -146,7 +146,7 @@ def test_the_project_is_found_upwards(shell: Shell, outside: Path, monkeypatch: 
     assert (refused.code, f"decklog accept {shell.root}" in refused.err) == (1, True)
     assert run(["accept", str(shell.root)]) == 0
     assert shell.run("--quiet", "get-session", "s").code == 0
-    assert shell.run("detect-paths").json["detection_source"] == "cwd"
+    assert shell.run("detect-paths").json["detection_source"] == "current working directory"
 
 
 def test_the_project_is_found_by_the_environment(shell: Shell, outside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,11 +155,11 @@ def test_the_project_is_found_by_the_environment(shell: Shell, outside: Path, mo
     found = shell.run("detect-paths").json
     assert found == {
         "project_root": str(shell.root),
-        "detection_source": "env_var",
+        "detection_source": "BAZINGA_ROOT environment variable",
         "db_path": shell.db,
         "skills_dir": str(shell.root / ".claude/skills"),
         "artifacts_dir": str(shell.root / "bazinga/artifacts"),
-        "agents_dir": str(shell.root / ".claude/agents"),
+        "agents_dir": str(shell.root / "agents"),
         "cwd": str(outside),
         "env_var_set": True,
     }
@@ -187,7 +187,7 @@ def test_the_project_is_found_by_the_paths_file(shell: Shell, outside: Path) -> 
     assert "was not made there by you" in shell.run("--quiet", "list-sessions").err
     assert run(["accept", str(shell.root)]) == 0
     assert shell.run("--quiet", "get-session", "s").code == 0
-    assert shell.run("detect-paths").json["detection_source"] == "paths_env"
+    assert shell.run("detect-paths").json["detection_source"] == ".bazinga/paths.env file"
 
 
 def test_without_a_project_there_is_a_hint(shell: Shell, outside: Path) -> None:

@@ -352,3 +352,17 @@ def test_trust_can_be_seen_as_it_was_at_each_entry(desk: Desk) -> None:
     for change in desk.trust.history():
         assert images("trust_changes", change.id) == [change]
     assert desk.log.journal.verify().ok
+
+
+def test_proposals_are_those_that_can_still_be_signed(desk: Desk) -> None:
+    assert list(desk.trust.proposals()) == []
+    desk.bind()
+    desk.trust.propose("promote", "soon over", expires_in_seconds=60)
+    desk.clock.advance(seconds=61)
+    first = desk.trust.propose("promote", "good work")
+    desk.clock.advance(seconds=1)
+    other = desk.trust.propose("reviewers", "more eyes", reviewers=["bo"])
+    assert [one.nonce for one in desk.trust.proposals()] == [first.nonce, other.nonce]
+    desk.trust.apply(first.statement, desk.sign(first.statement))
+    # The other was written for the contract as it was before.
+    assert list(desk.trust.proposals()) == []

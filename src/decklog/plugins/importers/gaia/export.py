@@ -14,6 +14,7 @@ from decklog.plugins.importers.gaia.export_work import WorkRows
 from decklog.plugins.importers.gaia.importer import RUN_ID
 from decklog.plugins.importers.gaia.schema import DATABASES
 from decklog.plugins.importers.gaia.spelling import time_text
+from decklog.plugins.importers.gaia.trust_files import BINDING, EM, SOURCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 _PLACED = (
     *("tasks", "charges", "ci_runs", "messages", "feedback", "lessons", "sightings", "snapshots", "self_edits", "learnings"),
-    *("runs", "effects"),
+    *("runs", "effects", "trust_contract", "states", "state_versions", "approvals"),
 )
 
 
@@ -72,4 +73,8 @@ class GaiaExport(WorkRows, DeskRows):
             """
         for kind, count in self.log.db.rows(sql, {})[1]:
             self.report.leave_out(f"entries of kind {kind}", count)
+        sql = "select count(*) from states where name <> :em and name <> :binding"
+        self.report.leave_out("states", self.log.db.rows(sql, {"em": EM, "binding": BINDING})[1][0][0])
+        sql = "select count(*) from approvals where source is distinct from :source"
+        self.report.leave_out("approvals", self.log.db.rows(sql, {"source": SOURCE})[1][0][0])
         self.report.leave_out_tables(self.log, _PLACED)

@@ -14,6 +14,7 @@ from decklog.importing.leftovers import Kept
 from decklog.importing.pages import every
 from decklog.plugins.importers.gaia import files
 from decklog.plugins.importers.gaia.spelling import as_it_was, time_text, times
+from decklog.plugins.importers.gaia.trust_files import BINDING, EM, binding_text, em_text
 from decklog.stores.approvals.self_edits import PASSES, SelfEdit
 from decklog.stores.artifacts.checkpoints import TaskSnapshot
 from decklog.stores.memory.learnings import DISMISSED, Learning, LearningLine, format_entry
@@ -46,11 +47,21 @@ class HomeFiles:
         self.report = report
 
     def write(self) -> None:
-        """Write all three."""
+        """Write all three, and the two settings files."""
         os.mkdir(os.path.join(self.folder, files.PAUSED), 0o700)
         self._snapshots()
         self._log(files.SELF_EDITS, EDITS, self._self_edits())
         self._log(files.LEARNINGS, NOTES, self._learnings())
+        self._settings(EM, em_text(self.log))
+        self._settings(BINDING, binding_text(self.log))
+
+    def _settings(self, name: str, text: str | None) -> None:
+        """Write a settings file: what it says here, or the text that was kept because it could not be read."""
+        for _, row in self.kept.rows(name):
+            text = text if text is not None else str(row.get("text"))
+        if text is not None:
+            _write(os.path.join(self.folder, name), [text])
+            self.report.count(name)
 
     # Paused tasks
 

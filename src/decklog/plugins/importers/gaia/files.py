@@ -50,6 +50,13 @@ def lines(folder: str, name: str, table: str, report: "Report") -> "Iterator[Row
             yield Row(table, number, {"line": line.decode("utf-8", "replace").removesuffix("\r")})
 
 
+def whole(folder: str, name: str, report: "Report") -> "Iterator[Row]":
+    """Yield a settings file as one row, named by the file."""
+    content = _content(os.path.join(folder, name), _MOST_BYTES, report)
+    if content is not None:
+        yield Row(name, name, {"text": content.decode("utf-8", "replace")})
+
+
 def _content(path: str, most: int, report: "Report") -> bytes | None:
     """Read a plain file; what is something else, or too large, is reported."""
     try:

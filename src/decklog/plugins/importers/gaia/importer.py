@@ -1,6 +1,7 @@
-"""Takes over a gaia-coder home: seven databases and three file stores, which become one run, its tasks, and the log's desk."""
+"""Imports a gaia-coder home: seven databases, three file stores and two settings files."""
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING
 
 from decklog.core.clock import to_text
@@ -13,11 +14,13 @@ from decklog.importing.source import Source
 from decklog.plugins.importers.gaia import files
 from decklog.plugins.importers.gaia.desk import DeskTables
 from decklog.plugins.importers.gaia.schema import DATABASES, KEYS, TABLES
+from decklog.plugins.importers.gaia.trust_files import BINDING, EM, TrustProposals, parse_binding, parse_em
 from decklog.plugins.importers.gaia.work import GaiaWorkTables
 from decklog.stores.memory.learnings import BadLine, parse_line
 from decklog.stores.runs.run import Run, RunStatus
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from decklog.importing.landing import Mapping
@@ -37,6 +40,7 @@ class GaiaImport(Import, GaiaWorkTables, DeskTables):
     def __init__(self, log: "Decklog", path: str, *, run_id: str = RUN_ID, **settings: "Any") -> None:
         super().__init__(log, path, **settings)
         self.run_id = run_id
+        self.em: dict[str, Any] | None = None
 
     def mappings(self) -> "dict[str, Mapping]":
         """Name the tables with their mappings; feedback comes before the messages that became it."""
@@ -52,7 +56,7 @@ class GaiaImport(Import, GaiaWorkTables, DeskTables):
 
     def run(self) -> "Report":
         """Take every store of the folder over; one that was never written is not there."""
-        stores = [*DATABASES.values(), files.PAUSED, files.SELF_EDITS, files.LEARNINGS]
+        stores = [*DATABASES.values(), files.PAUSED, files.SELF_EDITS, files.LEARNINGS, EM, BINDING]
         if not any(os.path.exists(os.path.join(self.path, name)) for name in stores):
             raise Invalid(f"{self.path} is no home of gaia-coder: it has none of {', '.join(stores)}")
         with self.landing.open():
@@ -93,9 +97,12 @@ class GaiaImport(Import, GaiaWorkTables, DeskTables):
             self.report.note(f"{source.path} has no table of gaia-coder's")
 
     def _take_files(self) -> None:
-        for name in ("em.toml", "repo_binding.toml"):
-            if os.path.exists(os.path.join(self.path, name)):
-                self.report.note(f"{name} was not imported: the owner binds the log with decklog trust bind")
+        for name, parse in ((EM, parse_em), (BINDING, parse_binding)):
+            self.landing.take_all(files.whole(self.path, name, self.report), partial(self.trust_file, parse))
+        if self.em is not None:
+            with self.log.transaction():
+                for remark in TrustProposals(self.log, self.run_id).propose(self.em):
+                    self.report.note(remark)
         self.landing.take_all(files.snapshots(self.path, self.report), self.snapshot)
         self.landing.take_all(files.lines(self.path, files.SELF_EDITS, "self_edits_log", self.report), self.self_edit)
         self.landing.take_all(files.lines(self.path, files.LEARNINGS, "learnings_log", self.report), self.learning)
@@ -112,6 +119,17 @@ class GaiaImport(Import, GaiaWorkTables, DeskTables):
         known = {"task_id": task_id, "paused_at": to_text(EPOCH), "reason": "paused"}
         self.log.states.save_snapshot(self.run_id, task_id, {**known, **document})
         return Fate.NEW
+
+    def trust_file(self, parse: "Callable[[str], dict[str, Any]]", row: Row) -> Fate:
+        """Keep `em.toml` or `repo_binding.toml` as a state of the run, which has every version of it."""
+        row.stream = self.run_id
+        document = parse(row.take("text"))
+        saved = self.log.states.save(self.run_id, row.table, document)
+        if row.table == EM:
+            self.em = document
+        if saved.already:
+            return Fate.ALREADY
+        return Fate.NEW if saved.version == 1 else Fate.CHANGED
 
     def self_edit(self, row: Row) -> Fate:
         """Record a self-edit; a line that repeats one, with other words, is kept."""

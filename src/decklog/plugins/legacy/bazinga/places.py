@@ -10,6 +10,11 @@ VARIABLE = "BAZINGA_ROOT"
 # Set by the scripts that call Decklog in a project that was taken over.
 SCRIPT_VARIABLE = "DECKLOG_BAZINGA_SCRIPT_ROOT"
 _PATHS_FILE = os.path.join(".bazinga", "paths.env")
+# How a project was found, in the words of the older program.
+BY_VARIABLE = f"{VARIABLE} environment variable"
+BY_PATHS_FILE = f"{_PATHS_FILE} file"
+BY_SCRIPT = "script location"
+BY_FOLDER = "current working directory"
 
 
 def database_of(root: str) -> str:
@@ -35,20 +40,20 @@ def detect() -> tuple[str | None, str]:
     """Find the project root that a call from here means, and say how it was found."""
     named = os.environ.get(VARIABLE)
     if named and is_root(named):
-        return os.path.abspath(named), "env_var"
+        return os.path.abspath(named), BY_VARIABLE
     from_file = _from_paths_file()
     if from_file is not None and is_root(from_file):
-        return os.path.abspath(from_file), "paths_env"
+        return os.path.abspath(from_file), BY_PATHS_FILE
     above_script = os.environ.get(SCRIPT_VARIABLE)
     if above_script and is_root(above_script):
-        return os.path.abspath(above_script), "script"
+        return os.path.abspath(above_script), BY_SCRIPT
     folder = os.getcwd()
     while True:
         if is_root(folder):
-            return folder, "cwd"
+            return folder, BY_FOLDER
         parent = os.path.dirname(folder)
         if parent == folder:
-            return None, "none"
+            return None, ""
         folder = parent
 
 
@@ -91,7 +96,7 @@ def described() -> "dict[str, Any]":
         "db_path": database_of(root),
         "skills_dir": skills,
         "artifacts_dir": os.path.join(root, "bazinga", "artifacts"),
-        "agents_dir": os.path.join(root, ".claude", "agents"),
+        "agents_dir": os.path.join(root, "agents"),
         **here,
     }
 

@@ -4,6 +4,7 @@ import os
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from decklog.core.clock import to_text
 from decklog.core.errors import Conflict, Denied, Invalid, Refused
 from decklog.db.where import Where, enum_of
 from decklog.journal.entry import EntryKind
@@ -85,9 +86,9 @@ class Trust(Store):
         }
 
     @reads
-    def standing(self) -> "TrustStatus":
-        """Say who the manager is, how the manager proves a decision, and at which tier agents are; `show` says more."""
-        return _standing(*self._contracts.look())
+    def status(self) -> "TrustStatus":
+        """Return the owner, how the owner signs, and the tier of agents; `show` has more."""
+        return _status(*self._contracts.look())
 
     @reads
     def history(self, *, kind: ChangeKindLike | None = None, limit: int = 20, after: str | None = None) -> Page[TrustChange]:
@@ -95,6 +96,16 @@ class Trust(Store):
         where = Where(TrustChange)
         where.equal(kind=kind and enum_of(ChangeKind, kind, "kind"))
         return self._page(TrustChange, where, order=("revision",), limit=limit, after=after)
+
+    @reads
+    def proposals(self, *, limit: int = 20, after: str | None = None) -> Page[TrustProposal]:
+        """List the proposed changes that wait for the owner's signature and still hold, oldest first."""
+        contract = self._contract()
+        where = Where(TrustProposal)
+        where.add("applied_at is null and expires_at > :now", now=to_text(self._now()))
+        page = self._page(TrustProposal, where, order=("proposed_at", "nonce"), limit=limit, after=after)
+        revision = contract.revision if contract else None
+        return Page([one for one in page if from_json(one.statement)["revision"] == revision], next=page.next)
 
     @reads
     def explain(self, tier: int) -> "TierExplanation":
@@ -464,7 +475,7 @@ def _key_of(password: str) -> "dict[str, Any]":
     return {"public_key": signatures.signer_of_password(password, phrase).public_key, "phrase": phrase}
 
 
-def _standing(contract: TrustContract | None, problem: str | None) -> "TrustStatus":
+def _status(contract: TrustContract | None, problem: str | None) -> "TrustStatus":
     tier = contract.tier if contract else 0
     is_bound = contract is not None or problem is not None
     known: TrustStatus = {"is_bound": is_bound, "tier": tier, "tier_name": tiers.name_of(tier)}

@@ -85,7 +85,7 @@ class Call:
                 "no project found: no folder above has both .claude/ and bazinga/, or a .decklog. "
                 f"Name one with --project-root or {places.VARIABLE}, or a database with --db."
             )
-        self.is_found = source not in ("env_var", "script")
+        self.is_found = source not in (places.BY_VARIABLE, places.BY_SCRIPT)
         if os.environ.get("BAZINGA_VERBOSE"):
             sys.stderr.write(f"[INFO] project root {root} (from {source})\n")
         return places.database_of(root), root

@@ -75,7 +75,7 @@ def moved(spans: "Sequence[Span]", more: str) -> "tuple[str, dict[str, int]]":
 
 
 def added(kept: "dict[str, dict[str, int]]", rows: "Sequence[Row]") -> "dict[str, dict[str, int]]":
-    """Give the tallies of runs from what is kept of each, and from what tasks became after it."""
+    """Return the task counts of runs from what is kept of each, and from what tasks became after it."""
     found = {run_id: dict(tally) for run_id, tally in kept.items()}
     for run_id, after, before in rows:
         _move(found[run_id], after, before)
