@@ -30,7 +30,7 @@ This log answers to {manager} now. What that means:
 @click.argument("channel")
 @click.argument("public_key", required=False)
 @click.option("--password", is_flag=True, help="prove by a password, asked for now, instead of a key")
-@click.option("--persona-name", metavar="TEXT")
+@click.option("--persona-name", metavar="TEXT", help="name the agent uses")
 @click.pass_obj
 def bind(call: Call, handle: str, channel: str, public_key: str | None, *, password: bool, persona_name: str | None) -> int:
     """Bind the log to its manager, once; from then on only the manager's signature hands it over.

@@ -36,7 +36,13 @@ _TOKEN = "DECKLOG_OTLP_TOKEN"
 )
 @click.option("--file", "path", metavar="FILE", help="write a file of JSON lines instead")
 @click.option("--header", "headers", metavar="NAME=VALUE", multiple=True, help="also OTEL_EXPORTER_OTLP_HEADERS, out of sight")
-@click.option("--encoding", type=click.Choice(["protobuf", "json"]), default="protobuf", show_default=True)
+@click.option(
+    "--encoding",
+    type=click.Choice(["protobuf", "json"]),
+    default="protobuf",
+    show_default=True,
+    help="encoding of what is sent",
+)
 @click.option("--without-texts", is_flag=True, help="leave out what was said, asked and answered, and payloads")
 @click.option("--follow", is_flag=True, help="go on sending until the run has ended")
 @click.option("--seconds", type=float, default=60, show_default=True, help="how long to wait for a collector that is busy")
