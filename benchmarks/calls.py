@@ -55,7 +55,7 @@ import decklog.db.sqlite.database, decklog.stores.journal.journal, decklog.store
 
 
 def main() -> list[Row]:
-    """Measure calls on a small and on a large log; write docs/benchmarks/calls.md."""
+    """Measure calls on a small and on a large log; write benchmarks/results/calls.md."""
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     rows: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="decklog-bench-") as name:

@@ -53,7 +53,7 @@ def medians(folder: str) -> dict[str, float]:
 
 
 def main() -> list[Row]:
-    """Measure the hooks; write docs/benchmarks/hooks.md."""
+    """Measure the hooks; write benchmarks/results/hooks.md."""
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     with tempfile.TemporaryDirectory(prefix="decklog-bench-") as folder:
         os.environ["DECKLOG_DB"] = str(Path(folder) / "decklog.db")
