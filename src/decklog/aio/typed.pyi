@@ -152,7 +152,7 @@ class AsyncJournal:
     async def heads(self) -> list[StreamHead]:
         """List every stream with the number and hash of its last entry."""
     async def now(self, *, going_on: bool = ...) -> str:
-        """Give a cursor that stands at the last entry of every stream, for `since`."""
+        """Return a cursor at the last entry of every stream, for `since`."""
     async def since(self, cursor: str, *, going_on: bool = ...) -> StreamChanges:
         """Say which streams have entries after a cursor, from which number to which, and give the cursor behind them."""
     async def history(self, table: str, record_id: str, *, limit: int = ..., after: str | None = ...) -> Page[Entry]:
@@ -164,7 +164,7 @@ class AsyncJournal:
     async def at(self, table: type[R], record_id: str, when: str) -> R:
         """Give a record as it was at an entry (a number, or STREAM:NUMBER) or at a time."""
     async def undo(self, table: str, record_id: str, *, reason: str, entry: int | None = ...) -> Record:
-        """Take the last change of a record back, with an entry that says so; undone once more, the change is there again."""
+        """Undo the last change of a record with a new entry; a second undo restores the change."""
     async def verify(self, stream: str | None = ..., *, anchor: str | None = ..., since_anchor: bool = ...) -> Verification:
         """Walk the hash chains and rebuild every record from the journal; name the first thing that is wrong."""
 
@@ -419,7 +419,7 @@ class AsyncTasks:
     async def get(self, task_id: str) -> Task:
         """Get a task."""
     async def details(self, task_id: str) -> TaskDetails:
-        """Show a task with all that belongs to it: why it stands so, its links and parts, its attempts, the latest comments."""
+        """Show a task with its status, links, subtasks, attempts and latest comments."""
     async def find(
         self,
         run_id: str | None = ...,
@@ -453,13 +453,13 @@ class AsyncTasks:
     async def resume(self, task_id: str) -> Task:
         """Make a paused, waiting or blocked task ready again; its snapshot is there for the next worker."""
     async def abandon(self, task_id: str, *, reason: str) -> Task:
-        """Give a task up for good; whoever has it loses it."""
+        """Abandon a task for good; its worker loses it."""
     async def replan(
         self, run_id: str, tasks: list[dict[str, object]], *, reason: str = ..., include_running: bool = ...
     ) -> list[Task]:
         """Put new tasks in place of the pending ones, all in one transaction; running ones are left alone unless asked."""
     async def attempts(self, task_id: str) -> list[Attempt]:
-        """List the attempts at a task, oldest first, as the journal tells them."""
+        """List the attempts at a task, oldest first, from the journal."""
     async def depend(self, task_id: str, depends_on: str, *, kind: LinkKindLike = ...) -> Task:
         """Link a task with another of its run: make it wait for it (`blocks`), or a part of it (`parent`), or just say so."""
     async def undepend(self, task_id: str, depends_on: str, *, reason: str | None = ...) -> Task:
@@ -471,7 +471,7 @@ class AsyncTasks:
     async def why(self, task_id: str) -> TaskExplanation:
         """Say why a task is not being worked on, what it waits for and what that waits for, and who could take it."""
     async def comment(self, task_id: str, body: str, *, author: str | None = ...) -> TaskComment:
-        """Say something of a task, whatever its state; without an author, in the name of the agent that acts."""
+        """Comment on a task in any state; the author is the acting agent unless given."""
     async def comments(self, task_id: str, *, limit: int = ..., after: str | None = ...) -> Page[TaskComment]:
         """List what was said of a task, oldest first."""
     async def claim(
@@ -508,9 +508,9 @@ class AsyncTasks:
     async def extend(
         self, task_id: str, *, fence: int, lease_seconds: float = ..., stage: str | None = ..., state_name: str | None = ...
     ) -> Task:
-        """Keep a lease alive for so many seconds from now; may also say at which stage the work is."""
+        """Extend a lease from now; optionally record the stage of the work."""
     async def refence(self, task_id: str, *, fence: int, lease_seconds: float = ...) -> Task:
-        """Go on with a task under a new fence, as after a restart; whoever still shows the old one has lost it."""
+        """Continue a task under a new fence, as after a restart; the old fence is refused."""
     async def finish(self, task_id: str, *, fence: int, summary: str | None = ..., result: object = ...) -> Task:
         """End a task as done; tasks that waited for it may become ready."""
     async def fail(
@@ -589,7 +589,7 @@ class AsyncSchedules:
     async def remove(self, schedule_id: str, *, reason: str) -> Schedule:
         """Take a schedule away; the tasks that it made stay."""
     async def run_due(self, run_id: str | None = ...) -> list[Task]:
-        """Add the tasks of all that is due, of a run or of all that go on; a claim does so by itself."""
+        """Add the tasks of due schedules, of one run or of all active ones; a claim does it too."""
 
 class AsyncPlans:
     async def record(
@@ -802,7 +802,7 @@ class AsyncStates:
         checkpoint_id: str | None = ...,
         created_at: datetime | None = ...,
     ) -> Checkpoint:
-        """Mark where a run stands now: the number of its newest entry, and whatever it needs to go on."""
+        """Save a checkpoint: the number of the run's newest entry, and what it needs to continue."""
     async def get_checkpoint(self, checkpoint_id: str) -> Checkpoint:
         """Get a checkpoint with its payload."""
     async def checkpoints(
@@ -878,7 +878,7 @@ class AsyncOutputs:
     async def get(self, output_id: str) -> SkillOutput:
         """Get one output with its document."""
     async def latest(self, run_id: str, skill: str, *, agent: str | None = ..., group_id: str | None = ...) -> SkillOutput | None:
-        """Get the newest output of a skill, whatever its agent and group unless they are given; none is null."""
+        """Get the newest output of a skill, of any agent and group unless given; none is null."""
     async def find(
         self,
         run_id: str,
@@ -944,7 +944,7 @@ class AsyncBudgets:
     ) -> Budget:
         """Set what a run, group, task, agent or `all` may spend in a period of UTC (weeks start on Monday), in money or tokens."""
     async def lift(self, budget_id: str) -> Budget:
-        """Remove a budget: nothing is held against it any more."""
+        """Remove a budget: it limits nothing any more."""
     async def get(self, budget_id: str) -> Budget:
         """Get a budget."""
     async def find(self, *, scope: BudgetScopeLike | None = ..., scope_id: str | None = ...) -> list[Budget]:
@@ -1162,7 +1162,7 @@ class AsyncMemory:
         scope: dict[str, object] | None = ...,
         key: str | None = ...,
     ) -> Lesson:
-        """Learn a lesson; one that says the same already, in this topic and project, is counted as seen once more."""
+        """Add a lesson; an equal one in this topic and project is counted as seen again."""
     async def supersede(self, lesson_id: str, by: str, *, reason: str | None = ...) -> Lesson:
         """Replace a lesson by another one: it stays on record, and is no longer recalled."""
     async def retire(self, lesson_id: str, *, reason: str | None = ...) -> Lesson:
@@ -1350,7 +1350,7 @@ class AsyncContext:
     async def consumers(self, package_id: str) -> list[ContextConsumer]:
         """List the agents a package is for, and when each read it."""
     async def consume(self, package_id: str, agent: ContextAgentLike, *, iteration: int = ...) -> ContextConsumer:
-        """Mark a package as read by one of its consumers; one who read it already is told so."""
+        """Mark a package as read by one of its consumers; a repeated call reports it."""
     async def record_consumption(
         self, run_id: str, group_id: str, agent: ConsumingAgentLike, iteration: int, package_id: str
     ) -> ContextConsumption:
@@ -1426,7 +1426,7 @@ class AsyncFeedbackStore:
         received_at: datetime | None = ...,
         key: str | None = ...,
     ) -> Feedback:
-        """File feedback in the words of whoever gave it. A known id or key gives that feedback back as it is."""
+        """File feedback in the reporter's words. A known id or key gives that feedback back as it is."""
     async def get(self, feedback_id: str) -> Feedback:
         """Get one piece of feedback."""
     async def find(
@@ -1481,7 +1481,7 @@ class AsyncTrust:
     async def show(self) -> TrustDetails:
         """Show the manager, the tier and what it permits; without a manager, the question to ask."""
     async def standing(self) -> TrustStatus:
-        """Say who the manager is, how the manager proves a decision, and at which tier agents are; `show` says more."""
+        """Return the owner, how the owner signs, and the tier of agents; `show` returns more."""
     async def history(self, *, kind: ChangeKindLike | None = ..., limit: int = ..., after: str | None = ...) -> Page[TrustChange]:
         """List every change of trust, oldest first."""
     async def explain(self, tier: int) -> TierExplanation:
@@ -1652,7 +1652,7 @@ class AsyncReviews:
     async def passes(self, run_id: str, counts_for: str) -> list[ReviewPass]:
         """List what the passes of a review came to, newest first; with an owner bound, those that this process recorded."""
     async def latest(self, tree: str, patch: str) -> Review | None:
-        """Get the newest review of exactly this tree and this patch, in whatever run; none is null."""
+        """Get the newest review of exactly this tree and this patch, in any run; none is null."""
     async def is_overridden(self, review_id: str) -> bool:
         """Say whether a person let exactly this change pass with exactly this verdict on it, and said why."""
     async def lets_pass(self, review_id: str) -> bool:
@@ -1706,7 +1706,7 @@ class AsyncGates:
     async def enter(self, name: str, *, hold_seconds: float = ...) -> Gate | None:
         """Go through a gate; null while it is closed. One whose time has come lets one through to try."""
     async def retry(self, name: str) -> Gate:
-        """Let a closed gate be tried at once, whatever its time; one that is open stays as it is."""
+        """Let a closed gate be tried at once; an open one stays as it is."""
     async def open(self, name: str, *, reason: str = ...) -> Gate:
         """Open a gate for everybody; one that is open stays as it is."""
     async def get(self, name: str) -> Gate:
@@ -1852,11 +1852,11 @@ class AsyncOverview:
     ) -> Page[RunOverview]:
         """List runs as they stand, newest first: word, tasks, last entry, who works, what waits and what was spent."""
     async def run(self, run_id: str) -> RunOverview:
-        """Show how one run stands."""
+        """Show the status of one run."""
     async def task(self, task_id: str) -> TaskSummary:
-        """Say in a word how a task stands: needs you, quiet, running, idle, held, done, failed or cancelled."""
+        """Return the status of a task: needs you, quiet, running, idle, held, done, failed or cancelled."""
     async def words(self, *, run_ids: list[str] | None = ..., task_ids: list[str] | None = ...) -> StatusWords:
-        """Say in a word how each of some runs and tasks stands: up to 200 of each, by their ids."""
+        """Return the status of runs and tasks by their ids, up to 200 of each."""
     async def waiting(self, *, limit: int = ..., after: str | None = ...) -> Page[WaitingItem]:
         """List what waits for a person: approvals, unknown effects, questions, spent budgets, stale evidence and quiet runs."""
     async def picture(
@@ -1880,7 +1880,7 @@ class AsyncOverview:
     ) -> RunPicture:
         """Show one run on one page, now or as of an entry or a time: its head, counts, strip, lanes, tasks and latest entries."""
     async def compare(self, before: str, after: str) -> Comparison:
-        """Show two moments side by side, each given as RUN, RUN:ENTRY or RUN@TIME: how each stands, and which records differ."""
+        """Show two moments side by side, each given as RUN, RUN:ENTRY or RUN@TIME: their status, and which records differ."""
     async def money(
         self,
         *,
@@ -1905,13 +1905,13 @@ class AsyncOverview:
         limit: int = ...,
         after: str | None = ...,
     ) -> SearchResult:
-        """Find runs, tasks, lessons, questions, files and whatever was said by words, newest first; `word*` is a beginning."""
+        """Search runs, tasks, lessons, questions, files and entries by words, newest first; `word*` matches a prefix."""
     async def days(
         self, *, since: datetime | None = ..., until: datetime | None = ..., by: SpendKeyLike = ...
     ) -> list[DaySpending]:
         """Add up what was spent on each day of UTC, by model, agent or run if asked; without a beginning, the last 30 days."""
     async def stations(self) -> list[Workload]:
-        """Count with whom the work stands, of the newest 200 runs that go on: tasks to do, at work, held and failed, and groups."""
+        """Count where the work is, of the newest 200 active runs: tasks to do, at work, held and failed, and groups."""
     async def decisions(self) -> int:
         """Count what waits for somebody to say something; a run that has gone quiet is none of it."""
     async def budgets(self) -> list[BudgetStanding]:

@@ -27,7 +27,7 @@ COMMANDS = {
         "Write the SQL that makes PostgreSQL roles for readers, agents and managers; the owner of the log runs it.",
     ),
     "now": ("overview", "Say what needs a person, what runs, what has gone quiet and what it costs."),
-    "top": ("overview", "Show what `now` says live, on the whole terminal: move, open, read, approve or deny, quit."),
+    "top": ("overview", "Show `now` live, on the whole terminal: move, open, read, approve or deny, quit."),
     "serve": (
         "overview",
         "Open the dashboard on this machine: what runs, what it costs, what waits for a decision, and any run at any moment.",
@@ -60,13 +60,13 @@ COMMANDS = {
     ),
     "standup": (
         "gate.talk",
-        "Report the day: what was done yesterday, what is under way, what is in the way, what it costs and what is asked.",
+        "Report the day: what was done yesterday, what is in progress, obstacles, costs and open questions.",
     ),
     "mend": (
         "mending.mend",
-        "Take feedback to a fix whose test fails without it and passes with it; without an id, say how everything stands.",
+        "Take feedback to a fix whose test fails without it and passes with it; without an id, list everything open.",
     ),
-    "prompt": ("gate.prompt", "Show what a model is told at a call site: its parts, their order, and about how many tokens."),
+    "prompt": ("gate.prompt", "Show the prompt of a call site: its parts, their order, and about how many tokens."),
     "report": ("report", "Sum up what happened over all runs, as Markdown or as a page to hand on."),
     "export": ("transfer", "Write a log, or one run of it, in another form."),
     "import": ("transfer", "Take another form of a log into this one."),

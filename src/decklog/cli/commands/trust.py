@@ -36,7 +36,7 @@ def bind(call: Call, handle: str, channel: str, public_key: str | None, *, passw
     """Bind the log to its manager, once; from then on only the manager's signature hands it over.
 
     The key is the text of an OpenSSH public key of kind ed25519, or @FILE. Without one, and without --password, a key is made in
-    your settings, outside of every repository, and locked with a passphrase that is asked for.
+    your settings, outside of every repository, and locked with a passphrase.
     """
     if password and public_key is not None:
         raise Usage("a manager has a key or a password, not both")
@@ -79,8 +79,8 @@ def _own_key(log: "Decklog") -> str:
 def sign(call: Call, statement: "IO[str]", key: str) -> int:
     """Sign a proposed change of trust, read from a file or stdin, with the manager's own key; only the signature is written.
 
-    The file has the statement, or all that `decklog trust propose --json` gave. A passphrase comes from DECKLOG_PASSPHRASE, or is
-    asked for on a terminal. Give the result to `decklog trust apply`, as its text or as @FILE.
+    The file has the statement, or all that `decklog trust propose --json` gave. A passphrase comes from DECKLOG_PASSPHRASE or
+    from the terminal. Give the result to `decklog trust apply`, as its text or as @FILE.
     """
     text = _statement(statement.read())
     if sys.stderr.isatty():
@@ -102,9 +102,9 @@ def sign(call: Call, statement: "IO[str]", key: str) -> int:
 def apply(call: Call, statement: str, signature: str | None, key: str | None) -> int:
     """Make a proposed change, given its exact statement and the manager's signature of it.
 
-    Both are their text or @FILE; the statement may be - for stdin, and a file may also have all that `decklog trust propose`
-    gave with --json. Without a signature it is signed now: with --key, or as is asked for on a terminal. It works once, in this
-    log, before it expires, and only on the contract it was written for.
+    Both are their text or @FILE; the statement may be - for stdin, and a file may also have all that `decklog trust propose` gave
+    with --json. Without a signature it is signed now: with --key, or at a terminal. It works once, in this log, before it
+    expires, and only on the contract it was written for.
     """
     text = _statement(sys.stdin.read()) if statement == "-" else _text(statement)
     text = _statement(text) if statement.startswith("@") else text

@@ -58,7 +58,7 @@ else:
 
 @dataclass(frozen=True, kw_only=True)
 class NotifyRule(Record):
-    """Tells somebody of one kind of event: by a command (its words), a webhook (its address) or on the desktop."""
+    """Reports one kind of event: by a command (its words), a webhook (its address) or on the desktop."""
 
     table = "notify_rules"
     home = "@desk"
@@ -76,7 +76,7 @@ class NotifyRule(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Notice(Record):
-    """One thing that one rule tells of. `key` names the thing: there is one notice of it for ever."""
+    """One event reported by one rule. `key` names the event: it has one notice for ever."""
 
     table = "notices"
     home = "@desk"
@@ -105,7 +105,7 @@ _LONGEST_SENDING = timedelta(minutes=5)
 
 
 class Notices(Store):
-    """Keeps who is told of what, and whether they were."""
+    """Keeps notification rules and the notices they sent."""
 
     records = (NotifyRule, Notice)
 

@@ -115,7 +115,7 @@ class Gates(Store):
 
     @writes
     def retry(self, name: str) -> Gate:
-        """Let a closed gate be tried at once, whatever its time; one that is open stays as it is."""
+        """Let a closed gate be tried at once; an open one stays as it is."""
         known = self._fetch_for_update(Gate, name)
         if known.state is GateState.OPEN:
             return known.marked_already()

@@ -197,7 +197,7 @@ class Reviews(Store):
 
     @reads
     def latest(self, tree: str, patch: str) -> Review | None:
-        """Get the newest review of exactly this tree and this patch, in whatever run; none is null."""
+        """Get the newest review of exactly this tree and this patch, in any run; none is null."""
         found = self._select(
             Review,
             "select * from reviews where tree = :tree and patch = :patch order by created_at desc, id desc limit 1",

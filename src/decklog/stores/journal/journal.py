@@ -298,7 +298,7 @@ class Journal:
 
     @reads
     def now(self, *, going_on: bool = False) -> str:
-        """Give a cursor that stands at the last entry of every stream, for `since`.
+        """Return a cursor at the last entry of every stream, for `since`.
 
         `going_on` leaves out the runs that are over: such a cursor is short however many they are, and is for `since` with
         `going_on`. Of a run that goes on again later, all that it has counts as new.
@@ -367,7 +367,7 @@ class Journal:
 
     @writes
     def undo(self, table: str, record_id: str, *, reason: str, entry: int | None = None) -> Record:
-        """Take the last change of a record back, with an entry that says so; undone once more, the change is there again.
+        """Undo the last change of a record with a new entry; a second undo restores the change.
 
         Runs, groups, plans, tasks and schedules allow it for what was edited; tasks and schedules also for being paused or
         resumed, tasks for being abandoned. Leases, money, approvals, trust and what is evidence stay as they are. With

@@ -36,7 +36,7 @@ else:
 
 @dataclass(frozen=True, kw_only=True)
 class Contradiction(Record):
-    """Two lessons of which one says another thing than the other. `about` names the words that differ."""
+    """Two lessons that contradict each other. `about` names the words that differ."""
 
     table = "contradictions"
     home = "@memory"

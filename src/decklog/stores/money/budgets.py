@@ -142,7 +142,7 @@ class Budgets(Store):
 
     @writes(manager_only=True)
     def lift(self, budget_id: str) -> Budget:
-        """Remove a budget: nothing is held against it any more."""
+        """Remove a budget: it limits nothing any more."""
         self._closed()
         gone = self._remove(Budget, "delete from budgets where id = :id returning *", id=budget_id)
         if not gone:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Runs(Store):
-    """Starts runs, follows what becomes of them, and remembers who worked in them."""
+    """Starts and finishes runs and records who worked in them."""
 
     records = (Run, Agent)
     derived = ("run_marks", "run_attempts", "run_moments", "record_firsts")
@@ -188,7 +188,7 @@ class Runs(Store):
         """End a run as completed, failed or cancelled; one that ended so already comes back as it is.
 
         It can't be completed while a required criterion is open or stale, unless forced with a reason. Unfinished tasks of a
-        completed run are counted in `warnings`. `ended_at` says when it ended, where that was not now.
+        completed run are counted in `warnings`. `ended_at` is the end time, for imports.
         """
         if enum_of(RunStatus, status, "status") not in ENDED:
             raise Invalid(f"a run ends as {', '.join(ENDED)}, not as {status}", field="status")
@@ -340,7 +340,7 @@ class Runs(Store):
     def records_at(self, run_id: str, table: str, at: str, *, limit: int = 50, after: str | None = None) -> "Page[Any]":
         """List a run's records of one kind as they were at an entry or a time, in the order in which they came to be.
 
-        A page may have fewer rows than asked for, where records are gone; `next` tells whether there are more.
+        A page may have fewer rows than asked for, where records are gone; `next` is set if there are more.
         """
         classes, size = self._journal.record_classes(), page_size(limit)
         if table not in classes or classes[table].home is not None:
@@ -431,8 +431,7 @@ class Runs(Store):
     def diff(self, before: str, after: str) -> "list[RecordDifference]":
         """List what differs between two moments, each given as RUN, RUN:ENTRY or RUN@TIME.
 
-        Of two runs, such as two forks of one, it tells how each stands, what each spent, and then record by record, matched by
-        what they are called.
+        For two runs, such as two forks, it compares their status, their spending and their records, matched by name.
         """
         from decklog.stores.runs.difference import differing
 

@@ -280,7 +280,7 @@ class Links(Leases):
 
     @writes
     def comment(self, task_id: str, body: str, *, author: str | None = None) -> TaskComment:
-        """Say something of a task, whatever its state; without an author, in the name of the agent that acts."""
+        """Comment on a task in any state; the author is the acting agent unless given."""
         task = self._fetch(Task, task_id)
         who = author if author is not None else (acting.get() or {}).get("agent")
         if who is None:

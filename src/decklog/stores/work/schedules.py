@@ -140,9 +140,9 @@ class Schedules(Store):
         """Have a task, or those of a template, come again and again: `every day 06:00`, `every monday 09:00`, `30 6 * * 1-5`.
 
         The task is given by its title, or as the arguments of `tasks add`; `{{date}}`, `{{time}}` and `{{at}}` in its texts are
-        those of the occurrence. What nobody saw in time comes as `catch_up` says: the newest of them (`one`), each of the
-        newest so many (`all`), or only if it is not later than `late_seconds` (`none`). A name that is known already comes
-        back as it is, unless it means something else.
+        those of the occurrence. `catch_up` decides about missed occurrences: the newest (`one`), the newest `catch_up_limit`
+        (`all`), or only those at most `late_seconds` late (`none`). A name that is known already comes back as it is, unless it
+        means something else.
         """
         asked = _what(title, task, template, values)
         asked |= {
@@ -284,7 +284,7 @@ class Schedules(Store):
 
     @writes
     def run_due(self, run_id: str | None = None) -> list[Task]:
-        """Add the tasks of all that is due, of a run or of all that go on; a claim does so by itself."""
+        """Add the tasks of due schedules, of one run or of all active ones; a claim does it too."""
         if run_id is not None:
             check_run(self._db, run_id)
             return self.make_due(run_id)

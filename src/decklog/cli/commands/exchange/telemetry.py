@@ -124,7 +124,7 @@ def _show(call: Call, done: "dict[str, Any]") -> int:
 def receive_otlp(call: Call, /, token_file: str | None, certificate: str | None, key: str | None, **settings: "Any") -> int:
     """Listen for spans of OpenTelemetry by OTLP over HTTP, and put them on record: each trace is a run.
 
-    Whoever sends shows the token: OTEL_EXPORTER_OTLP_HEADERS="authorization=Bearer%20TOKEN".
+    Senders present the token: OTEL_EXPORTER_OTLP_HEADERS="authorization=Bearer%20TOKEN".
     """
     from decklog.adapters.otel.receiver import Receiver
     from decklog.mcp.token import find_token

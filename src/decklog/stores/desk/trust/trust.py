@@ -46,7 +46,7 @@ _QUESTION = "Who is the engineering manager of this log? Bind a handle, a channe
 class Trust(Store):
     """Binds the log to one manager. Going up needs a signature; going down needs none and happens at once.
 
-    A refused attempt is an event of its own in the stream @desk, unless the caller's own transaction is rolled back.
+    A refused attempt is an event in the stream @desk, unless the caller's transaction is rolled back.
     """
 
     records = (TrustContract, TrustProposal, TrustChange)
@@ -86,7 +86,7 @@ class Trust(Store):
 
     @reads
     def standing(self) -> "TrustStatus":
-        """Say who the manager is, how the manager proves a decision, and at which tier agents are; `show` says more."""
+        """Return the owner, how the owner signs, and the tier of agents; `show` returns more."""
         return _standing(*self._contracts.look())
 
     @reads
@@ -114,8 +114,8 @@ class Trust(Store):
     def permit(self, action: str, *, fix_class: str | None = None, approval_id: str | None = None) -> "ActionPermission":
         """Permit an action that is about to be done, or refuse it (`Refused`); the approval it needs is used up by that.
 
-        Whoever acts calls this first, so that one grant is not two acts. An approval is one that was granted for this action as
-        its subject; where the action needs none, or is refused all the same, it stays as it is.
+        Call it before acting, so that one grant allows one act. An approval is one that was granted for this action as its
+        subject; where the action needs none, or is refused all the same, it stays as it is.
         """
         answer = self._answer(action, fix_class, is_approved=approval_id is not None)
         if answer["allowed"] and answer["needs_approval"]:
