@@ -1,6 +1,7 @@
 """Writes the documents, and what else follows from the code. Run it as `python -m tests.generate`."""
 
 import ast
+import inspect
 import json
 import sys
 import tempfile
@@ -178,10 +179,11 @@ def _spelled(option: click.Option) -> tuple[str, str, str]:
 
 
 def _paragraphs(text: str) -> list[str]:
-    import inspect
-
-    cleaned = inspect.cleandoc(text.replace("\b", ""))
-    return [" ".join(paragraph.split()) for paragraph in cleaned.split("\n\n") if paragraph.strip()]
+    """Return the paragraphs of a help text; one that click must not wrap (it starts with a backspace) is a code block."""
+    parts = [part.strip("\n") for part in inspect.cleandoc(text).split("\n\n") if part.strip()]
+    return [
+        f"```\n{part.lstrip(chr(8)).strip(chr(10))}\n```" if part.startswith("\b") else " ".join(part.split()) for part in parts
+    ]
 
 
 def _usage(path: str, command: click.Command) -> str:
