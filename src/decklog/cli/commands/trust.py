@@ -100,7 +100,7 @@ def sign(call: Call, statement: "IO[str]", key: str) -> int:
 @click.option("--key", metavar="FILE", help="sign it now, with this key")
 @click.pass_obj
 def apply(call: Call, statement: str, signature: str | None, key: str | None) -> int:
-    """Make a proposed change, given its exact statement and the manager's signature of it.
+    """Apply a proposed change, given its exact statement and the owner's signature.
 
     Both are their text or @FILE; the statement may be - for stdin, and a file may also have all that `decklog trust propose` gave
     with --json. Without a signature it is signed now: with --key, or at a terminal. It works once, in this log, before it

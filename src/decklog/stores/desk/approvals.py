@@ -405,7 +405,7 @@ class Approvals(Store):
 
     @reads
     def grants(self, approval_id: str, action: str) -> bool:
-        """Say whether an approval was granted for exactly this action as its subject, and is not used up."""
+        """Check whether an approval was granted for exactly this action as its subject, and is not used up."""
         approval = self._seek(Approval, approval_id)
         if approval is None or approval.decided_by is None:
             return False  # silence is no consent, whatever the question's default says

@@ -198,7 +198,7 @@ class FeedbackStore(Store):
         by: str | None = None,
         note: str | None = None,
     ) -> Feedback:
-        """Say what kind of fix pending feedback needs, and why it happened."""
+        """Record what kind of fix pending feedback needs, and its cause."""
         return self._move(
             feedback_id,
             FeedbackState.TRIAGED,

@@ -170,7 +170,7 @@ class Ci(Store):
 
     @reads
     def expected(self, workflow_name: str, branch: str, *, last: int = 20) -> "ExpectedDuration":
-        """Say how long a run will probably take: median and 90th percentile of the last successful ones, in seconds.
+        """Estimate how long a run will take: median and 90th percentile of the last successful ones, in seconds.
 
         A branch without any is judged by the others (see `source`); without any run at all, both are unknown (null).
         """

@@ -283,7 +283,7 @@ class Journal:
         follow: bool = True,
         timeout_seconds: float | None = None,
     ) -> "Generator[Step | list[Entry], Any, None]":
-        """Give entries as they are committed, each once and in order, from after a stream's number on.
+        """Yield entries as they are committed, once and in order, starting after an entry number.
 
         Without a stream, every stream is followed from its beginning. It ends after `timeout_seconds` with nothing new.
         """
@@ -310,7 +310,7 @@ class Journal:
 
     @reads
     def since(self, cursor: str, *, going_on: bool = False) -> "StreamChanges":
-        """Say which streams have entries after a cursor, from which number to which, and give the cursor behind them.
+        """Return the streams with entries after a cursor, the range of their numbers, and the next cursor.
 
         `going_on` looks only at the runs that go on, at new streams and at those of no run: that costs the same however many
         runs are over, and finds what is written to one of these the next time that all are looked at.
@@ -344,7 +344,7 @@ class Journal:
 
     @reads  # type: ignore[misc]
     def at(self, table: str, record_id: str, when: str) -> Record:
-        """Give a record as it was at an entry (a number, or STREAM:NUMBER) or at a time.
+        """Return a record as it was at an entry (a number, or STREAM:NUMBER) or at a time.
 
         In Python, a record's class may stand for the name of its table: what comes back is then of that class.
         """

@@ -205,7 +205,7 @@ class Memory(LessonProposals):
 
     @writes
     def mark(self, lesson_id: str, useful: bool) -> Lesson:
-        """Say whether a lesson helped; those that help are recalled before those that harm."""
+        """Record whether a lesson helped; helpful lessons rank higher."""
         column = "useful_count" if useful else "harmful_count"
         with LessonIndex(self._db).following_counts():
             return self._change(

@@ -155,7 +155,7 @@ class Reservations(Store):
 
     @writes
     def release(self, reservation_id: str) -> Reservation:
-        """Give a reservation back because its calls will not be made; charges already made under it stay."""
+        """Release a reservation whose calls will not be made; charges already made under it stay."""
         return self._end(reservation_id, ReservationState.RELEASED)
 
     def _end(self, reservation_id: str, state: ReservationState) -> Reservation:

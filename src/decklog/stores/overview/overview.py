@@ -86,7 +86,7 @@ class Overview(Families):
 
     @reads_in_steps
     def now(self, *, limit: int = 12) -> "Summary":
-        """Say what waits for a person, what runs, what has gone quiet and what it costs: in a sentence, with its proof.
+        """Summarize what needs a person, what runs, what stalled and what it costs.
 
         Of what waits and of the runs that go on, the first `limit` are listed. What schedules say is due appears with it.
         """

@@ -297,7 +297,7 @@ class Runs(Store):
 
     @writes
     def rotate_agent(self, run_id: str, role: str, session: str) -> Agent:
-        """Give an agent a fresh session and count the rotation; its turns start again at 0."""
+        """Assign a new session to an agent and count the rotation; its turns restart at 0."""
         return self._change(
             Agent,
             (run_id, role),
@@ -320,7 +320,7 @@ class Runs(Store):
 
     @reads
     def snapshot(self, run_id: str, *, at: str | None = None) -> "RunSnapshot":
-        """Give the whole picture of a run, now or as of an entry or a time."""
+        """Return all records of a run, now or as of an entry or a time."""
         return self._past().take(run_id, at)
 
     @reads_in_steps
@@ -350,7 +350,7 @@ class Runs(Store):
 
     @reads_in_steps
     def pulse(self, run_id: str, *, since: str | None = None, until: str | None = None, buckets: int = 300) -> "RunPulse":
-        """Give the times of a run's entries at even steps, with failures, questions, checkpoints and pivots marked.
+        """Return the times of a run's entries in even steps, with failures, questions, checkpoints and pivots marked.
 
         A span begins and ends at an entry or a time. Of more than 200 marks, the first of each kind in each part are given;
         `left_out` counts the others.

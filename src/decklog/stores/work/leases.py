@@ -442,7 +442,7 @@ class Leases(Store):
 
     @writes
     def block(self, task_id: str, *, fence: int, blocker: str, summary: str | None = None) -> Task:
-        """Give a task up until something outside changes; `resume` makes it ready again."""
+        """Block a task until something outside changes; `resume` makes it ready again."""
         task = self._must_hold(task_id, fence)
         repeats = task.blocker_repeats + 1 if blocker == task.blocker else 1
         changes = ending(
@@ -457,7 +457,7 @@ class Leases(Store):
 
     @writes
     def release(self, task_id: str, *, fence: int, reason: str | None = None, not_before: datetime | None = None) -> Task:
-        """Give a task back unharmed: it is ready again, or will be at `not_before`, and no attempt is used."""
+        """Release a task: it is ready again, or will be at `not_before`, and no attempt is used."""
         later = {} if not_before is None else {"not_before": moment("not_before", not_before)}
         changes = ending(AttemptOutcome.RELEASED, TaskState.PENDING, reason=reason, **later)
         return self._held(task_id, fence, changes, note=f"released: {reason or ''}")

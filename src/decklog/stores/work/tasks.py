@@ -325,7 +325,7 @@ class Tasks(Links):
         role: str | None = None,
         tag: str | None = None,
     ) -> "ClaimExplanation":
-        """Say why a claim gets nothing, as a code and in words, and what would help."""
+        """Explain why a claim gets nothing, as a code and in words, and what would help."""
         from decklog.stores.work.unclaimed import explain
 
         if run_id is not None:
@@ -384,7 +384,7 @@ class Tasks(Links):
 
     @writes
     def resume(self, task_id: str) -> Task:
-        """Make a paused, waiting or blocked task ready again; its snapshot is there for the next worker."""
+        """Resume a paused, waiting or blocked task; its snapshot is kept for the next worker."""
         task = self._fetch_for_update(Task, task_id)
         if task.state == TaskState.PENDING:
             return task.marked_already()
@@ -446,7 +446,7 @@ class Tasks(Links):
     def replan(
         self, run_id: str, tasks: list[dict[str, object]], *, reason: str = "replanned", include_running: bool = False
     ) -> list[Task]:
-        """Put new tasks in place of the pending ones, all in one transaction; running ones are left alone unless asked."""
+        """Replace the pending tasks by new ones in one transaction; running ones stay unless requested."""
         check_run(self._db, run_id)
         also = " or state = 'running'" if include_running else ""
         abandoned = self._change_all(

@@ -98,7 +98,7 @@ class Trust(Store):
 
     @reads
     def explain(self, tier: int) -> "TierExplanation":
-        """Say what a tier permits, what it adds, and what it does not permit yet."""
+        """Explain what a tier permits, what it adds, and what it does not permit yet."""
         return tiers.explain(tier)
 
     @reads
@@ -146,7 +146,7 @@ class Trust(Store):
 
     @reads
     def recognises(self, handle: str) -> bool:
-        """Tell whether a handle is the manager's or a reviewer's."""
+        """Check whether a handle is the owner's or a reviewer's."""
         contract = self._contract()
         known = [contract.handle, *contract.reviewers] if contract else []
         return any(statements.is_same_handle(handle, one) for one in known)
@@ -299,7 +299,7 @@ class Trust(Store):
 
     @writes_in_steps(manager_only=True)
     def apply(self, statement: str, signature: str | None = None) -> TrustContract:
-        """Make a proposed change, given its exact statement and the manager's signature of it.
+        """Apply a proposed change, given its exact statement and the owner's signature.
 
         A statement works once, in this log, before it expires, and only on the contract it was written for. Without a signature
         it is signed now, by the key or the password that the manager proves with.
