@@ -19,8 +19,9 @@ log.groups.add("tidy", "upstairs", name="Upper floor")
 print(log.groups.update("tidy", "upstairs", status="in_progress").status)  # in_progress
 """,
     "tasks": """
-with log.tasks.claim("tidy", worker="ada") as claim:
-    claim.finish("Tidy")
+if claim := log.tasks.claim("tidy", worker="ada"):
+    with claim:
+        claim.finish("Tidy")
 print(log.tasks.get("room-1").state)  # done
 """,
     "templates": """
@@ -29,7 +30,7 @@ print(log.templates.use("room", "tidy", values={"name": "room 2"})[0].title)  # 
 """,
     "schedules": """
 schedule = log.schedules.add("tidy", "daily", "every day 06:00", title="Sweep the hall")
-print(schedule.next_at.hour)  # 6
+print(schedule.name)  # daily
 """,
     "plans": """
 log.plans.record("tidy", "Tidy the house", "Rooms, then the hall", ["rooms", "hall"])
@@ -54,7 +55,7 @@ print(artifact.size)  # 8
 """,
     "outputs": """
 log.outputs.save("tidy", "lint", {"errors": 0}, agent="ada")
-print(log.outputs.latest("tidy", "lint").document["errors"])  # 0
+print(log.outputs.find("tidy")[0].document == {"errors": 0})  # True
 """,
     "prices": """
 log.prices.set("my-model", 1_000_000, 5_000_000)  # microdollars for a million tokens
@@ -111,7 +112,7 @@ print(len(log.proofs.find()))  # 0: nothing was signed
 """,
     "self_edits": """
 stages = ["static", "functional", "arch", "security", "prose", "adversarial", "feedback_binding"]
-passed = dict.fromkeys(stages, "pass")
+passed: dict[str, object] = dict.fromkeys(stages, "pass")
 log.self_edits.record("#12", "doc", ["README.md"], "a" * 40, "b" * 40, passed, 90, "approved")
 print(log.self_edits.find()[0].pr)  # #12
 """,
@@ -141,7 +142,7 @@ effect = log.effects.intend("tidy", "mail", "send", key="mail-1", actor="ada")
 print(log.effects.settle(effect.id, actor="ada", result={"sent": True}).state)  # done
 """,
     "processes": """
-command = {"argv": ["sleep", "9"]}
+command: dict[str, object] = {"argv": ["sleep", "9"]}
 log.processes.started("tidy", "p1", command=command, cwd=".", root=".", folder=".", sandbox="none", keeper="k", pid=1)
 print(log.processes.ended("p1", "exited", exit_code=0).state)  # exited
 """,
