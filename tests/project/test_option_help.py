@@ -27,6 +27,12 @@ def test_every_parameter_of_a_verb_has_a_description(store: str) -> None:
     assert missing == [], "add it to src/decklog/cli/parameter_help.toml"
 
 
+def test_no_description_only_repeats_the_name() -> None:
+    spelled = {name: name.replace("_", " ") for name in shared_help()}
+    repeated = [name for name, text in shared_help().items() if text in (spelled[name], spelled[name].removesuffix(" id"))]
+    assert repeated == []
+
+
 def test_every_shared_description_is_used() -> None:
     used = {
         parameter.name
