@@ -24,7 +24,7 @@ def test_every_parameter_of_a_verb_has_a_description(store: str) -> None:
         for parameter in parameters_of(operation)
         if not parameter_help(store, operation.name, parameter.name)
     ]
-    assert missing == [], "add it to src/decklog/cli/parameter_help.toml"
+    assert missing == [], "add it to src/decklog/cli/parameter_help/texts.toml"
 
 
 def test_no_description_only_repeats_the_name() -> None:

@@ -1,4 +1,4 @@
-"""Descriptions of the parameters of store verbs and shortcuts, read from `parameter_help.toml`."""
+"""Descriptions of the parameters of store verbs and shortcuts, read from `texts.toml`."""
 
 import tomllib
 from functools import cache
@@ -10,7 +10,7 @@ SHORT = "short"
 
 @cache
 def _texts() -> dict[str, dict[str, Any]]:
-    return tomllib.loads((files("decklog.cli") / "parameter_help.toml").read_text(encoding="utf-8"))
+    return tomllib.loads((files(__name__) / "texts.toml").read_text(encoding="utf-8"))
 
 
 def shared_help() -> dict[str, str]:
