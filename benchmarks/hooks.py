@@ -61,7 +61,7 @@ def main() -> list[Row]:
         found = medians(folder)
     bare = found.pop("bare")
     rows = [
-        row(f"{name}, beside python -c pass", value, "ms", floor=bare, target="<= 3" if name in RECORDED else "<= 6")
+        row(f"{name}, beside python -c pass", value, "ms", floor=bare, target="<= 3" if name in RECORDED else "<= 5")
         for name, value in found.items()
     ]
     write("hooks", "Processor time of a hook", rows)
