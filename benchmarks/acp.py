@@ -91,7 +91,7 @@ def medians(editors: dict[str, Editor], size: int, turns: int) -> dict[str, floa
 
 
 def main() -> list[Row]:
-    """Measure messages of three sizes; write docs/benchmarks/acp.md."""
+    """Measure messages of three sizes; write benchmarks/results/acp.md."""
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     rows: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="decklog-bench-") as name:

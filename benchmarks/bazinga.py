@@ -97,7 +97,7 @@ def beginnings(folder: Path, sizes: tuple[int, ...]) -> dict[int, float]:
 
 
 def main() -> list[Row]:
-    """Measure every kind of call on a small and on a large log; write docs/benchmarks/bazinga.md."""
+    """Measure every kind of call on a small and on a large log; write benchmarks/results/bazinga.md."""
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     count = int(os.environ.get("DECKLOG_BENCH_ENTRIES", "1000000"))
     with tempfile.TemporaryDirectory(prefix="decklog-bench-") as name:

@@ -1,7 +1,7 @@
 """What the conductor costs: a piece from claim to landed beside a script of worktrees, its lane, streams, restarts, idleness.
 
 `python -m benchmarks.conductor_speed` needs a quiet machine and about five minutes, and writes its section of
-docs/benchmarks/conductor.md; `--pieces 20` makes it shorter and writes nothing.
+benchmarks/results/conductor.md; `--pieces 20` makes it shorter and writes nothing.
 """
 
 import argparse

@@ -164,7 +164,7 @@ def searching(here: Path) -> list[Row]:
 
 
 def main() -> list[Row]:
-    """Measure all of them; write docs/benchmarks/confinement.md."""
+    """Measure all of them; write benchmarks/results/confinement.md."""
     with tempfile.TemporaryDirectory(prefix="decklog-bench-") as directory:
         here = Path(directory).resolve()
         (here / PATH).parent.mkdir(parents=True)

@@ -127,7 +127,7 @@ def rows_of(results: "list[dict[str, Any]]", size: str) -> list[Row]:
 
 
 def main() -> list[Row]:
-    """Measure what is recovered; write docs/benchmarks/damage.md. Without a tool that works there is no column for it."""
+    """Measure what is recovered; write benchmarks/results/damage.md. Without a tool that works there is no column for it."""
     tool = sqlite_shell.find()
     with tempfile.TemporaryDirectory(prefix="decklog-bench-") as name:
         folder = Path(name) / "copies"

@@ -64,7 +64,7 @@ def crowd(way: str, path: Path) -> dict[str, float]:
 
 
 def main() -> list[Row]:
-    """Measure 32 processes; write docs/benchmarks/fairness.md."""
+    """Measure 32 processes; write benchmarks/results/fairness.md."""
     with tempfile.TemporaryDirectory(prefix="decklog-bench-") as name:
         folder = Path(name)
         with Decklog.open(folder / "ours.db") as log:

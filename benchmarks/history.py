@@ -197,7 +197,7 @@ def _place(folder: Path, name: str) -> str:
 
 
 def main() -> list[Row]:
-    """Measure imports of histories; write docs/benchmarks/history.md."""
+    """Measure imports of histories; write benchmarks/results/history.md."""
     with tempfile.TemporaryDirectory(prefix="decklog-bench-") as name:
         rows = [*imports(Path(name), "claude", claude), *imports(Path(name), "codex", codex)]
     write("history", "Taking over sessions from before", rows, (import_floor.NOTE,))

@@ -110,7 +110,7 @@ def lines_of(found: Mapping[str, list[tuple[float, float | None]]]) -> list[str]
 
 
 def write_stages(sessions: Mapping[str, Any], fill: Callable[[Path, Any, int], tuple[int, int]]) -> None:
-    """Measure every program's stages; write them below the table of docs/benchmarks/history.md."""
+    """Measure every program's stages; write them below the table of benchmarks/results/history.md."""
     found = {}
     with tempfile.TemporaryDirectory(prefix="decklog-bench-") as name:
         for program, session in sessions.items():

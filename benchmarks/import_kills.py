@@ -355,7 +355,7 @@ SYSTEMS: dict[str, Callable[[Place], list[Row]]] = {
 
 
 def main(names: Sequence[str] = ()) -> list[Row]:
-    """Kill imports; put each system's figures into docs/benchmarks/import-kills.md."""
+    """Kill imports; put each system's figures into benchmarks/results/import-kills.md."""
     rows: list[Row] = []
     # Loaded once, with the tables that texts of sessions need, for all that is forked.
     words = history.Words()

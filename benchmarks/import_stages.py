@@ -129,7 +129,7 @@ def sources() -> dict[str, tuple[Source, int]]:
 
 
 def write_stages() -> None:
-    """Measure every system's stages; write them below the table of docs/benchmarks/importing.md."""
+    """Measure every system's stages; write them below the table of benchmarks/results/importing.md."""
     lines = [
         "Microseconds of processor time a row or line, both halves in one process, the reader preparing all that it can. 20,000 a"
         " second on two cores is 100 altogether.",

@@ -190,7 +190,7 @@ def _rows(system: str, noun: str, count: int, found: tuple[float, float, float],
 
 
 def main() -> list[Row]:
-    """Measure imports; write docs/benchmarks/importing.md."""
+    """Measure imports; write benchmarks/results/importing.md."""
     with tempfile.TemporaryDirectory(prefix="decklog-bench-") as name:
         folder = Path(name)
         rows = imports(folder)

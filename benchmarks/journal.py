@@ -148,7 +148,7 @@ def dbos(folder: Path) -> float | None:
 
 
 def main() -> list[Row]:
-    """Measure appends; write docs/benchmarks/journal.md."""
+    """Measure appends; write benchmarks/results/journal.md."""
     rows: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="decklog-bench-") as name:
         folder = Path(name)

@@ -69,7 +69,7 @@ def _entry(number: int) -> dict[str, str]:
 
 
 def main() -> list[Row]:
-    """Measure; write docs/benchmarks/large.md."""
+    """Measure; write benchmarks/results/large.md."""
     count = int(os.environ.get("DECKLOG_BENCH_ENTRIES", "3000000"))
     with tempfile.TemporaryDirectory(prefix="decklog-bench-", dir=os.environ.get("DECKLOG_BENCH_FOLDER")) as name:
         path, anchor = Path(name) / "large.db", Path(name) / "heads.jsonl"

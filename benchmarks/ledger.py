@@ -135,7 +135,7 @@ def checking(folder: Path) -> list[Row]:
 
 
 def main() -> list[Row]:
-    """Measure the ledger; write docs/benchmarks/ledger.md."""
+    """Measure the ledger; write benchmarks/results/ledger.md."""
     with tempfile.TemporaryDirectory(prefix="decklog-bench-") as name:
         folder = Path(name)
         rows = charging(folder)

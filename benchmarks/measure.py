@@ -1,4 +1,4 @@
-"""What the measurements share: timing in turns, rows of results, a table and a chart."""
+"""What the measurements share: interleaved timing, rows of results and their table."""
 
 import itertools
 import os
@@ -11,7 +11,7 @@ from typing import TypedDict
 from benchmarks.figures import Figure, beside, spread
 
 _CELLS = 7
-DOCS = Path(__file__).parent.parent / "docs" / "benchmarks"
+RESULTS = Path(__file__).parent / "results"
 
 
 class Row(TypedDict, total=False):
@@ -102,32 +102,24 @@ def meets(row: Row) -> bool | None:
 
 
 def write(name: str, title: str, rows: list[Row], notes: Sequence[str] = ()) -> None:
-    """Write a table, a chart of the ratios, and how the figures were taken, to docs/benchmarks."""
-    DOCS.mkdir(parents=True, exist_ok=True)
-    has_ratios = any("ratio" in item for item in rows)
-    picture = [f"![{title}]({name}.svg)", ""] if has_ratios else []
-    lines = [f"# {title}", "", *picture, *table(rows)]
+    """Write a table and how the figures were taken to benchmarks/results."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    lines = [f"# {title}", "", *table(rows)]
     notes = [*notes, *_others_at_work()]
     if notes:
         lines += ["", "How it was measured:", "", *(f"- {note}" for note in notes)]
-    (DOCS / f"{name}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    if has_ratios:
-        (DOCS / f"{name}.svg").write_text(chart(title, rows), encoding="utf-8")
+    (RESULTS / f"{name}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def renew(name: str, title: str, rows: list[Row]) -> None:
     """Put figures that were taken anew in the place of those of the same name in a page; the others and the notes stay."""
-    page = DOCS / f"{name}.md"
+    page = RESULTS / f"{name}.md"
     lines = page.read_text(encoding="utf-8").splitlines() if page.exists() else []
     known = {item["name"]: item for line in lines if (item := _read(line)) is not None}
     known.update((item["name"], item) for item in rows)
     _, mark, notes = "\n".join(lines).partition("How it was measured:")
-    has_ratios = any("ratio" in item for item in known.values())
-    picture = [f"![{title}]({name}.svg)", ""] if has_ratios else []
-    text = "\n".join([f"# {title}", "", *picture, *table([*known.values()])])
+    text = "\n".join([f"# {title}", "", *table([*known.values()])])
     page.write_text(f"{text}\n\n{mark}{notes}\n" if mark else f"{text}\n", encoding="utf-8")
-    if has_ratios:
-        (DOCS / f"{name}.svg").write_text(chart(title, [*known.values()]), encoding="utf-8")
 
 
 def _read(line: str) -> Row | None:
@@ -167,35 +159,8 @@ def table(rows: list[Row]) -> list[str]:
 
 def write_section(name: str, heading: str, lines: Sequence[str]) -> None:
     """Put lines under a heading of a page, in place of what was there; the rest of the page stays."""
-    page = DOCS / f"{name}.md"
+    page = RESULTS / f"{name}.md"
     before, _, rest = page.read_text(encoding="utf-8").partition(f"## {heading}\n")
     _, mark, after = rest.partition("\n## ")
     text = before.rstrip() + f"\n\n## {heading}\n\n" + "\n".join(lines).strip() + "\n"
     page.write_text(text + (f"\n## {after}" if mark else ""), encoding="utf-8")
-
-
-def chart(title: str, rows: list[Row]) -> str:
-    """Draw the ratios as bars; the line is the floor itself."""
-    shown = [item for item in rows if "ratio" in item]
-    widest = max([item["ratio"] for item in shown] + [1.0])
-    height = 44 + 22 * len(shown)
-    scale = 360 / widest
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="860" height="{height}" font-family="sans-serif" font-size="12">',
-        '<rect width="100%" height="100%" fill="white"/>',
-        f'<text x="10" y="20" font-size="14" font-weight="bold">{_escape(title)}: ratio to the floor</text>',
-    ]
-    for place, item in enumerate(shown):
-        y = 36 + 22 * place
-        colour = {True: "#2a7f3f", False: "#b03030", None: "#5a6f8f"}[meets(item)]
-        parts.append(f'<text x="400" y="{y + 13}" text-anchor="end">{_escape(item["name"])}</text>')
-        parts.append(f'<rect x="410" y="{y}" width="{max(1.0, item["ratio"] * scale):.1f}" height="16" fill="{colour}"/>')
-        parts.append(f'<text x="{416 + item["ratio"] * scale:.1f}" y="{y + 13}">{item["ratio"]:.2f}</text>')
-    parts.append(
-        f'<line x1="{410 + scale:.1f}" x2="{410 + scale:.1f}" y1="30" y2="{height - 4}" stroke="black" stroke-dasharray="4 3"/>'
-    )
-    return "\n".join([*parts, "</svg>"]) + "\n"
-
-
-def _escape(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;")

@@ -4,7 +4,7 @@
 
 PostgreSQL is the one that the tests use. The small log has 1,000 entries in 10 runs, 5 of them under way; of the
 large ones the first has as many under way and all others ended, the second has all of them under way. They are asked in turns,
-with their marks moved to their ends. Figures of a million entries are written to docs/benchmarks.
+with their marks moved to their ends. Figures of a million entries are written to benchmarks/results.
 """
 
 import argparse

@@ -2,7 +2,7 @@
 
 python -m benchmarks.recall                     the sets that come with Decklog, and the cost at 100,000 lessons
 python -m benchmarks.recall --set FILE…         sets of your own; `benchmarks/recall_sets.py` says in which form
-python -m benchmarks.recall --write             the same as the first, and write docs/benchmarks/recall.md
+python -m benchmarks.recall --write             the same as the first, and write benchmarks/results/recall.md
 """
 
 import argparse
@@ -26,7 +26,7 @@ from decklog.core.errors import Unavailable
 from decklog.stores.memory.semantic.model import kept_model
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
-REPORT = Path(__file__).parents[1] / "docs" / "benchmarks" / "recall.md"
+REPORT = Path(__file__).parent / "results" / "recall.md"
 FLOOR = "FTS5, stemmed"
 _RESAMPLES = 2000
 

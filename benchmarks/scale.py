@@ -90,7 +90,7 @@ def opening(path: Path) -> float:
 
 
 def main() -> list[Row]:
-    """Measure a small and a large log; write docs/benchmarks/scale.md."""
+    """Measure a small and a large log; write benchmarks/results/scale.md."""
     rows: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="decklog-bench-") as name:
         small, large = Path(name) / "small.db", Path(name) / "large.db"

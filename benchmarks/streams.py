@@ -72,7 +72,7 @@ def measured(url: str, label: str, target: str) -> list[Row]:
 
 
 def main() -> list[Row]:
-    """Measure with commits as they are and with slowed ones; write docs/benchmarks/streams.md."""
+    """Measure with commits as they are and with slowed ones; write benchmarks/results/streams.md."""
     with tempfile.TemporaryDirectory(prefix="decklog-bench-") as name, server(Path(name)) as url:
         rows = measured(url, "commits as they are", ">= 1.5")
         with psycopg.connect(url, autocommit=True) as connection:

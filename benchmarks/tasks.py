@@ -134,7 +134,7 @@ def beside_dbos(folder: Path) -> tuple[list[Row], str]:
 
 
 def main() -> list[Row]:
-    """Measure claims; write docs/benchmarks/tasks.md."""
+    """Measure claims; write benchmarks/results/tasks.md."""
     with tempfile.TemporaryDirectory(prefix="decklog-bench-") as name:
         folder = Path(name)
         rows, notes = one_process(folder)

@@ -220,7 +220,7 @@ def beside_raw_backup(path: Path, folder: Path) -> Row:
 
 
 def main() -> list[Row]:
-    """Measure moves, imports and backups; write docs/benchmarks/transfer.md."""
+    """Measure moves, imports and backups; write benchmarks/results/transfer.md."""
     with tempfile.TemporaryDirectory(prefix="decklog-bench-") as name:
         rows, peaks = moves(Path(name))
         rows += large(Path(name), peaks)

@@ -52,7 +52,7 @@ from decklog.web.rendering import environment
 from decklog.web.safety import App
 from decklog.web.sessions import COOKIE
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "benchmarks" / "web.md"
+PAGE = Path(__file__).resolve().parent / "results" / "web.md"
 # What stands between these in the page is the figures.
 BEGIN, END = "<!-- figures -->\n", "<!-- end of figures -->\n"
 # What each figure is held against.

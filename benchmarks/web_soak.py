@@ -30,7 +30,7 @@ from tests.web.serving import Server
 from benchmarks.web_soak_page import FEEL, HEALTH, LAST, RECORD, RUN, Writer, browser_behind, log_in, until
 from decklog import Decklog
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "benchmarks" / "web-soak.md"
+PAGE = Path(__file__).resolve().parent / "results" / "web-soak.md"
 BEGIN, END = "<!-- figures -->\n", "<!-- end of figures -->\n"
 WRITES, BURST = 50, 1000
 # What each figure is held against.

@@ -92,9 +92,9 @@ class Decklog(Blocks):
     ) -> "Self":
         """Open a log by path, `sqlite:///…` or `postgresql://…`.
 
-        A SQLite file is made, or brought up to date after a backup copy; a PostgreSQL schema only when `migrate` says so.
-        `durability="relaxed"` trades the last moments before a power cut for speed. Of a PostgreSQL server no more than
-        `pool_size` connections are used at a time.
+        A SQLite file is made, or brought up to date after a backup copy; a PostgreSQL schema only with `migrate`.
+        `durability="relaxed"` trades the last moments before a power cut for speed. At most `pool_size` connections to a
+        PostgreSQL server are open at a time.
         """
         if pool_size < 1:
             raise Invalid(f"pool_size is {pool_size}; a log needs a connection", field="pool_size")
@@ -128,7 +128,7 @@ class Decklog(Blocks):
 
     @once
     def runs(self) -> "Runs":
-        """Starts runs, follows what becomes of them, and remembers who worked in them."""
+        """Starts and finishes runs and records who worked in them."""
         from decklog.stores.runs.runs import Runs
 
         return Runs(self.parts, criteria=lambda: self.criteria, tasks=lambda: self.tasks)
@@ -323,7 +323,7 @@ class Decklog(Blocks):
 
     @once
     def verdicts(self) -> "Verdicts":
-        """Keeps what checks said of trees, and says whether a tree has passed."""
+        """Keeps check results for trees, and decides whether a tree has passed."""
         from decklog.stores.workflow.verdicts import Verdicts
 
         return Verdicts(self.parts)
@@ -358,14 +358,14 @@ class Decklog(Blocks):
 
     @once
     def processes(self) -> "Processes":
-        """Remembers background processes over restarts of whoever started them."""
+        """Remembers background processes across restarts of the program that started them."""
         from decklog.stores.effects.processes import Processes
 
         return Processes(self.parts)
 
     @once
     def notices(self) -> "Notices":
-        """Keeps who is told of what, and whether they were."""
+        """Keeps notification rules and the notices they sent."""
         from decklog.stores.approvals.notices import Notices
 
         return Notices(self.parts)

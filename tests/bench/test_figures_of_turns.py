@@ -38,7 +38,7 @@ def test_works_in_turns_and_in_slices_know_their_turns() -> None:
 def test_a_page_shows_the_spread_and_keeps_it_when_other_figures_are_renewed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(measure, "DOCS", tmp_path)
+    monkeypatch.setattr(measure, "RESULTS", tmp_path)
     kept = row("kept", Figure([1.0, 2.0, 4.0]), "per s", floor=Figure([2.0, 2.0, 2.0]), target=">= 0.5")
     assert table([kept])[-1] == "| kept | 2.0 per s | 2.0 | 1.00 | 0.50 – 2.00 | >= 0.5 | yes |"
     measure.write("page", "A page", [kept])

@@ -13,7 +13,7 @@ from decklog import Decklog
 
 
 def test_a_part_renews_its_own_figures_and_leaves_the_rest_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measure, "DOCS", tmp_path)
+    monkeypatch.setattr(measure, "RESULTS", tmp_path)
     one = measure.row("one", 1234.5, "per s", floor=500.0, target=">= 2")
     two = measure.row("two", 0.0, "tasks", target="<= 0")
     measure.write("page", "A page", [one, two], ["with care"])

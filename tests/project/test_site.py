@@ -1,6 +1,7 @@
 """The documents hang together without the program that makes a site of them: `make site` needs it, and no test does."""
 
 import re
+import runpy
 import xml.etree.ElementTree
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pyte
 import pytest
 import yaml
 
+import decklog
 from tests.db.processes import ROOT
 from tests.pictures.terminal import picture
 from tests.project.documents import pages
@@ -29,7 +31,8 @@ def listed(navigation: object) -> list[str]:
 
 def test_every_page_is_in_the_navigation_once() -> None:
     assert sorted(listed(SITE["nav"])) == sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md"))
-    assert [next(iter(part)) for part in SITE["nav"]][1:] == ["Tutorial", "How-to", "Reference", "Explanation"]
+    parts = ["Start", "Tutorials", "How-to", "Reference", "Explanation", "Contributors"]
+    assert [next(iter(part)) for part in SITE["nav"]] == parts
 
 
 def anchors(page: Path) -> set[str]:
@@ -61,6 +64,18 @@ def test_what_is_loaded_from_another_host_and_what_leads_nowhere_is_found(tmp_pa
         "a.html leads nowhere: b.html#there",
         "a.html leads nowhere: c.html",
     ]
+
+
+def test_the_site_shows_the_version_and_searches_without_a_server(tmp_path: Path) -> None:
+    hooks = runpy.run_path(str(ROOT / "site/hooks.py"))
+    assert hooks["on_config"]({"extra": {}})["extra"]["version"] == decklog.__version__
+    (tmp_path / "search").mkdir()
+    (tmp_path / "search/search_index.json").write_text('{"docs": []}', encoding="utf-8")
+    hooks["on_post_build"]({"site_dir": str(tmp_path)})
+    assert (tmp_path / "search/search_index.js").read_text(encoding="utf-8") == 'const searchIndex = {"docs": []};\n'
+    page = (ROOT / "site/theme/main.html").read_text(encoding="utf-8")
+    assert "search/search_index.js" in page
+    assert "config.extra.version" in page
 
 
 def test_the_theme_loads_nothing_from_another_host() -> None:

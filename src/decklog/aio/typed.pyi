@@ -148,23 +148,23 @@ class AsyncJournal:
     def tail(
         self, stream: str | None = ..., *, after: int | None = ..., follow: bool = ..., timeout_seconds: float | None = ...
     ) -> AsyncIterator[Entry]:
-        """Give entries as they are committed, each once and in order, from after a stream's number on."""
+        """Yield entries as they are committed, once and in order, starting after an entry number."""
     async def heads(self) -> list[StreamHead]:
         """List every stream with the number and hash of its last entry."""
     async def now(self, *, going_on: bool = ...) -> str:
-        """Give a cursor that stands at the last entry of every stream, for `since`."""
+        """Return a cursor at the last entry of every stream, for `since`."""
     async def since(self, cursor: str, *, going_on: bool = ...) -> StreamChanges:
-        """Say which streams have entries after a cursor, from which number to which, and give the cursor behind them."""
+        """Return the streams with entries after a cursor, the range of their numbers, and the next cursor."""
     async def history(self, table: str, record_id: str, *, limit: int = ..., after: str | None = ...) -> Page[Entry]:
         """List what a record became, change by change, oldest first."""
     @overload
     async def at(self, table: str, record_id: str, when: str) -> Record:
-        """Give a record as it was at an entry (a number, or STREAM:NUMBER) or at a time."""
+        """Return a record as it was at an entry (a number, or STREAM:NUMBER) or at a time."""
     @overload
     async def at(self, table: type[R], record_id: str, when: str) -> R:
-        """Give a record as it was at an entry (a number, or STREAM:NUMBER) or at a time."""
+        """Return a record as it was at an entry (a number, or STREAM:NUMBER) or at a time."""
     async def undo(self, table: str, record_id: str, *, reason: str, entry: int | None = ...) -> Record:
-        """Take the last change of a record back, with an entry that says so; undone once more, the change is there again."""
+        """Undo the last change of a record with a new entry; a second undo restores the change."""
     async def verify(self, stream: str | None = ..., *, anchor: str | None = ..., since_anchor: bool = ...) -> Verification:
         """Walk the hash chains and rebuild every record from the journal; name the first thing that is wrong."""
 
@@ -244,17 +244,17 @@ class AsyncRuns:
     async def count_turn(self, run_id: str, role: str) -> Agent:
         """Count one more turn of an agent."""
     async def rotate_agent(self, run_id: str, role: str, session: str) -> Agent:
-        """Give an agent a fresh session and count the rotation; its turns start again at 0."""
+        """Assign a new session to an agent and count the rotation; its turns restart at 0."""
     async def agents(self, run_id: str) -> list[Agent]:
         """List the agents of a run."""
     async def snapshot(self, run_id: str, *, at: str | None = ...) -> RunSnapshot:
-        """Give the whole picture of a run, now or as of an entry or a time."""
+        """Return all records of a run, now or as of an entry or a time."""
     async def totals(self, run_id: str, *, at: str | None = ...) -> dict[str, int]:
         """Count a run's tasks by state, its attempts, its entries, its calls to models and what they cost, now or as of an entry."""
     async def records_at(self, run_id: str, table: str, at: str, *, limit: int = ..., after: str | None = ...) -> Page[Any]:
         """List a run's records of one kind as they were at an entry or a time, in the order in which they came to be."""
     async def pulse(self, run_id: str, *, since: str | None = ..., until: str | None = ..., buckets: int = ...) -> RunPulse:
-        """Give the times of a run's entries at even steps, with failures, questions, checkpoints and pivots marked."""
+        """Return the times of a run's entries in even steps, with failures, questions, checkpoints and pivots marked."""
     async def lanes(self, run_id: str, *, since: str | None = ..., until: str | None = ..., limit: int = ...) -> RunLanes:
         """List the attempts at a run's tasks that overlap a span of entries or time, as they stood at its end."""
     async def diff(self, before: str, after: str) -> list[RecordDifference]:
@@ -385,7 +385,7 @@ class AsyncTasks:
     async def get(self, task_id: str) -> Task:
         """Get a task."""
     async def details(self, task_id: str) -> TaskDetails:
-        """Show a task with all that belongs to it: why it stands so, its links and parts, its attempts, the latest comments."""
+        """Show a task with its status, links, subtasks, attempts and latest comments."""
     async def find(
         self,
         run_id: str | None = ...,
@@ -409,7 +409,7 @@ class AsyncTasks:
         role: str | None = ...,
         tag: str | None = ...,
     ) -> ClaimExplanation:
-        """Say why a claim gets nothing, as a code and in words, and what would help."""
+        """Explain why a claim gets nothing, as a code and in words, and what would help."""
     async def ready(self, run_id: str, *, limit: int = ...) -> ReadyTasks:
         """List what could be claimed now, most urgent first, and why the rest can't."""
     async def pause(
@@ -417,15 +417,15 @@ class AsyncTasks:
     ) -> Task:
         """Pause a task and keep what its worker was doing."""
     async def resume(self, task_id: str) -> Task:
-        """Make a paused, waiting or blocked task ready again; its snapshot is there for the next worker."""
+        """Resume a paused, waiting or blocked task; its snapshot is kept for the next worker."""
     async def abandon(self, task_id: str, *, reason: str) -> Task:
-        """Give a task up for good; whoever has it loses it."""
+        """Abandon a task for good; its worker loses it."""
     async def replan(
         self, run_id: str, tasks: list[dict[str, object]], *, reason: str = ..., include_running: bool = ...
     ) -> list[Task]:
-        """Put new tasks in place of the pending ones, all in one transaction; running ones are left alone unless asked."""
+        """Replace the pending tasks by new ones in one transaction; running ones stay unless requested."""
     async def attempts(self, task_id: str) -> list[Attempt]:
-        """List the attempts at a task, oldest first, as the journal tells them."""
+        """List the attempts at a task, oldest first, from the journal."""
     async def depend(self, task_id: str, depends_on: str, *, kind: LinkKindLike = ...) -> Task:
         """Link a task with another of its run: make it wait for it (`blocks`), or a part of it (`parent`), or just say so."""
     async def undepend(self, task_id: str, depends_on: str, *, reason: str | None = ...) -> Task:
@@ -433,11 +433,11 @@ class AsyncTasks:
     async def dependencies(self, task_id: str, *, kind: LinkKindLike = ...) -> list[str]:
         """List the tasks that a task waits for, or is linked with in another way."""
     async def subtasks(self, task_id: str) -> TaskProgress:
-        """Tell how far the parts of a task are, and their parts: a state, a progress, and each of them."""
+        """Return the progress of a task's subtasks, recursively: a state, a progress, and each of them."""
     async def why(self, task_id: str) -> TaskExplanation:
-        """Say why a task is not being worked on, what it waits for and what that waits for, and who could take it."""
+        """Explain why nobody works on a task, what it waits for, and who could take it."""
     async def comment(self, task_id: str, body: str, *, author: str | None = ...) -> TaskComment:
-        """Say something of a task, whatever its state; without an author, in the name of the agent that acts."""
+        """Comment on a task in any state; the author is the acting agent unless given."""
     async def comments(self, task_id: str, *, limit: int = ..., after: str | None = ...) -> Page[TaskComment]:
         """List what was said of a task, oldest first."""
     async def claim(
@@ -474,9 +474,9 @@ class AsyncTasks:
     async def extend(
         self, task_id: str, *, fence: int, lease_seconds: float = ..., stage: str | None = ..., state_name: str | None = ...
     ) -> Task:
-        """Keep a lease alive for so many seconds from now; may also say at which stage the work is."""
+        """Extend a lease from now; optionally record the stage of the work."""
     async def refence(self, task_id: str, *, fence: int, lease_seconds: float = ...) -> Task:
-        """Go on with a task under a new fence, as after a restart; whoever still shows the old one has lost it."""
+        """Continue a task under a new fence, as after a restart; the old fence is refused."""
     async def finish(self, task_id: str, *, fence: int, summary: str | None = ..., result: object = ...) -> Task:
         """End a task as done; tasks that waited for it may become ready."""
     async def fail(
@@ -491,9 +491,9 @@ class AsyncTasks:
     ) -> Task:
         """End an attempt as failed: the task goes back, or is blocked once its attempts are used."""
     async def block(self, task_id: str, *, fence: int, blocker: str, summary: str | None = ...) -> Task:
-        """Give a task up until something outside changes; `resume` makes it ready again."""
+        """Block a task until something outside changes; `resume` makes it ready again."""
     async def release(self, task_id: str, *, fence: int, reason: str | None = ..., not_before: datetime | None = ...) -> Task:
-        """Give a task back unharmed: it is ready again, or will be at `not_before`, and no attempt is used."""
+        """Release a task: it is ready again, or will be at `not_before`, and no attempt is used."""
     async def park(self, task_id: str, *, fence: int, reason: str) -> Task:
         """Set a task aside while it waits for something outside, such as CI or an answer; `resume` makes it ready again."""
 
@@ -525,7 +525,7 @@ class AsyncSchedules:
         catch_up_limit: int = ...,
         late_seconds: int = ...,
     ) -> Schedule:
-        """Have a task, or those of a template, come again and again: `every day 06:00`, `every monday 09:00`, `30 6 * * 1-5`."""
+        """Create a task, or those of a template, repeatedly: `every day 06:00`, `every monday 09:00`, `30 6 * * 1-5`."""
     async def get(self, schedule_id: str) -> Schedule:
         """Get a schedule."""
     async def find(self, run_id: str, *, limit: int = ..., after: str | None = ...) -> Page[Schedule]:
@@ -549,13 +549,13 @@ class AsyncSchedules:
     ) -> Schedule:
         """Change what is given of a schedule and keep the rest; with another rule or zone, it next comes by that."""
     async def pause(self, schedule_id: str, *, reason: str) -> Schedule:
-        """Let a schedule rest; what would have come meanwhile does not come later."""
+        """Pause a schedule; occurrences in the meantime are skipped."""
     async def resume(self, schedule_id: str) -> Schedule:
-        """Have a paused schedule go on from now."""
+        """Resume a paused schedule from now on."""
     async def remove(self, schedule_id: str, *, reason: str) -> Schedule:
         """Take a schedule away; the tasks that it made stay."""
     async def run_due(self, run_id: str | None = ...) -> list[Task]:
-        """Add the tasks of all that is due, of a run or of all that go on; a claim does so by itself."""
+        """Add the tasks of due schedules, of one run or of all active ones; a claim does it too."""
 
 class AsyncPlans:
     async def record(
@@ -619,7 +619,7 @@ class AsyncCriteria:
     ) -> Criterion:
         """Mark a criterion as met, with evidence that may be bound to a commit and to files' SHA-256 digests by path."""
     async def observe(self, run_id: str, *, commit: str | None = ..., files: dict[str, object] | None = ...) -> list[Criterion]:
-        """Say what is true now, mark criteria whose evidence is of something else as stale, and list the stale ones."""
+        """Compare evidence with the current commit and files, mark outdated criteria as stale, and list them."""
     async def check(self, run_id: str, *, commit: str | None = ..., files: dict[str, object] | None = ...) -> list[Criterion]:
         """List a run's criteria as they would be if this were observed now, without writing it."""
     async def get(self, run_id: str, criterion: str) -> Criterion:
@@ -720,7 +720,7 @@ class AsyncApprovals:
     async def latest(self, run_id: str, source: str) -> Approval | None:
         """Get a run's newest approval from one source; none is null."""
     async def grants(self, approval_id: str, action: str) -> bool:
-        """Say whether an approval was granted for exactly this action as its subject, and is not used up."""
+        """Check whether an approval was granted for exactly this action as its subject, and is not used up."""
     async def granted_for(self, run_id: str, subject_digest: str, *, or_by_default: bool = ...) -> Approval | None:
         """Get the approval that lets exactly this digest pass; none is null. Reading it does not use it up: `use` does."""
     async def use(self, run_id: str, subject_digest: str) -> Approval | None:
@@ -768,7 +768,7 @@ class AsyncStates:
         checkpoint_id: str | None = ...,
         created_at: datetime | None = ...,
     ) -> Checkpoint:
-        """Mark where a run stands now: the number of its newest entry, and whatever it needs to go on."""
+        """Save a checkpoint: the number of the run's newest entry, and what it needs to continue."""
     async def get_checkpoint(self, checkpoint_id: str) -> Checkpoint:
         """Get a checkpoint with its payload."""
     async def checkpoints(
@@ -844,7 +844,7 @@ class AsyncOutputs:
     async def get(self, output_id: str) -> SkillOutput:
         """Get one output with its document."""
     async def latest(self, run_id: str, skill: str, *, agent: str | None = ..., group_id: str | None = ...) -> SkillOutput | None:
-        """Get the newest output of a skill, whatever its agent and group unless they are given; none is null."""
+        """Get the newest output of a skill, of any agent and group unless given; none is null."""
     async def find(
         self,
         run_id: str,
@@ -894,7 +894,7 @@ class AsyncPrices:
         output_tokens: int = ...,
         at: datetime | None = ...,
     ) -> int:
-        """Say what a call would cost, in micro-dollars: the amount to reserve before making it."""
+        """Return what a call would cost, in microdollars: the amount to reserve before making it."""
 
 class AsyncBudgets:
     async def set(
@@ -910,7 +910,7 @@ class AsyncBudgets:
     ) -> Budget:
         """Set what a run, group, task, agent or `all` may spend in a period of UTC (weeks start on Monday), in money or tokens."""
     async def lift(self, budget_id: str) -> Budget:
-        """Remove a budget: nothing is held against it any more."""
+        """Remove a budget: it limits nothing any more."""
     async def get(self, budget_id: str) -> Budget:
         """Get a budget."""
     async def find(self, *, scope: BudgetScopeLike | None = ..., scope_id: str | None = ...) -> list[Budget]:
@@ -920,7 +920,7 @@ class AsyncBudgets:
     async def check(self) -> BudgetCheck:
         """Compare every budget's running sums with its charges, and name the days that differ."""
     async def rebuild(self) -> BudgetRebuild:
-        """Make every budget's running sums from its charges again, as after an import; say what had been wrong."""
+        """Rebuild every budget's sums from its charges, as after an import; return what was wrong."""
 
 class AsyncReservations:
     async def reserve(
@@ -942,7 +942,7 @@ class AsyncReservations:
     async def settle(self, reservation_id: str) -> Reservation:
         """End a reservation whose calls are made: their charges stay, and what they did not use is free again."""
     async def release(self, reservation_id: str) -> Reservation:
-        """Give a reservation back because its calls will not be made; charges already made under it stay."""
+        """Release a reservation whose calls will not be made; charges already made under it stay."""
     async def get(self, reservation_id: str) -> Reservation:
         """Get a reservation."""
     async def find(
@@ -1048,7 +1048,7 @@ class AsyncMemory:
     ) -> Hits:
         """Look what `recall` would give, without counting it."""
     async def mark(self, lesson_id: str, useful: bool) -> Lesson:
-        """Say whether a lesson helped; those that help are recalled before those that harm."""
+        """Record whether a lesson helped; helpful lessons rank higher."""
     async def get(self, lesson_id: str) -> Lesson:
         """Get a lesson."""
     async def find(
@@ -1088,7 +1088,7 @@ class AsyncMemory:
     async def topics(self) -> list[TopicSummary]:
         """List the topics with what each is about and how many lessons of it hold."""
     async def health(self, *, limit: int = ...) -> MemoryHealth:
-        """Say how the memory is used, and which lessons need a hand: what is wrong with them and what to do, up to LIMIT of each."""
+        """Report how the memory is used, and which lessons need attention and why, up to LIMIT of each."""
     async def reindex(self) -> int:
         """Build the full-text index anew from the lessons that hold; say how many there are."""
     async def adopt(
@@ -1109,9 +1109,9 @@ class AsyncMemory:
     ) -> Lesson:
         """Take over a lesson from another system as it is, with its id and counts; a known id comes back as it is."""
     async def embed(self, *, limit: int | None = ...) -> int:
-        """Give lessons that have none a vector of the embedder in use, the newest first; say how many got one."""
+        """Embed lessons that have no vector of the current embedder, newest first; return how many."""
     async def index_vectors(self) -> bool:
-        """Have PostgreSQL find the nearest lessons itself, by pgvector: for more than 30,000 of them. False: it did already."""
+        """Create a pgvector index for more than 30,000 lessons on PostgreSQL; return False if it exists."""
     async def remember(
         self,
         topic: str,
@@ -1128,13 +1128,13 @@ class AsyncMemory:
         scope: dict[str, object] | None = ...,
         key: str | None = ...,
     ) -> Lesson:
-        """Learn a lesson; one that says the same already, in this topic and project, is counted as seen once more."""
+        """Add a lesson; an equal one in this topic and project is counted as seen again."""
     async def supersede(self, lesson_id: str, by: str, *, reason: str | None = ...) -> Lesson:
         """Replace a lesson by another one: it stays on record, and is no longer recalled."""
     async def retire(self, lesson_id: str, *, reason: str | None = ...) -> Lesson:
-        """Put a lesson aside that nothing replaces: it stays on record, and is no longer recalled."""
+        """Retire a lesson without a replacement: it stays in the log and is no longer recalled."""
     async def reinstate(self, lesson_id: str) -> Lesson:
-        """Let a lesson hold again that was superseded or retired."""
+        """Reinstate a superseded or retired lesson."""
     async def outdate(
         self,
         *,
@@ -1143,7 +1143,7 @@ class AsyncMemory:
         undone_commit: str | None = ...,
         project: str | None = ...,
     ) -> list[Lesson]:
-        """Say what changed: lessons that hold for it are marked as outdated, until they are learned again."""
+        """Mark lessons about changed paths, versions or commits as outdated, until they are learned again."""
     async def contradictions(
         self, lesson_id: str | None = ..., *, state: ContradictionStateLike = ..., limit: int = ..., after: str | None = ...
     ) -> Page[Contradiction]:
@@ -1167,7 +1167,7 @@ class AsyncPatterns:
     ) -> ErrorPattern:
         """Record an error and what solved it; seen again, it is counted, and a longer solution replaces a shorter one."""
     async def judge(self, pattern_hash: str, project: str, outcome: PatternOutcomeLike) -> ErrorPattern:
-        """Say whether a solution worked: success adds 0.1 to its confidence (1.0 at most), failure takes 0.2 (0.1 at least)."""
+        """Record whether a solution worked: success adds 0.1 to its confidence (at most 1.0), failure takes 0.2 (least 0.1)."""
     async def get(self, pattern_hash: str, project: str) -> ErrorPattern:
         """Get one pattern of a project."""
     async def find(
@@ -1217,11 +1217,11 @@ class AsyncStrategies:
     ) -> list[Strategy]:
         """List a project's strategies, the most helpful first; those of no language or framework suit every one."""
     async def credit(self, strategy_id: str, *, by: int = ...) -> Strategy:
-        """Say that a strategy helped, once or several times."""
+        """Record that a strategy helped, once or several times."""
     async def extract(
         self, run_id: str, group_id: str, project: str, *, lang: str | None = ..., framework: str | None = ...
     ) -> list[Strategy]:
-        """Make strategies of the five newest completions, decisions and approaches that a group's agents reasoned out."""
+        """Create strategies from the five newest completions, decisions and approaches of a group's agents."""
     async def adopt(
         self,
         strategy_id: str,
@@ -1250,7 +1250,7 @@ class AsyncLearnings:
     ) -> Learning:
         """Note an observation, and where it might go: GAIA.md, skill:NAME, or dismissed at once."""
     async def promote(self, learning_id: str, *, to: str | None = ..., by: str | None = ...) -> Learning:
-        """Make a learning part of where it was meant to go, or of `to`: GAIA.md or skill:NAME."""
+        """Promote a learning to its candidate, or to `to`: GAIA.md or skill:NAME."""
     async def dismiss(self, learning_id: str, *, by: str | None = ..., reason: str | None = ...) -> Learning:
         """Decide that nothing is made of a learning."""
     async def get(self, learning_id: str) -> Learning:
@@ -1316,7 +1316,7 @@ class AsyncContext:
     async def consumers(self, package_id: str) -> list[ContextConsumer]:
         """List the agents a package is for, and when each read it."""
     async def consume(self, package_id: str, agent: ContextAgentLike, *, iteration: int = ...) -> ContextConsumer:
-        """Mark a package as read by one of its consumers; one who read it already is told so."""
+        """Mark a package as read by one of its consumers; a repeated call reports it."""
     async def record_consumption(
         self, run_id: str, group_id: str, agent: ConsumingAgentLike, iteration: int, package_id: str
     ) -> ContextConsumption:
@@ -1369,13 +1369,13 @@ class AsyncInbox:
     ) -> Page[Message]:
         """List messages, newest first."""
     async def mark_seen(self, message_id: str, *, by: str | None = ...) -> Message:
-        """Say that a pending message was read; one that is further on comes back as it is."""
+        """Mark a pending message as read; one in a later state is returned unchanged."""
     async def answer(self, message_id: str, answer: str, *, by: str | None = ...) -> Message:
         """Answer a message that is pending or seen; the same answer again changes nothing."""
     async def escalate(
         self, message_id: str, *, fix_class: FixClassLike | None = ..., context_url: str | None = ..., by: str | None = ...
     ) -> Feedback:
-        """Make a message feedback, in its sender's words; asking again gives the same feedback back."""
+        """Turn a message into feedback, in its sender's words; a repeated call returns the same feedback."""
     async def close(self, message_id: str) -> Message:
         """Close a message that was seen, answered or escalated."""
 
@@ -1392,7 +1392,7 @@ class AsyncFeedbackStore:
         received_at: datetime | None = ...,
         key: str | None = ...,
     ) -> Feedback:
-        """File feedback in the words of whoever gave it. A known id or key gives that feedback back as it is."""
+        """File feedback in the reporter's words. A known id or key gives that feedback back as it is."""
     async def get(self, feedback_id: str) -> Feedback:
         """Get one piece of feedback."""
     async def find(
@@ -1417,7 +1417,7 @@ class AsyncFeedbackStore:
         by: str | None = ...,
         note: str | None = ...,
     ) -> Feedback:
-        """Say what kind of fix pending feedback needs, and why it happened."""
+        """Record what kind of fix pending feedback needs, and its cause."""
     async def start_fix(self, feedback_id: str, *, by: str | None = ..., note: str | None = ...) -> Feedback:
         """Start the fix of triaged feedback; what is out of scope can only be rejected."""
     async def open_pr(
@@ -1453,13 +1453,13 @@ class AsyncTrust:
     async def proposals(self, *, limit: int = ..., after: str | None = ...) -> Page[TrustProposal]:
         """List the proposed changes that wait for the owner's signature and still hold, oldest first."""
     async def explain(self, tier: int) -> TierExplanation:
-        """Say what a tier permits, what it adds, and what it does not permit yet."""
+        """Explain what a tier permits, what it adds, and what it does not permit yet."""
     async def may(self, action: str, *, fix_class: str | None = ...) -> ActionPermission:
         """Answer whether an action is permitted now, and why or why not; an unknown action is not."""
     async def permit(self, action: str, *, fix_class: str | None = ..., approval_id: str | None = ...) -> ActionPermission:
         """Permit an action that is about to be done, or refuse it (`Refused`); the approval it needs is used up by that."""
     async def recognises(self, handle: str) -> bool:
-        """Tell whether a handle is the manager's or a reviewer's."""
+        """Check whether a handle is the owner's or a reviewer's."""
     async def bind(
         self,
         handle: str,
@@ -1487,7 +1487,7 @@ class AsyncTrust:
     ) -> TrustProposal:
         """Write down a change for the manager to sign: `statement` is the text, good once and until it expires."""
     async def apply(self, statement: str, signature: str | None = ...) -> TrustContract:
-        """Make a proposed change, given its exact statement and the manager's signature of it."""
+        """Apply a proposed change, given its exact statement and the owner's signature."""
     async def demote(self, *, to_tier: int | None = ..., reason: str = ..., by: str | None = ...) -> TrustContract:
         """Lower the tier at once: by one, or to a lower one that is named. No signature is needed."""
     async def stop_dev_mode(self, *, reason: str = ..., by: str | None = ...) -> TrustContract:
@@ -1560,9 +1560,9 @@ class AsyncWorkflow:
     ) -> RouteDecision:
         """Decide who comes next after an agent's report, and say why; the same facts give the same answer."""
     async def check_prompt(self, agent: str, text: str) -> PromptCheck:
-        """Tell which words are missing from an agent's prompt; each has to be there whole."""
+        """Return the required words that are missing from an agent's prompt."""
     async def ready(self) -> WorkflowReadiness:
-        """Tell whether there is a workflow to route by, where it comes from and what it holds."""
+        """Return whether there is a workflow to route by, its source and its contents."""
     async def draw(self, *, format: WorkflowDrawingLike = ..., notes: dict[str, str] | None = ...) -> str:
         """Draw the workflow as Mermaid text or as an SVG picture, with `notes` of a few signs beneath its agents."""
 
@@ -1594,7 +1594,7 @@ class AsyncCi:
     ) -> Page[CiRun]:
         """List CI runs, the newest start first."""
     async def expected(self, workflow_name: str, branch: str, *, last: int = ...) -> ExpectedDuration:
-        """Say how long a run will probably take: median and 90th percentile of the last successful ones, in seconds."""
+        """Estimate how long a run will take: median and 90th percentile of the last successful ones, in seconds."""
 
 class AsyncVerdicts:
     async def known(self, run_id: str, tree: str, *, definition: str, environment: str) -> CheckVerdict | None:
@@ -1620,11 +1620,11 @@ class AsyncReviews:
     async def passes(self, run_id: str, counts_for: str) -> list[ReviewPass]:
         """List what the passes of a review came to, newest first; with an owner bound, those that this process recorded."""
     async def latest(self, tree: str, patch: str) -> Review | None:
-        """Get the newest review of exactly this tree and this patch, in whatever run; none is null."""
+        """Get the newest review of exactly this tree and this patch, in any run; none is null."""
     async def is_overridden(self, review_id: str) -> bool:
-        """Say whether a person let exactly this change pass with exactly this verdict on it, and said why."""
+        """Check whether a person approved exactly this change and verdict, with a reason."""
     async def lets_pass(self, review_id: str) -> bool:
-        """Say whether a review lets its change be published: the gate did not hold it, or a person let exactly it pass."""
+        """Check whether a review lets its change be published: the gate passed it, or a person approved exactly it."""
     async def holding(self, feedback_id: str) -> Review | None:
         """Get the review that keeps the answer to a piece of feedback from being published; none is null."""
     async def get(self, review_id: str) -> Review:
@@ -1672,9 +1672,9 @@ class AsyncGates:
     ) -> Gate:
         """Close a gate until a stated time; without one, or with one that is past, until `retry_seconds` from now."""
     async def enter(self, name: str, *, hold_seconds: float = ...) -> Gate | None:
-        """Go through a gate; null while it is closed. One whose time has come lets one through to try."""
+        """Pass a gate; null while it is closed. When its time has come, one caller may try."""
     async def retry(self, name: str) -> Gate:
-        """Let a closed gate be tried at once, whatever its time; one that is open stays as it is."""
+        """Let a closed gate be tried at once; an open one stays as it is."""
     async def open(self, name: str, *, reason: str = ...) -> Gate:
         """Open a gate for everybody; one that is open stays as it is."""
     async def get(self, name: str) -> Gate:
@@ -1713,7 +1713,7 @@ class AsyncEffects:
     async def reconcile(
         self, effect_id: str, happened: EffectOutcomeLike, *, by: str, result: object = ..., reason: str | None = ...
     ) -> Effect:
-        """Say whether an effect of unknown outcome happened: `yes` settles it, `no` lets the next call act."""
+        """Record whether an effect of unknown outcome happened: `yes` finalizes it, `no` lets the next call act."""
     async def get(self, effect_id: str) -> Effect:
         """Get an effect, with its result."""
     async def open(self, run_id: str | None = ..., *, limit: int = ..., after: str | None = ...) -> Page[Effect]:
@@ -1774,9 +1774,9 @@ class AsyncNotices:
     async def add_rule(
         self, event: NoticeEventLike, channel: NoticeChannelLike, *, target: list[str] | None = ..., secret_env: str | None = ...
     ) -> NotifyRule:
-        """Tell somebody whenever something needs a person, a budget warns or stops, work fails, or a run is done."""
+        """Add a rule that reports when something needs a person, a budget warns or stops, work fails, or a run is done."""
     async def remove_rule(self, rule_id: str) -> NotifyRule:
-        """Tell of nothing by a rule any more."""
+        """Remove a rule."""
     async def rules(self) -> list[NotifyRule]:
         """List the rules, oldest first."""
     async def rule(self, rule_id: str) -> NotifyRule:
@@ -1792,19 +1792,19 @@ class AsyncNotices:
     async def unknown_to(self, rule_id: str, keys: list[str]) -> list[str]:
         """Pick the keys of which a rule has no notice yet."""
     async def note(self, rule_id: str, key: str, what: str, *, run_id: str | None = ...) -> Notice:
-        """Make the notice of a thing by a rule; the one that there is comes back as it is."""
+        """Create the notice of an event by a rule; an existing one is returned unchanged."""
     async def take(self, sender: str) -> Notice | None:
         """Take the next notice that is due, to send it; none is null. What somebody took long ago is of unknown outcome."""
     async def settle(
         self, notice_id: str, *, attempts: int, state: NoticeStateLike, error: str | None = ..., may_retry: bool = ...
     ) -> Notice:
-        """Say what came of sending a notice: sent, failed, or unknown; what failed is due again later, five times in all."""
+        """Record the outcome of sending a notice: sent, failed, or unknown; a failed one is retried, five times in all."""
     async def retry(self, notice_id: str) -> Notice:
-        """Have a notice sent again that failed or is of unknown outcome; it may then arrive twice, under the same id."""
+        """Send a notice again that failed or has an unknown outcome; it may arrive twice, under the same id."""
 
 class AsyncOverview:
     async def now(self, *, limit: int = ...) -> Summary:
-        """Say what waits for a person, what runs, what has gone quiet and what it costs: in a sentence, with its proof."""
+        """Summarize what needs a person, what runs, what stalled and what it costs."""
     async def runs(
         self,
         *,
@@ -1820,11 +1820,11 @@ class AsyncOverview:
     ) -> Page[RunOverview]:
         """List runs as they stand, newest first: word, tasks, last entry, who works, what waits and what was spent."""
     async def run(self, run_id: str) -> RunOverview:
-        """Show how one run stands."""
+        """Show the status of one run."""
     async def task(self, task_id: str) -> TaskSummary:
-        """Say in a word how a task stands: needs you, quiet, running, idle, held, done, failed or cancelled."""
+        """Return the status of a task: needs you, quiet, running, idle, held, done, failed or cancelled."""
     async def words(self, *, run_ids: list[str] | None = ..., task_ids: list[str] | None = ...) -> StatusWords:
-        """Say in a word how each of some runs and tasks stands: up to 200 of each, by their ids."""
+        """Return the status of runs and tasks by their ids, up to 200 of each."""
     async def waiting(self, *, limit: int = ..., after: str | None = ...) -> Page[WaitingItem]:
         """List what waits for a person: approvals, unknown effects, questions, spent budgets, stale evidence and quiet runs."""
     async def picture(
@@ -1848,7 +1848,7 @@ class AsyncOverview:
     ) -> RunPicture:
         """Show one run on one page, now or as of an entry or a time: its head, counts, strip, lanes, tasks and latest entries."""
     async def compare(self, before: str, after: str) -> Comparison:
-        """Show two moments side by side, each given as RUN, RUN:ENTRY or RUN@TIME: how each stands, and which records differ."""
+        """Show two moments side by side, each given as RUN, RUN:ENTRY or RUN@TIME: their status, and which records differ."""
     async def money(
         self,
         *,
@@ -1873,13 +1873,13 @@ class AsyncOverview:
         limit: int = ...,
         after: str | None = ...,
     ) -> SearchResult:
-        """Find runs, tasks, lessons, questions, files and whatever was said by words, newest first; `word*` is a beginning."""
+        """Search runs, tasks, lessons, questions, files and entries by words, newest first; `word*` matches a prefix."""
     async def days(
         self, *, since: datetime | None = ..., until: datetime | None = ..., by: SpendKeyLike = ...
     ) -> list[DaySpending]:
         """Add up what was spent on each day of UTC, by model, agent or run if asked; without a beginning, the last 30 days."""
     async def stations(self) -> list[Workload]:
-        """Count with whom the work stands, of the newest 200 runs that go on: tasks to do, at work, held and failed, and groups."""
+        """Count where the work is, of the newest 200 active runs: tasks to do, at work, held and failed, and groups."""
     async def decisions(self) -> int:
         """Count what waits for somebody to say something; a run that has gone quiet is none of it."""
     async def budgets(self) -> list[BudgetStanding]:

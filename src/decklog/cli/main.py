@@ -27,7 +27,7 @@ COMMANDS = {
         "Write the SQL that makes PostgreSQL roles for readers, agents and managers; the owner of the log runs it.",
     ),
     "now": ("overview", "Say what needs a person, what runs, what has gone quiet and what it costs."),
-    "top": ("overview", "Show what `now` says live, on the whole terminal: move, open, read, approve or deny, quit."),
+    "top": ("overview", "Show `now` live, on the whole terminal: move, open, read, approve or deny, quit."),
     "serve": (
         "overview",
         "Open the dashboard on this machine: what runs, what it costs, what waits for a decision, and any run at any moment.",
@@ -60,13 +60,13 @@ COMMANDS = {
     ),
     "standup": (
         "gate.talk",
-        "Report the day: what was done yesterday, what is under way, what is in the way, what it costs and what is asked.",
+        "Report the day: what was done yesterday, what is in progress, obstacles, costs and open questions.",
     ),
     "mend": (
         "mending.mend",
-        "Take feedback to a fix whose test fails without it and passes with it; without an id, say how everything stands.",
+        "Take feedback to a fix whose test fails without it and passes with it; without an id, list everything open.",
     ),
-    "prompt": ("gate.prompt", "Show what a model is told at a call site: its parts, their order, and about how many tokens."),
+    "prompt": ("gate.prompt", "Show the prompt of a call site: its parts, their order, and about how many tokens."),
     "report": ("report", "Sum up what happened over all runs, as Markdown or as a page to hand on."),
     "export": ("transfer", "Write a log, or one run of it, in another form."),
     "import": ("transfer", "Take another form of a log into this one."),
@@ -164,7 +164,7 @@ def _store_menu(store: str) -> click.Group:
 
     menu = _group_of(store)(spelled(store), help=store_class(store).__doc__)
     for verb, operation in operations(store).items():
-        menu.add_command(_verb(verb, operation))
+        menu.add_command(_verb(store, verb, operation))
     for verb in HAND_WRITTEN.get(store, ()):
         menu.add_command(_written(store, verb))
     with_examples(menu, spelled(store))
@@ -190,7 +190,7 @@ def _written(module: str, name: str) -> click.Command:
     return command
 
 
-def _verb(verb: str, operation: "Any") -> click.Command:
+def _verb(store: str, verb: str, operation: "Any") -> click.Command:
     """Describe a verb to click, which shows its help; running it is the signature's business."""
     from decklog.cli.parameters import parameters_of
 
@@ -198,17 +198,19 @@ def _verb(verb: str, operation: "Any") -> click.Command:
     text = cleandoc(operation.function.__doc__ or "") + _choices(found)
     if operation.manager_only:
         text += f"\n\n{SENTENCE}"
-    return click.Command(verb, params=_described(found, {}), callback=_run_elsewhere, help=text, short_help=operation.summary)
+    params = _described(found, store, operation.name)
+    return click.Command(verb, params=params, callback=_run_elsewhere, help=text, short_help=operation.summary)
 
 
 def _short(name: str) -> click.Command:
     """Describe a command of the short way to click, from the same signature that runs it."""
-    from decklog.cli.short.program import HELP, parameters
+    from decklog.cli.parameter_help import SHORT
+    from decklog.cli.short.program import parameters
     from decklog.shortcuts.verbs import VERBS
 
     found = parameters(name)
     text = cleandoc(VERBS[name].__doc__ or "") + _choices(found)
-    return click.Command(name, params=_described(found, HELP), callback=_run_elsewhere, help=text)
+    return click.Command(name, params=_described(found, SHORT, name), callback=_run_elsewhere, help=text)
 
 
 def _run_elsewhere(**_: "Any") -> None:
@@ -221,27 +223,27 @@ def _choices(parameters: "list[Any]") -> str:
     return "".join(f"\n\n{name} is one of {shown.replace('|', ', ')}." for name, shown in choices if "|" in shown)
 
 
-def _described(parameters: "list[Any]", more: dict[str, str]) -> list[click.Parameter]:
+def _described(parameters: "list[Any]", store: str, verb: str) -> list[click.Parameter]:
+    from decklog.cli.parameter_help import parameter_help
+
     described: list[click.Parameter] = []
     for parameter in parameters:
         if parameter.positional:
             count = -1 if parameter.takes_rest else 1
             described.append(click.Argument([parameter.said], required=parameter.required, nargs=count))
         else:
-            described.append(_option(parameter, more.get(parameter.name)))
+            described.append(_option(parameter, parameter_help(store, verb, parameter.name) or ""))
     return described
 
 
-def _option(parameter: "Any", told: str | None = None) -> click.Option:
+def _option(parameter: "Any", text: str) -> click.Option:
     default = parameter.default
     if parameter.is_flag:
         flag = f"{parameter.flag}/--no-{parameter.flag[2:]}" if default else parameter.flag
-        return click.Option(
-            [flag], is_flag=True, default=bool(default), help=told or ("on unless said otherwise" if default else "")
-        )
+        return click.Option([flag], is_flag=True, default=bool(default), help=f"{text} (on by default)" if default else text)
     shown = f"default {getattr(default, 'value', default)}" if default not in (None, "", 0) else ""
-    help_text = "required" if parameter.required else ", ".join(part for part in (told, shown) if part)
-    return click.Option([parameter.flag], metavar=parameter.shown, help=help_text)
+    help_text = "; ".join(part for part in (text, shown) if part)
+    return click.Option([parameter.flag], metavar=parameter.shown, help=help_text, required=parameter.required)
 
 
 @click.group(cls=Menu, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})

@@ -6,7 +6,7 @@ from typing import TypeVar
 import click
 
 Command = TypeVar("Command", bound=click.Command)
-SENTENCE = "For a manager; the policy of agents' tools denies it."
+SENTENCE = "Only for the owner; the policy denies it to agents."
 _mark = "is_for_the_manager"
 
 

@@ -53,7 +53,7 @@ class Conflict(DecklogError):
 
 
 class Denied(DecklogError):
-    """It is not permitted, whatever the state."""
+    """It is not permitted in any state."""
 
     code = "denied"
 

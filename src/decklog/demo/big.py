@@ -51,7 +51,7 @@ def opened(target: str, until: datetime, seed: int) -> "tuple[Decklog, MovedCloc
 
 @dataclass
 class Big:
-    """Fills a log with about so many entries, which end at a moment; a small one has `least_runs` short ones."""
+    """Fills a log with about this many entries, which end at a moment; a small one has `least_runs` short ones."""
 
     log: Decklog
     clock: MovedClock

@@ -64,7 +64,7 @@ class BigRun:
         self._each = 0
 
     def play(self, length: int, ending: str, until: datetime) -> int:
-        """Play it to about so many entries; give how many there are."""
+        """Play it to about this many entries; give how many there are."""
         # One that goes on has its last attempt under way when somebody looks.
         self._latest = until - timedelta(minutes=0 if ending in OVER else 170)
         self._each = max(8, min(60, length // 13))

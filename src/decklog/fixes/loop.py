@@ -151,7 +151,7 @@ class Mending:
                 self._ground(mend).clear()
 
     def drop(self, mend_id: str, reason: str, *, by: str) -> Mend:
-        """Give a mend up, whatever state it is in; its feedback is told why."""
+        """Drop a fix in any state; its feedback gets the reason."""
         with self._alone(mend_id):
             mend = self.log.mends.get(mend_id)
             return mend if mend.state.is_end else dropping.drop(self._ground(mend), reason, by=by)

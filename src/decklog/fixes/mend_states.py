@@ -20,7 +20,7 @@ STAGES: Mapping[MendState, Stage] = {
     MendState.FILED: Stage(
         "somebody said it, in these words",
         "triage",
-        "an answer of the model on record, or none: it is asked again",
+        "an answer of the model on record, or none: the call is repeated",
         (MendWait.MODEL, MendWait.WEATHER),
     ),
     MendState.TRIAGED: Stage("which of the eight classes it is", "locate", "nothing"),
@@ -28,7 +28,7 @@ STAGES: Mapping[MendState, Stage] = {
     MendState.PLANNED: Stage(
         "what is to be changed, how much, and how that will be shown",
         "approve",
-        "nothing; a question that is asked is asked once",
+        "nothing; there is one question at most",
         (MendWait.APPROVAL,),
     ),
     MendState.FIXING: Stage(

@@ -299,7 +299,7 @@ class Journal:
         follow: bool = True,
         timeout_seconds: float | None = None,
     ) -> "Generator[Step | list[Entry], Any, None]":
-        """Give entries as they are committed, each once and in order, from after a stream's number on.
+        """Yield entries as they are committed, once and in order, starting after an entry number.
 
         Without a stream, every stream is followed from its beginning. It ends after `timeout_seconds` with nothing new.
         """
@@ -314,7 +314,7 @@ class Journal:
 
     @reads
     def now(self, *, going_on: bool = False) -> str:
-        """Give a cursor that stands at the last entry of every stream, for `since`.
+        """Return a cursor at the last entry of every stream, for `since`.
 
         `going_on` leaves out the runs that are over: such a cursor is short however many they are, and is for `since` with
         `going_on`. Of a run that goes on again later, all that it has counts as new.
@@ -326,7 +326,7 @@ class Journal:
 
     @reads
     def since(self, cursor: str, *, going_on: bool = False) -> "StreamChanges":
-        """Say which streams have entries after a cursor, from which number to which, and give the cursor behind them.
+        """Return the streams with entries after a cursor, the range of their numbers, and the next cursor.
 
         `going_on` looks only at the runs that go on, at new streams and at those of no run: that costs the same however many
         runs are over, and finds what is written to one of these the next time that all are looked at.
@@ -360,7 +360,7 @@ class Journal:
 
     @reads  # type: ignore[misc]
     def at(self, table: str, record_id: str, when: str) -> Record:
-        """Give a record as it was at an entry (a number, or STREAM:NUMBER) or at a time.
+        """Return a record as it was at an entry (a number, or STREAM:NUMBER) or at a time.
 
         In Python, a record's class may stand for the name of its table: what comes back is then of that class.
         """
@@ -383,7 +383,7 @@ class Journal:
 
     @writes
     def undo(self, table: str, record_id: str, *, reason: str, entry: int | None = None) -> Record:
-        """Take the last change of a record back, with an entry that says so; undone once more, the change is there again.
+        """Undo the last change of a record with a new entry; a second undo restores the change.
 
         Runs, groups, plans, tasks and schedules allow it for what was edited; tasks and schedules also for being paused or
         resumed, tasks for being abandoned. Leases, money, approvals, trust and what is evidence stay as they are. With

@@ -134,7 +134,7 @@ def fail(me: Caller, why: str, *, after: float = 0.0) -> Answer:
 
 
 def block(me: Caller, why: str) -> Answer:
-    """Give your task up until something outside changes; a person, or whoever changed it, resumes it."""
+    """Block your task until something outside changes; a person or another worker resumes it."""
     claim = me.must_have()
     with me.acting(claim):
         task = me.log.tasks.block(claim.task_id, fence=claim.fence, blocker=why)
@@ -271,7 +271,7 @@ def recall(me: Caller, words: tuple[str, ...], *, topic: str | None = None, limi
 
 
 def remember(me: Caller, lesson: str, *, topic: str = "task_outcomes", key: str | None = None) -> Answer:
-    """Keep a lesson for whoever does work like this next. Only what was verified: a guess is none."""
+    """Keep a lesson for later work like this. Only what was verified: a guess is none."""
     claim = me.claim_here()
     task_id = None if claim is None else claim.task_id
     with me.acting(claim):
@@ -285,7 +285,7 @@ def remember(me: Caller, lesson: str, *, topic: str = "task_outcomes", key: str 
 
 
 def plan(me: Caller, titles: tuple[str, ...] = (), *, in_order: bool = False, key: str | None = None) -> Answer:
-    """Add tasks to the run, one for each title; without any, show how the plan stands.
+    """Add tasks to the run, one for each title; without any, show the plan.
 
     `-` reads them from stdin: a task a line, with more about it on indented lines below, or a JSON list.
     """

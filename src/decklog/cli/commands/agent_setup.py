@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _OPTIONS = (
-    click.option("--check", is_flag=True, help="Only say how it stands: exit 0 installed, 3 missing, 5 differs."),
+    click.option("--check", is_flag=True, help="Only report the state: exit 0 installed, 3 missing, 5 differs."),
     click.option("--remove", is_flag=True, help="Take it out again; each file is what it was before, byte for byte."),
     click.option("--print", "printing", is_flag=True, help="Only show what would be written."),
     click.option("--user", is_flag=True, help="For everything this user does."),
@@ -69,9 +69,8 @@ def claude(call: Call, enforce: bool | None, plugin: str | None, **asked: bool) 
 def codex(call: Call, trust: bool, **asked: bool) -> int:
     """Register hooks with Codex: in ~/.codex/hooks.json, or --project in .codex/hooks.json of the repository.
 
-    Codex runs no hook that its user did not trust, and says nothing of it. --trust is that yes: Codex itself is asked for the
-    hashes, and they are written to its config.toml, whose comments stay. Without it, type /hooks in Codex.
-    With --check it says whether Codex trusts them.
+    Codex runs only hooks that its user trusts, without a message. --trust asks Codex for the hashes and writes them to its
+    config.toml, whose comments stay. Without it, type /hooks in Codex. With --check it reports whether Codex trusts them.
     """
     return set_up(call, PROGRAMS["codex"], asked, is_trusted=trust)
 
@@ -90,7 +89,7 @@ def gemini(call: Call, **asked: bool) -> int:
 def opencode(call: Call, **asked: bool) -> int:
     """Write a plugin for opencode, which has no hooks: in ~/.config/opencode/plugins, or --project in .opencode/plugins.
 
-    It tells of prompts, tools and ends of sessions, and holds what the policy denies. What a session cost is not told.
+    It records prompts, tools and ends of sessions, and blocks what the policy denies.
     """
     return set_up(call, PROGRAMS["opencode"], asked)
 
@@ -99,7 +98,7 @@ def opencode(call: Call, **asked: bool) -> int:
 @_SERVER
 @_with_options
 def cursor(call: Call, **asked: bool) -> int:
-    """Write a rule for Cursor, .cursor/rules/decklog.mdc, with the commands that an agent needs. It records nothing by itself."""
+    """Write a rule for Cursor, .cursor/rules/decklog.mdc, with the commands that an agent needs. It records nothing."""
     return set_up(call, PROGRAMS["cursor"], asked)
 
 
@@ -108,7 +107,7 @@ def cursor(call: Call, **asked: bool) -> int:
 def agents_md(call: Call, **asked: bool) -> int:
     """Write the commands that an agent needs as a marked block into AGENTS.md, and CLAUDE.md and GEMINI.md if they are there.
 
-    A file that is a link to AGENTS.md, or takes it in with @AGENTS.md, needs none of its own.
+    A file that is a link to AGENTS.md, or takes it in with @AGENTS.md, needs no block.
     """
     return set_up(call, PROGRAMS["agents-md"], asked)
 
@@ -123,8 +122,8 @@ def mcp(call: Call, port: int | None, token_file: str | None) -> int:
     On standard input and output, for the program that starts it. A log that is not there yet is looked for at every call.
 
     With --http it answers on 127.0.0.1 alone. Each request shows a token: from --token-file, which only its user may be able to
-    read, from DECKLOG_MCP_TOKEN, or a new one that is shown on the terminal once. A client says in the header Decklog-Worker
-    which worker it is; one that does not is known by its session.
+    read, from DECKLOG_MCP_TOKEN, or a new one that is shown on the terminal once. The header Decklog-Worker names the client's
+    worker; without it the session does.
     """
     return serve_mcp(call, port, token_file)
 
@@ -150,7 +149,7 @@ def _set_up_editor(call: Call, name: str, agents: tuple[str, ...], enforce: bool
 def zed(call: Call, agents: tuple[str, ...], enforce: bool, **asked: bool) -> int:
     """Have Zed start agents by `decklog acp`: entries below agent_servers in ~/.config/zed/settings.json.
 
-    They stand beside Zed's own in its list of agents, as "Claude Code, on record" and so on.
+    They appear in Zed's list of agents as "Claude Code, on record" and so on.
     """
     return _set_up_editor(call, "zed", agents, enforce, asked)
 
@@ -186,7 +185,7 @@ def acp(call: Call, enforce: bool, command: tuple[str, ...]) -> int:
         decklog acp -- claude-agent-acp
 
     Every line goes on as it came. What the agent asks permission for is judged by the policy first: what is denied is answered in
-    the person's place, everything else is asked as ever. What an agent does not ask for can't be held here.
+    the person's place, everything else goes to the person. What an agent does not ask for can't be blocked here.
     """
     from decklog.hooks.proxy.relay import run
 

@@ -15,7 +15,7 @@ from decklog.cli.terminal import width
 def show(call: Call, approval_id: str) -> int:
     """Show an approval with the exact thing it is about, whose digest is computed anew and compared with the one asked about.
 
-    The check says one of: matches; parts redacted, where the thing had secrets; not in the log, where only its digest was given.
+    The check is one of: matches; parts redacted, where the thing had secrets; not in the log, where only its digest was given.
     """
     with call.open(writing=False) as log:
         approval, now = log.approvals.show(approval_id), log.clock.now()

@@ -20,7 +20,7 @@ from decklog.log import Decklog
 @click.command()
 @click.option("--conductor", is_flag=True, help="take a plan through a small repository instead, with scripted agents")
 @click.option("--big", is_flag=True, help="make a large log instead: a month of a team's runs")
-@click.option("--size", type=click.IntRange(SMALLEST), metavar="N", help="with --big: about so many entries, default 30000")
+@click.option("--size", type=click.IntRange(SMALLEST), metavar="N", help="with --big: about this many entries, default 30000")
 @click.option("--seed", type=int, metavar="N", help="with --big: another seed makes another month, default 7")
 @click.option(
     "--until", type=click.DateTime(["%Y-%m-%dT%H:%M:%SZ"]), metavar="TIME", help="with --big: when it ends, default now"
@@ -29,9 +29,8 @@ from decklog.log import Decklog
 def demo(call: Call, conductor: bool, big: bool, size: int | None, seed: int | None, until: datetime | None) -> int:
     """Watch workers share a run, one of them killed in the middle, and nothing lost.
 
-    It makes a database in a temporary folder (or where --db says) and needs no network. With --conductor agents work on a
-    repository, and what conducts them is killed. With --big it makes a log to look
-    around in, the same one for the same size, seed and end.
+    It makes a database in a temporary folder (or at --db) and needs no network. With --conductor agents work on a repository, and
+    what conducts them is killed. With --big it makes a log to look around in, the same one for the same size, seed and end.
     """
     if not big and (size, seed, until) != (None, None, None):
         raise Usage("size, seed and until are those of a large log", hint="decklog demo --big --size 30000")

@@ -25,7 +25,7 @@ def watch(call: Call, stream: str | None, after: int | None, follow: bool, timeo
 @click.command()
 @click.argument("words", nargs=-1, required=True)
 @click.option("--run", "stream", metavar="RUN", help="only in this run")
-@click.option("--limit", type=int, default=20, metavar="N")
+@click.option("--limit", type=int, default=20, metavar="N", show_default=True, help="most entries to return")
 @click.option("--after", metavar="CURSOR", help="the `next` of the page before")
 @click.pass_obj
 def search(call: Call, words: tuple[str, ...], stream: str | None, limit: int, after: str | None) -> int:

@@ -22,9 +22,9 @@ _SHORTEST, _LONGEST = 1.0, 15.0
 def notify() -> None:
     """Tell people what happened, by the rules of `decklog notices`.
 
-    A rule is added with `decklog notices add-rule`. Nothing is sent by itself: run this from cron, or leave it open with --watch.
-    Each notice is sent once, however many run this; what fails is tried five times in all, and what may have been sent is not
-    sent again before somebody says so (`decklog notices retry`).
+    A rule is added with `decklog notices add-rule`. Nothing is sent automatically: run this from cron, or leave it open with
+    --watch. Each notice is sent once, however many run this; what fails is tried five times in all, and what may have been sent
+    is not sent again without `decklog notices retry`.
     """
 
 
@@ -32,7 +32,7 @@ def notify() -> None:
 @click.option("--watch", is_flag=True, help="go on until it is interrupted")
 @click.pass_obj
 def run(call: Call, watch: bool) -> int:
-    """Find what is to be told, and send what is due; exit 1 when something could not be sent."""
+    """Find new events and send due notices; exit 1 when something could not be sent."""
     from decklog.notify import Round
 
     with call.open() as log:

@@ -12,7 +12,13 @@ from decklog.cli.screens.now import LISTED, tell_now
 
 
 @click.command()
-@click.option("--limit", type=click.IntRange(1, 200), default=LISTED, metavar="N", help=f"list so many of each, default {LISTED}")
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 200),
+    default=LISTED,
+    metavar="N",
+    help=f"number of items to list of each kind, default {LISTED}",
+)
 @click.pass_obj
 def now(call: Call, limit: int) -> int:
     """Say what needs a person, what runs, what has gone quiet and what it costs.
@@ -27,7 +33,7 @@ def now(call: Call, limit: int) -> int:
 @click.option("--seconds", type=click.FloatRange(0.1, 3600), default=2.0, metavar="X", help="read anew so often, default 2")
 @click.pass_obj
 def top(call: Call, seconds: float) -> int:
-    """Show what `now` says live, on the whole terminal: move, open, read, approve or deny, quit.
+    """Show `now` live, on the whole terminal: move, open, read, approve or deny, quit.
 
     `?` shows the keys. An approval is decided with a reason and, where a manager is bound, the manager's password or key.
     """
@@ -49,7 +55,7 @@ def top(call: Call, seconds: float) -> int:
 @click.command()
 @click.option("--port", type=click.IntRange(1024, 65535), metavar="N", help="listen there; otherwise where it did last, or 8471")
 @click.option("--read-only", is_flag=True, help="show everything and decide nothing")
-@click.option("--key", metavar="FILE", help="the manager's key file; its passphrase is asked for at each decision")
+@click.option("--key", metavar="FILE", help="the manager's key file; each decision prompts for its passphrase")
 @click.option("--host", metavar="ADDRESS", help="listen for other machines: with TLS or behind a proxy, and with a password")
 @click.option("--name", metavar="NAME", help="what other machines call this one, if not by its address")
 @click.option("--tls-cert", "certificate", metavar="FILE", help="the certificate, with those that vouch for it")
@@ -60,8 +66,8 @@ def top(call: Call, seconds: float) -> int:
 def serve(call: Call, /, port: int | None, read_only: bool, key: str | None, **elsewhere: str | None) -> int:
     """Open the dashboard on this machine: what runs, what it costs, what waits for a decision, and any run at any moment.
 
-    It listens on the loopback alone, under a name of its own, unless --host says otherwise. The link that it prints logs one
-    browser in, once, within five minutes; Enter prints another. Ctrl-C ends it and every session.
+    It listens on the loopback under its own name, unless --host is given. The link that it prints logs one browser in, once,
+    within five minutes; Enter prints another. Ctrl-C ends it and every session.
     """
     from decklog.cli.dashboard.serving import run
 

@@ -91,8 +91,7 @@ def _brief(rows: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
 def diff(call: Call, before: str, after: str) -> int:
     """List what differs between two moments, each given as RUN, RUN:ENTRY or RUN@TIME.
 
-    Of two runs, such as two forks of one, it tells how each stands, what each spent, and then record by record, matched by what
-    they are called.
+    For two runs, such as two forks, it compares their status, their spending and their records, matched by name.
     """
     with call.open(writing=False) as log:
         changes = log.runs.diff(before, after)

@@ -185,8 +185,8 @@ def _settle(home: str) -> None:
 def accept(call: Call, folder: str, settings: bool, commit: str) -> int:
     """Say yes to the log that was found for this folder and that you did not make there.
 
-    A log may come with a clone or an archive, or be another user's: whoever uses it believes what it says of budgets, approvals
-    and trust. Your yes is kept in your own settings, for this log in this place.
+    A log may come with a clone or an archive, or be another user's, with its own budgets, approvals and trust. Your consent is
+    kept in your own settings, for this log in this place.
 
     With --settings it is about the repository's decklog.toml, which may name programs, lower the sandbox or pass on your
     variables. It shows each setting that loosens something and asks for your consent to exactly this version of the file.

@@ -17,7 +17,7 @@ _COLUMNS = 4
 @click.option("--limit", type=click.IntRange(1, 500), default=30, metavar="N", help="cards a column, default 30")
 @click.pass_obj
 def board(call: Call, run_id: str, width: int | None, limit: int) -> int:
-    """Show a run's tasks as a board: what is to do, who does what, what is held and why, what is over."""
+    """Show a run's tasks as a board: to do, in progress, blocked or paused, and finished."""
     with call.open(writing=False) as log:
         columns = log.overview.board(run_id, per_column=limit)
     if call.json:

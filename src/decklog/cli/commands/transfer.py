@@ -156,8 +156,7 @@ def backup(call: Call, file: str | None, overwrite: bool) -> int:
 def restore(call: Call, file: str, path: str | None) -> int:
     """Put a backup in the place of a log.
 
-    The backup is verified first and the log that is there is kept beside it. While other processes have the log open,
-    nothing is done.
+    The backup is verified first and the current log is kept. While other processes have the log open, nothing is done.
     """
     from decklog.transfer.restore import restore as put_back
 

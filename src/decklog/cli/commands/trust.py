@@ -30,13 +30,13 @@ This log answers to {manager} now. What that means:
 @click.argument("channel")
 @click.argument("public_key", required=False)
 @click.option("--password", is_flag=True, help="prove by a password, asked for now, instead of a key")
-@click.option("--persona-name", metavar="TEXT")
+@click.option("--persona-name", metavar="TEXT", help="name the agent uses")
 @click.pass_obj
 def bind(call: Call, handle: str, channel: str, public_key: str | None, *, password: bool, persona_name: str | None) -> int:
     """Bind the log to its manager, once; from then on only the manager's signature hands it over.
 
     The key is the text of an OpenSSH public key of kind ed25519, or @FILE. Without one, and without --password, a key is made in
-    your settings, outside of every repository, and locked with a passphrase that is asked for.
+    your settings, outside of every repository, and locked with a passphrase.
     """
     if password and public_key is not None:
         raise Usage("a manager has a key or a password, not both")
@@ -79,8 +79,8 @@ def _own_key(log: "Decklog") -> str:
 def sign(call: Call, statement: "IO[str]", key: str) -> int:
     """Sign a proposed change of trust, read from a file or stdin, with the manager's own key; only the signature is written.
 
-    The file has the statement, or all that `decklog trust propose --json` gave. A passphrase comes from DECKLOG_PASSPHRASE, or is
-    asked for on a terminal. Give the result to `decklog trust apply`, as its text or as @FILE.
+    The file has the statement, or all that `decklog trust propose --json` gave. A passphrase comes from DECKLOG_PASSPHRASE or
+    from the terminal. Give the result to `decklog trust apply`, as its text or as @FILE.
     """
     text = _statement(statement.read())
     if sys.stderr.isatty():
@@ -100,11 +100,11 @@ def sign(call: Call, statement: "IO[str]", key: str) -> int:
 @click.option("--key", metavar="FILE", help="sign it now, with this key")
 @click.pass_obj
 def apply(call: Call, statement: str, signature: str | None, key: str | None) -> int:
-    """Make a proposed change, given its exact statement and the manager's signature of it.
+    """Apply a proposed change, given its exact statement and the owner's signature.
 
-    Both are their text or @FILE; the statement may be - for stdin, and a file may also have all that `decklog trust propose`
-    gave with --json. Without a signature it is signed now: with --key, or as is asked for on a terminal. It works once, in this
-    log, before it expires, and only on the contract it was written for.
+    Both are their text or @FILE; the statement may be - for stdin, and a file may also have all that `decklog trust propose` gave
+    with --json. Without a signature it is signed now: with --key, or at a terminal. It works once, in this log, before it
+    expires, and only on the contract it was written for.
     """
     text = _statement(sys.stdin.read()) if statement == "-" else _text(statement)
     text = _statement(text) if statement.startswith("@") else text

@@ -36,26 +36,6 @@ COMMON = parameters_in(common)
 # What an agent asks a person or writes down, and what a person asks the agents or tells them.
 _SPOKEN = {name: parameters_in(spoken) for name in ("ask", "note")}
 
-# What the signatures can't say.
-HELP = {
-    "about": "FILE, or - for stdin: the exact thing that is asked about",
-    "after": "seconds before it may be tried again",
-    "as_": "who you are, if not said by DECKLOG_WORKER or your agent's session",
-    "cost_microdollars": "the price, if the price list does not have the model",
-    "evidence": "files, commands or links that show it; may be given several times",
-    "from_": "for people who talk to the agents: who says so; at a terminal that is you",
-    "plain": "for people: go by exact commands alone, and ask no model",
-    "fence": "the number of the claim, where another made it for you (DECKLOG_FENCE)",
-    "in_order": "each waits for the one before",
-    "key": "the same call again with this key does nothing more",
-    "lease": "seconds for which the task stays yours without a word from you",
-    "of": "who is to answer",
-    "options": "answers to choose from",
-    "run": "the run, if not said by DECKLOG_RUN_ID or your task",
-    "task": "the task, if it is not the one you got (DECKLOG_TASK_ID)",
-    "wait": "seconds to wait for it",
-}
-
 
 def parameters(name: str) -> list[Parameter]:
     """List what a command takes, its own first."""

@@ -91,9 +91,9 @@ class Approvals(Store):
     ) -> Approval:
         """Ask for approval of one exact thing, given as its content (`about`) or its SHA-256 (`subject_digest`).
 
-        The content is kept, without its secrets, for whoever decides. When the thing changes, ask anew: an approval serves its
-        own digest alone. With a key or an id that is known, the first question comes back. `default_verdict` is what counts when
-        the time runs out without an answer.
+        The content is kept for the person who decides, without its secrets. When the thing changes, ask anew: an approval serves
+        its own digest alone. With a key or an id that is known, the first question comes back. `default_verdict` is what counts
+        when the time runs out without an answer.
         """
         now = self._now()
         fields = {
@@ -161,7 +161,7 @@ class Approvals(Store):
         """Record a verdict that was given without a question, in its own words.
 
         Words that plainly say yes (granted, approved, accepted, passed, ok, yes) count as granted and all others as denied,
-        unless `counts_as` says which. Such a verdict is bound to no digest, so `granted_for` never gives it.
+        unless `counts_as` is given. Such a verdict is bound to no digest, so `granted_for` never gives it.
         """
         if not source.strip() or not verdict.strip():
             raise Invalid("a verdict needs a source and words", field="verdict" if source.strip() else "source")
@@ -330,7 +330,7 @@ class Approvals(Store):
         """Show an approval with the exact thing it is about, whose digest is computed anew and compared with the one asked about.
 
         `check` is: matches; parts redacted, where the thing had secrets; or not in the log, where only its digest was given.
-        `cause` is what made it wait, as whoever asked told it: the rule, its reason, and the tier in force then.
+        `cause` is why it waits, as the asker gave it: the rule, its reason, and the tier at that time.
         """
         found = self._with_things([approval_id]) or [(self._fetch(Approval, approval_id), None)]
         approval, content = found[0]
@@ -405,7 +405,7 @@ class Approvals(Store):
 
     @reads
     def grants(self, approval_id: str, action: str) -> bool:
-        """Say whether an approval was granted for exactly this action as its subject, and is not used up."""
+        """Check whether an approval was granted for exactly this action as its subject, and is not used up."""
         approval = self._seek(Approval, approval_id)
         if approval is None or approval.decided_by is None:
             return False  # silence is no consent, whatever the question's default says
@@ -424,7 +424,7 @@ class Approvals(Store):
     def use(self, run_id: str, subject_digest: str) -> Approval | None:
         """Use the approval of exactly this digest, once; none is null, and so is one that is used up or over.
 
-        Whoever lets a thing pass because it was approved calls this first, so that one grant is not two acts.
+        Call it before acting on an approval, so that one grant allows one act.
         """
         # Locked before it is read: of several who use one grant at once, each sees what the others have used.
         self._db.lock_stream(run_id)

@@ -133,7 +133,7 @@ class FeedbackStore(Store):
         received_at: datetime | None = None,
         key: str | None = None,
     ) -> Feedback:
-        """File feedback in the words of whoever gave it. A known id or key gives that feedback back as it is."""
+        """File feedback in the reporter's words. A known id or key gives that feedback back as it is."""
         for name, text in (("from_handle", from_handle), ("body", body), ("channel", channel)):
             if not text.strip():
                 raise Invalid(f"feedback needs a {name}", field=name)
@@ -198,7 +198,7 @@ class FeedbackStore(Store):
         by: str | None = None,
         note: str | None = None,
     ) -> Feedback:
-        """Say what kind of fix pending feedback needs, and why it happened."""
+        """Record what kind of fix pending feedback needs, and its cause."""
         return self._move(
             feedback_id,
             FeedbackState.TRIAGED,

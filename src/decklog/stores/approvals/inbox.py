@@ -241,7 +241,7 @@ class Inbox(Store):
 
     @writes
     def mark_seen(self, message_id: str, *, by: str | None = None) -> Message:
-        """Say that a pending message was read; one that is further on comes back as it is."""
+        """Mark a pending message as read; one in a later state is returned unchanged."""
         known = self._locked(message_id)
         if known.state is not MessageState.PENDING:
             return known.marked_already()
@@ -291,7 +291,7 @@ class Inbox(Store):
         context_url: str | None = None,
         by: str | None = None,
     ) -> Feedback:
-        """Make a message feedback, in its sender's words; asking again gives the same feedback back."""
+        """Turn a message into feedback, in its sender's words; a repeated call returns the same feedback."""
         known = self._locked(message_id)
         if known.escalated_to is not None:
             return self._fetch(Feedback, known.escalated_to).marked_already()

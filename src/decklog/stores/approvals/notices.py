@@ -58,7 +58,7 @@ else:
 
 @dataclass(frozen=True, kw_only=True)
 class NotifyRule(Record):
-    """Tells somebody of one kind of event: by a command (its words), a webhook (its address) or on the desktop."""
+    """Reports one kind of event: by a command (its words), a webhook (its address) or on the desktop."""
 
     table = "notify_rules"
     home = "@desk"
@@ -76,7 +76,7 @@ class NotifyRule(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Notice(Record):
-    """One thing that one rule tells of. `key` names the thing: there is one notice of it for ever."""
+    """One event reported by one rule. `key` names the event: it has one notice for ever."""
 
     table = "notices"
     home = "@desk"
@@ -105,7 +105,7 @@ _LONGEST_SENDING = timedelta(minutes=5)
 
 
 class Notices(Store):
-    """Keeps who is told of what, and whether they were."""
+    """Keeps notification rules and the notices they sent."""
 
     records = (NotifyRule, Notice)
 
@@ -118,7 +118,7 @@ class Notices(Store):
         target: list[str] | None = None,
         secret_env: str | None = None,
     ) -> NotifyRule:
-        """Tell somebody whenever something needs a person, a budget warns or stops, work fails, or a run is done.
+        """Add a rule that reports when something needs a person, a budget warns or stops, work fails, or a run is done.
 
         The target of a command is its words, which no shell reads; that of a webhook its address: https, or http on this machine.
         A webhook is signed with the secret that the environment variable `secret_env` holds when it is sent.
@@ -142,7 +142,7 @@ class Notices(Store):
 
     @writes(manager_only=True)
     def remove_rule(self, rule_id: str) -> NotifyRule:
-        """Tell of nothing by a rule any more."""
+        """Remove a rule."""
         gone = self._remove(NotifyRule, "delete from notify_rules where id = :id returning *", id=rule_id)
         if not gone:
             raise self._refusal(NotifyRule, rule_id)
@@ -195,7 +195,7 @@ class Notices(Store):
 
     @writes
     def note(self, rule_id: str, key: str, what: str, *, run_id: str | None = None) -> Notice:
-        """Make the notice of a thing by a rule; the one that there is comes back as it is."""
+        """Create the notice of an event by a rule; an existing one is returned unchanged."""
         rule, now = self._fetch(NotifyRule, rule_id), self._now()
         return self._once(
             lambda: self._known(rule_id, key),
@@ -263,7 +263,7 @@ class Notices(Store):
     def settle(
         self, notice_id: str, *, attempts: int, state: NoticeStateLike, error: str | None = None, may_retry: bool = True
     ) -> Notice:
-        """Say what came of sending a notice: sent, failed, or unknown; what failed is due again later, five times in all.
+        """Record the outcome of sending a notice: sent, failed, or unknown; a failed one is retried, five times in all.
 
         `attempts` is how many its sender saw: one that is not its sender's any more is left as it is.
         """
@@ -299,7 +299,7 @@ class Notices(Store):
 
     @writes
     def retry(self, notice_id: str) -> Notice:
-        """Have a notice sent again that failed or is of unknown outcome; it may then arrive twice, under the same id."""
+        """Send a notice again that failed or has an unknown outcome; it may arrive twice, under the same id."""
         return self._change(
             Notice,
             notice_id,

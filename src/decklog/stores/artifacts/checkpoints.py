@@ -84,7 +84,7 @@ class Checkpoints(Store):
         checkpoint_id: str | None = None,
         created_at: datetime | None = None,
     ) -> Checkpoint:
-        """Mark where a run stands now: the number of its newest entry, and whatever it needs to go on."""
+        """Save a checkpoint: the number of the run's newest entry, and what it needs to continue."""
         stream = lock_run(self._db, run_id)
         placed = documents.place(self._db, "payload", {} if payload is None else payload)
         checkpoint = self._once(

@@ -46,12 +46,12 @@ select task_id, number from graph_writes
 
 @dataclass(frozen=True, kw_only=True)
 class GraphCheckpoint(Record):
-    """Where a thread of a graph stood; a graph within a graph has a namespace of its own."""
+    """A checkpoint of a graph's thread; a subgraph has its own namespace."""
 
     table = "graph_checkpoints"
     identity = ("run_id", "namespace", "checkpoint_id")
     fork = ForkRule(
-        "The fork is a thread of its own; nothing of it is written to, or removed with, the parent's.",
+        "The fork is a separate thread; nothing of it is written to, or removed with, the parent's.",
         fields={"thread_id": FORK_RUN, "graph_run_id": Reset()},
         same_ids=("checkpoint_id", "parent_id"),
     )

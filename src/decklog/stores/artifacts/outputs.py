@@ -111,7 +111,7 @@ class Outputs(Store):
 
     @reads
     def latest(self, run_id: str, skill: str, *, agent: str | None = None, group_id: str | None = None) -> SkillOutput | None:
-        """Get the newest output of a skill, whatever its agent and group unless they are given; none is null."""
+        """Get the newest output of a skill, of any agent and group unless given; none is null."""
         where = self._where(run_id, skill, agent, group_id)
         found = self._select(SkillOutput, f"select * from outputs {where.sql} order by number desc limit 1", **where.bound)
         return self._filled(found[0]) if found else None

@@ -311,7 +311,7 @@ class Effects(Store):
     def reconcile(
         self, effect_id: str, happened: EffectOutcomeLike, *, by: str, result: object = None, reason: str | None = None
     ) -> Effect:
-        """Say whether an effect of unknown outcome happened: `yes` settles it, `no` lets the next call act.
+        """Record whether an effect of unknown outcome happened: `yes` finalizes it, `no` lets the next call act.
 
         An effect that is still marked as intended may be reconciled too, when its actor ran where nobody can look.
         """

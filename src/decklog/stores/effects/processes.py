@@ -61,7 +61,7 @@ class Process(Record):
 
 
 class Processes(Store):
-    """Remembers background processes over restarts of whoever started them."""
+    """Remembers background processes across restarts of the program that started them."""
 
     records = (Process,)
 

@@ -52,7 +52,7 @@ class LessonEmbedding(LessonWriter):
 
     @writes_in_steps
     def embed(self, *, limit: int | None = None) -> int:
-        """Give lessons that have none a vector of the embedder in use, the newest first; say how many got one."""
+        """Embed lessons that have no vector of the current embedder, newest first; return how many."""
         embedder = self._embedder()
         if embedder is None:
             raise Unavailable("there is no embedder", hint="Set log.memory.embedder in Python first.")
@@ -63,7 +63,7 @@ class LessonEmbedding(LessonWriter):
 
     @writes
     def index_vectors(self) -> bool:
-        """Have PostgreSQL find the nearest lessons itself, by pgvector: for more than 30,000 of them. False: it did already.
+        """Create a pgvector index for more than 30,000 lessons on PostgreSQL; return False if it exists.
 
         Vectors can't be written while the index is made, which takes minutes for 100,000. SQLite needs none, and refuses.
         """

@@ -52,11 +52,11 @@ class LessonWriter(LessonSettler):
         scope: dict[str, object] | None = None,
         key: str | None = None,
     ) -> Lesson:
-        """Learn a lesson; one that says the same already, in this topic and project, is counted as seen once more.
+        """Add a lesson; an equal one in this topic and project is counted as seen again.
 
-        `refs` name the journal entries that show it, as STREAM:NUMBER. `scope` says what it holds for: versions, paths, a commit.
-        One that says otherwise is told in `warnings`. With a key that is known already, its lesson comes back as it is. Only
-        write down what was verified: a guess is not a lesson.
+        `refs` name the journal entries that show it, as STREAM:NUMBER. `scope` limits where it applies: versions, paths, a
+        commit. A contradicting lesson is named in `warnings`. With a key that is known already, its lesson comes back as it is.
+        Only write down what was verified: a guess is not a lesson.
         """
         given = self._checked(topic, body, project, confidence, source_kind)
         given["scope"] = scope or {}

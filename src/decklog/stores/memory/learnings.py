@@ -238,7 +238,7 @@ class Learnings(Store):
 
     @writes
     def promote(self, learning_id: str, *, to: str | None = None, by: str | None = None) -> Learning:
-        """Make a learning part of where it was meant to go, or of `to`: GAIA.md or skill:NAME."""
+        """Promote a learning to its candidate, or to `to`: GAIA.md or skill:NAME."""
         learning = self._fetch_for_update(Learning, learning_id)
         place = to or learning.candidate
         check_candidate(place)

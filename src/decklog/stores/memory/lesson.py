@@ -29,7 +29,7 @@ class Topic(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Lesson(Record):
-    """Something that was learned, and is told again where it helps."""
+    """Something that was learned, and is recalled where it helps."""
 
     table = "lessons"
     is_work = True
@@ -113,8 +113,8 @@ class Hit(Record):
     """A lesson that was recalled, and why: a figure from 0 to 1 for each signal, and the same in words.
 
     `evidence` has its newest sightings: the run, task and source each is from, and the journal entries that show it.
-    `contradicted_by` has the lessons that say otherwise, until someone settles which one holds; `outdated_by` says what has
-    changed since it was learned.
+    `contradicted_by` has the contradicting lessons, until someone decides which one holds; `outdated_by` names what has changed
+    since it was learned.
     """
 
     id: str

@@ -60,8 +60,8 @@ class Memory(LessonProposals):
         """Recall the lessons that fit a question best, each with the reasons why, and count that they were recalled.
 
         `topic` keeps to one topic, `project` to that project's lessons and those of none; `paths` and `versions` (NAME=VERSION)
-        leave out what does not hold for them. `budget_tokens` bounds their length together. An empty list says that nothing fits:
-        `min_match` is the share of the question that a lesson must meet, from 0 to 1; unsaid, as little as was ever right.
+        leave out what does not hold for them. `budget_tokens` bounds their length together. An empty list means that nothing
+        fits: `min_match` is the share of the question that a lesson must meet, from 0 to 1; unsaid, as little as was ever right.
         """
         hits = self._hits(_Asked(query, topic, project, paths or [], versions or [], limit, budget_tokens, min_match))
         if not hits:
@@ -205,7 +205,7 @@ class Memory(LessonProposals):
 
     @writes
     def mark(self, lesson_id: str, useful: bool) -> Lesson:
-        """Say whether a lesson helped; those that help are recalled before those that harm."""
+        """Record whether a lesson helped; helpful lessons rank higher."""
         column = "useful_count" if useful else "harmful_count"
         with LessonIndex(self._db).following_counts():
             return self._change(

@@ -132,7 +132,7 @@ class Patterns(Store):
 
     @writes
     def judge(self, pattern_hash: str, project: str, outcome: PatternOutcomeLike) -> ErrorPattern:
-        """Say whether a solution worked: success adds 0.1 to its confidence (1.0 at most), failure takes 0.2 (0.1 at least)."""
+        """Record whether a solution worked: success adds 0.1 to its confidence (at most 1.0), failure takes 0.2 (least 0.1)."""
         worked = enum_of(PatternOutcome, outcome, "outcome") is PatternOutcome.SUCCESS
         # Tenths add up crookedly in binary; rounded to four places they are what a person would have written.
         moved = _SURER if worked else _LESS_SURE

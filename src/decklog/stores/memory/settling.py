@@ -36,7 +36,7 @@ else:
 
 @dataclass(frozen=True, kw_only=True)
 class Contradiction(Record):
-    """Two lessons of which one says another thing than the other. `about` names the words that differ."""
+    """Two lessons that contradict each other. `about` names the words that differ."""
 
     table = "contradictions"
     home = "@memory"
@@ -79,7 +79,7 @@ class LessonSettler(Store):
 
     @writes
     def retire(self, lesson_id: str, *, reason: str | None = None) -> Lesson:
-        """Put a lesson aside that nothing replaces: it stays on record, and is no longer recalled."""
+        """Retire a lesson without a replacement: it stays in the log and is no longer recalled."""
         self._alone()
         if not (lesson := self._fetch(Lesson, lesson_id)).holds:
             return lesson.marked_already()
@@ -97,7 +97,7 @@ class LessonSettler(Store):
 
     @writes
     def reinstate(self, lesson_id: str) -> Lesson:
-        """Let a lesson hold again that was superseded or retired."""
+        """Reinstate a superseded or retired lesson."""
         self._alone()
         if (lesson := self._fetch(Lesson, lesson_id)).holds:
             return lesson.marked_already()
@@ -120,7 +120,7 @@ class LessonSettler(Store):
         undone_commit: str | None = None,
         project: str | None = None,
     ) -> list[Lesson]:
-        """Say what changed: lessons that hold for it are marked as outdated, until they are learned again.
+        """Mark lessons about changed paths, versions or commits as outdated, until they are learned again.
 
         Versions are given as NAME=VERSION; those that a lesson does not hold for outdate it.
         """

@@ -153,7 +153,7 @@ class Strategies(Store):
 
     @writes
     def credit(self, strategy_id: str, *, by: int = 1) -> Strategy:
-        """Say that a strategy helped, once or several times."""
+        """Record that a strategy helped, once or several times."""
         if not 0 <= by <= MOST_CREDIT:
             raise Invalid(f"a strategy is credited by 0 to {MOST_CREDIT}, not by {by}", field="by")
         return self._change(
@@ -169,7 +169,7 @@ class Strategies(Store):
     def extract(
         self, run_id: str, group_id: str, project: str, *, lang: str | None = None, framework: str | None = None
     ) -> list[Strategy]:
-        """Make strategies of the five newest completions, decisions and approaches that a group's agents reasoned out.
+        """Create strategies from the five newest completions, decisions and approaches of a group's agents.
 
         An entry counts once, however often it is extracted.
         """

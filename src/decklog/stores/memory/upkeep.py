@@ -85,7 +85,7 @@ class LessonUpkeep(LessonEmbedding):
 
     @reads
     def health(self, *, limit: int = 5) -> "MemoryHealth":
-        """Say how the memory is used, and which lessons need a hand: what is wrong with them and what to do, up to LIMIT of each.
+        """Report how the memory is used, and which lessons need attention and why, up to LIMIT of each.
 
         Useful recalls should be 15 to 40 in a hundred, and stale lessons under 30.
         """

@@ -142,7 +142,7 @@ class Budgets(Store):
 
     @writes(manager_only=True)
     def lift(self, budget_id: str) -> Budget:
-        """Remove a budget: nothing is held against it any more."""
+        """Remove a budget: it limits nothing any more."""
         self._closed()
         gone = self._remove(Budget, "delete from budgets where id = :id returning *", id=budget_id)
         if not gone:
@@ -232,7 +232,7 @@ class Budgets(Store):
 
     @writes
     def rebuild(self) -> "BudgetRebuild":
-        """Make every budget's running sums from its charges again, as after an import; say what had been wrong."""
+        """Rebuild every budget's sums from its charges, as after an import; return what was wrong."""
         meter, budgets = self._closed(), self.find()
         wrong = [problem for budget in budgets for problem in self._differing(meter, budget)]
         as_of = newest_time(self._db)  # what any of them has seen expire stays so

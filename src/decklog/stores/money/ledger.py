@@ -78,13 +78,11 @@ class Ledger(Store):
         """Charge one call to a model: its tokens, and its cost, given or by the prices of the day.
 
         It is refused (`BudgetExceeded`) when a budget that stops has no room for it, unless an open reservation covers it: the
-        one that is named, or else that of the task which the caller holds.
-        What is spent already is recorded with `enforce` off, which permits nothing: the charge is marked `overdrew`, the manager
-        hears of it, and the budget, overdrawn, stops whoever asks next.
-        Budgets count it on the day it is recorded, whatever `occurred_at` says. A task's charge is its run's and its
-        group's too; naming another run with it is refused.
-        With a key that is known in its run, the first charge comes back; with the provider's own id of the answer, the first one
-        of any run.
+        one that is named, or else that of the task which the caller holds. What is spent already is recorded with `enforce` off,
+        which permits nothing: the charge is marked `overdrew`, the owner is notified, and the overdrawn budget refuses the next
+        charge. Budgets count it on the day it is recorded, not at `occurred_at`. A task's charge is its run's and its group's
+        too; naming another run with it is refused. With a key that is known in its run, the first charge comes back; with the
+        provider's own id of the answer, the first one of any run.
         """
         tokens = (input_tokens, cache_read_tokens, cache_create_tokens, output_tokens)
         place = {"run_id": run_id, "group_id": group_id, "task_id": task_id, "agent": agent, "agent_id": agent_id}

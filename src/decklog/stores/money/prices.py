@@ -237,7 +237,7 @@ class Prices(Store):
         output_tokens: int = 0,
         at: datetime | None = None,
     ) -> int:
-        """Say what a call would cost, in micro-dollars: the amount to reserve before making it."""
+        """Return what a call would cost, in microdollars: the amount to reserve before making it."""
         aware("at", at)
         tokens = (input_tokens, cache_read_tokens, cache_create_tokens, output_tokens)
         if min(tokens) < 0:

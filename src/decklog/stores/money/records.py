@@ -127,7 +127,7 @@ class Budget(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Reservation(Record):
-    """What is held for calls under way, and how much of it they have used; it holds nothing after `expires_at`."""
+    """Money and tokens set aside for calls in progress, and how much of it they have used; it ends at `expires_at`."""
 
     table = "reservations"
     fork = left_out("Money is reserved once.")
@@ -241,10 +241,9 @@ _FIGURES = (*TOKENS, "cost_microdollars")
 class Charge(Record):
     """What one call used and cost. A cost of None is not known: the model had no price.
 
-    `counted_at` says when budgets count it, where that is another day than it occurred on: the day it was recorded, or that of
-    the reservation that paid for it. `overdrew` is set when it went past a budget that stops, or its price was not
-    known to one; `is_late` when the task it was spent on was no longer the spender's. `answer_id` is the provider's own name for
-    what was paid.
+    `counted_at` is when budgets count it, if that is another day than it occurred on: the day it was recorded, or that of the
+    reservation that paid for it. `overdrew` is set when it went past a budget that stops, or its price was not known to one;
+    `is_late` when the task it was spent on was no longer the spender's. `answer_id` is the provider's own name for what was paid.
     """
 
     table = "charges"

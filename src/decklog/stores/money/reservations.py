@@ -59,8 +59,8 @@ class Reservations(Store):
         """Hold money and tokens for calls to come, in every budget they fall under, until a time.
 
         Without a time it ends after an hour; the longest is seven days, and `extend` prolongs it. It is refused
-        (`BudgetExceeded`) when a budget that stops has too little left, or nothing at all. `holder` says who it is for, in any
-        words. With a key that is known in its run, the first reservation comes back.
+        (`BudgetExceeded`) when a budget that stops has too little left, or nothing at all. `holder` names who it is for. With a
+        key that is known in its run, the first reservation comes back.
         """
         expires_at = self._now() + DEFAULT if expires_at is None else expires_at
         self._check_end(expires_at)
@@ -155,7 +155,7 @@ class Reservations(Store):
 
     @writes
     def release(self, reservation_id: str) -> Reservation:
-        """Give a reservation back because its calls will not be made; charges already made under it stay."""
+        """Release a reservation whose calls will not be made; charges already made under it stay."""
         return self._end(reservation_id, ReservationState.RELEASED)
 
     def _end(self, reservation_id: str, state: ReservationState) -> Reservation:

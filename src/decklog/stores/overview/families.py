@@ -35,9 +35,8 @@ class Families(Looking):
     ) -> "Page[Family]":
         """List runs by families: each that came of no other run, newest first, with its forks and sub-agents' runs and sums.
 
-        A page has so many families as have `limit` runs together, and no family is on two; of a larger one the first `limit` are
-        shown. What is asked for is asked of the run that a family began with; but of the words for runs that go on, it is
-        enough that one of its runs has it. `parent_run_id` shows this run and what came of it.
+        A page has families with up to `limit` runs together; of a larger family the first `limit` are shown. Filters apply to the
+        first run of a family, and an active status to any of its runs. `parent_run_id` shows this run and its children.
         """
         size, wanted = page_size(limit), Wanted(repo, branch, text, parent_run_id, since, until)
         word = None if status is None else enum_of(Status, status, "status")

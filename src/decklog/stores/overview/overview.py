@@ -66,7 +66,7 @@ _ORDER = list(Status)
 class Overview(Families):
     """Shows how runs and tasks stand, what waits for a person, and what it costs.
 
-    Whatever only one verb needs is loaded by it: every call that names a run asks for its word.
+    What only one verb needs is loaded by it, because every call that names a run asks for its status.
     """
 
     derived = (task_counts.TABLE, spending.TABLE, spending.TOTALS, spending.MARKS, spending.OPEN)
@@ -86,7 +86,7 @@ class Overview(Families):
 
     @reads_in_steps
     def now(self, *, limit: int = 12) -> "Summary":
-        """Say what waits for a person, what runs, what has gone quiet and what it costs: in a sentence, with its proof.
+        """Summarize what needs a person, what runs, what stalled and what it costs.
 
         Of what waits and of the runs that go on, the first `limit` are listed. What schedules say is due appears with it.
         """
@@ -135,7 +135,7 @@ class Overview(Families):
 
     @reads_in_steps
     def run(self, run_id: str) -> RunOverview:
-        """Show how one run stands."""
+        """Show the status of one run."""
         sql, (bound, _) = "select * from runs where id = :run_id", self._db.values.bind({"run_id": run_id})
         found = self._looked(lambda can_move: self._look(self._base(can_move), sql, bound))
         if not found:
@@ -144,14 +144,14 @@ class Overview(Families):
 
     @reads
     def task(self, task_id: str) -> "TaskSummary":
-        """Say in a word how a task stands: needs you, quiet, running, idle, held, done, failed or cancelled."""
+        """Return the status of a task: needs you, quiet, running, idle, held, done, failed or cancelled."""
         task = self._tasks().get(task_id)
         word = self._words_of_tasks(self._base(False), [task.id])[task.id]
         return {"id": task.id, "run_id": task.run_id, "title": task.title, "status": word, "state": task.state.value}
 
     @reads_in_steps
     def words(self, *, run_ids: "list[str] | None" = None, task_ids: "list[str] | None" = None) -> "StatusWords":
-        """Say in a word how each of some runs and tasks stands: up to 200 of each, by their ids."""
+        """Return the status of runs and tasks by their ids, up to 200 of each."""
         runs, tasks = run_ids or [], task_ids or []
         if len(runs) > MOST_GOING_ON or len(tasks) > MOST_GOING_ON:
             raise Invalid(f"ask for the words of up to {MOST_GOING_ON} runs or tasks at once", field="run_ids")
@@ -193,11 +193,10 @@ class Overview(Families):
 
         Lanes begin at `since`, an entry or a time, and end at the moment that is shown; the strip is that of the whole run.
         Entries are those before the number `before`, or those of a kind; tasks those after the cursor `after`, in the order in
-        which they were added; `board` has so many of them in each column, as they are now. `records` names kinds of records, by
-        their tables, of each of which the newest 50 are shown; `roles` shows those of the first 200 tasks that have one of
-        these roles now, and `first_tasks` so many of the first, also as they are now; `spent` is at how many entries it is said
-        what had been spent. A size of 0 leaves a part out.
-        Of tools and changes, the newest 20,000 entries are looked at.
+        which they were added; `board` is the number of tasks in each column, as they are now. `records` names kinds of records,
+        by their tables, of each of which the newest 50 are shown; `roles` shows those of the first 200 tasks that have one of
+        these roles now, and `first_tasks` that many of the first, also as they are now; `spent` is the number of entries at which
+        spending is reported. A size of 0 leaves a part out. Of tools and changes, the newest 20,000 entries are looked at.
         """
         from decklog.stores.overview.picture import Wished, drawn, kinds
 
@@ -220,9 +219,9 @@ class Overview(Families):
 
     @reads_in_steps
     def compare(self, before: str, after: str) -> "Comparison":
-        """Show two moments side by side, each given as RUN, RUN:ENTRY or RUN@TIME: how each stands, and which records differ.
+        """Show two moments side by side, each given as RUN, RUN:ENTRY or RUN@TIME: their status, and which records differ.
 
-        Runs of more than 2,000 entries are shown without `differences`; `runs diff` tells them.
+        Runs of more than 2,000 entries are shown without `differences`; use `runs diff`.
         """
         from decklog.stores.overview.comparison import compared
 
@@ -240,7 +239,7 @@ class Overview(Families):
     ) -> "MoneyPicture":
         """Show where the money goes: each day of UTC by model, the dearest models, agents or runs, and the budgets.
 
-        It is that of so many days up to today, or up to the day of `until`; or that of all days from `since` on.
+        It covers `days` days up to today or `until`, or all days from `since` on.
         """
         from decklog.stores.overview.money import spent
 
@@ -278,7 +277,7 @@ class Overview(Families):
         limit: int = 20,
         after: str | None = None,
     ) -> "SearchResult":
-        """Find runs, tasks, lessons, questions, files and whatever was said by words, newest first; `word*` is a beginning.
+        """Search runs, tasks, lessons, questions, files and entries by words, newest first; `word*` matches a prefix.
 
         Of each record only the newest entry counts. Kinds, runs and agents are counted among the newest 1,000 hits; a page
         looks no further than these, and `next` goes on behind them. `going_on` looks for new entries in runs that go on alone:
@@ -316,7 +315,7 @@ class Overview(Families):
 
     @reads
     def stations(self) -> "list[Workload]":
-        """Count with whom the work stands, of the newest 200 runs that go on: tasks to do, at work, held and failed, and groups.
+        """Count where the work is, of the newest 200 active runs: tasks to do, at work, held and failed, and groups.
 
         Tasks count for their role, one at work without a role for its worker, and groups for whom they are assigned to; what is
         for nobody has `who` null. Of each kind the first 1,000 are counted.

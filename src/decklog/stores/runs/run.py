@@ -45,7 +45,7 @@ ENDED = (RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.CANCELLED)
 
 @dataclass(frozen=True, kw_only=True)
 class Run(Record):
-    """One undertaking of agents, from its goal to its end; its journal is a stream of its own."""
+    """One piece of agents' work, from its goal to its end; its journal is a separate stream."""
 
     table = "runs"
     stream_column = "id"

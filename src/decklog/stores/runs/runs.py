@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Runs(Store):
-    """Starts runs, follows what becomes of them, and remembers who worked in them."""
+    """Starts and finishes runs and records who worked in them."""
 
     records = (Run, Agent)
     derived = ("run_marks", "run_attempts", "run_moments", "record_firsts")
@@ -188,7 +188,7 @@ class Runs(Store):
         """End a run as completed, failed or cancelled; one that ended so already comes back as it is.
 
         It can't be completed while a required criterion is open or stale, unless forced with a reason. Unfinished tasks of a
-        completed run are counted in `warnings`. `ended_at` says when it ended, where that was not now.
+        completed run are counted in `warnings`. `ended_at` is the end time, for imports.
         """
         if enum_of(RunStatus, status, "status") not in ENDED:
             raise Invalid(f"a run ends as {', '.join(ENDED)}, not as {status}", field="status")
@@ -297,7 +297,7 @@ class Runs(Store):
 
     @writes
     def rotate_agent(self, run_id: str, role: str, session: str) -> Agent:
-        """Give an agent a fresh session and count the rotation; its turns start again at 0."""
+        """Assign a new session to an agent and count the rotation; its turns restart at 0."""
         return self._change(
             Agent,
             (run_id, role),
@@ -320,7 +320,7 @@ class Runs(Store):
 
     @reads
     def snapshot(self, run_id: str, *, at: str | None = None) -> "RunSnapshot":
-        """Give the whole picture of a run, now or as of an entry or a time."""
+        """Return all records of a run, now or as of an entry or a time."""
         return self._past().take(run_id, at)
 
     @reads_in_steps
@@ -340,7 +340,7 @@ class Runs(Store):
     def records_at(self, run_id: str, table: str, at: str, *, limit: int = 50, after: str | None = None) -> "Page[Any]":
         """List a run's records of one kind as they were at an entry or a time, in the order in which they came to be.
 
-        A page may have fewer rows than asked for, where records are gone; `next` tells whether there are more.
+        A page may have fewer rows than asked for, where records are gone; `next` is set if there are more.
         """
         classes, size = self._journal.record_classes(), page_size(limit)
         if table not in classes or classes[table].home is not None:
@@ -350,7 +350,7 @@ class Runs(Store):
 
     @reads_in_steps
     def pulse(self, run_id: str, *, since: str | None = None, until: str | None = None, buckets: int = 300) -> "RunPulse":
-        """Give the times of a run's entries at even steps, with failures, questions, checkpoints and pivots marked.
+        """Return the times of a run's entries in even steps, with failures, questions, checkpoints and pivots marked.
 
         A span begins and ends at an entry or a time. Of more than 200 marks, the first of each kind in each part are given;
         `left_out` counts the others.
@@ -431,8 +431,7 @@ class Runs(Store):
     def diff(self, before: str, after: str) -> "list[RecordDifference]":
         """List what differs between two moments, each given as RUN, RUN:ENTRY or RUN@TIME.
 
-        Of two runs, such as two forks of one, it tells how each stands, what each spent, and then record by record, matched by
-        what they are called.
+        For two runs, such as two forks, it compares their status, their spending and their records, matched by name.
         """
         from decklog.stores.runs.difference import differing
 

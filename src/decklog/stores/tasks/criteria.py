@@ -249,7 +249,7 @@ class Criteria(RunBound):
 
     @writes
     def observe(self, run_id: str, *, commit: str | None = None, files: dict[str, object] | None = None) -> list[Criterion]:
-        """Say what is true now, mark criteria whose evidence is of something else as stale, and list the stale ones.
+        """Compare evidence with the current commit and files, mark outdated criteria as stale, and list them.
 
         Files are SHA-256 digests by path, null for one that is gone. What is not named is left open: evidence is fresh
         again only when all that it is bound to is seen unchanged.

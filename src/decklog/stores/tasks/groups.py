@@ -400,7 +400,7 @@ class Groups(RunBound):
         """Record a review's verdict and its blocking issues, and move on to the next review iteration.
 
         The no-progress count grows when changes are requested again and no blocking issue fewer is left; else it is 0.
-        `iteration` says which one was reviewed: a call repeated for one that is past changes nothing.
+        `iteration` is the reviewed iteration: a call repeated for one that is past changes nothing.
         """
         verdict = enum_of(ReviewStatus, verdict, "verdict")
         whole("blocking_issues", blocking_issues)

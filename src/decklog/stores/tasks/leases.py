@@ -105,9 +105,8 @@ class Leases(Store):
     ) -> "Generator[Step, Any, Claim | None]":
         """Take the most urgent, oldest ready task; None when there is none.
 
-        The task is yours until the lease ends: extend it, and show its fence with every later call. With `wait_seconds`, wait
-        so long for a task to become ready. With `task_id`, take that one or none: whatever stands in the way is told
-        (`Conflict`).
+        The task is yours until the lease ends: extend it, and show its fence with every later call. With `wait_seconds`, wait up
+        to that time for a task to become ready. With `task_id`, claim that task or raise `Conflict` with the reason.
 
         With `reserve_…`, that much of the budgets is reserved in the same transaction, or nothing is claimed; it is settled when
         the task ends and free again when the lease expires. With `recall`, lessons from work like this come along.
@@ -250,7 +249,8 @@ class Leases(Store):
     ) -> Claim | None:
         """End a task as done and take the next of its run for the same worker, in one transaction.
 
-        The next may be narrowed, and budget reserved for it, as in `claim`; when a budget says no, the first is not ended either.
+        The next may be narrowed, and budget reserved for it, as in `claim`; when a budget refuses it, the first is not finished
+        either.
         """
         check_span(lease_seconds, "lease_seconds")
         wanted = {"group_id": group_id, "role": role, "tag": tag}
@@ -298,7 +298,7 @@ class Leases(Store):
         stage: str | None = None,
         state_name: str | None = None,
     ) -> Task:
-        """Keep a lease alive for so many seconds from now; may also say at which stage the work is."""
+        """Extend a lease from now; optionally record the stage of the work."""
         check_span(lease_seconds, "lease_seconds")
         changes: dict[str, Any] = {"leased_until": self._steady_now() + timedelta(seconds=lease_seconds)}
         if stage is not None:
@@ -310,7 +310,7 @@ class Leases(Store):
 
     @writes
     def refence(self, task_id: str, *, fence: int, lease_seconds: float = DEFAULT_LEASE_SECONDS) -> Task:
-        """Go on with a task under a new fence, as after a restart; whoever still shows the old one has lost it."""
+        """Continue a task under a new fence, as after a restart; the old fence is refused."""
         check_span(lease_seconds, "lease_seconds")
         changes = {"fence": fence + 1, "leased_until": self._steady_now() + timedelta(seconds=lease_seconds)}
         task = self._held(task_id, fence, changes, note=f"{task_id} goes on under fence {fence + 1}")
@@ -442,7 +442,7 @@ class Leases(Store):
 
     @writes
     def block(self, task_id: str, *, fence: int, blocker: str, summary: str | None = None) -> Task:
-        """Give a task up until something outside changes; `resume` makes it ready again."""
+        """Block a task until something outside changes; `resume` makes it ready again."""
         task = self._must_hold(task_id, fence)
         repeats = task.blocker_repeats + 1 if blocker == task.blocker else 1
         changes = ending(
@@ -457,7 +457,7 @@ class Leases(Store):
 
     @writes
     def release(self, task_id: str, *, fence: int, reason: str | None = None, not_before: datetime | None = None) -> Task:
-        """Give a task back unharmed: it is ready again, or will be at `not_before`, and no attempt is used."""
+        """Release a task: it is ready again, or will be at `not_before`, and no attempt is used."""
         later = {} if not_before is None else {"not_before": moment("not_before", not_before)}
         changes = ending(AttemptOutcome.RELEASED, TaskState.PENDING, reason=reason, **later)
         return self._held(task_id, fence, changes, note=f"released: {reason or ''}")

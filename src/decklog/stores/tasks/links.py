@@ -239,7 +239,7 @@ class Links(Leases):
 
     @reads
     def subtasks(self, task_id: str) -> "TaskProgress":
-        """Tell how far the parts of a task are, and their parts: a state, a progress, and each of them.
+        """Return the progress of a task's subtasks, recursively: a state, a progress, and each of them.
 
         Progress is how many of the tasks without parts of their own are done; what was abandoned does not count. The task's
         own state stays its own: it is done when somebody finishes it, which nobody can before its parts.
@@ -265,7 +265,7 @@ class Links(Leases):
 
     @reads
     def why(self, task_id: str) -> "TaskExplanation":
-        """Say why a task is not being worked on, what it waits for and what that waits for, and who could take it.
+        """Explain why nobody works on a task, what it waits for, and who could take it.
 
         What it waits for comes nearest first, to a depth of 20; `first` names those that wait for nothing themselves.
         """
@@ -280,7 +280,7 @@ class Links(Leases):
 
     @writes
     def comment(self, task_id: str, body: str, *, author: str | None = None) -> TaskComment:
-        """Say something of a task, whatever its state; without an author, in the name of the agent that acts."""
+        """Comment on a task in any state; the author is the acting agent unless given."""
         task = self._fetch(Task, task_id)
         who = author if author is not None else (acting.get() or {}).get("agent")
         if who is None:

@@ -191,9 +191,9 @@ class Plans(RunBound):
     ) -> Plan:
         """Record the plan of a run, or replace it; phases are a list of names or of objects.
 
-        An object has number (or phase), name, status, progress_percent, started_at and completed_at, all optional; the
-        rest is kept as extra. A phase whose name stays keeps its progress, also under a new number, where the new plan
-        says nothing else. When the plan was first made, and metadata and current_phase that are not given, stay too.
+        An object has number (or phase), name, status, progress_percent, started_at and completed_at, all optional; the rest is
+        kept as extra. A phase whose name stays keeps its progress, also under a new number, unless the new plan sets it. When the
+        plan was first made, and metadata and current_phase that are not given, stay too.
         """
         wanted = read_phases(phases)
         if total_phases is None:

@@ -137,12 +137,12 @@ class Schedules(Store):
         catch_up_limit: int = 10,
         late_seconds: int = 3600,
     ) -> Schedule:
-        """Have a task, or those of a template, come again and again: `every day 06:00`, `every monday 09:00`, `30 6 * * 1-5`.
+        """Create a task, or those of a template, repeatedly: `every day 06:00`, `every monday 09:00`, `30 6 * * 1-5`.
 
         The task is given by its title, or as the arguments of `tasks add`; `{{date}}`, `{{time}}` and `{{at}}` in its texts are
-        those of the occurrence. What nobody saw in time comes as `catch_up` says: the newest of them (`one`), each of the
-        newest so many (`all`), or only if it is not later than `late_seconds` (`none`). A name that is known already comes
-        back as it is, unless it means something else.
+        those of the occurrence. `catch_up` decides about missed occurrences: the newest (`one`), the newest `catch_up_limit`
+        (`all`), or only those at most `late_seconds` late (`none`). A name that is known already comes back as it is, unless it
+        means something else.
         """
         asked = _what(title, task, template, values)
         asked |= {
@@ -252,7 +252,7 @@ class Schedules(Store):
 
     @writes
     def pause(self, schedule_id: str, *, reason: str) -> Schedule:
-        """Let a schedule rest; what would have come meanwhile does not come later."""
+        """Pause a schedule; occurrences in the meantime are skipped."""
         schedule = self._fetch_for_update(Schedule, schedule_id)
         if schedule.is_paused:
             return schedule.marked_already()
@@ -260,7 +260,7 @@ class Schedules(Store):
 
     @writes
     def resume(self, schedule_id: str) -> Schedule:
-        """Have a paused schedule go on from now."""
+        """Resume a paused schedule from now on."""
         schedule = self._fetch_for_update(Schedule, schedule_id)
         if not schedule.is_paused:
             return schedule.marked_already()
@@ -284,7 +284,7 @@ class Schedules(Store):
 
     @writes
     def run_due(self, run_id: str | None = None) -> list[Task]:
-        """Add the tasks of all that is due, of a run or of all that go on; a claim does so by itself."""
+        """Add the tasks of due schedules, of one run or of all active ones; a claim does it too."""
         if run_id is not None:
             check_run(self._db, run_id)
             return self.make_due(run_id)

@@ -83,12 +83,12 @@ select t.id from dependencies d join tasks t on t.id = d.depends_on
 
 @dataclass(frozen=True, kw_only=True)
 class Task(Record):
-    """A piece of work of a run, as it stands: who has it, until when, and how its last attempt ended."""
+    """A unit of work of a run: who has it, until when, and how its last attempt ended."""
 
     table = "tasks"
     task_column = "id"
     fork = ForkRule(
-        "The worker has the parent's task, its money is the parent's, and what it asked is asked again.",
+        "The worker has the parent's task, its money is the parent's, and it asks its questions again.",
         fields={
             "state": Replace({"running": "pending", "waiting": "pending"}),
             "attempts": Computed("one less if it was running"),

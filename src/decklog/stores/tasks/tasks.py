@@ -204,7 +204,7 @@ class Tasks(Links):
     def assign(self, task_id: str, worker: str | None = None, *, reason: str | None = None) -> Task:
         """Keep a task for one worker, whose claims alone then get it; without a worker, give it free again.
 
-        Whoever has it at this moment keeps it.
+        A worker that has it keeps it.
         """
         to = None if worker is None else filled("worker", worker)
         note = f"assigned to {to}" if to is not None else "assigned to nobody"
@@ -244,7 +244,7 @@ class Tasks(Links):
 
     @reads
     def details(self, task_id: str) -> "TaskDetails":
-        """Show a task with all that belongs to it: why it stands so, its links and parts, its attempts, the latest comments."""
+        """Show a task with its status, links, subtasks, attempts and latest comments."""
         task = self.get(task_id)
         where = Where(TaskComment)
         where.equal(task_id=task_id)
@@ -303,7 +303,7 @@ class Tasks(Links):
         role: str | None = None,
         tag: str | None = None,
     ) -> "ClaimExplanation":
-        """Say why a claim gets nothing, as a code and in words, and what would help."""
+        """Explain why a claim gets nothing, as a code and in words, and what would help."""
         from decklog.stores.tasks.unclaimed import explain
 
         if run_id is not None:
@@ -352,7 +352,7 @@ class Tasks(Links):
     def pause(self, task_id: str, *, reason: str, fence: int | None = None, snapshot: dict[str, object] | None = None) -> Task:
         """Pause a task and keep what its worker was doing.
 
-        Without a fence it is taken from whoever has it, who gets `LeaseLost` on the next call.
+        Without a fence it is taken from its worker, who gets `LeaseLost` on the next call.
         """
         if fence is not None:
             self._must_hold(task_id, fence)
@@ -362,7 +362,7 @@ class Tasks(Links):
 
     @writes
     def resume(self, task_id: str) -> Task:
-        """Make a paused, waiting or blocked task ready again; its snapshot is there for the next worker."""
+        """Resume a paused, waiting or blocked task; its snapshot is kept for the next worker."""
         task = self._fetch_for_update(Task, task_id)
         if task.state == TaskState.PENDING:
             return task.marked_already()
@@ -381,7 +381,7 @@ class Tasks(Links):
 
     @writes
     def abandon(self, task_id: str, *, reason: str) -> Task:
-        """Give a task up for good; whoever has it loses it."""
+        """Abandon a task for good; its worker loses it."""
         task = self._fetch_for_update(Task, task_id)
         if task.state == TaskState.ABANDONED:
             return task.marked_already()
@@ -424,7 +424,7 @@ class Tasks(Links):
     def replan(
         self, run_id: str, tasks: list[dict[str, object]], *, reason: str = "replanned", include_running: bool = False
     ) -> list[Task]:
-        """Put new tasks in place of the pending ones, all in one transaction; running ones are left alone unless asked."""
+        """Replace the pending tasks by new ones in one transaction; running ones stay unless requested."""
         check_run(self._db, run_id)
         also = " or state = 'running'" if include_running else ""
         abandoned = self._change_all(
@@ -447,7 +447,7 @@ class Tasks(Links):
 
     @reads
     def attempts(self, task_id: str) -> list[Attempt]:
-        """List the attempts at a task, oldest first, as the journal tells them."""
+        """List the attempts at a task, oldest first, from the journal."""
         return self._attempts(self._fetch(Task, task_id).id)
 
     def _attempts(self, task_id: str) -> list[Attempt]:

@@ -116,7 +116,7 @@ class Templates(Store):
     ) -> list[Task]:
         """Add the tasks of a template to a run, with its places filled in; all of them or none.
 
-        With a key that is known, the tasks that were made with it come back as they are, whatever became of the template.
+        With a key that is known, the tasks that were made with it come back as they are, even if the template changed.
         """
         lock_run(self._db, run_id)
         if key is not None:

@@ -170,9 +170,9 @@ class Ci(Store):
 
     @reads
     def expected(self, workflow_name: str, branch: str, *, last: int = 20) -> "ExpectedDuration":
-        """Say how long a run will probably take: median and 90th percentile of the last successful ones, in seconds.
+        """Estimate how long a run will take: median and 90th percentile of the last successful ones, in seconds.
 
-        A branch without any is judged by the others (`source` says so); without any run at all, both are unknown (null).
+        A branch without any is judged by the others (see `source`); without any run at all, both are unknown (null).
         """
         if not 1 <= last <= 1000:
             raise Invalid(f"last is {last}; look at 1 to 1000 runs", field="last")

@@ -249,7 +249,7 @@ class Context(Store):
 
     @writes
     def consume(self, package_id: str, agent: ContextAgentLike, *, iteration: int = 1) -> ContextConsumer:
-        """Mark a package as read by one of its consumers; one who read it already is told so."""
+        """Mark a package as read by one of its consumers; a repeated call reports it."""
         package, agent = self._package(package_id), _agent(agent, "agent")
         changed = self._change_all(
             ContextConsumer,

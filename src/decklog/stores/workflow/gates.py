@@ -98,7 +98,7 @@ class Gates(Store):
 
     @writes(hands_out=True)
     def enter(self, name: str, *, hold_seconds: float = 60.0) -> Gate | None:
-        """Go through a gate; null while it is closed. One whose time has come lets one through to try.
+        """Pass a gate; null while it is closed. When its time has come, one caller may try.
 
         The next may try `hold_seconds` later, or as soon as somebody opens it.
         """
@@ -115,7 +115,7 @@ class Gates(Store):
 
     @writes
     def retry(self, name: str) -> Gate:
-        """Let a closed gate be tried at once, whatever its time; one that is open stays as it is."""
+        """Let a closed gate be tried at once; an open one stays as it is."""
         known = self._fetch_for_update(Gate, name)
         if known.state is GateState.OPEN:
             return known.marked_already()

@@ -197,7 +197,7 @@ class Reviews(Store):
 
     @reads
     def latest(self, tree: str, patch: str) -> Review | None:
-        """Get the newest review of exactly this tree and this patch, in whatever run; none is null."""
+        """Get the newest review of exactly this tree and this patch, in any run; none is null."""
         found = self._select(
             Review,
             "select * from reviews where tree = :tree and patch = :patch order by created_at desc, id desc limit 1",
@@ -208,7 +208,7 @@ class Reviews(Store):
 
     @reads
     def is_overridden(self, review_id: str) -> bool:
-        """Say whether a person let exactly this change pass with exactly this verdict on it, and said why.
+        """Check whether a person approved exactly this change and verdict, with a reason.
 
         Where a manager is bound, only what the manager proved counts.
         """
@@ -219,7 +219,7 @@ class Reviews(Store):
 
     @reads
     def lets_pass(self, review_id: str) -> bool:
-        """Say whether a review lets its change be published: the gate did not hold it, or a person let exactly it pass.
+        """Check whether a review lets its change be published: the gate passed it, or a person approved exactly it.
 
         Where an owner is bound, the gate's word counts in the process that recorded it. Elsewhere the owner's signed yes does.
         """

@@ -62,7 +62,7 @@ class CheckVerdict(Record):
 
 
 class Verdicts(Store):
-    """Keeps what checks said of trees, and says whether a tree has passed."""
+    """Keeps check results for trees, and decides whether a tree has passed."""
 
     records = (CheckVerdict,)
 

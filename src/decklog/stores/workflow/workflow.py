@@ -219,7 +219,7 @@ class Workflow(Store):
 
     @reads
     def check_prompt(self, agent: str, text: str) -> "PromptCheck":
-        """Tell which words are missing from an agent's prompt; each has to be there whole."""
+        """Return the required words that are missing from an agent's prompt."""
         markers = self._definition().markers
         if agent not in markers:
             raise NotFound(f"no markers are known for {agent}", hint=f"There are markers for {', '.join(markers)}.")
@@ -229,7 +229,7 @@ class Workflow(Store):
 
     @reads
     def ready(self) -> "WorkflowReadiness":
-        """Tell whether there is a workflow to route by, where it comes from and what it holds."""
+        """Return whether there is a workflow to route by, its source and its contents."""
         version, definition = self._version(), self._definition()
         reporting = dict.fromkeys(agent for agent, _ in definition.transitions)
         return {

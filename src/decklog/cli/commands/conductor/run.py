@@ -62,15 +62,15 @@ def run(
     decklog run "Teach the parser trailing commas"   an agent proposes the plan
     decklog run --plan plan.toml  start it, or go on with it
     decklog run --tasks RUN       the plan is what is to be done in that run
-    decklog run watch RUN         how it stands, from anywhere
+    decklog run watch RUN         its progress, from anywhere
     decklog run work RUN          work on it too, from another machine
     decklog run stop RUN          claim nothing more; agents finish theirs
-    decklog run fork RUN --at 120 work it again from there, beside it
+    decklog run fork RUN --at 120 work it again from there
     decklog run land RUN          bring what has landed there into your branch
     decklog run rescue            what every attempt left, even without a log
     decklog run gc                clean up after runs that are over
 
-    How to check and who works stands in decklog.toml, as it is in the commit that the run starts from. Nothing of your working
+    Checks and agents are configured in decklog.toml, as it is in the commit that the run starts from. Nothing of your working
     tree, index, branches and settings is touched: what lands is in refs/decklog/RUN/target, until you land it. Killed at any
     moment, the same command goes on. Ctrl-C once lets agents finish; twice ends them and keeps what they left.
     """
@@ -271,10 +271,10 @@ def _meant(log: "Decklog", run_id: str | None) -> str:
 
 @run.command()
 @click.argument("run_id", metavar="[RUN]", required=False)
-@click.option("--no-follow", is_flag=True, help="say how it stands now, and end")
+@click.option("--no-follow", is_flag=True, help="show the current state and exit")
 @click.pass_obj
 def watch(call: Call, run_id: str | None, no_follow: bool) -> int:
-    """Say how a run stands, and what becomes of it, whichever process works on it; without RUN the newest of this repository."""
+    """Show the progress of a run, whichever process works on it; without RUN the newest of this repository."""
     from decklog.conductor.standing import standing
 
     with call.open(writing=False) as log:
@@ -346,9 +346,9 @@ def work(call: Call, run_id: str, remote: str | None) -> int:
 @click.option("--budget", type=click.FloatRange(min=0), metavar="USD", help="what it may spend, default run_usd of decklog.toml")
 @click.pass_obj
 def fork(call: Call, run_id: str, at: str | None, new_run: str | None, budget: float | None) -> int:
-    """Work a run again from an entry on, beside it: from what had landed then, with money of its own and agents of its own.
+    """Work a run again from an entry on: from what had landed then, with its own money and agents.
 
-    What was done by then is done, what was under way is begun anew. `decklog runs diff ONE OTHER` tells what came of each.
+    What was done by then is done, what was under way is begun anew. `decklog runs diff ONE OTHER` compares them.
     """
     from decklog.conductor import forking, starting
     from decklog.guard.toolbox.toolbox import state_home
@@ -406,7 +406,7 @@ def _say_landed(call: Call, found: "Landing", *, is_trial: bool) -> None:
 @click.argument("run_id", metavar="[RUN]", required=False)
 @click.pass_obj
 def rescue(call: Call, run_id: str | None) -> int:
-    """List what is kept of every attempt, told by git alone: it is there also when the log is lost or damaged.
+    """List what is kept of every attempt, from git alone: it works also when the log is lost or damaged.
 
     To have one back: git branch NAME COMMIT
     """

@@ -105,7 +105,7 @@ def import_beads(call: Call, path: str, run_id: str, dry_run: bool) -> int:
 @_dry_run
 @click.pass_obj
 def import_taskmaster(call: Call, path: str, run_id: str, dry_run: bool) -> int:
-    """Take over Task Master's tasks and subtasks: a repository, or a tasks.json. Every tag but master gets a run of its own.
+    """Take over Task Master's tasks and subtasks: a repository, or a tasks.json. Every tag but master gets its own run.
 
     The file is only read. Run it again at any time; tags and tasks that are gone from it stay here.
     """
@@ -201,7 +201,7 @@ def import_vibe_kanban(call: Call, path: str | None, run_id: str, dry_run: bool,
 def import_langgraph(call: Call, source: str, dry_run: bool, seconds: float) -> int:
     """Take over LangGraph's checkpoints: the file of its SQLite saver, or the database of the other. Each thread is a run.
 
-    Nothing is changed there, and no object in it is ever made: each is told by the name of its class and what it was made of.
+    Nothing is changed there, and no object in it is ever made: each is kept as the name of its class and its arguments.
     """
     from decklog.location.locate import without_password
     from decklog.plugins.importers.langgraph.importer import SERVERS, LangGraphImport

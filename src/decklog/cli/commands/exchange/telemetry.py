@@ -36,7 +36,13 @@ _TOKEN = "DECKLOG_OTLP_TOKEN"
 )
 @click.option("--file", "path", metavar="FILE", help="write a file of JSON lines instead")
 @click.option("--header", "headers", metavar="NAME=VALUE", multiple=True, help="also OTEL_EXPORTER_OTLP_HEADERS, out of sight")
-@click.option("--encoding", type=click.Choice(["protobuf", "json"]), default="protobuf", show_default=True)
+@click.option(
+    "--encoding",
+    type=click.Choice(["protobuf", "json"]),
+    default="protobuf",
+    show_default=True,
+    help="encoding of what is sent",
+)
 @click.option("--without-texts", is_flag=True, help="leave out what was said, asked and answered, and payloads")
 @click.option("--follow", is_flag=True, help="go on sending until the run has ended")
 @click.option("--seconds", type=float, default=60, show_default=True, help="how long to wait for a collector that is busy")
@@ -118,7 +124,7 @@ def _show(call: Call, done: "dict[str, Any]") -> int:
 def receive_otlp(call: Call, /, token_file: str | None, certificate: str | None, key: str | None, **settings: "Any") -> int:
     """Listen for spans of OpenTelemetry by OTLP over HTTP, and put them on record: each trace is a run.
 
-    Whoever sends shows the token: OTEL_EXPORTER_OTLP_HEADERS="authorization=Bearer%20TOKEN".
+    Senders present the token: OTEL_EXPORTER_OTLP_HEADERS="authorization=Bearer%20TOKEN".
     """
     from decklog.mcp.token import find_token
     from decklog.plugins.adapters.otel.receiver import Receiver

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def prompt() -> None:
-    """Show what a model is told at a call site: its parts, their order, and about how many tokens."""
+    """Show the prompt of a call site: its parts, their order, and about how many tokens."""
 
 
 @prompt.command("list")
@@ -35,7 +35,7 @@ def list_(call: Call) -> int:
 @click.option(
     "--from", "commit", metavar="COMMIT", default="HEAD", help="the commit whose documents and settings are used, default HEAD"
 )
-@click.option("--task", "task_id", metavar="TASK", help="with what an agent is told of this task")
+@click.option("--task", "task_id", metavar="TASK", help="with an agent's brief for this task")
 @click.pass_obj
 def show_(call: Call, site: str | None, commit: str, task_id: str | None) -> int:
     """Print the prompt of a call site, such as review.6; the parts and their tokens go to stderr.

@@ -28,7 +28,7 @@ _PASSES = {
     "security": "secrets, dangerous calls and commands that it adds",
     "prose": "the words of its message",
     "adversarial": "what a model finds that did not write it",
-    "feedback-binding": "whether it answers the feedback that it says it does, and has a test that shows it",
+    "feedback-binding": "whether it answers its feedback, and has a test that shows it",
 }
 _FORMS = ("text", "markdown", "sarif")
 
@@ -52,7 +52,7 @@ def review() -> None:
     decklog review security         one pass alone; so can every other be run
     decklog review ask              have a person let pass what the gate holds
 
-    How is read from decklog.toml in the commit that the change starts from. What it says is on record: decklog reviews find
+    It is configured in decklog.toml of the commit that the change starts from. Past reviews: decklog reviews find
     """
 
 
@@ -79,7 +79,7 @@ def _which(command: "Callable[..., Any]") -> "Callable[..., Any]":
 @click.option("--out", metavar="FILE", help="write it to a file")
 @click.pass_obj
 def change_(call: Call, /, words: str | None, worktree: bool, base: str, form: str, out: str | None, **given: "Any") -> int:
-    """Take a change through the gate; what is on record of exactly it is told again."""
+    """Take a change through the gate; a recorded result of exactly this change is reused."""
     from decklog.review.reviewing import review as go
 
     if out is not None and form == "text" and not call.json:

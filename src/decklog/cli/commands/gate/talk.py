@@ -13,7 +13,7 @@ from decklog.cli.terminal import say
 @for_the_manager
 @click.command()
 @click.argument("text")
-@click.option("--from", "from_", metavar="NAME", help="who says so, default your name on this machine")
+@click.option("--from", "from_", metavar="NAME", help="who sends it, default your name on this machine")
 @click.option("--run", "run_id", metavar="RUN", help="the run that it is about")
 @click.option("--task", "task_id", metavar="TASK", help="the task that it is about, which is paused at once")
 @click.option("--key", "key", metavar="FILE", help="the manager's key file, where the message orders what needs a proof")
@@ -34,7 +34,7 @@ def critical(call: Call, /, text: str, key: str | None, from_: str | None, **giv
 @click.option("--prose", is_flag=True, help="written by the model that decklog.toml names for `standup`, if it names one")
 @click.pass_obj
 def standup(call: Call, prose: bool) -> int:
-    """Report the day: what was done yesterday, what is under way, what is in the way, what it costs and what is asked."""
+    """Report the day: what was done yesterday, what is in progress, obstacles, costs and open questions."""
     from decklog.cli.short.talking import voices_here
     from decklog.models.conversation.standup import prose_of, standup_of
 

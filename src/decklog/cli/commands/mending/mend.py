@@ -35,14 +35,14 @@ class _Mends(click.Group):
 
 @click.group(cls=_Mends, subcommand_metavar="[ID | COMMAND] …")
 def mend() -> None:
-    """Take feedback to a fix whose test fails without it and passes with it; without an id, say how everything stands.
+    """Take feedback to a fix whose test fails without it and passes with it; without an id, list everything open.
 
     \b
     decklog mend                      what there is, and what leads on
     decklog mend ID                   go on with it, or try again
     decklog mend ID --branch NAME     the fix is yours, and proven too
     decklog mend ID --class tool      say yourself what kind of fix it needs
-    decklog mend --all                go on with all that can go on by itself
+    decklog mend --all                continue everything that can continue
     decklog mend --watch              the same again and again, until interrupted
     decklog mend --run RUN            a run that failed: whose fault? --whose
     decklog mend drop ID --reason WHY give it up
@@ -54,7 +54,7 @@ def mend() -> None:
 
 @mend.command("go", hidden=True)
 @click.argument("name", metavar="[ID]", required=False)
-@click.option("--all", "everything", is_flag=True, help="all that can go on by itself, pending feedback too")
+@click.option("--all", "everything", is_flag=True, help="everything that can continue, pending feedback too")
 @click.option("--watch", is_flag=True, help="the same again and again, until interrupted")
 @click.option("--every", metavar="SECONDS", type=float, default=60.0, help="how often --watch looks, default 60")
 @click.option("--branch", metavar="NAME", help="a branch of yours that has the fix")
@@ -64,7 +64,7 @@ def mend() -> None:
 @click.option("--whose", type=click.Choice(_WHOSE), help="whose fault that run is, where you know")
 @click.pass_obj
 def go(call: Call, /, name: str | None, everything: bool, watch: bool, every: float, run_id: str | None, **given: "Any") -> int:
-    """Go on with one, with all, or say how everything stands."""
+    """Continue one or all, or list everything open."""
     chosen = [one for one in (name, everything, watch, run_id) if one]
     if len(chosen) > 1:
         raise Usage("an id, --all, --watch and --run are for themselves", hint="Choose one.")
@@ -83,11 +83,11 @@ def go(call: Call, /, name: str | None, everything: bool, watch: bool, every: fl
 
 @mend.command("drop")
 @click.argument("name", metavar="ID")
-@click.option("--reason", required=True, metavar="WHY", help="what is told to whoever gave the feedback")
+@click.option("--reason", required=True, metavar="WHY", help="reason for the person who gave the feedback")
 @click.option("--by", metavar="NAME", help="who gives it up, default you")
 @click.pass_obj
 def drop(call: Call, name: str, reason: str, by: str | None) -> int:
-    """Give a mend up, whatever state it is in; its feedback is told why."""
+    """Drop a fix in any state; its feedback gets the reason."""
     with call.open() as log:
         mending = _mending(call, log)
         return _told(call, log, mending.drop(mending.named(name).id, reason, by=by or getpass.getuser()))

@@ -45,7 +45,7 @@ else:
 
 @dataclass(frozen=True, kw_only=True)
 class TrustContract(Record):
-    """The one row that says whom this log answers to. Its id is the log's, which statements name."""
+    """The one row that names the log's owner. Its id is the log's, which statements name."""
 
     table = "trust_contract"
     home = "@desk"

@@ -47,7 +47,7 @@ _QUESTION = "Who is the engineering manager of this log? Bind a handle, a channe
 class Trust(Store):
     """Binds the log to one manager. Going up needs a signature; going down needs none and happens at once.
 
-    A refused attempt is an event of its own in the stream @desk, unless the caller's own transaction is rolled back.
+    A refused attempt is an event in the stream @desk, unless the caller's transaction is rolled back.
     """
 
     records = (TrustContract, TrustProposal, TrustChange)
@@ -109,7 +109,7 @@ class Trust(Store):
 
     @reads
     def explain(self, tier: int) -> "TierExplanation":
-        """Say what a tier permits, what it adds, and what it does not permit yet."""
+        """Explain what a tier permits, what it adds, and what it does not permit yet."""
         return tiers.explain(tier)
 
     @reads
@@ -125,8 +125,8 @@ class Trust(Store):
     def permit(self, action: str, *, fix_class: str | None = None, approval_id: str | None = None) -> "ActionPermission":
         """Permit an action that is about to be done, or refuse it (`Refused`); the approval it needs is used up by that.
 
-        Whoever acts calls this first, so that one grant is not two acts. An approval is one that was granted for this action as
-        its subject; where the action needs none, or is refused all the same, it stays as it is.
+        Call it before acting, so that one grant allows one act. An approval is one that was granted for this action as its
+        subject; where the action needs none, or is refused all the same, it stays as it is.
         """
         answer = self._answer(action, fix_class, is_approved=approval_id is not None)
         if answer["allowed"] and answer["needs_approval"]:
@@ -157,7 +157,7 @@ class Trust(Store):
 
     @reads
     def recognises(self, handle: str) -> bool:
-        """Tell whether a handle is the manager's or a reviewer's."""
+        """Check whether a handle is the owner's or a reviewer's."""
         contract = self._contract()
         known = [contract.handle, *contract.reviewers] if contract else []
         return any(statements.is_same_handle(handle, one) for one in known)
@@ -310,7 +310,7 @@ class Trust(Store):
 
     @writes_in_steps(manager_only=True)
     def apply(self, statement: str, signature: str | None = None) -> TrustContract:
-        """Make a proposed change, given its exact statement and the manager's signature of it.
+        """Apply a proposed change, given its exact statement and the owner's signature.
 
         A statement works once, in this log, before it expires, and only on the contract it was written for. Without a signature
         it is signed now, by the key or the password that the manager proves with.

@@ -99,7 +99,7 @@ class Observation:
 
 @dataclass(frozen=True, kw_only=True)
 class Proposal(Record):
-    """A lesson that is proposed. `evidence` names the entries that show it, and `because` says why it is as sure as it is."""
+    """A lesson that is proposed. `evidence` names the entries that show it, and `because` explains its confidence."""
 
     table = "proposals"
     home = "@memory"
