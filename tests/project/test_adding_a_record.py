@@ -213,7 +213,7 @@ def test_a_field_of_a_task_that_callers_set_is_a_migration_and_a_line_of_the_dat
     package = Altered(tmp_path / "package")
     package.write("db/migrations/9001_budget_codes.sql", SETTABLE_MIGRATION)
     last = "    assigned_to: str | None = None\n"
-    package.replace("stores/work/task.py", last, f"{last}    budget_code: str | None = field(default=None, metadata=SETTABLE)\n")
+    package.replace("stores/tasks/task.py", last, f"{last}    budget_code: str | None = field(default=None, metadata=SETTABLE)\n")
     assert "all of it" in package.run(SET_FIELD, target)
     if "://" not in target:
         added = package.call("--db", target, "tasks", "add", "run_1", "Another", "--budget-code", "d-4", "--json")
