@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog
-from decklog.review.result import PassResult
-from decklog.review.reviewing import gate_of, settings_of
+from decklog.review.result import StageResult
+from decklog.review.reviewing import build_gate, settings_of
 from tests.conductor.repositories import make_repository
 from tests.review import labelled_functional as labelled
 from tests.review.changes import SETTINGS, Desk
@@ -23,7 +23,7 @@ def shop(sqlite_target: str, tmp_path: Path) -> Iterator[Desk]:
         yield Desk(log, make_repository(tmp_path / "repository", {**labelled.BASE, "decklog.toml": SETTINGS}))
 
 
-def of_each(desk: Desk, changes: Mapping[str, labelled.Files], each: int = _EACH) -> dict[str, PassResult]:
+def of_each(desk: Desk, changes: Mapping[str, labelled.Files], each: int = _EACH) -> dict[str, StageResult]:
     """Run pass 2 on every so many of some changes, in one run: what checks say of the base, they say once."""
     run_id = desk.log.runs.start("Review").id
     found = {}
@@ -31,11 +31,11 @@ def of_each(desk: Desk, changes: Mapping[str, labelled.Files], each: int = _EACH
         flag = str(desk.folder.parent / f"flag-{len(found)}")
         files = {path: text and text.replace("FLAG", repr(flag)) for path, text in changes[name].items()}
         change = desk.commit(files, (labelled.MESSAGES | labelled.MESSAGES_SECOND).get(name, "Change the shop"))
-        found[name] = gate_of(desk.log, change, settings_of(change), desk.folder.parent / "work", run_id=run_id).one(2)
+        found[name] = build_gate(desk.log, change, settings_of(change), desk.folder.parent / "work", run_id=run_id).run_stage(2)
     return found
 
 
-def told(result: PassResult) -> list[str]:
+def told(result: StageResult) -> list[str]:
     return [f"{one.severity} {one.kind}" for one in result.findings]
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from decklog import Decklog
 from decklog.errors import Invalid
-from decklog.review.result import NAMES
-from decklog.review.tools import REVIEW, examined
+from decklog.review.agent_tool import REVIEW, review_for_agent
+from decklog.review.result import STAGES
 from decklog.tools.toolbox.toolbox import Toolbox
 from tests.mcp.conftest import Agent
 from tests.review.changes import FILES, GOOD, SETTINGS, Desk
@@ -28,23 +28,23 @@ def test_guarded_tools_have_the_gate_and_each_of_its_passes(settled: Desk) -> No
     settled.log.runs.start("work", run_id="run_1")
     with Toolbox(settled.log, "run_1", root=settled.folder, tools=[REVIEW]) as box:
         found: dict[str, Any] = box.review_change(only="security")
-        assert (found["status"], [one["kind"] for one in found["findings"]]) == ("fail", ["eval"])
+        assert (found["status"], [one["kind"] for one in found["findings"]]) == ("fail", ["ruff:S307"])
         assert box.review_change("main..change", only="prose")["status"] == "pass"
-        with pytest.raises(Invalid, match="no pass 'luck'"):
+        with pytest.raises(Invalid, match="no stage 'luck'"):
             box.review_change(only="luck")
     schema = REVIEW.as_dict()
-    assert all(name in schema["description"] for name in NAMES)
+    assert all(name in schema["description"] for name in STAGES)
     assert len(list(settled.log.reviews.find())) == 0
 
 
 def test_what_an_agent_hears_of_a_change_is_the_verdict_on_record(settled: Desk) -> None:
     change = settled.commit(GOOD)
-    heard = examined(settled.log, settled.folder)
+    heard = review_for_agent(settled.log, settled.folder)
     assert (heard["verdict"], heard["confidence"], heard["findings"]) == ("pass", 75, [])
     review = settled.log.reviews.latest(change.tree, change.patch)
     assert review is not None
-    assert (heard["review"], list(heard["passes"])) == (review.id, list(NAMES))
-    assert examined(settled.log, settled.folder)["review"] == review.id
+    assert (heard["review"], list(heard["passes"])) == (review.id, list(STAGES))
+    assert review_for_agent(settled.log, settled.folder)["review"] == review.id
 
 
 def test_an_agent_reviews_by_the_model_context_protocol(

@@ -1,4 +1,4 @@
-"""Whether commits may be handed to others: where a repository has a gate, only what the gate let through, or a person did."""
+"""Decides whether commits may be published: where a repository has a gate, only what the gate or a person let through."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from decklog.conductor.git.repository import Repository
 from decklog.errors import Conflict, DecklogError, Invalid, NotFound
 from decklog.review.change import AddedLine, Change
-from decklog.review.leaving import UNKNOWN, commits_between, is_other_object, sources_of, texts_of
-from decklog.review.passes.secrets import secrets
+from decklog.review.pushed import UNKNOWN, commits_between, is_other_object, sources_of, texts_of
 from decklog.review.result import Severity
-from decklog.review.reviewing import GOAL, base_of, is_gate_meant, meant, settings_of
+from decklog.review.reviewing import GOAL, base_of, find_change, has_gate, settings_of
+from decklog.review.secrets import secrets_in
 from decklog.stores.desk.approval import ApprovalState
 from decklog.stores.flow.reviews import ReviewVerdict
 from decklog.tools.policy import Publication
@@ -27,10 +27,10 @@ _ANSWERED = {
 }
 
 
-def why_held(log: "Decklog | None", published: Sequence[Publication], *, root: str, state: Path) -> str | None:
-    """Say why a command must not hand on what it would; None when it hands nothing on, or the gate lets it.
+def push_block_reason(log: "Decklog | None", published: Sequence[Publication], *, root: str, state: Path) -> str | None:
+    """Return why a command must not publish; None when it publishes nothing, or the gate lets it.
 
-    Without a log nothing is known of any review: where a gate is asked for, everything is held.
+    Without a log no review is known: a repository with a gate then publishes nothing.
     """
     return next((reason for one in published for reason in _reasons(log, one, root, state)), None)
 
@@ -38,63 +38,62 @@ def why_held(log: "Decklog | None", published: Sequence[Publication], *, root: s
 def _reasons(log: "Decklog | None", publication: Publication, root: str, state: Path) -> Iterator[str]:
     folder = os.path.join(root, os.path.expanduser(publication.cwd))
     if UNKNOWN in folder or not os.path.isdir(folder):
-        yield "Where this pushes from can't be told. Push from the repository itself."
+        yield "The directory of this push is unknown. Push from the repository itself."
         return
     try:
         repository = Repository.find(folder, state)
         for source in sources_of(publication, repository, Path(folder)):
-            yield from _why_source(log, repository, source, Path(folder), publication)
+            yield from _source_reasons(log, repository, source, Path(folder), publication)
     except DecklogError as problem:
-        # Outside of a repository git itself refuses; whatever else is in the way leaves the change unproven.
+        # Outside of a repository git refuses the push. Every other error leaves the change unproven.
         if problem.code != "not_found":
-            yield f"Whether this is reviewed can't be told: {problem.message}."
+            yield f"The review of this can't be looked up: {problem.message}."
 
 
-def _why_source(
+def _source_reasons(
     log: "Decklog | None", repository: Repository, source: str, folder: Path, publication: Publication
 ) -> Iterator[str]:
     name = "HEAD" if UNKNOWN in source else source
-    if is_other_object(repository, name, folder) and is_gate_meant(repository, folder):
-        yield f"{source} is no commit: nobody can have reviewed it. Publish commits and tags of commits."
+    if is_other_object(repository, name, folder) and has_gate(repository, folder):
+        yield f"{source} is not a commit, so it can't be reviewed. Publish commits and tags of commits."
         return
     change = _change(repository, name, folder)
     if change is None:
-        yield from _why_hidden(repository, name, folder)
+        yield from _hidden_commits(repository, name, folder)
         return
     if not settings_of(change).is_asked_for:
         return
     if UNKNOWN in source:
-        yield "Which commits this hands on can't be told, and this repository has a gate. Name the branch."
+        yield "The commits of this push are unknown, and this repository has a gate. Name the branch."
     elif publication.after_a_change:
-        yield "What this hands on is made by the same command: nobody can have reviewed it. Make it first, then: decklog review"
+        yield "The same command makes what it publishes, so it can't be reviewed. Make it first, then: decklog review"
     elif log is None:
-        yield "This repository has a gate, and no log that could say what it said. Make one: decklog init"
+        yield "This repository has a gate and no log with its reviews. Make one: decklog init"
     else:
         commits = commits_between(repository, change.base, change.head)
-        reason = why_change_held(log, change) or _why_texts(repository, commits, name)
+        reason = publish_block_reason(log, change) or _secret_in_message(repository, commits, name)
         if reason is not None:
             yield reason
 
 
 def _change(repository: Repository, source: str, folder: Path) -> Change | None:
-    """Find what a source has beyond the branch that it is published against; nothing is null.
+    """Return what a source has beyond the branch that it is published against; None if nothing.
 
-    Where that can't be told, as of settings that are wrong or a branch that has no commit in common with others, nobody can have
-    reviewed it either.
+    Raise Invalid where that is unknown, as with wrong settings or a branch without a common commit.
     """
     try:
-        return meant(repository, source, cwd=folder)
+        return find_change(repository, source, cwd=folder)
     except Conflict:
         return None
     except (Invalid, NotFound) as problem:
-        if not is_gate_meant(repository, folder) or repository.resolve(source, cwd=folder) is None:
-            return None  # a source that is not there git itself refuses
+        if not has_gate(repository, folder) or repository.resolve(source, cwd=folder) is None:
+            return None  # git refuses a source that does not exist
         raise Invalid(problem.message, hint=problem.hint) from problem
 
 
-def _why_hidden(repository: Repository, source: str, folder: Path) -> Iterator[str]:
-    """Yield why a source is held whose commits change nothing in sum: each of them leaves all the same."""
-    if not is_gate_meant(repository, folder):
+def _hidden_commits(repository: Repository, source: str, folder: Path) -> Iterator[str]:
+    """Yield why a source is blocked whose commits change nothing in sum: each of them is published."""
+    if not has_gate(repository, folder):
         return
     head, base = repository.resolve(source, cwd=folder), base_of(repository, folder)
     if head is None or base is None:
@@ -106,21 +105,21 @@ def _why_hidden(repository: Repository, source: str, folder: Path) -> Iterator[s
             f"{len(changing)} commits of {source} change nothing in sum, but what each holds would be published: "
             f"{', '.join(one[:12] for one in changing[:5])}. Drop them: git reset --hard {base[:12]}"
         )
-    elif reason := _why_texts(repository, commits, source):
+    elif reason := _secret_in_message(repository, commits, source):
         yield reason
 
 
-def _why_texts(repository: Repository, commits: Sequence[str], source: str) -> str | None:
-    """Return which message of a commit or a tag holds a secret, None if none does."""
+def _secret_in_message(repository: Repository, commits: Sequence[str], source: str) -> str | None:
+    """Return which message of a commit or a tag has a secret; None if none does."""
     for name, text in texts_of(repository, commits, source):
         lines = [AddedLine(name, number, line) for number, line in enumerate(text.splitlines(), 1)]
-        if lines and any(found.severity is Severity.BLOCKING for found in secrets(name, lines, is_test=False)):
-            return f"The message of {name} holds a secret. Write it anew, and replace the secret where it is used."
+        if any(found.severity is Severity.BLOCKING for found in secrets_in(name, lines, is_test=False)):
+            return f"The message of {name} has a secret. Rewrite it, and replace the secret where it is used."
     return None
 
 
-def why_change_held(log: "Decklog", change: Change) -> str | None:
-    """Return why a change must not be published; None when the gate, or a person who was asked about exactly it, lets it."""
+def publish_block_reason(log: "Decklog", change: Change) -> str | None:
+    """Return why a change must not be published; None when the gate or a person let exactly it pass."""
     review = _review_of(log, change)
     if review is None or review.settings != settings_of(change).digest:
         return f"Tree {change.tree[:12]} was not reviewed: decklog review {change.base[:12]}..{change.head[:12]}"
@@ -139,7 +138,7 @@ def why_change_held(log: "Decklog", change: Change) -> str | None:
 
 
 def _review_of(log: "Decklog", change: Change) -> "Review | None":
-    """Find the newest review of a change that saw all of its commits.
+    """Return the newest review of a change that saw all of its commits.
 
     Another head with the same tree and patch may have other commits on the way there. One commit on top of the base has none.
     """
@@ -153,20 +152,14 @@ def _review_of(log: "Decklog", change: Change) -> "Review | None":
 # A person's override
 
 
-def is_overridden(log: "Decklog", review: "Review") -> bool:
-    """Say whether a person let exactly this pass, and said why."""
-    return log.reviews.is_overridden(review.id)
+def request_override(log: "Decklog", review: "Review", *, by: str) -> str:
+    """Ask a person to let a blocked change pass; return the id of the approval.
 
-
-def ask_person(log: "Decklog", review: "Review", *, by: str) -> str:
-    """Ask a person to let a change pass that the gate holds; give the id of the question.
-
-    An answer to feedback is held by all but a pass: the loop that mends publishes nothing else. Where an owner is bound, a
-    pass that nobody signed is held too.
+    A fix is blocked by every verdict but a pass. Where an owner is registered, an unsigned pass blocks, too.
     """
     is_pass = review.verdict is ReviewVerdict.PASS
-    is_held = review.verdict.holds or (review.feedback_id is not None and not is_pass) or not log.reviews.lets_pass(review.id)
-    if not is_held:
+    is_blocked = review.verdict.holds or (review.feedback_id is not None and not is_pass) or not log.reviews.lets_pass(review.id)
+    if not is_blocked:
         raise Conflict(f"review {review.id} says {review.verdict}, which holds nothing", hint="Publish it.", id=review.id)
     goal = log.runs.get(review.run_id).goal
     what = f"{goal.removeprefix(GOAL)} (tree {review.tree[:12]})" if goal.startswith(GOAL) else f"tree {review.tree[:12]}"
@@ -188,8 +181,8 @@ def ask_person(log: "Decklog", review: "Review", *, by: str) -> str:
     return asked.id
 
 
-def open_question(log: "Decklog", review: "Review") -> str | None:
-    """Give the question to a person about a review that nobody has answered; none is null."""
+def pending_override(log: "Decklog", review: "Review") -> str | None:
+    """Return the open approval for a review; None without one."""
     found = log.approvals.find(review.run_id, state=ApprovalState.OPEN, source="review")
     return next((one.id for one in found if one.key == _key(review)), None)
 

@@ -147,7 +147,7 @@ def _paths(jsonl: bool) -> "Iterator[str]":
 @click.pass_obj
 def list_tools(call: Call) -> int:
     """List the tools and what each does; --json gives the schemas that a model needs."""
-    from decklog.review.tools import REVIEW
+    from decklog.review.agent_tool import REVIEW
     from decklog.tools.toolbox.catalogue import TOOLS
 
     every = (*TOOLS, REVIEW)
@@ -179,7 +179,7 @@ def call_tool(
 
     from decklog.guard.critique import critic_for
     from decklog.guard.judging import held_by_gate
-    from decklog.review.tools import REVIEW
+    from decklog.review.agent_tool import REVIEW
     from decklog.tools.calls.results import to_data
     from decklog.tools.toolbox.toolbox import Toolbox
 

@@ -1,4 +1,4 @@
-"""Small changes to Python statements, each of which a test should notice: of an operator, a condition, a constant."""
+"""Mutants of Python statements that a test should notice: another operator, condition or constant."""
 
 import ast
 import copy
@@ -30,7 +30,7 @@ _LONGEST = 60
 
 @dataclass(frozen=True)
 class Mutant:
-    """A file with one small change to it: on which line, from what to what."""
+    """A file with one small change."""
 
     path: str
     line: int
@@ -40,11 +40,11 @@ class Mutant:
 
 
 def mutants(path: str, content: bytes, lines: Collection[int]) -> Iterator[Mutant]:
-    """Give small changes to expressions that begin on some lines of a file, at most one a line."""
+    """Yield mutants of the expressions that begin on some lines of a file, at most one a line."""
     source = content.decode(errors="replace")
     used: set[int] = set()
     for node in _expressions(ast.parse(source)):
-        changed = _changed(node) if node.lineno in lines and node.lineno not in used else None
+        changed = _mutate(node) if node.lineno in lines and node.lineno not in used else None
         before = ast.get_source_segment(source, node) if changed is not None else None
         if changed is None or before is None:
             continue
@@ -54,7 +54,7 @@ def mutants(path: str, content: bytes, lines: Collection[int]) -> Iterator[Mutan
 
 
 def _expressions(node: ast.AST) -> Iterator[ast.expr]:
-    """Give the expressions of a tree, outer ones first; not those of annotations, nor in texts, where Python misplaces them."""
+    """Yield the expressions of a tree, outer ones first; not those in annotations and f-strings, whose positions are wrong."""
     for name, value in ast.iter_fields(node):
         if name in ("annotation", "returns") or isinstance(node, ast.JoinedStr):
             continue
@@ -65,8 +65,8 @@ def _expressions(node: ast.AST) -> Iterator[ast.expr]:
                 yield from _expressions(child)
 
 
-def _changed(node: ast.expr) -> ast.expr | None:
-    """Give an expression that is otherwise; None for one that is left alone."""
+def _mutate(node: ast.expr) -> ast.expr | None:
+    """Return a changed expression; None for one that stays."""
     other = copy.deepcopy(node)
     match other:
         case ast.Compare(ops=[first, *_]) if type(first) in _COMPARED:
@@ -89,7 +89,7 @@ def _changed(node: ast.expr) -> ast.expr | None:
 
 
 def _spliced(content: bytes, node: ast.AST, text: str) -> bytes:
-    """Put a text in the place of an expression; Python counts columns in bytes."""
+    """Replace an expression by a text; Python counts columns in bytes."""
     rows = content.splitlines(keepends=True)
     first, last = node.lineno - 1, node.end_lineno - 1  # type: ignore[attr-defined]
     before, after = rows[first][: node.col_offset], rows[last][node.end_col_offset :]  # type: ignore[attr-defined]
