@@ -1,6 +1,6 @@
 """Pass 2 measures which changed statements tests run, and which small changes to them they notice; it holds nobody for it."""
 
-from decklog.review.proof.mutants import mutants
+from decklog.review.proof.measuring import mutants
 from decklog.review.result import StageResult
 from decklog.review.reviewing import build_gate, settings_of
 from tests.conductor.plans import CALC, TESTS

@@ -248,7 +248,7 @@ def test_a_repository_without_a_gate_is_left_alone(desk: Desk) -> None:
 def test_a_person_lets_exactly_this_pass_with_a_reason_and_nothing_else(desk: Desk, change: Change) -> None:
     review = recorded(desk, change, "block")
     question = request_override(desk.log, review, by="dev-1")
-    told = {"rule": "review", "reason": f"the gate says block of tree {review.tree[:12]}"}
+    told = {"rule": "review", "reason": f"the verdict of the gate on tree {review.tree[:12]} is block"}
     assert desk.log.approvals.show(question)["cause"] == told
     assert reason(desk, "git push origin change")
     for nothing in (None, "  "):
@@ -261,7 +261,7 @@ def test_a_person_lets_exactly_this_pass_with_a_reason_and_nothing_else(desk: De
     assert reason(desk, "git push origin change") is None
     later = recorded(desk, change, "unproven")
     assert reason(desk, "git push origin change"), "another verdict is another question"
-    with pytest.raises(Conflict, match="holds nothing"):
+    with pytest.raises(Conflict, match="blocks nothing"):
         request_override(desk.log, recorded(desk, change, "pass"), by="dev-1")
     assert later.verdict.holds
 

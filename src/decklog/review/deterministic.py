@@ -2,7 +2,7 @@
 
 import json
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 from decklog.conductor.checks.examination import Examiner
 from decklog.conductor.git import changes
@@ -113,7 +113,7 @@ def _can_read(suffix: str, content: bytes | None) -> bool:
     return content is not None
 
 
-def forgotten_documents(change: Change, source: Sequence[str], documents: Sequence[str]) -> Iterator[Finding]:
+def forgotten_documents(change: Change, source: tuple[str, ...], documents: tuple[str, ...]) -> Iterator[Finding]:
     """Yield a finding where the settings ask for documents and a change of the source has none."""
     paths = [one.path for one in change.paths]
     if not source or not documents or "docs-not-needed:" in change.message.lower():

@@ -52,7 +52,7 @@ def _finding(one: dict[str, Any]) -> Iterator[str]:
 
 
 def _line(text: str) -> str:
-    """Return a text as one line without markup of its own."""
+    """Return a text as one line with its markup escaped."""
     plain = " ".join(text.split())
     return plain.replace("\\", "\\\\").replace("`", "'").replace("<", "&lt;").replace("[", "\\[").replace("*", "\\*")
 

@@ -86,7 +86,8 @@ def load_tools() -> tuple[Tool, ...]:
 
 def build_tool(row: Mapping[str, Any]) -> Tool:
     """Build a tool from its row."""
-    return Tool(**{key: tuple(value) if isinstance(value, list) else value for key, value in row.items()})
+    given: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
+    return Tool(**given)
 
 
 def find_program(name: str) -> str | None:

@@ -32,7 +32,7 @@ class Status(StrEnum):
     SKIPPED = "skipped"
 
 
-# Findings that whoever fixes the change has to act on.
+# Findings that need an action.
 ACTIONABLE = (Severity.BLOCKING, Severity.SIGNIFICANT, Severity.QUESTION)
 _COSTS = {Severity.SIGNIFICANT: 15, Severity.MINOR: 3}
 _MOST_FOR_MINOR = 15
@@ -114,7 +114,7 @@ def conclude(
         status = Status.UNPROVEN
     else:
         status = Status.PASS
-    why = unproven or ("a person is asked" if status is Status.UNPROVEN else "")
+    why = unproven or ("a person has to decide" if status is Status.UNPROVEN else "")
     return StageResult(
         number=number,
         status=status,
@@ -166,9 +166,9 @@ def _has_blocking(result: StageResult) -> bool:
 
 def _confidence(results: Sequence[StageResult], verdict: ReviewVerdict, score: int | None) -> tuple[int | None, list[str]]:
     """Return the confidence in a verdict that lets a change through, with each step of the sum."""
-    told = [f"stage {one.number} {one.name}: {one.status}{f' ({one.why})' if one.why else ''}" for one in results]
+    outcomes = [f"stage {one.number} {one.name}: {one.status}{f' ({one.why})' if one.why else ''}" for one in results]
     if verdict.holds:
-        return None, [*told, "no confidence: the change is not let through"]
+        return None, [*outcomes, "no confidence: the change is not let through"]
     value, reasons = 75, ["75: at most this much without an adversarial review"]
     if score is not None:
         value, reasons = score, [f"{score}: score of the adversarial review"]
@@ -177,7 +177,7 @@ def _confidence(results: Sequence[StageResult], verdict: ReviewVerdict, score: i
         total = min(count * cost, _MOST_FOR_MINOR if severity is Severity.MINOR else 100)
         if total:
             value, reasons = value - total, [*reasons, f"-{total}: {count} {severity} finding{'s' if count > 1 else ''}"]
-    return max(0, value), [*told, *reasons]
+    return max(0, value), [*outcomes, *reasons]
 
 
 def had_outage(review: Review) -> bool:

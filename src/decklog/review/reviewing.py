@@ -1,4 +1,4 @@
-"""Reviews a change: returns the review on record, or runs the gate in a run of its own."""
+"""Reviews a change: returns the stored review, or runs the gate in a new run."""
 
 import hashlib
 from collections.abc import Callable
@@ -118,7 +118,7 @@ def review(
     is_mending: bool = False,
     proof: "Callable[[Change], Proof] | None" = None,
 ) -> Review:
-    """Review a change in a run of its own; a review that was killed continues where it was."""
+    """Review a change in a separate run; a review that was killed continues where it was."""
     settings = settings_of(change)
     last = None if again else last_review(log, change, settings, feedback_id)
     if last is not None and _is_final(log, last):

@@ -37,9 +37,9 @@ def find_secrets(change: Change, tests: Patterns, samples: Patterns) -> Iterator
             yield Finding(severity=Severity.INFO, kind="not-checked", text=text, file=path)
         else:
             yield from secrets_in(path, lines, is_test=tests.covers(path))
-    for commit, lines in change.earlier:
-        for path in dict.fromkeys(line.file for line in lines if not samples.covers(line.file)):
-            added = [line for line in lines if line.file == path]
+    for commit, undone in change.earlier:
+        for path in dict.fromkeys(line.file for line in undone if not samples.covers(line.file)):
+            added = [line for line in undone if line.file == path]
             for one in secrets_in(path, added, is_test=tests.covers(path)):
                 yield replace(one, text=f"{one.text}, in commit {commit[:12]}, which is published too", line=None)
 
@@ -54,7 +54,7 @@ def secrets_in(path: str, lines: Sequence[AddedLine], *, is_test: bool) -> Itera
 
 
 def _secret(text: str, path: str, number: int, *, is_test: bool) -> Finding | None:
-    """Return the finding for a text, None when it holds no secret."""
+    """Return the finding for a text, None when it has no secret."""
     every = explain(text)
     if not every:
         return None

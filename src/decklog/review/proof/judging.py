@@ -41,12 +41,12 @@ class Refusal(StrEnum):
 
 
 REMEDIES = {
-    Refusal.NO_CHECK: "Have a check that reports its tests, on the commit that the fix starts from.",
+    Refusal.NO_CHECK: "Define a check that reports its tests in the commit that the fix starts from.",
     Refusal.NO_TEST: "Add a test that fails without the fix.",
     Refusal.TESTS_ONLY: "Nothing but tests is changed, so none can fail without it: merge it by hand, then drop the mend.",
-    Refusal.VACUOUS: "Test what was said to go wrong: it must fail without the fix.",
+    Refusal.VACUOUS: "Test the fault that was reported: the test must fail without the fix.",
     Refusal.MISDIRECTED: "Test the code that the fix changes.",
-    Refusal.MARKER: "Have the test run what the fix changes, and look at what comes of it.",
+    Refusal.MARKER: "Run what the fix changes in the test, and assert its result.",
     Refusal.IMPORT_ERROR: "Let the test fail by what it claims, with names that are there without the fix.",
     Refusal.COLLECTION_ERROR: "Make the test one that can be collected without the fix.",
     Refusal.SYNTAX_ERROR: "Mend the syntax of the test.",
@@ -54,8 +54,8 @@ REMEDIES = {
     Refusal.FLAKY: "Take out what makes the outcome differ from run to run.",
     Refusal.NOT_FIXED: "The fix does not make its own tests green.",
     Refusal.SKIPPED: "A test that is skipped shows nothing.",
-    Refusal.HANGS: "Without the fix the test does not come to an end: give it a time limit of its own that fails.",
-    Refusal.NOT_RUN: "Look at what the check says.",
+    Refusal.HANGS: "Without the fix the test does not end: give it a time limit that fails.",
+    Refusal.NOT_RUN: "Look at the output of the check.",
     Refusal.UNTRACED: "The probe saw nothing of the test: run the check without -I and -E, and without another tracer.",
 }
 
