@@ -122,7 +122,7 @@ def test_configuration_that_a_change_adds_is_removed_for_the_run(desk: Desk) -> 
         (
             FAKE + 'pathlib.Path(report).write_text(\'{"runs": [{"tool": {"driver": {}}, "results": [],'
             ' "invocations": [{"executionSuccessful": false}]}]}\')\n',
-            "did not run successfully",
+            "reports a failed run",
         ),
     ],
     ids=["exit code", "crash", "half a report", "another form", "no report", "says that it failed"],
@@ -300,12 +300,23 @@ def test_reports_of_the_shipped_tools_are_read(name: str, content: str, results:
         ("json-lines", '{"file": "a"}'),
         ("json-lines", "Traceback"),
         ("sarif", "\x00"),
+        (
+            "sarif",
+            '{"runs": [{"tool": {"driver": {}}, "results": [], "invocations": [{"toolExecutionNotifications":'
+            ' [{"level": "error", "message": {"text": "a rule is broken"}}]}]}]}',
+        ),
     ],
 )
 def test_a_report_of_another_form_is_unreadable(form: str, content: str) -> None:
     bandit = next(one for one in load_tools() if one.name == "bandit")
     with pytest.raises(Unreadable):
         read_report(content.encode(), form, "/r", results=bandit.results, fields=bandit.fields)
+
+
+def test_a_configuration_is_named_in_the_command_only_where_there_is_one() -> None:
+    bandit = next(one for one in load_tools() if one.name == "bandit")
+    assert bandit.command_for("/bin/bandit", None)[:2] == ("/bin/bandit", "--format")
+    assert bandit.command_for("/bin/bandit", "bandit.yaml")[:4] == ("/bin/bandit", "--configfile", "bandit.yaml", "--format")
 
 
 def test_an_unknown_level_counts_as_significant() -> None:

@@ -1,5 +1,6 @@
 """Every rule of `rules.toml` finds its examples and lets its counterexamples go."""
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -77,3 +78,21 @@ def test_only_added_lines_count() -> None:
     before = "import pdb\n# TODO\n"
     after = before + "x = 1\n"
     assert find_by_rules([Source("a.py", after, before, lines_of(before, after), is_test=False)], 1) == []
+
+
+@every(
+    ("path", "row"),
+    [
+        ("tests/test_a.py", "    " * 20 + "\n"),
+        ("tests/test_a.py", "TODO " * 300 + "\n"),
+        ("tests/test_a.py", "@pytest.mark.xfail(" + " " * 1900 + "\n"),
+        ("tests/CTest.cs", "[Fact(\n"),
+        ("tox.ini", "pytest " * 280 + "\n"),
+    ],
+)
+def test_hostile_text_does_not_stall_the_rules(path: str, row: str) -> None:
+    text = row * (40_000 // len(row))
+    source = Source(path, text, "", lines_of("", text), is_test=path.startswith("tests/"))
+    begun = time.process_time()
+    find_by_rules([source], 1)
+    assert time.process_time() - begun < 5, row[:30]

@@ -211,7 +211,7 @@ TOOLS = {
         ),
         Tool(
             "review",
-            "Review BASE..HEAD or worktree; only: one pass",
+            "Review BASE..HEAD or worktree; only: one stage",
             review,
             {"verdict": str, "findings": list},
         ),

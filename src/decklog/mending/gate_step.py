@@ -1,4 +1,4 @@
-"""The step of the gate: all seven passes over the one commit of a fix, bound to the feedback that it answers."""
+"""The gate step: review the one commit of a fix, bound to the feedback that it answers."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -45,6 +45,7 @@ class Tool:
     format: str
     severity: Mapping[str, str]
     config: tuple[str, ...] = ()
+    with_config: tuple[str, ...] = ()
     rules: Mapping[str, str] = field(default_factory=dict)
     fields: Mapping[str, str] = field(default_factory=dict)
     results: str = ""
@@ -58,6 +59,12 @@ class Tool:
     @cached_property
     def config_files(self) -> Patterns:
         return Patterns(tuple(one.partition("#")[0] for one in self.config))
+
+    def command_for(self, program: str, config: str | None) -> tuple[str, ...]:
+        """Return the command with the program and the configuration filled in."""
+        named = [word.replace("{config}", config) for word in self.with_config] if config is not None else []
+        words = [one for word in self.command for one in (named if word == "{with_config}" else [word])]
+        return tuple(word.replace("{program}", program) for word in words)
 
     def severity_of(self, result: Result, *, is_test: bool) -> Severity:
         """Return how bad a result is; an unknown level counts as significant."""
@@ -169,8 +176,7 @@ class Linters:
         """Return why a tool can't run; empty if it can."""
         if program is None:
             return f"is not installed: install {tool.program}, or set tools in [review]"
-        is_needed = (tool.needs_config and self._chosen is None) or "{config}" in tool.command
-        return "is not configured in the base" if is_needed and config is None else ""
+        return "is not configured in the base" if tool.needs_config and config is None else ""
 
     def _changed(self, patterns: tuple[str, ...]) -> list[str]:
         """Return the changed files that match, without links and submodules."""
@@ -217,8 +223,8 @@ class Linters:
 
     def _results(self, tool: Tool, program: str, commit: str, paths: Sequence[str], config: str | None) -> list[Result]:
         """Run a tool on the files of a commit; raise Unreadable unless it ran and its report can be read."""
-        words = tuple(word.replace("{program}", program).replace("{config}", config or "") for word in tool.command)
-        check = Check(name=tool.name, command=words, minutes=MINUTES, readable=_needed_folders(program))
+        command = tool.command_for(program, config)
+        check = Check(name=tool.name, command=command, minutes=MINUTES, readable=_needed_folders(program))
         report = _Report()
         said = self._runner.run(check, commit, f"{self._mark}:{tool.name}:{commit[:12]}", paths, beside=report)
         if said.outcome is CheckOutcome.ERROR or said.exit_code not in tool.exit_codes:

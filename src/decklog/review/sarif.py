@@ -39,6 +39,8 @@ def read_report(
         if form == "json":
             return [_mapped(row, fields or {}, root) for row in _walk(document, results.split("."), {})]
         return [result for run in document["runs"] for result in _read_run(run, root)]
+    except Unreadable:
+        raise
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as problem:
         raise Unreadable(f"its report can't be read: {problem!r}"[:200]) from problem
 
@@ -48,8 +50,10 @@ def read_report(
 
 def _read_run(run: Mapping[str, Any], root: str) -> Iterator[Result]:
     for invocation in run.get("invocations") or ():
-        if invocation.get("executionSuccessful") is False:
-            raise Unreadable("it reports that it did not run successfully")
+        notes = [*(invocation.get("toolExecutionNotifications") or ()), *(invocation.get("toolConfigurationNotifications") or ())]
+        failed = [_message(note["message"]) for note in notes if note.get("level") == "error"]
+        if failed or invocation.get("executionSuccessful") is False:
+            raise Unreadable(f"it reports a failed run: {'; '.join(failed)}"[:300])
     driver = run["tool"]["driver"]
     levels = {rule["id"]: rule.get("defaultConfiguration", {}).get("level") for rule in driver.get("rules") or ()}
     for one in run["results"]:
