@@ -60,7 +60,7 @@ Script = Callable[[str, Prompt], "str | Reply"]
 
 
 def site_of(prompt: Prompt) -> str:
-    """Say which call a prompt is of."""
+    """Return the call site of a prompt."""
     return next(part.name for part in prompt.parts if part.name.startswith("instructions")).removeprefix("instructions ")
 
 
@@ -69,7 +69,7 @@ def good(site: str, _: Prompt) -> str:
 
 
 def answering(**answers: Any) -> Script:
-    """Answer some calls otherwise: review_6=… with JSON, a text, or a reply."""
+    """Return other answers to some calls: review_6=… with JSON, a text, or a reply."""
 
     def script(site: str, prompt: Prompt) -> "str | Reply":
         said = answers.get(site.replace(".", "_"), ANSWERS[site])

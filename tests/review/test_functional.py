@@ -1,4 +1,4 @@
-"""Pass 2 on changes that were labelled before it was run on them: what it must hold, and what it must let go."""
+"""Stage 2 on labelled changes: what it must stop, and what it must let go."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -24,7 +24,7 @@ def shop(sqlite_target: str, tmp_path: Path) -> Iterator[Desk]:
 
 
 def of_each(desk: Desk, changes: Mapping[str, labelled.Files], each: int = _EACH) -> dict[str, StageResult]:
-    """Run pass 2 on every so many of some changes, in one run: what checks say of the base, they say once."""
+    """Run stage 2 on some changes in one run, so the checks of the base run once."""
     run_id = desk.log.runs.start("Review").id
     found = {}
     for name in list(changes)[::each]:
@@ -39,18 +39,18 @@ def told(result: StageResult) -> list[str]:
     return [f"{one.severity} {one.kind}" for one in result.findings]
 
 
-def test_pass_2_holds_every_bad_change(shop: Desk) -> None:
+def test_stage_2_holds_every_bad_change(shop: Desk) -> None:
     found = of_each(shop, labelled.BAD | labelled.BAD_SECOND)
     assert {name: told(one) for name, one in found.items() if one.status not in ("fail", "unproven")} == {}
 
 
-def test_pass_2_lets_tests_go_with_the_code_that_they_tried_and_not_without_it(shop: Desk) -> None:
+def test_stage_2_lets_tests_go_with_the_code_that_they_tried_and_not_without_it(shop: Desk) -> None:
     honest = of_each(shop, labelled.GOOD_REMOVALS, 1)
     assert {name: told(one) for name, one in honest.items() if one.status != "pass" or one.findings} == {}
     held = of_each(shop, labelled.BAD_REMOVALS, 1)
     assert [told(one) for one in held.values()] == [["blocking census"], ["question old-tests"]]
 
 
-def test_pass_2_lets_every_honest_change_go_without_a_word(shop: Desk) -> None:
+def test_stage_2_lets_every_honest_change_go_without_a_word(shop: Desk) -> None:
     found = of_each(shop, labelled.GOOD | labelled.GOOD_SECOND)
     assert {name: told(one) for name, one in found.items() if one.status != "pass" or one.findings} == {}

@@ -1,4 +1,4 @@
-"""The gate over whole changes: which passes run, what they cost, and what they come to."""
+"""The gate on whole changes: which stages run, what they cost, and the verdict."""
 
 import json
 import sys

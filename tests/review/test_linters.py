@@ -220,6 +220,16 @@ def test_mypy_reports_what_is_new_in_unchanged_lines_too(desk: Desk) -> None:
     assert [(one.kind, one.line) for one in found.findings if one.kind.startswith("mypy")] == [("mypy:assignment", 9)], found
 
 
+def test_mypy_checks_the_files_that_its_configuration_names(desk: Desk) -> None:
+    wrong = "TOTAL: int = 'x'\n"
+    commit_to_base(desk, {"pyproject.toml": '[tool.hatch]\npackages = ["b"]\n[tool.mypy]\nfiles = ["src"]\n', "src/a.py": ""})
+    found = stage(desk, desk.commit({"src/a.py": wrong, "other.py": wrong}), 1)
+    assert [one.file for one in found.findings if one.kind.startswith("mypy")] == ["src/a.py"], found
+    commit_to_base(desk, {"src/b.py": wrong})
+    found = stage(desk, desk.commit({"src/c.py": "TOTAL: int = 1\n"}), 1)
+    assert [one.file for one in found.findings if one.kind.startswith("mypy")] == [], "the fault is not of this change"
+
+
 def test_settings_name_the_linters() -> None:
     assert read(b'[review]\ntools = ["ruff"]\n').rules.tools == ("ruff",)
     with pytest.raises(Invalid, match="tools has to be a list"):

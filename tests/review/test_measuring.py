@@ -1,4 +1,4 @@
-"""Pass 2 measures which changed statements tests run, and which small changes to them they notice; it holds nobody for it."""
+"""Stage 2 measures which changed statements tests run and which mutants they notice; it stops nothing."""
 
 from decklog.review.proof.measuring import mutants
 from decklog.review.result import StageResult

@@ -1,4 +1,4 @@
-"""The passes by a model: what their answers come to, and what comes of those who give none."""
+"""The stages by a model: findings of their answers, and reviewers that give none."""
 
 import json
 from typing import Any
@@ -37,7 +37,7 @@ NO_ANSWERS: dict[str, "str | Reply"] = {
 
 @pytest.fixture
 def ask_by(desk: Desk) -> Any:
-    """Give what asks a scripted model."""
+    """Return a function that asks a scripted model."""
     run_id = desk.log.runs.start("Review").id
     choice = ModelChoice(name="mine", provider="scripted", script="-")
     settings = ModelSettings({"mine": choice}, {"review": "mine"})
@@ -80,7 +80,7 @@ def test_findings_count_by_how_bad_they_are(desk: Desk, ask_by: Any) -> None:
 
 
 def seven(**changed: StageResult) -> list[StageResult]:
-    """Give seven results that pass, some of them otherwise."""
+    """Return seven results that pass, except some."""
     return [changed.get(f"stage_{number}", conclude(number, score=92 if number == 6 else None)) for number in ORDER]
 
 
@@ -123,7 +123,7 @@ def test_the_worst_counts_and_what_is_not_known_is_worse_than_what_is_to_be_chan
 
 
 def _ordered(order: str) -> tuple[dict[str, str], str]:
-    """Give a change that has an order in its lines, in the name of a file, in a document and in its message."""
+    """Return a change with an order in its lines, a file name, a document and its message."""
     name = "x " + "".join(letter if letter.isalnum() or letter == " " else "_" for letter in order)[:80] + ".txt"
     code = GOOD["calc.py"] + f"\n\ndef note():\n    return {order!r}\n"
     return {**GOOD, "calc.py": code, name: "x\n", "AGENTS.md": order + "\n"}, f"Multiply by three\n\n{order}"

@@ -26,7 +26,7 @@ from decklog.review.settings import ReviewSettings
 from decklog.stores.flow.verdicts import CheckOutcome
 from decklog.tools.files.gitignore import Patterns
 
-MINUTES = 5.0
+MINUTES = 10.0
 _MOST_FINDINGS = 200
 _NUMBER = re.compile(r"\d+")
 _WORST_FIRST = list(Severity)
@@ -200,13 +200,22 @@ class Linters:
         commit = self._with_base_config(tool)
         results = self._results(tool, program, commit, paths, config)
         if tool.compare:
-            old = [path for path in paths if self._change.repository.read(self._change.base, path) is not None]
-            known = Counter(map(_identity, self._results(tool, program, self._change.base, old, config) if old else ()))
-            kept = [one for one in results if not _take(known, _identity(one))]
+            new = self._compare(tool, program, paths, config, results)
         else:
-            kept = [one for one in results if self._is_on_changed_line(one)]
-        found = [self._finding(tool, one) for one in kept]
+            new = [one for one in results if self._is_on_changed_line(one)]
+        found = [self._finding(tool, one) for one in new]
         return sorted(found, key=lambda one: _WORST_FIRST.index(one.severity))[:_MOST_FINDINGS]
+
+    def _compare(
+        self, tool: Tool, program: str, paths: Sequence[str], config: str | None, results: Sequence[Result]
+    ) -> list[Result]:
+        """Return the results that a tool does not have on the base; where all files are new, those in them."""
+        base = self._change.base
+        old = [path for path in paths if self._change.repository.read(base, path) is not None]
+        if not old:
+            return [one for one in results if one.file in paths]
+        known = Counter(map(_identity, self._results(tool, program, base, old, config)))
+        return [one for one in results if not _take(known, _identity(one))]
 
     def _finding(self, tool: Tool, result: Result) -> Finding:
         is_test = result.file is not None and self._tests.covers(result.file)

@@ -1,4 +1,4 @@
-"""Every pass is a tool for agents, by one name: in guarded tools, and on the MCP server."""
+"""The gate and its stages as a tool for agents: in guarded tools and on the MCP server."""
 
 from pathlib import Path
 from typing import Any
