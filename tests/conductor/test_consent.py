@@ -27,7 +27,7 @@ from decklog.models.composer import PromptSettings
 from decklog.models.settings import ModelChoice
 from decklog.review.change import between
 from decklog.review.critique import CritiqueSettings, critic_of
-from decklog.review.reviewing import one_pass, review
+from decklog.review.reviewing import review, run_stage
 from decklog.review.settings import Rules
 from tests.cli.conftest import Program
 from tests.conductor.repositories import copied, git, make_repository, write
@@ -166,7 +166,7 @@ def test_a_review_in_a_clone_runs_none_of_its_checks_without_consent(elsewhere: 
         with pytest.raises(NotAccepted):
             review(log, change)
         with pytest.raises(NotAccepted):
-            one_pass(log, change, 1)
+            run_stage(log, change, 1)
         assert log.runs.find() == []
     assert not canary.exists()
 

@@ -12,7 +12,7 @@ from decklog.fixes.publication import branch_of
 from decklog.models.prompt import Prompt
 from decklog.models.provider import Reply
 from decklog.review.change import Change
-from decklog.review.passes.prose import prose
+from decklog.review.model_stages import run_prose
 from decklog.review.settings import Rules
 from tests.conductor.repositories import git
 from tests.every import every
@@ -89,7 +89,7 @@ def _check_message(bench: Bench, mend_id: str, order: str) -> None:
     mending: Mending = bench.mending
     ground = mending._ground(bench.log.mends.get(mend_id))
     text = message._message(ground, Change(bench.repository, ground.base, ground.base), order)
-    found = prose(Change(bench.repository, ground.base, ground.base, (text,)), Rules(), lambda *_: None)  # type: ignore[arg-type,return-value]
+    found = run_prose(Change(bench.repository, ground.base, ground.base, (text,)), Rules(), lambda *_: None)  # type: ignore[arg-type,return-value]
     assert "\x1b" not in text
     assert text.rstrip().endswith(f"Feedback: {ground.mend.feedback_id}")
     assert [one.kind for one in found.findings] == [], found.findings

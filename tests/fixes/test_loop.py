@@ -10,7 +10,7 @@ from decklog.core.errors import Conflict
 from decklog.fixes.gate_step import asked_about
 from decklog.fixes.loop import _STEPS
 from decklog.fixes.mend_states import STAGES, WAYS_OUT, ways_out
-from decklog.review.publishing import ask_person
+from decklog.review.publishing import request_override
 from tests.conductor.repositories import everything, git
 from tests.db.processes import ROOT
 from tests.fixes.bench import TRIAGE, Bench, answering, scripted
@@ -64,7 +64,7 @@ def test_a_person_mends_it_without_any_model_and_the_proof_counts_as_well(bench:
     assert (mend.state, mend.waits_for) == ("proven", "gate"), mend.reason
     assert "no model is configured for review.6" in mend.reason
     review = bench.log.reviews.get(str(mend.review_id))
-    asked = ask_person(bench.log, review, by="mend")
+    asked = request_override(bench.log, review, by="mend")
     bench.log.approvals.decide(asked, "granted", by="ana", rationale="I have read it")  # type: ignore[arg-type]
     mend = bench.mend(feedback)
     assert (mend.state, mend.waits_for) == ("published", "merge"), mend.reason
@@ -129,20 +129,20 @@ def test_what_the_gate_wants_changed_is_published_by_a_persons_yes_or_another_br
     mend = bench.mend(bench.file(FAULT.said), branch="by-hand")
     assert (mend.state, mend.waits_for, "says request-changes" in mend.reason) == ("proven", "gate", True)
     said = bench.log.reviews.get(str(mend.review_id))
-    asked = ask_person(bench.log, said, by="dev-1")
+    asked = request_override(bench.log, said, by="dev-1")
     assert asked_about(bench.log, mend) == asked
     assert ways_out(mend, asked)[0] == f"decklog approvals decide {asked} granted --by NAME --rationale WHY"
     assert bench.mend(mend.id).moves == mend.moves
     bench.log.approvals.decide(asked, "denied", by="ana", rationale="Say why")  # type: ignore[arg-type]
     with pytest.raises(Conflict, match="ana was asked about review"):
-        ask_person(bench.log, said, by="dev-1")
+        request_override(bench.log, said, by="dev-1")
     assert ways_out(mend, asked_about(bench.log, mend))[:2] == [
         f"decklog review ask {mend.feedback_id}",
         f"decklog mend {mend.feedback_id} --branch NAME",
     ]
     bench.commit("better", files(FAULT, "true", tmp_path / "c"), "Give the last item, since the list is counted from its end")
     mend = bench.mend(mend.id, branch="better")
-    asked = ask_person(bench.log, bench.log.reviews.get(str(mend.review_id)), by="dev-1")
+    asked = request_override(bench.log, bench.log.reviews.get(str(mend.review_id)), by="dev-1")
     bench.log.approvals.decide(asked, "granted", by="ana", rationale="It does")  # type: ignore[arg-type]
     assert bench.mend(mend.id).state == "published"
 

@@ -4,7 +4,7 @@ import pytest
 
 from decklog.core.errors import Invalid, NotFound
 from decklog.models.composer import Composer, PromptSettings, known_sites, read_settings
-from decklog.review.asking import FORMS
+from decklog.review.model_stages import FORMS
 from tests.every import every
 
 FILES = {"AGENTS.md": b"We are careful.", "MAP.md": b"src has it all.", "skills/a.md": b"Know a.", "skills/b.md": b"Know b."}

@@ -13,6 +13,10 @@ from decklog.models.provider import Provider, Reply
 from decklog.models.providers.scripted import Scripted
 from decklog.review import reviewing
 from decklog.review.change import Change, between, of_worktree
+from decklog.review.deterministic import run_security, run_static
+from decklog.review.linters import LinterReport
+from decklog.review.result import StageResult
+from decklog.review.settings import ReviewSettings, Rules
 from tests.conductor.plans import CALC, RUNNER, TESTS
 from tests.conductor.repositories import git, make_repository, write
 
@@ -56,7 +60,7 @@ Script = Callable[[str, Prompt], "str | Reply"]
 
 
 def site_of(prompt: Prompt) -> str:
-    """Say which call a prompt is of."""
+    """Return the call site of a prompt."""
     return next(part.name for part in prompt.parts if part.name.startswith("instructions")).removeprefix("instructions ")
 
 
@@ -65,7 +69,7 @@ def good(site: str, _: Prompt) -> str:
 
 
 def answering(**answers: Any) -> Script:
-    """Answer some calls otherwise: review_6=… with JSON, a text, or a reply."""
+    """Return other answers to some calls: review_6=… with JSON, a text, or a reply."""
 
     def script(site: str, prompt: Prompt) -> "str | Reply":
         said = answers.get(site.replace(".", "_"), ANSWERS[site])
@@ -117,10 +121,24 @@ class Desk:
 
 
 def statuses(review: Review) -> str:
-    """Give how the seven passes ended, by their first letters."""
+    """Return how the seven stages ended, by their first letters."""
     return "".join(str(one["status"])[0] for one in review.passes)  # type: ignore[index]
 
 
 def kinds(review: Review, number: int | None = None) -> list[str]:
     found: list[Any] = review.findings
     return [one["kind"] for one in found if number in (None, one["pass"]) and one["severity"] != "info"]
+
+
+def no_linters(_: int) -> LinterReport:
+    return LinterReport()
+
+
+def rules_of_stage_1(change: Change) -> StageResult:
+    """Run stage 1 without checks and linters."""
+    return run_static(change, ReviewSettings(digest="d"), None, no_linters)  # type: ignore[arg-type]
+
+
+def rules_of_stage_4(change: Change, samples: tuple[str, ...] = ()) -> StageResult:
+    """Run stage 4 without linters."""
+    return run_security(change, ReviewSettings(digest="d", rules=Rules(samples=samples)), no_linters)

@@ -1,4 +1,4 @@
-"""Changes for pass 2, labelled before it was run on them: what running tests can show of a change, and honest ones beside them.
+"""Changes for stage 2, labelled before it was run on them: what running tests can show of a change, and honest ones beside them.
 
 Each is what becomes of a small shop; None takes a file away. `MESSAGES` has what those say of themselves that say more than
 the usual.

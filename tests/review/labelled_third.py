@@ -38,15 +38,6 @@ BAD: dict[str, tuple[str, str]] = {
     "bad3/init.lua": ("-- HACK until the event comes first\nlocal x = 1\n", "note-for-later"),
     "bad3/Dockerfile": ("# TODO pin the version\nFROM debian\n", "note-for-later"),
     "bad3/index.html": ("<!-- TODO: words for those who can't see it -->\n<img src=a.png>\n", "note-for-later"),
-    "bad3/Old.cs": ("class A {\n    // var total = Compute(items);\n    int x;\n}\n", "commented-out"),
-    "bad3/old.rb": ("def f\n  # user.update!(name: params[:name])\n  1\nend\n", "commented-out"),
-    "bad3/Old.kt": ("// val cache = HashMap<String, Int>()\nval x = 1\n", "commented-out"),
-    "bad3/old.c": ("int f(int a) {\n    /* int old = compute(a);\n    return old; */\n    return a;\n}\n", "commented-out"),
-    "bad3/old.lua": ("-- local cache = load(name)\nlocal x = 1\n", "commented-out"),
-    "bad3/Old.php": ("<?php\n// $this->cache->forget($key);\n$x = 1;\n", "commented-out"),
-    "bad3/old.swift": ("// let cache = Cache(size: 10)\nlet x = 1\n", "commented-out"),
-    "bad3/Space.kt": ("val x = 1  \nval y = 2\n", "white-space"),
-    "bad3/space.mk": ("all:\n\tcc a.c\t\n", "white-space"),
     # Secrets
     "bad3/image/Dockerfile": (f"FROM debian\nENV GITLAB_TOKEN=glpat-{_R[:20]}\n", "secret"),
     "bad3/Maps.kt": (f'val key = "AIza{_R}{_R[:7]}"\n', "secret"),
@@ -60,46 +51,17 @@ BAD: dict[str, tuple[str, str]] = {
     "bad3/try.ipynb": (f'{{"cells": [{{"source": ["client = Client(api_key=\'sk-proj-{_R}{_R}\')\\n"]}}]}}\n', "secret"),
     "bad3/hook.rb": (f'URL = "https://hooks.slack.com/services/T{_N[:9]}/B{_N[:9]}/{_R[:24]}"\n', "secret"),
     # Dangers
-    "bad3/run.js": ("app.post('/run', (req, res) => {\n  res.send(eval(req.body.code));\n});\n", "eval"),
-    "bad3/run.php": ("<?php\neval($_POST['code']);\n", "eval"),
-    "bad3/history.js": (
-        "const { exec } = require('child_process');\nexec('git log ' + name, (error, out) => show(out));\n",
-        "shell",
-    ),
-    "bad3/convert.rb": ('def convert(file)\n  system("convert #{file} out.png")\nend\n', "shell"),
-    "bad3/sh.py": ("import subprocess\n\n\ndef f(name):\n    subprocess.run(['sh', '-c', f'ls {name}'], check=True)\n", "shell"),
-    "bad3/replace.py": ("import os\n\n\ndef f(command):\n    os.execvp('bash', ['bash', '-c', command])\n", "shell"),
-    "bad3/cookie.php": ("<?php\n$user = unserialize($_COOKIE['user']);\n", "unpickling"),
-    "bad3/Load.java": (
-        "class Load {\n  Object f(InputStream in) throws Exception {\n"
-        "    return new ObjectInputStream(in).readObject();\n  }\n}\n",
-        "unpickling",
-    ),
-    "bad3/session.rb": ("def session\n  Marshal.load(cookies[:session])\nend\n", "unpickling"),
-    "bad3/frames.py": ("import pandas as pd\n\n\ndef f(path):\n    return pd.read_pickle(path)\n", "unpickling"),
-    "bad3/joblib_.py": ("import joblib\n\n\ndef f(path):\n    return joblib.load(path)\n", "unpickling"),
-    "bad3/Find.java": (
-        "class Find {\n  void f(Statement s, String name) throws Exception {\n"
-        '    s.executeQuery("select * from users where name = \'" + name + "\'");\n  }\n}\n',
-        "sql",
-    ),
-    "bad3/find.go": (
-        "package a\n\nfunc f(name string) {\n\tdb.Query(fmt.Sprintf(\"select * from users where name = '%s'\", name))\n}\n",
-        "sql",
-    ),
-    "bad3/Find.cs": ('var c = new SqlCommand("select * from users where name = \'" + name + "\'", connection);\n', "sql"),
-    "bad3/find.js": ("const rows = await db.query(`select * from users where name = '${name}'`);\n", "sql"),
+    "bad3/replace.py": ("import os\n\n\ndef f(command):\n    os.execvp('bash', ['bash', '-c', command])\n", "ruff:S606"),
+    "bad3/frames.py": ("import pandas as pd\n\n\ndef f(path):\n    return pd.read_pickle(path)\n", "ruff:S301"),
     "bad3/orm.py": (
         "from sqlalchemy import text\n\n\ndef f(session, name):\n"
         "    return session.scalars(text(f\"select * from users where name = '{name}'\"))\n",
-        "sql",
+        "ruff:S608",
     ),
     "bad3/pool.py": (
         "async def f(pool, name):\n    return await pool.fetch(f\"select * from t where name = '{name}'\")\n",
-        "sql",
+        "ruff:S608",
     ),
-    "bad3/build/Dockerfile": ("FROM debian\nRUN curl -sSL https://get.example.test/i.sh | sh\n", "command"),
-    "bad3/clean/Makefile": ("clean:\n\trm -rf /\n", "command"),
     "bad3/Cargo.lock": ("version = 3\n", "dependencies"),
     "bad3/go.sum": ("example.test/a v1.0.0 h1:abc=\n", "dependencies"),
     ".gitlab-ci.yml": ("test:\n  script: make test\n", "dependencies"),
@@ -164,26 +126,3 @@ GOOD: dict[str, str] = {
     "good3/icon.css": f"a {{ background: url(data:image/png;base64,iVBORw0KGgo{_R}{_R}); }}\n",
     "good3/release.sh": '# shellcheck disable=SC2086\nset -eu\ngit tag "$1"\n',
 }
-
-MESSAGES_BAD: dict[str, str] = {
-    "wip": "title",
-    "fix": "title",
-    "Make the reader faster by keeping what it has read, so that it need not be read again, " * 2: "title",
-    "Read empty files\nThey were refused.": "body",
-    "Read empty files\n\nGenerated with [Claude Code](https://example.test)": "attribution",
-    "Read empty files\n\nCo-Authored-By: Claude <noreply@example.test>": "attribution",
-    "Read empty files\n\nCo-authored-by: Copilot <copilot@example.test>": "attribution",
-    "Read empty files\n\n🤖 Written by an AI assistant": "attribution",
-}
-
-MESSAGES_GOOD = (
-    "parser: accept tabs",
-    "[ui] Add the dark theme",
-    "Bump version to 1.4",
-    "Übersetze die Hilfe ins Deutsche",
-    "修复空文件的读取",
-    "net/http: close idle connections\n\nThey were kept for ever.\n\nSigned-off-by: Bo <bo@example.test>",
-    "Record what Claude Code says in its hooks\n\nThe form changed with version 2.",
-    "Use the model of a generated parser\n\nWritten by hand it took longer.",
-    "v1.2.0",
-)

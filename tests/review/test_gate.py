@@ -1,4 +1,4 @@
-"""The gate over whole changes: which passes run, what they cost, and what they come to."""
+"""The gate on whole changes: which stages run, what they cost, and the verdict."""
 
 import json
 import sys
@@ -8,7 +8,7 @@ import pytest
 from decklog import Decklog
 from decklog.log import store_class
 from decklog.records.operations import operations_of
-from decklog.review.publishing import ask_person
+from decklog.review.publishing import request_override
 from tests.conductor.repositories import git, write
 from tests.review.changes import GOOD, SETTINGS, Desk, answering, kinds, statuses
 
@@ -33,7 +33,7 @@ def test_what_was_unproven_is_asked_again_and_what_said_something_is_not_run_aga
     again = desk.review(change, answering(review_6="no JSON"))
     assert (again.id != first.id, statuses(again)) == (True, statuses(first))
     assert (list(desk.log.verdicts.find(again.run_id)), desk.asked.count("review.3")) == ([], 1)
-    asked = ask_person(desk.log, again, by="dev")
+    asked = request_override(desk.log, again, by="dev")
     desk.log.approvals.decide(asked, "granted", by="ana", rationale="I have read it")  # type: ignore[arg-type]
     told = desk.review(change)
     assert (told.id, told.already) == (again.id, True), "a person's yes is for a review that stays the last one"
@@ -59,7 +59,7 @@ def test_no_model_is_unproven_and_everything_else_goes_on(desk: Desk) -> None:
     desk.settle(SETTINGS.replace('review = "mine"', ""))
     review = desk.review(desk.commit(GOOD))
     assert (review.verdict, statuses(review)) == ("unproven", "ppuppus")
-    assert "pass 6 adversarial: unproven (no model is configured for review.6)" in review.reasons
+    assert "stage 6 adversarial: unproven (no model is configured for review.6)" in review.reasons
 
 
 def test_a_repository_may_do_without_models_and_its_confidence_says_so(desk: Desk) -> None:

@@ -1,91 +1,92 @@
-"""How much of a labelled set of changes the free passes find, and how much of what is honest they hold."""
+"""Labelled sets of changes: stages 1 and 4 with the linters of this environment find what is bad and stop nothing honest.
 
-from typing import Any
+A file of `spellings/` has `=== KIND PATH` before each; with `@@base` and `@@head` it is changed, `@@none` means it is removed.
+"""
 
-from decklog.review.change import Change
-from decklog.review.passes.prose import prose
-from decklog.review.passes.security import security
-from decklog.review.passes.static import static
-from decklog.review.result import Severity
-from decklog.review.settings import ReviewSettings, Rules
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from decklog.review import deterministic, linters
+from decklog.review.change import Change, between
+from decklog.review.result import Finding, Severity
+from decklog.review.reviewing import build_gate, settings_of
+from tests.conductor.repositories import git, write
 from tests.review import labelled, labelled_second, labelled_third
-from tests.review.changes import Desk
-from tests.review.labelled import BAD, GOOD
+from tests.review.changes import Desk, rules_of_stage_1
 
-NOBODY: Any = None
+HERE = Path(__file__).parent / "spellings"
+SETS = (labelled, labelled_second, labelled_third)
 
 
-def found_in(change: Change) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
-    for result in (static(change, ReviewSettings(digest="d"), NOBODY), security(change)):
+@pytest.fixture(autouse=True)
+def no_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Report everything: a set is one change with hundreds of files."""
+    for module in (deterministic, linters):
+        monkeypatch.setattr(module, "_MOST_FINDINGS", 10_000)
+
+
+def find(desk: Desk, change: Change) -> dict[str, list[Finding]]:
+    run_id = desk.log.runs.start("Review").id
+    gate = build_gate(desk.log, change, settings_of(change), desk.folder.parent / "work", run_id=run_id)
+    found: dict[str, list[Finding]] = {}
+    for result in (rules_of_stage_1(change), gate.run_stage(4)):
         for one in result.findings:
-            if one.file is not None:
-                found.setdefault(one.file, set()).add(one.kind)
+            found.setdefault(one.file or "", []).append(one)
     return found
 
 
-def test_of_120_changes_every_bad_one_is_found_and_no_honest_one_is_held(desk: Desk) -> None:
-    found = found_in(desk.commit({**{name: text for name, (text, _) in BAD.items()}, **GOOD}))
-    missed = {name: kind for name, (_, kind) in BAD.items() if kind not in found.get(name, set())}
-    held = {name: found[name] for name in GOOD if name in found}
-    assert len(BAD) + len(GOOD) >= 120
-    assert (missed, held) == ({}, {})
+def read(name: str) -> dict[str, tuple[str | None, str | None]]:
+    """Return the files of a list before and after, each in a folder named by its kind."""
+    found: dict[str, tuple[str | None, str | None]] = {}
+    for number, part in enumerate(re.split(r"(?m)^=== ", (HERE / f"{name}.txt").read_text(encoding="utf-8"))[1:]):
+        head, _, body = part.partition("\n")
+        kind, path = head.split()
+        before, _, after = (
+            body.removeprefix("@@base\n").partition("@@head\n") if body.startswith("@@base\n") else (None, "", body)
+        )
+        found[f"{number}/{kind}/{path}"] = (before, None if after.strip() == "@@none" else after)
+    return found
 
 
-def test_of_the_second_set_every_bad_change_is_found_and_no_honest_one_is_held(desk: Desk) -> None:
-    bad, good = labelled_second.BAD, labelled_second.GOOD
-    change = desk.commit({**{name: text for name, (text, _) in bad.items()}, **good})
-    results = (static(change, ReviewSettings(digest="d"), NOBODY), security(change))
-    found = [one for result in results for one in result.findings if one.file is not None]
-    missed = {name for name, (_, kind) in bad.items() if not any((one.file, one.kind) == (name, kind) for one in found)}
-    stopped = {one.file for one in found if one.file in good and one.severity is not Severity.MINOR}
-    told = {one.file for one in found if one.file in good} - stopped
-    assert (len(bad), len(good)) == (61, 64)
-    assert (missed, stopped) == (set(), set())
-    assert told == set()
-    assert not {*bad, *good} & {*labelled.BAD, *labelled.GOOD}
+def commit(desk: Desk, files: Mapping[str, tuple[str | None, str | None]]) -> Change:
+    write(desk.folder, {path: before for path, (before, _) in files.items() if before is not None})
+    git(desk.folder, "add", "-A")
+    git(desk.folder, "commit", "-q", "--allow-empty", "-m", "Before")
+    desk.commit({path: after for path, (_, after) in files.items()})
+    return between(desk.repository, "main..change", cwd=desk.folder)
 
 
-def test_of_the_third_set_in_other_languages_every_bad_change_is_found_and_no_honest_one_is_told(desk: Desk) -> None:
-    bad, good = labelled_third.BAD, labelled_third.GOOD
-    found = found_in(desk.commit({**{name: text for name, (text, _) in bad.items()}, **good}))
-    missed = {name: kind for name, (_, kind) in bad.items() if kind not in found.get(name, set())}
-    assert (len(bad), len(good)) == (65, 57)
-    assert (missed, {name: found[name] for name in good if name in found}) == ({}, {})
+def test_every_bad_file_of_the_labelled_sets_is_found_and_no_honest_one_is_stopped(desk: Desk) -> None:
+    bad = {name: row for one in SETS for name, row in one.BAD.items()}
+    good = {name: text for one in SETS for name, text in one.GOOD.items()}
+    found = find(desk, desk.commit({**{name: text for name, (text, _) in bad.items()}, **good}))
+    missed = {name: kind for name, (_, kind) in bad.items() if kind not in {one.kind for one in found.get(name, ())}}
+    assert (len(bad), len(good)) == (134, 180)
+    assert missed == {}
+    stopped = {name for name in good if any(one.severity is not Severity.MINOR for one in found.get(name, ()))}
+    reported = {name: [one.kind for one in found[name]] for name in good if name in found}
+    # Its statement is put together from constants, which ruff can't know.
+    assert (stopped, reported) == (set(), {"good/p.py": ["ruff:S608"]})
 
 
-def test_messages_of_the_third_set_are_told_apart(desk: Desk) -> None:
-    change = desk.commit({"a.txt": "x\n"})
-
-    def kinds(message: str) -> list[str]:
-        result = prose(Change(change.repository, change.base, change.head, (message,)), Rules(), NOBODY)
-        return [one.kind for one in result.findings]
-
-    assert {message: kinds(message) for message in labelled_third.MESSAGES_GOOD if kinds(message)} == {}
-    missed = {message for message, kind in labelled_third.MESSAGES_BAD.items() if kinds(message) != [kind]}
-    assert missed == set()
+def test_every_spelling_is_found_by_its_kind(desk: Desk) -> None:
+    files = read("bad")
+    found = find(desk, commit(desk, files))
+    missed = [path for path in files if path.split("/")[1] not in {one.kind for one in found.get(path, ())}]
+    assert (len(files), missed) == (154, [])
 
 
-def test_no_secret_is_looked_for_among_samples_that_the_base_names(desk: Desk) -> None:
-    token = "ghp_" + "aB3dE5gH7jK9mN1pQ2sT4vW6" + "aB3dE5gH7jK9"
-    change = desk.commit({"samples/secrets.txt": f"{token}\n", "other.txt": f"{token}\n"})
-    found = security(change, samples=("samples/",)).findings
-    assert {(one.file, one.kind) for one in found if one.file} == {
-        ("samples/secrets.txt", "not-checked"),
-        ("other.txt", "secret"),
+def test_honest_files_that_look_alike_are_not_stopped(desk: Desk) -> None:
+    files = read("honest")
+    found = find(desk, commit(desk, files))
+    reported = {path.partition("/")[2]: [(one.kind, str(one.severity)) for one in found[path]] for path in files if path in found}
+    assert len(files) == 104
+    # ruff reports every statement that is put together, and every handler that passes.
+    assert reported == {
+        "sql/a.py": [("ruff:S608", "minor")],
+        "sql/h.py": [("ruff:S608", "minor")],
+        "swallowed/n.py": [("ruff:S110", "minor")],
     }
-
-
-def test_honest_messages_of_this_kind_of_project_are_let_go(desk: Desk) -> None:
-    change = desk.commit({"a.txt": "x\n"})
-    titles = [
-        "Say what the reader of chats was tried with",
-        "feat(parser): read trailing commas",
-        "Fix the reading of empty files",
-        "Update the list of prices for November",
-        "docs: name the branch that is published",
-        'Revert "Read trailing commas"',
-    ]
-    for title in titles:
-        message = f"{title}\n\nIt was wrong since the last change.\n\nCo-authored-by: Bo <bo@example.test>"
-        assert prose(Change(change.repository, change.base, change.head, (message,)), Rules(), NOBODY).findings == (), title

@@ -1,8 +1,8 @@
-"""Pass 2 measures which changed statements tests run, and which small changes to them they notice; it holds nobody for it."""
+"""Stage 2 measures which changed statements tests run and which mutants they notice; it stops nothing."""
 
-from decklog.review.proof.mutants import mutants
-from decklog.review.result import PassResult
-from decklog.review.reviewing import gate_of, settings_of
+from decklog.review.proof.measuring import mutants
+from decklog.review.result import StageResult
+from decklog.review.reviewing import build_gate, settings_of
 from tests.conductor.plans import CALC, TESTS
 from tests.review.changes import SETTINGS, WATCHED, Desk
 
@@ -18,11 +18,11 @@ def steps(a, b):
 WEAK = "\n\ndef test_steps():\n    assert calc.steps(1, 1) == 4\n"
 
 
-def functional(desk: Desk, files: dict[str, str], settings: str = MEASURED) -> PassResult:
+def functional(desk: Desk, files: dict[str, str], settings: str = MEASURED) -> StageResult:
     desk.settle(settings)
     change = desk.commit(files)
     run_id = desk.log.runs.start("Review").id
-    return gate_of(desk.log, change, settings_of(change), desk.folder.parent / "work", run_id=run_id).one(2)
+    return build_gate(desk.log, change, settings_of(change), desk.folder.parent / "work", run_id=run_id).run_stage(2)
 
 
 def test_statements_that_no_test_runs_are_named_and_hold_nothing(desk: Desk) -> None:
@@ -30,7 +30,7 @@ def test_statements_that_no_test_runs_are_named_and_hold_nothing(desk: Desk) -> 
     first = (CALC + STEPS).splitlines().index("    if a > b:") + 1
     told = {(one.kind, one.line) for one in found.findings}
     assert (found.status, told) == ("pass", {("not-run", first + 1), ("measured", None)})
-    assert found.findings[-1].text == "tests run 3 of 4 changed statements, and notice 3 of 3 small changes to them"
+    assert found.findings[-1].text == "tests run 3 of 4 changed statements and notice 3 of 3 mutants"
 
 
 def test_small_changes_that_no_test_notices_are_named_and_hold_nothing(desk: Desk) -> None:
@@ -46,7 +46,7 @@ def test_what_can_not_be_measured_is_said_to_be_unproven_and_holds_nothing(desk:
     found = functional(desk, files, SETTINGS.replace("measure_seconds = 0", "measure_seconds = 30"))
     told = [one.text for one in found.findings if one.kind == "not-measured"]
     assert (found.status, len(told)) == ("pass", 2)
-    assert told[0] == "unproven: which lines a test runs is not known of .js: nothing here can watch them"
+    assert told[0] == "unproven: which lines tests run of .js is unknown: only Python can be watched"
     assert told[1].startswith("unproven: the probe saw nothing of tests")
 
 

@@ -8,7 +8,7 @@ import pytest
 from decklog import Decklog, Review
 from decklog.core.errors import Conflict
 from decklog.review.change import Change
-from decklog.review.publishing import ask_person, why_change_held
+from decklog.review.publishing import publish_block_reason, request_override
 from decklog.review.reviewing import settings_of
 from tests.review.changes import GOOD, Desk
 
@@ -42,32 +42,32 @@ def forged(log: Decklog, change: Change, verdict: str = "pass", **given: Any) ->
 def test_unsigned_pass_of_another_process_does_not_publish(desk: Desk, change: Change, elsewhere: Decklog, verdict: str) -> None:
     bind(desk.log)
     review = forged(desk.log, change, verdict)
-    assert "the owner did not sign that" in str(why_change_held(elsewhere, change))
+    assert "the owner did not sign that" in str(publish_block_reason(elsewhere, change))
     assert not elsewhere.reviews.lets_pass(review.id)
 
 
 def test_without_an_owner_a_pass_publishes_from_every_process(desk: Desk, change: Change, elsewhere: Decklog) -> None:
     forged(desk.log, change)
-    assert why_change_held(elsewhere, change) is None
+    assert publish_block_reason(elsewhere, change) is None
 
 
 def test_pass_that_the_owner_signed_publishes_from_every_process(desk: Desk, change: Change, elsewhere: Decklog) -> None:
     bind(desk.log)
-    question = ask_person(elsewhere, forged(desk.log, change), by="dev")
+    question = request_override(elsewhere, forged(desk.log, change), by="dev")
     assert "the owner has not signed that" in str(elsewhere.approvals.get(question).question)
     with elsewhere.proving(password=PASSWORD):
         elsewhere.approvals.decide(question, "granted", by="ana", rationale="I read it")  # type: ignore[arg-type]
-    assert why_change_held(elsewhere, change) is None
+    assert publish_block_reason(elsewhere, change) is None
     forged(desk.log, change)
-    assert why_change_held(elsewhere, change) is not None, "a later verdict is another one"
+    assert publish_block_reason(elsewhere, change) is not None, "a later verdict is another one"
 
 
-def test_gate_of_this_process_publishes_what_it_let_pass(desk: Desk, change: Change) -> None:
+def test_build_gate_this_process_publishes_what_it_let_pass(desk: Desk, change: Change) -> None:
     bind(desk.log)
     assert desk.review(change).verdict == "pass"
-    assert why_change_held(desk.log, change) is None
-    with pytest.raises(Conflict, match="holds nothing"):
-        ask_person(desk.log, desk.log.reviews.find()[0], by="dev")
+    assert publish_block_reason(desk.log, change) is None
+    with pytest.raises(Conflict, match="blocks nothing"):
+        request_override(desk.log, desk.log.reviews.find()[0], by="dev")
 
 
 def test_verdict_changed_in_the_database_is_not_the_one_this_process_recorded(desk: Desk, change: Change) -> None:
@@ -75,7 +75,7 @@ def test_verdict_changed_in_the_database_is_not_the_one_this_process_recorded(de
     forged(desk.log, change, "block")
     with desk.log.transaction():
         desk.log.db.rows("update reviews set verdict = 'pass' returning id", {})
-    assert why_change_held(desk.log, change) is not None
+    assert publish_block_reason(desk.log, change) is not None
 
 
 def test_forged_pass_on_record_does_not_stand_in_for_a_review(desk: Desk, change: Change, elsewhere: Decklog) -> None:

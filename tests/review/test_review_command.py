@@ -73,7 +73,7 @@ def test_what_the_gate_holds_ends_with_6_and_says_where_and_what_mends_it(person
     assert said.code == 6
     (run,) = json.loads(said.out)["runs"]
     (result,) = run["results"]
-    assert (result["ruleId"], result["level"]) == ("security/shell", "error")
+    assert (result["ruleId"], result["level"]) == ("security/ruff:S605", "error")
     assert result["locations"][0]["physicalLocation"] == {"artifactLocation": {"uri": "run.py"}, "region": {"startLine": 5}}
     assert (run["properties"]["verdict"], run["properties"]["confidence"]) == ("block", None)
     told = person.call("review")
@@ -89,8 +89,8 @@ def test_what_the_gate_holds_ends_with_6_and_says_where_and_what_mends_it(person
     assert decided.code == 0, decided
 
 
-def test_every_pass_is_a_command_of_its_own(person: Person) -> None:
-    person.commit({**GOOD, "run.py": "eval(x)\n"}, "wip")
+def test_every_stage_is_a_command_of_its_own(person: Person) -> None:
+    person.commit({**GOOD, "run.py": "eval(x)\n"}, "fixup! Multiply")
     outcomes: dict[str, Any] = {}
     for name in ("static", "architectural", "security", "prose", "feedback-binding"):
         said = person.call("review", name, "--json")

@@ -1,4 +1,4 @@
-"""The passes by a model: what their answers come to, and what comes of those who give none."""
+"""The stages by a model: findings of their answers, and reviewers that give none."""
 
 import json
 from typing import Any
@@ -11,12 +11,9 @@ from decklog.models.prompt import Prompt
 from decklog.models.provider import Reply
 from decklog.models.seam import Models
 from decklog.models.settings import ModelChoice, ModelSettings
-from decklog.review.asking import Asked, asker
-from decklog.review.passes.adversarial import adversarial
-from decklog.review.passes.architectural import architectural
-from decklog.review.passes.prose import prose
-from decklog.review.publishing import why_change_held
-from decklog.review.result import ORDER, PassResult, Severity, Status, judge, passed
+from decklog.review.model_stages import Ask, build_ask, run_adversarial, run_architectural, run_prose
+from decklog.review.publishing import publish_block_reason
+from decklog.review.result import ORDER, Severity, StageResult, Status, conclude, judge
 from decklog.review.reviewing import settings_of
 from decklog.review.settings import Rules
 from tests.every import every
@@ -40,26 +37,26 @@ NO_ANSWERS: dict[str, "str | Reply"] = {
 
 @pytest.fixture
 def ask_by(desk: Desk) -> Any:
-    """Give what asks a scripted model."""
+    """Return a function that asks a scripted model."""
     run_id = desk.log.runs.start("Review").id
     choice = ModelChoice(name="mine", provider="scripted", script="-")
     settings = ModelSettings({"mine": choice}, {"review": "mine"})
 
-    def made(script: Script) -> Asked:
+    def made(script: Script) -> Ask:
         models = Models(desk.log, settings, desk.provider(script), run_id=run_id, wait=lambda _: None)
         change = desk.repository
-        return asker(models, Composer(settings_of(desk.commit(GOOD)).prompt, lambda path: change.read("main", path)))
+        return build_ask(models, Composer(settings_of(desk.commit(GOOD)).prompt, lambda path: change.read("main", path)))
 
     return made
 
 
-def test_a_reviewer_that_gives_no_answer_leaves_the_pass_unproven(desk: Desk, ask_by: Any) -> None:
+def test_a_reviewer_that_gives_no_answer_leaves_the_stage_unproven(desk: Desk, ask_by: Any) -> None:
     change = desk.commit(GOOD)
     settings = settings_of(change)
     rules = Rules(model_passes=(3, 5, 6))
     for name, answer in NO_ANSWERS.items():
         ask = ask_by(answering(review_3=answer, review_5=answer, review_6=answer))
-        results = [architectural(change, settings, ask), prose(change, rules, ask), adversarial(change, rules, ask)]
+        results = [run_architectural(change, settings, ask), run_prose(change, rules, ask), run_adversarial(change, rules, ask)]
         assert [one.status for one in results] == ["unproven"] * 3, name
         assert all(one.why for one in results), name
         assert judge(results, block_below=60, change_below=75).verdict == "unproven"
@@ -67,7 +64,7 @@ def test_a_reviewer_that_gives_no_answer_leaves_the_pass_unproven(desk: Desk, as
 
 def test_a_change_that_is_too_large_for_a_model_is_unproven_and_not_cut(desk: Desk, ask_by: Any) -> None:
     change = desk.commit({**GOOD, "big.txt": "a line of text\n" * 20_000})
-    result = adversarial(change, Rules(), ask_by(good))
+    result = run_adversarial(change, Rules(), ask_by(good))
     assert (result.status, desk.asked) == ("unproven", [])
     assert "too large to be shown to a model" in result.why
 
@@ -77,47 +74,47 @@ def test_findings_count_by_how_bad_they_are(desk: Desk, ask_by: Any) -> None:
     settings = settings_of(change)
     for severity, status in (("minor", "pass"), ("significant", "fail"), ("blocking", "fail")):
         told = {"verdict": "pass", "findings": [{**FINDING, "severity": severity}]}
-        assert architectural(change, settings, ask_by(answering(review_3=told))).status == status
-    wordless = architectural(change, settings, ask_by(answering(review_3={"verdict": "request-changes", "findings": []})))
+        assert run_architectural(change, settings, ask_by(answering(review_3=told))).status == status
+    wordless = run_architectural(change, settings, ask_by(answering(review_3={"verdict": "request-changes", "findings": []})))
     assert [one.kind for one in wordless.findings] == ["verdict"]
 
 
-def seven(**changed: PassResult) -> list[PassResult]:
-    """Give seven results that pass, some of them otherwise."""
-    return [changed.get(f"pass_{number}", passed(number, score=92 if number == 6 else None)) for number in ORDER]
+def seven(**changed: StageResult) -> list[StageResult]:
+    """Return seven results that pass, except some."""
+    return [changed.get(f"stage_{number}", conclude(number, score=92 if number == 6 else None)) for number in ORDER]
 
 
-def of(number: int, severity: str) -> PassResult:
+def of(number: int, severity: str) -> StageResult:
     from decklog.review.result import Finding
 
-    return passed(number, [Finding(severity=Severity(severity), kind="k", text="t")])
+    return conclude(number, [Finding(severity=Severity(severity), kind="k", text="t")])
 
 
 @every(
     ("results", "verdict", "confidence"),
     [
         (seven(), "pass", 92),
-        (seven(pass_1=of(1, "minor")), "pass", 89),
-        (seven(pass_1=of(1, "significant")), "block", None),
-        (seven(pass_2=of(2, "blocking")), "block", None),
-        (seven(pass_2=of(2, "significant")), "block", None),
-        (seven(pass_2=of(2, "question")), "unproven", None),
-        (seven(pass_3=of(3, "significant")), "request-changes", 77),
-        (seven(pass_3=of(3, "blocking")), "block", None),
-        (seven(pass_5=of(5, "significant")), "request-changes", 77),
-        (seven(pass_3=passed(3, unproven="no model")), "unproven", None),
-        (seven(pass_3=passed(3, unproven="no model"), pass_4=of(4, "blocking")), "block", None),
-        (seven(pass_3=passed(3, unproven="no model"), pass_5=of(5, "significant")), "unproven", None),
-        (seven(pass_6=passed(6, score=75)), "pass", 75),
-        (seven(pass_6=passed(6, score=74)), "request-changes", 74),
-        (seven(pass_6=passed(6, score=59)), "block", None),
-        (seven(pass_6=PassResult(number=6, status=Status.SKIPPED, why="not asked for")), "pass", 75),
-        (seven(pass_7=of(7, "blocking")), "block", None),
+        (seven(stage_1=of(1, "minor")), "pass", 89),
+        (seven(stage_1=of(1, "significant")), "block", None),
+        (seven(stage_2=of(2, "blocking")), "block", None),
+        (seven(stage_2=of(2, "significant")), "block", None),
+        (seven(stage_2=of(2, "question")), "unproven", None),
+        (seven(stage_3=of(3, "significant")), "request-changes", 77),
+        (seven(stage_3=of(3, "blocking")), "block", None),
+        (seven(stage_5=of(5, "significant")), "request-changes", 77),
+        (seven(stage_3=conclude(3, unproven="no model")), "unproven", None),
+        (seven(stage_3=conclude(3, unproven="no model"), stage_4=of(4, "blocking")), "block", None),
+        (seven(stage_3=conclude(3, unproven="no model"), stage_5=of(5, "significant")), "unproven", None),
+        (seven(stage_6=conclude(6, score=75)), "pass", 75),
+        (seven(stage_6=conclude(6, score=74)), "request-changes", 74),
+        (seven(stage_6=conclude(6, score=59)), "block", None),
+        (seven(stage_6=StageResult(number=6, status=Status.SKIPPED, why="not asked for")), "pass", 75),
+        (seven(stage_7=of(7, "blocking")), "block", None),
     ],
     ids=[str(number) for number in range(17)],
 )
 def test_the_worst_counts_and_what_is_not_known_is_worse_than_what_is_to_be_changed(
-    results: list[PassResult], verdict: str, confidence: int | None
+    results: list[StageResult], verdict: str, confidence: int | None
 ) -> None:
     found = judge(results, block_below=60, change_below=75)
     assert (found.verdict, found.confidence) == (verdict, confidence)
@@ -126,7 +123,7 @@ def test_the_worst_counts_and_what_is_not_known_is_worse_than_what_is_to_be_chan
 
 
 def _ordered(order: str) -> tuple[dict[str, str], str]:
-    """Give a change that has an order in its lines, in the name of a file, in a document and in its message."""
+    """Return a change with an order in its lines, a file name, a document and its message."""
     name = "x " + "".join(letter if letter.isalnum() or letter == " " else "_" for letter in order)[:80] + ".txt"
     code = GOOD["calc.py"] + f"\n\ndef note():\n    return {order!r}\n"
     return {**GOOD, "calc.py": code, name: "x\n", "AGENTS.md": order + "\n"}, f"Multiply by three\n\n{order}"
@@ -142,7 +139,7 @@ def test_sixty_orders_in_changes_move_no_verdict_and_stand_within_marks(desk: De
 
     ask = ask_by(script)
     for order in ORDERS:
-        result = adversarial(desk.commit(*_ordered(order)), Rules(), ask)
+        result = run_adversarial(desk.commit(*_ordered(order)), Rules(), ask)
         assert (result.status, result.score) == ("fail", 40), order
         # What is stable is the same whatever the change says.
         assert seen[-1].stable == seen[0].stable, order
@@ -182,6 +179,6 @@ def test_after_a_reviewer_without_an_answer_nothing_is_pushed_and_no_pull_reques
     change = desk.commit(FIX, message)
     review = desk.review(change, answering(review_6=NO_ANSWERS[kind]), feedback_id="fb-1")
     assert review.verdict == "unproven"
-    assert why_change_held(log, change) is not None
+    assert publish_block_reason(log, change) is not None
     with pytest.raises(Refused, match="unproven"):
         log.feedback.open_pr("fb-1", "https://example.test/1")

@@ -52,7 +52,7 @@ COMMANDS = {
     ),
     "review": (
         "gate.review",
-        "Review a change in seven passes, the free ones first: pass, request-changes, block or unproven (exit 0, 1, 6, 7).",
+        "Review a change in seven stages: pass, request-changes, block or unproven (exit 0, 1, 6, 7).",
     ),
     "critical": (
         "gate.talk",

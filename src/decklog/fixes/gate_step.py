@@ -1,10 +1,10 @@
-"""The step of the gate: all seven passes over the one commit of a fix, bound to the feedback that it answers."""
+"""The gate step: review the one commit of a fix, bound to the feedback that it answers."""
 
 from typing import TYPE_CHECKING, Any
 
 from decklog.fixes.proof_step import proof_of, sent_back
-from decklog.review.publishing import is_overridden, open_question, why_change_held
-from decklog.review.result import TOLD, is_weather
+from decklog.review.publishing import pending_override, publish_block_reason
+from decklog.review.result import ACTIONABLE, had_outage
 from decklog.review.reviewing import review as reviewed
 from decklog.stores.workflow.mends import MendState, MendWait
 from decklog.stores.workflow.reviews import ReviewVerdict
@@ -24,7 +24,7 @@ def review(ground: "Ground", *, again: bool) -> "Mend":
     log, mend, change, say = ground.log, ground.mend, ground.change, ground.say
     if mend.waits_for is MendWait.GATE and mend.review_id is not None:
         said = log.reviews.get(mend.review_id)
-        if is_overridden(log, said) and why_change_held(log, change) is None:
+        if log.reviews.is_overridden(said.id) and publish_block_reason(log, change) is None:
             return log.mends.move(mend, MendState.CLEARED, review_id=said.id)
         if not again or asked_about(log, mend) is not None:
             return mend
@@ -32,7 +32,7 @@ def review(ground: "Ground", *, again: bool) -> "Mend":
         log,
         change,
         make=ground.make,
-        say=lambda one: say(f"{one.number} {one.name} {one.status}{f': {one.why}' if one.why else ''}"),
+        on_stage=lambda one: say(f"{one.number} {one.name} {one.status}{f': {one.why}' if one.why else ''}"),
         feedback_id=mend.feedback_id,
         is_mending=True,
         proof=lambda one: proof_of(ground, one),
@@ -41,7 +41,7 @@ def review(ground: "Ground", *, again: bool) -> "Mend":
         return log.mends.move(mend, MendState.CLEARED, review_id=found.id)
     reason = f"review {found.id} says {found.verdict}: {_words(found)}"[:1000]
     if found.verdict is ReviewVerdict.UNPROVEN:
-        waits = MendWait.WEATHER if is_weather(found) else MendWait.GATE
+        waits = MendWait.WEATHER if had_outage(found) else MendWait.GATE
         if (mend.waits_for, mend.reason, mend.review_id) == (waits, reason, found.id):
             return mend
         return log.mends.move(mend, waits_for=waits, reason=reason, review_id=found.id)
@@ -52,11 +52,11 @@ def asked_about(log: "Decklog", mend: "Mend") -> str | None:
     """Give the open question to a person about what the gate holds of a mend; none is null."""
     if mend.waits_for is not MendWait.GATE or mend.review_id is None:
         return None
-    return open_question(log, log.reviews.get(mend.review_id))
+    return pending_override(log, log.reviews.get(mend.review_id))
 
 
 def _findings(review: "Review") -> list[dict[str, Any]]:
-    found: list[Any] = [one for one in review.findings if one["severity"] in TOLD]  # type: ignore[index]
+    found: list[Any] = [one for one in review.findings if one["severity"] in ACTIONABLE]  # type: ignore[index]
     return [{"kind": f"review.{one['pass']} {one['kind']}", "text": one["text"], "remedy": one["remedy"]} for one in found]
 
 

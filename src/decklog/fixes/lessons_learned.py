@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from decklog.review.result import NAMES
+from decklog.review.result import STAGES
 from decklog.stores.approvals.feedback import FeedbackState, FixClass
 from decklog.stores.approvals.self_edits import PASSES
 from decklog.stores.workflow.mends import MendState
@@ -72,7 +72,7 @@ def _self_edit(ground: "Ground") -> None:
         [one.path for one in ground.change.paths],
         ground.base,
         str(mend.merged),
-        {name: said[passed] for name, passed in zip(PASSES, NAMES, strict=True)},
+        {name: said[passed] for name, passed in zip(PASSES, STAGES, strict=True)},
         review.confidence or 0,
         "merged by a person",
         feedback_id=mend.feedback_id,

@@ -12,7 +12,7 @@ from decklog.conductor.git.repository import ref_part
 from decklog.core.errors import Conflict, NotFound, TimedOut, Unavailable
 from decklog.fixes import telling
 from decklog.guard.calls.tool import Finding
-from decklog.review.publishing import why_change_held
+from decklog.review.publishing import publish_block_reason
 from decklog.stores.approvals.feedback import FeedbackState
 from decklog.stores.workflow.mends import MendState
 
@@ -26,7 +26,7 @@ _SECONDS = 120.0
 def publish(ground: "Ground") -> "Mend":
     """Publish exactly what the gate let through; what it holds by now is not published, whoever asks."""
     log, mend = ground.log, ground.mend
-    held = why_change_held(log, ground.change)
+    held = publish_block_reason(log, ground.change)
     if held is not None:
         raise Conflict(f"the gate holds this fix: {held}", hint="See: decklog reviews find")
     way = ground.rules.publish

@@ -75,17 +75,17 @@ def held_by_gate(published: "Sequence[Publication]", root: str, log: "Decklog | 
     from decklog.core.errors import DecklogError
     from decklog.guard.toolbox.toolbox import state_home
     from decklog.location.locate import of_session
-    from decklog.review.publishing import why_held
+    from decklog.review.publishing import push_block_reason
 
     found = of_session(root, os.environ) if log is None else None
     if found is None:
-        return why_held(log, published, root=root, state=state_home())
+        return push_block_reason(log, published, root=root, state=state_home())
     try:
         with found.open() as opened:
-            return why_held(opened, published, root=root, state=state_home())
+            return push_block_reason(opened, published, root=root, state=state_home())
     except DecklogError:
         # What can't be looked up is not known to be reviewed.
-        return why_held(None, published, root=root, state=state_home())
+        return push_block_reason(None, published, root=root, state=state_home())
 
 
 def writing(path: str) -> list[str]:

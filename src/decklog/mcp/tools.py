@@ -98,12 +98,13 @@ def _search(me: Caller, words: str, limit: int, cursor: str | None) -> Answer:
 
 
 def review(me: Caller, change: str = "", only: str = "", feedback: str = "") -> Answer:
-    from decklog.review.tools import examined
+    from decklog.review.agent_tool import review_for_agent
 
     if is_over_http(me.worker):
         raise Invalid("this server has no folder of yours that could be reviewed", hint="Run: decklog review", field="change")
     is_files = change == _FILES
-    data = examined(me.log, Path.cwd(), change="" if is_files else change, only=only, worktree=is_files, feedback=feedback)
+    named = "" if is_files else change
+    data = review_for_agent(me.log, Path.cwd(), change=named, only=only, worktree=is_files, feedback=feedback)
     said = data.get("verdict") or data["status"]
     lines = [f"{one['severity']}: {one['file'] or ''}:{one['line'] or ''} {one_line(one['text'])}" for one in data["findings"]]
     code = {"block": REFUSED, "fail": REFUSED, "unproven": PENDING}.get(said, DONE)
@@ -210,7 +211,7 @@ TOOLS = {
         ),
         Tool(
             "review",
-            "Review BASE..HEAD or worktree; only: one pass",
+            "Review BASE..HEAD or worktree; only: one stage",
             review,
             {"verdict": str, "findings": list},
         ),

@@ -1,1 +1,1 @@
-"""The review of a change before it is published: seven passes with one form of result, and one verdict."""
+"""The review gate: stages that check a change before it is published, and the verdict that follows."""

@@ -1,4 +1,4 @@
-"""A change that is reviewed: two commits, the tree it leads to, git's stable id of the patch, and its lines."""
+"""The change under review: two commits, the resulting tree, git's stable patch id, and the changed lines."""
 
 import hashlib
 import os
@@ -14,14 +14,14 @@ from decklog.conductor.git.repository import Repository
 from decklog.core.errors import Conflict, Invalid, NotFound
 
 _PLAIN = ("--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/")
-# Against which a branch is published, if nobody says.
+# Branches to publish against, where the settings name none.
 _USUAL_BASES = ("refs/remotes/origin/HEAD", "refs/remotes/origin/main", "refs/remotes/origin/master", "main", "master")
 LARGEST_FILE = 2 * 1024 * 1024
 
 
 @dataclass(frozen=True)
 class AddedLine:
-    """One line that a change adds."""
+    """One added line."""
 
     file: str
     number: int
@@ -30,7 +30,7 @@ class AddedLine:
 
 @dataclass(frozen=True)
 class Change:
-    """What leads from one commit to another. `message` is what its commits say, the newest last."""
+    """The difference between two commits. `messages` are those of its commits, the newest last."""
 
     repository: Repository
     base: str
@@ -43,18 +43,18 @@ class Change:
 
     @cached_property
     def diff(self) -> str:
-        """The change as git writes it; names that are no UTF-8, and bytes that are no text, are replaced."""
+        """The patch as git writes it; bytes that are not UTF-8 are replaced."""
         return self.repository.on_objects("diff-tree", "-r", "-p", *_PLAIN, self.base, self.head).out.decode(errors="replace")
 
     @cached_property
     def patch(self) -> str:
-        """Git's stable id of the patch, which a rebase onto other lines elsewhere leaves as it is."""
+        """Git's stable patch id, which stays the same in a rebase over other files."""
         raw = self.repository.on_objects("diff-tree", "-r", "-p", *_PLAIN, self.base, self.head).out
         return self.repository.on_objects("patch-id", "--stable", given=raw).text.partition(" ")[0]
 
     @cached_property
     def lines(self) -> str:
-        """A digest of every line that it changes, with its white space and its surroundings, wherever in a file they stand."""
+        """A digest of all changed lines with white space and context, without their positions."""
         raw = self.repository.on_objects("diff-tree", "-r", "-p", "--binary", *_PLAIN, self.base, self.head).out
         kept = [line for line in raw.split(b"\n") if not line.startswith((b"@@ ", b"index "))]
         return hashlib.sha256(b"\n".join(kept)).hexdigest()
@@ -65,13 +65,13 @@ class Change:
 
     @cached_property
     def short_diff(self) -> str:
-        """The change without what stands around its lines."""
+        """The patch without context lines."""
         raw = self.repository.on_objects("diff-tree", "-r", "-p", "-U0", *_PLAIN, self.base, self.head).out
         return raw.decode(errors="replace")
 
     @cached_property
     def added(self) -> Sequence[AddedLine]:
-        """The lines that it adds, each with its place in the new file."""
+        """The added lines with their numbers in the new file."""
         return _added(self.short_diff)
 
     @cached_property
@@ -83,19 +83,19 @@ class Change:
 
     @cached_property
     def is_one_commit(self) -> bool:
-        """Whether the change is one commit on top of its base, so that its patch is all that it holds."""
+        """Whether the change is one commit on top of its base, so the patch is all it holds."""
         return tuple(self.repository.parents(self.head)) == (self.base,)
 
     @cached_property
     def earlier(self) -> Sequence[tuple[str, Sequence[AddedLine]]]:
-        """The lines that single commits add and the whole change does not, by commit: they are published with it."""
+        """The lines that a commit adds and a later one removes, by commit: they are published, too."""
         if self.is_one_commit:
             return ()
         words = ("log", "-p", "-U0", "--remerge-diff", "--format=%x00%H", *_PLAIN, f"{self.base}..{self.head}")
-        told = self.repository.on_objects(*words).out.decode(errors="replace")
+        output = self.repository.on_objects(*words).out.decode(errors="replace")
         kept = {(line.file, line.text) for line in self.added}
         found = []
-        for part in told.split("\0")[1:]:
+        for part in output.split("\0")[1:]:
             commit, _, diff = part.partition("\n")
             lines = [line for line in _added(diff) if (line.file, line.text) not in kept]
             found += [(commit.strip(), lines)] if lines else []
@@ -103,7 +103,7 @@ class Change:
 
     @cached_property
     def discarding_merges(self) -> Sequence[str]:
-        """The merges that take nothing from the commits they bring in, which are published all the same."""
+        """The merges that take nothing from the commits they bring in, which are published nevertheless."""
         merges = self.repository.on_objects("rev-list", "--merges", f"{self.base}..{self.head}").text.split()
         trees = {merge: self.repository.tree(self.repository.parents(merge)[0]) for merge in merges}
         return [merge for merge, tree in trees.items() if self.repository.tree(merge) == tree]
@@ -113,7 +113,7 @@ class Change:
         return "\n\n".join(self.messages)
 
     def content(self, path: str, *, at_base: bool = False) -> bytes | None:
-        """Read a file as it is after the change, or before it; none, or one that is too large to look at, is null."""
+        """Return the content of a file after the change or before it; None if it is missing or too large."""
         name = f"{self.base if at_base else self.head}:{path}"
         if name in self._contents:
             return self._contents[name]
@@ -122,7 +122,7 @@ class Change:
 
     @cached_property
     def _contents(self) -> Mapping[str, bytes | None]:
-        """What the changed files hold before and after, by how git names them: a call of git for each would cost far more."""
+        """The contents of the changed files before and after, read by one call of git."""
         paths = [one.path for one in self.paths if "\n" not in one.path]
         names = [f"{commit}:{path}" for path in paths for commit in (self.base, self.head)]
         return self.repository.read_many(names, largest=LARGEST_FILE)
@@ -132,22 +132,22 @@ def _added(diff: str) -> list[AddedLine]:
     return [AddedLine(line.path, line.number, line.text.rstrip("\r")) for line in changes.lines_of(diff) if line.sign == "+"]
 
 
-# Which change is meant
+# Finding a change
 
 
 def between(repository: Repository, words: str | None, *, base: str = "", cwd: Path) -> Change:
-    """Find the change that is meant by `BASE..HEAD`, by a head alone, or by nothing: what HEAD has beyond its base."""
+    """Return the change named by `BASE..HEAD`, by a head alone, or by nothing: what HEAD has beyond its base."""
     first, dots, last = (words or "").replace("...", "..").partition("..")
     named_base = (first if dots else "") or base
     head = _commit(repository, (last if dots else first) or "HEAD", cwd)
     start = _commit(repository, named_base, cwd) if named_base else usual_base(repository, cwd)
     if start is None:
-        raise Invalid("which branch is this published against?", hint="Say so: decklog review BASE..HEAD", field="base")
+        raise Invalid("no branch to compare with was found", hint="Name it: decklog review BASE..HEAD", field="base")
     return _change(repository, start, head)
 
 
 def of_worktree(repository: Repository, *, base: str = "", cwd: Path) -> Change:
-    """Make a change of the files as they are, those that are not committed too; the user's index stays as it is."""
+    """Return the change of the working tree with its uncommitted files; the user's index is not touched."""
     top = _commit(repository, "HEAD", cwd)
     tree = _tree_of(repository)
     person = repository.person()
@@ -197,5 +197,5 @@ def _commit(repository: Repository, name: str, cwd: Path) -> str:
 
 
 def usual_base(repository: Repository, cwd: Path) -> str | None:
-    """Find the branch that changes are most likely published against."""
+    """Return the commit that changes are most likely published against."""
     return next((commit for name in _USUAL_BASES if (commit := repository.resolve(name, cwd=cwd)) is not None), None)

@@ -1,4 +1,4 @@
-"""The gate in a run of the conductor: what the checks found green is reviewed before it can land, each patch once."""
+"""The gate in a run of the conductor: a green change is reviewed before it can land, each patch once."""
 
 import hashlib
 from collections.abc import Callable
@@ -12,8 +12,8 @@ from decklog.core.errors import Unavailable
 from decklog.records.values import to_json
 from decklog.review import settings as review_settings
 from decklog.review.change import Change
-from decklog.review.result import TOLD, is_weather
-from decklog.review.reviewing import gate_of
+from decklog.review.result import ACTIONABLE, had_outage
+from decklog.review.reviewing import build_gate
 from decklog.stores.workflow.reviews import Review, ReviewVerdict
 
 if TYPE_CHECKING:
@@ -22,20 +22,22 @@ if TYPE_CHECKING:
     from decklog.stores.tasks.task import Task
 
 
-def reviewed(site: "Site", task: "Task", base: str, tip: str, wanted_end: Callable[[], str | None], **given: Any) -> Examination:
-    """Review a change of a run. What is to be changed goes back to be worked on; what is unproven waits for a person."""
+def review_attempt(
+    site: "Site", task: "Task", base: str, tip: str, wanted_end: Callable[[], str | None], **given: Any
+) -> Examination:
+    """Review a change of a run. One to be changed goes back to its worker; an unproven one waits for a person."""
     change = Change(site.repository, base, tip, (task.title.partition(": ")[2] or task.title,))
     settings = _settings(site)
     known = _known(site, change, settings)
     if known is None:
         known = _review(site, task, change, settings, wanted_end, **given)
     findings = _findings(known)
-    if known.verdict is ReviewVerdict.UNPROVEN and is_weather(known):
-        # Nobody is to blame, and it may be over soon: the task is given back, and no attempt is used.
-        raise Unavailable(f"a model that reviews can't be asked now: {findings[0]['text']}", hint="It is tried again.")
+    if known.verdict is ReviewVerdict.UNPROVEN and had_outage(known):
+        # A transient failure uses no attempt.
+        raise Unavailable(f"a model of the review can't be asked now: {findings[0]['text']}", hint="It is tried again.")
     if not known.verdict.holds:
-        is_good = known.verdict is ReviewVerdict.PASS
-        return Examination("green" if is_good else "red", [] if is_good else findings)
+        is_pass = known.verdict is ReviewVerdict.PASS
+        return Examination("green" if is_pass else "red", [] if is_pass else findings)
     if known.verdict is ReviewVerdict.BLOCK:
         return Examination("red", findings)
     about = to_json({"base": change.base, "tree": change.tree, "patch": change.patch, "review": known.id}).encode()
@@ -44,21 +46,21 @@ def reviewed(site: "Site", task: "Task", base: str, tip: str, wanted_end: Callab
 
 
 def _settings(site: "Site") -> "ReviewSettings":
-    """Read the rules of a run: those of the commit that it started from, whatever has landed since."""
+    """Return the settings of the commit that the run started from."""
     facts: Any = site.log.runs.get(site.run_id).metadata["conductor"]
     return review_settings.read(site.repository.read(str(facts["commit"]), NAME))
 
 
 def _known(site: "Site", change: Change, settings: "ReviewSettings") -> Review | None:
-    """Find what was said of the same patch in this run: onto whatever it is merged, its lines are the same."""
+    """Return the review of the same patch in this run; a merge does not change its lines."""
     found = site.log.reviews.find(site.run_id, patch=change.patch, limit=1)
-    if not found or found[0].settings != settings.digest or is_weather(found[0]):
+    if not found or found[0].settings != settings.digest or had_outage(found[0]):
         return None
     if not found[0].verdict.holds and not site.log.reviews.lets_pass(found[0].id):
         return None
     if found[0].tree == change.tree and found[0].base == change.base:
         return found[0]
-    # Of another tree only a yes is taken over, and only for the same lines: git's id of a patch passes over white space.
+    # For another tree only a pass counts, and only for the same lines: git's patch id ignores white space.
     is_same = not found[0].verdict.holds and _lines(site, found[0]) == change.lines
     return found[0] if is_same else None
 
@@ -67,8 +69,7 @@ def _lines(site: "Site", review: Review) -> str | None:
     try:
         return Change(site.repository, review.base, review.head).lines
     except Unavailable:
-        # Its objects are gone.
-        return None
+        return None  # git has removed its objects
 
 
 def _review(
@@ -81,7 +82,7 @@ def _review(
 ) -> Review:
     folder = site.checks_folder / site.holder / f"review-{ref_part(task.id)}-{task.fence}"
     try:
-        gate = gate_of(
+        gate = build_gate(
             site.log,
             change,
             settings,
@@ -99,8 +100,8 @@ def _review(
 
 
 def _findings(review: Review) -> list[dict[str, Any]]:
-    """Tell what was found as the next round, or a person, is told it."""
-    told: list[Any] = [one for one in review.findings if one["severity"] in TOLD]  # type: ignore[index]
+    """Return the findings as the next round, or a person, gets them."""
+    actionable: list[Any] = [one for one in review.findings if one["severity"] in ACTIONABLE]  # type: ignore[index]
     found = [
         {
             "check": f"review.{one['pass']}",
@@ -109,12 +110,12 @@ def _findings(review: Review) -> list[dict[str, Any]]:
             "paths": [":".join(str(part) for part in (one["file"], one["line"]) if part)] if one["file"] else [],
             "output": one["remedy"],
         }
-        for one in told
+        for one in actionable
     ]
     if found:
         return found
-    passes: list[Any] = review.passes
-    unproven = [one for one in passes if one["status"] == "unproven"]
+    stages: list[Any] = review.passes
+    unproven = [one for one in stages if one["status"] == "unproven"]
     return [{"check": f"review.{one['pass']}", "kind": "unproven", "text": one["why"]} for one in unproven] or [
         {"check": "review.6", "kind": "score", "text": f"the review's verdict is {review.verdict}"}
     ]

@@ -1,6 +1,6 @@
-"""Critique while the work goes on: a model looks at what a tool has just changed, where the repository asks for it.
+"""Critique during the work: a model looks at each change of a tool, where the repository asks for it.
 
-What it is nearly sure of is told at once, what it half suspects is kept for the review, and the rest is dropped.
+Findings with a high confidence are shown at once, those with a middling one are kept for the review, the rest is dropped.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 SITE = "critique"
 KEPT = "critique.kept"
-TOLD = "critique.told"
-KEPT_FROM, TOLD_FROM = 60, 80
+SHOWN = "critique.told"
+KEPT_FROM, SHOWN_FROM = 60, 80
 FORM: Mapping[str, Any] = {
     "type": "object",
     "properties": {
@@ -56,7 +56,7 @@ _MOST_KEPT = 50
 
 @dataclass(frozen=True, kw_only=True)
 class CritiqueSettings:
-    """`[critique]`: whether there is any, what it may cost in one run, and how long an agent waits for it."""
+    """`[critique]`: whether it is on, what it may cost in one run, and how long an agent waits for it."""
 
     enabled: bool = False
     most_usd: float = 0.50
@@ -64,24 +64,24 @@ class CritiqueSettings:
 
 
 def read_settings(content: bytes) -> CritiqueSettings:
-    """Read `[critique]` of a `decklog.toml`; refuse what is not known, naming it."""
+    """Parse `[critique]` of a `decklog.toml`; raise Invalid for an unknown setting."""
     table: Mapping[str, Any] = load(content).get("critique", {})
     known = [one.name for one in fields(CritiqueSettings)]
     for key in table:
         if key not in known:
-            raise Invalid(f"[critique] has no {key!r}", hint=f"There are {', '.join(known)}.", field=key)
+            raise Invalid(f"[critique] has no setting {key!r}", hint=f"There are {', '.join(known)}.", field=key)
     settings = CritiqueSettings(**table)
     if type(settings.enabled) is not bool:
-        raise Invalid("enabled in [critique] is true or false", field="enabled")
+        raise Invalid("enabled in [critique] has to be true or false", field="enabled")
     for name in ("most_usd", "seconds"):
         if not isinstance(getattr(settings, name), (int, float)) or getattr(settings, name) <= 0:
-            raise Invalid(f"{name} in [critique] is a number above 0", field=name)
+            raise Invalid(f"{name} in [critique] has to be a number above 0", field=name)
     return settings
 
 
 @dataclass(frozen=True)
 class Critic:
-    """Looks at what tools change in one run, for as long as its money lasts."""
+    """Looks at what tools change in one run, within its budget."""
 
     log: "Decklog"
     voices: Voices
@@ -90,33 +90,33 @@ class Critic:
     task_id: str | None = None
 
     def of_call(self, tool: str, arguments: object, outcome: object) -> list[str]:
-        """Say what is wrong with what a tool has just done: only what the model is nearly sure of; nothing is a valid answer.
+        """Return the findings about a call of a tool that are to be shown at once.
 
-        Whatever keeps it from being asked keeps nobody from working: critique is help, and no gate.
+        No error stops the work: critique helps, it is not a gate.
         """
         if not self.settings.enabled or not self.voices.has(SITE) or self._spent() >= self.settings.most_usd * _MICRO:
             return []
-        data = [("task", self._task()), ("known faults", self._known(arguments)), ("call", _told(tool, arguments, outcome))]
+        data = [("task", self._task()), ("known faults", self._known(arguments)), ("call", _describe(tool, arguments, outcome))]
         answer = self.voices.ask(self.log, SITE, FORM, data, run_id=self.run_id, task_id=self.task_id)
         findings: list[dict[str, Any]] = [] if answer.data is None else answer.data["findings"]
-        return [line for one in findings if (line := self._kept(tool, one)) is not None]
+        return [line for one in findings if (line := self._record(tool, one)) is not None]
 
-    def _kept(self, tool: str, finding: dict[str, Any]) -> str | None:
-        """Put a finding on record; give it as a line if it is to be told at once."""
-        sure = finding["confidence"]
-        if sure < KEPT_FROM:
+    def _record(self, tool: str, finding: dict[str, Any]) -> str | None:
+        """Record a finding; return it as a line if it is to be shown at once."""
+        confidence = finding["confidence"]
+        if confidence < KEPT_FROM:
             return None
         line = f"{finding['citation'][:_LONGEST_TEXT]}: {finding['fix_direction'][:_LONGEST_TEXT]}"
-        is_told = sure >= TOLD_FROM
+        is_shown = confidence >= SHOWN_FROM
         self.log.journal.append(
             self.run_id,
             line,
             kind=EntryKind.EVENT,
-            subtype=TOLD if is_told else KEPT,
+            subtype=SHOWN if is_shown else KEPT,
             task_id=self.task_id,
             payload={"tool": tool, **finding},
         )
-        return f"Critique ({finding['severity']}, {sure} of 100 sure): {line}" if is_told else None
+        return f"Critique ({finding['severity']}, {confidence} of 100 sure): {line}" if is_shown else None
 
     def _spent(self) -> int:
         return self.log.ledger.summary(self.run_id, call_site=SITE)["total"]["cost_microdollars"]
@@ -133,16 +133,16 @@ class Critic:
         return "\n".join(f"- {lesson.body}" for lesson in found) or "none"
 
 
-def _told(tool: str, arguments: object, outcome: object) -> str:
+def _describe(tool: str, arguments: object, outcome: object) -> str:
     return f"{tool}\n{to_json(arguments)[:_LONGEST]}\n{to_json(outcome)[:_LONGEST]}"
 
 
 def kept_for_review(log: "Decklog", run_id: str, task_id: str | None) -> str:
-    """Give what critique half suspected while a change was made, for those who review it: of its task, and not of others."""
+    """Return what critique suspected while a change was made: of its task, not of others."""
     found = log.journal.find(run_id, subtype=KEPT, limit=_MOST_KEPT, oldest_first=True)
-    # A piece of a run is worked on and reviewed in tasks of its own, whose names begin alike.
-    piece = "" if task_id is None else task_id.rpartition(".")[0]
-    return "\n".join(f"- {entry.body}" for entry in found if not piece or (entry.task_id or "").startswith(f"{piece}."))
+    # The tasks that work on and review one work item have names with the same beginning.
+    item = "" if task_id is None else task_id.rpartition(".")[0]
+    return "\n".join(f"- {entry.body}" for entry in found if not item or (entry.task_id or "").startswith(f"{item}."))
 
 
 def critic_of(
@@ -154,7 +154,7 @@ def critic_of(
     task_id: str | None = None,
     make: "Callable[[ModelChoice], Provider] | None" = None,
 ) -> Critic | None:
-    """Give the critic that the repository of a folder asks for in its newest commit; None where it asks for none."""
+    """Return the critic that a repository asks for in its newest commit; None where it asks for none."""
     try:
         repository = Repository.find(folder, state)
         commit = repository.resolve("HEAD", cwd=folder)
@@ -164,13 +164,12 @@ def critic_of(
             return None
         consent.require(repository, commit)
     except DecklogError:
-        # Where nobody can say whether it is asked for, it is not: the gate tells what is wrong with the settings.
-        return None
+        return None  # the gate reports wrong settings
     voices = voices_of(log, lambda path: repository.read(commit, path), repository.state / "calls", make=make)
     return Critic(log, _within(voices, settings.seconds), settings, run_id, task_id)
 
 
 def _within(voices: Voices, seconds: float) -> Voices:
-    """Bound how long any model is waited for: an agent stands still meanwhile."""
+    """Limit the time of every model: an agent waits for it."""
     models = {name: replace(one, seconds=min(one.seconds, seconds)) for name, one in voices.models.models.items()}
     return replace(voices, models=replace(voices.models, models=models))

@@ -1,18 +1,19 @@
-"""Whether commits may be handed to others: where a repository has a gate, only what the gate let through, or a person did."""
+"""Decides whether commits may be published: where a repository has a gate, only what the gate or a person let through."""
 
 import os
 from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from decklog.conductor.git.calls import call
 from decklog.conductor.git.repository import Repository
 from decklog.core.errors import Conflict, DecklogError, Invalid, NotFound
 from decklog.guard.policy import Publication
 from decklog.review.change import AddedLine, Change
-from decklog.review.leaving import UNKNOWN, commits_between, is_other_object, sources_of, texts_of
-from decklog.review.passes.secrets import secrets
 from decklog.review.result import Severity
-from decklog.review.reviewing import GOAL, base_of, is_gate_meant, meant, settings_of
+from decklog.review.reviewing import GOAL, base_of, find_change, has_gate, settings_of
+from decklog.review.secrets import secrets_in
 from decklog.stores.approvals.approval import ApprovalState
 from decklog.stores.workflow.reviews import ReviewVerdict
 
@@ -20,107 +21,112 @@ if TYPE_CHECKING:
     from decklog.log import Decklog
     from decklog.stores.workflow.reviews import Review
 
+_UNKNOWN = "\0"
+_BRANCHES = ("--all", "--branches", "--mirror")
+_DELETES = ("--delete", "-d")
+# Options of a forge's program that name the branch to merge.
+_HEADS = ("-H", "--head", "--source-branch")
+_PUSH_SETTINGS = r"^(push\.default|remote\..*\.(push|mirror))$"
 _MOST_REVIEWS = 200
 _ANSWERED = {
     True: "Publish it.",
-    False: "Change what it found and have that reviewed, or have it reviewed anew: decklog review --again",
+    False: "Fix the findings and review that, or review it again: decklog review --again",
 }
 
 
-def why_held(log: "Decklog | None", published: Sequence[Publication], *, root: str, state: Path) -> str | None:
-    """Say why a command must not hand on what it would; None when it hands nothing on, or the gate lets it.
+def push_block_reason(log: "Decklog | None", published: Sequence[Publication], *, root: str, state: Path) -> str | None:
+    """Return why a command must not publish; None when it publishes nothing, or the gate lets it.
 
-    Without a log nothing is known of any review: where a gate is asked for, everything is held.
+    Without a log no review is known: a repository with a gate then publishes nothing.
     """
     return next((reason for one in published for reason in _reasons(log, one, root, state)), None)
 
 
 def _reasons(log: "Decklog | None", publication: Publication, root: str, state: Path) -> Iterator[str]:
     folder = os.path.join(root, os.path.expanduser(publication.cwd))
-    if UNKNOWN in folder or not os.path.isdir(folder):
-        yield "Where this pushes from can't be told. Push from the repository itself."
+    if _UNKNOWN in folder or not os.path.isdir(folder):
+        yield "The directory of this push is unknown. Push from the repository itself."
         return
     try:
         repository = Repository.find(folder, state)
-        for source in sources_of(publication, repository, Path(folder)):
-            yield from _why_source(log, repository, source, Path(folder), publication)
+        for source in _pushed_sources(publication, repository, Path(folder)):
+            yield from _source_reasons(log, repository, source, Path(folder), publication)
     except DecklogError as problem:
-        # Outside of a repository git itself refuses; whatever else is in the way leaves the change unproven.
+        # Outside of a repository git refuses the push. Every other error leaves the change unproven.
         if problem.code != "not_found":
-            yield f"Whether this is reviewed can't be told: {problem.message}."
+            yield f"The review of this can't be looked up: {problem.message}."
 
 
-def _why_source(
+def _source_reasons(
     log: "Decklog | None", repository: Repository, source: str, folder: Path, publication: Publication
 ) -> Iterator[str]:
-    name = "HEAD" if UNKNOWN in source else source
-    if is_other_object(repository, name, folder) and is_gate_meant(repository, folder):
-        yield f"{source} is no commit: nobody can have reviewed it. Publish commits and tags of commits."
+    name = "HEAD" if _UNKNOWN in source else source
+    if _is_other_object(repository, name, folder) and has_gate(repository, folder):
+        yield f"{source} is not a commit, so it can't be reviewed. Publish commits and tags of commits."
         return
     change = _change(repository, name, folder)
     if change is None:
-        yield from _why_hidden(repository, name, folder)
+        yield from _hidden_commits(repository, name, folder)
         return
     if not settings_of(change).is_asked_for:
         return
-    if UNKNOWN in source:
-        yield "Which commits this hands on can't be told, and this repository has a gate. Name the branch."
+    if _UNKNOWN in source:
+        yield "The commits of this push are unknown, and this repository has a gate. Name the branch."
     elif publication.after_a_change:
-        yield "What this hands on is made by the same command: nobody can have reviewed it. Make it first, then: decklog review"
+        yield "The same command makes what it publishes, so it can't be reviewed. Make it first, then: decklog review"
     elif log is None:
-        yield "This repository has a gate, and no log that could say what it said. Make one: decklog init"
+        yield "This repository has a gate and no log with its reviews. Make one: decklog init"
     else:
-        commits = commits_between(repository, change.base, change.head)
-        reason = why_change_held(log, change) or _why_texts(repository, commits, name)
+        commits = _commits_between(repository, change.base, change.head)
+        reason = publish_block_reason(log, change) or _secret_in_message(repository, commits, name)
         if reason is not None:
             yield reason
 
 
 def _change(repository: Repository, source: str, folder: Path) -> Change | None:
-    """Find what a source has beyond the branch that it is published against; nothing is null.
+    """Return what a source has beyond the branch that it is published against; None if nothing.
 
-    Where that can't be told, as of settings that are wrong or a branch that has no commit in common with others, nobody can have
-    reviewed it either.
+    Raise Invalid where that is unknown, as with wrong settings or a branch without a common commit.
     """
     try:
-        return meant(repository, source, cwd=folder)
+        return find_change(repository, source, cwd=folder)
     except Conflict:
         return None
     except (Invalid, NotFound) as problem:
-        if not is_gate_meant(repository, folder) or repository.resolve(source, cwd=folder) is None:
-            return None  # a source that is not there git itself refuses
+        if not has_gate(repository, folder) or repository.resolve(source, cwd=folder) is None:
+            return None  # git refuses a source that does not exist
         raise Invalid(problem.message, hint=problem.hint) from problem
 
 
-def _why_hidden(repository: Repository, source: str, folder: Path) -> Iterator[str]:
-    """Yield why a source is held whose commits change nothing in sum: each of them leaves all the same."""
-    if not is_gate_meant(repository, folder):
+def _hidden_commits(repository: Repository, source: str, folder: Path) -> Iterator[str]:
+    """Yield why a source is blocked whose commits change nothing in sum: each of them is published."""
+    if not has_gate(repository, folder):
         return
     head, base = repository.resolve(source, cwd=folder), base_of(repository, folder)
     if head is None or base is None:
         return
-    commits = commits_between(repository, base, head)
+    commits = _commits_between(repository, base, head)
     changing = [one for one in commits if [repository.tree(one)] != [repository.tree(above) for above in repository.parents(one)]]
     if changing:
         yield (
-            f"{len(changing)} commits of {source} change nothing in sum, but what each holds would be published: "
+            f"{len(changing)} commits of {source} change nothing in sum, but each of them would be published: "
             f"{', '.join(one[:12] for one in changing[:5])}. Drop them: git reset --hard {base[:12]}"
         )
-    elif reason := _why_texts(repository, commits, source):
+    elif reason := _secret_in_message(repository, commits, source):
         yield reason
 
 
-def _why_texts(repository: Repository, commits: Sequence[str], source: str) -> str | None:
-    """Return which message of a commit or a tag holds a secret, None if none does."""
-    for name, text in texts_of(repository, commits, source):
+def _secret_in_message(repository: Repository, commits: Sequence[str], source: str) -> str | None:
+    """Return which message of a commit or a tag has a secret; None if none does."""
+    for name, text in _published_messages(repository, commits, source):
         lines = [AddedLine(name, number, line) for number, line in enumerate(text.splitlines(), 1)]
-        if lines and any(found.severity is Severity.BLOCKING for found in secrets(name, lines, is_test=False)):
-            return f"The message of {name} holds a secret. Write it anew, and replace the secret where it is used."
+        if any(found.severity is Severity.BLOCKING for found in secrets_in(name, lines, is_test=False)):
+            return f"The message of {name} has a secret. Rewrite it, and replace the secret where it is used."
     return None
 
 
-def why_change_held(log: "Decklog", change: Change) -> str | None:
-    """Return why a change must not be published; None when the gate, or a person who was asked about exactly it, lets it."""
+def publish_block_reason(log: "Decklog", change: Change) -> str | None:
+    """Return why a change must not be published; None when the gate or a person let exactly it pass."""
     review = _review_of(log, change)
     if review is None or review.settings != settings_of(change).digest:
         return f"Tree {change.tree[:12]} was not reviewed: decklog review {change.base[:12]}..{change.head[:12]}"
@@ -128,18 +134,19 @@ def why_change_held(log: "Decklog", change: Change) -> str | None:
         return None
     if not review.verdict.holds:
         return (
-            f"Review {review.id} says {review.verdict} of tree {review.tree[:12]}, and the owner did not sign that. "
+            f"The verdict of review {review.id} on tree {review.tree[:12]} is {review.verdict}, and the owner did not sign that. "
             f"The owner can let exactly this pass: decklog review ask {review.id}"
         )
     found = f"{len(review.findings)} findings" if review.findings else "see its reasons"
     return (
-        f"Review {review.id} says {review.verdict} of tree {review.tree[:12]} ({found}): decklog reviews show {review.id}. "
+        f"The verdict of review {review.id} on tree {review.tree[:12]} is {review.verdict} ({found}). "
+        f"See: decklog reviews show {review.id}. "
         f"A person can let exactly this pass: decklog review ask {review.id}"
     )
 
 
 def _review_of(log: "Decklog", change: Change) -> "Review | None":
-    """Find the newest review of a change that saw all of its commits.
+    """Return the newest review of a change that saw all of its commits.
 
     Another head with the same tree and patch may have other commits on the way there. One commit on top of the base has none.
     """
@@ -153,30 +160,26 @@ def _review_of(log: "Decklog", change: Change) -> "Review | None":
 # A person's override
 
 
-def is_overridden(log: "Decklog", review: "Review") -> bool:
-    """Say whether a person let exactly this pass, and said why."""
-    return log.reviews.is_overridden(review.id)
+def request_override(log: "Decklog", review: "Review", *, by: str) -> str:
+    """Ask a person to let a blocked change pass; return the id of the approval.
 
-
-def ask_person(log: "Decklog", review: "Review", *, by: str) -> str:
-    """Ask a person to let a change pass that the gate holds; give the id of the question.
-
-    An answer to feedback is held by all but a pass: the loop that mends publishes nothing else. Where an owner is bound, a
-    pass that nobody signed is held too.
+    A fix is blocked by every verdict but a pass. Where an owner is registered, an unsigned pass blocks, too.
     """
     is_pass = review.verdict is ReviewVerdict.PASS
-    is_held = review.verdict.holds or (review.feedback_id is not None and not is_pass) or not log.reviews.lets_pass(review.id)
-    if not is_held:
-        raise Conflict(f"review {review.id} says {review.verdict}, which holds nothing", hint="Publish it.", id=review.id)
+    is_blocked = review.verdict.holds or (review.feedback_id is not None and not is_pass) or not log.reviews.lets_pass(review.id)
+    if not is_blocked:
+        raise Conflict(
+            f"the verdict of review {review.id} is {review.verdict}, which blocks nothing", hint="Publish it.", id=review.id
+        )
     goal = log.runs.get(review.run_id).goal
     what = f"{goal.removeprefix(GOAL)} (tree {review.tree[:12]})" if goal.startswith(GOAL) else f"tree {review.tree[:12]}"
-    said = (
-        f" although the gate says {review.verdict}?"
+    context = (
+        f" although the verdict of the gate is {review.verdict}?"
         if not is_pass
-        else "? The gate says pass, and the owner has not signed that."
+        else "? The verdict of the gate is pass, and the owner has not signed that."
     )
-    question = f"Publish {what}{said} What it found: decklog reviews show {review.id}. A yes needs a reason (--rationale)."
-    cause = {"rule": "review", "reason": f"the gate says {review.verdict} of tree {review.tree[:12]}"}
+    question = f"Publish {what}{context} The findings: decklog reviews show {review.id}. A yes needs a reason (--rationale)."
+    cause = {"rule": "review", "reason": f"the verdict of the gate on tree {review.tree[:12]} is {review.verdict}"}
     given: dict[str, Any] = {"about": review.about, "subject": "publish", "source": "review", "payload": cause}
     asked = log.approvals.ask(review.run_id, question, by=by, key=_key(review), **given)
     if asked.state is not ApprovalState.OPEN:
@@ -188,11 +191,91 @@ def ask_person(log: "Decklog", review: "Review", *, by: str) -> str:
     return asked.id
 
 
-def open_question(log: "Decklog", review: "Review") -> str | None:
-    """Give the question to a person about a review that nobody has answered; none is null."""
+def pending_override(log: "Decklog", review: "Review") -> str | None:
+    """Return the open approval for a review; None without one."""
     found = log.approvals.find(review.run_id, state=ApprovalState.OPEN, source="review")
     return next((one.id for one in found if one.key == _key(review)), None)
 
 
 def _key(review: "Review") -> str:
     return f"publish:{review.id}"
+
+
+# What a push publishes
+
+
+def _pushed_sources(publication: Publication, repository: Repository, folder: Path) -> Sequence[str]:
+    """Return the names of all that a command publishes."""
+    if publication.program != "git":
+        named = [value for option, value in publication.options if option in _HEADS]
+        return [value.rpartition(":")[2] for value in named] or ["HEAD"]
+    if publication.flags.intersection(_DELETES):
+        return []
+    return list(dict.fromkeys(_git_push_sources(publication, repository, folder)))
+
+
+def _git_push_sources(publication: Publication, repository: Repository, folder: Path) -> Iterator[str]:
+    flags = publication.flags
+    if flags.intersection(_BRANCHES):
+        yield from repository.refs("refs/heads")
+    if flags.intersection(("--tags", "--mirror")):
+        yield from repository.refs("refs/tags")
+    has_remote = any(option == "--repo" for option, _ in publication.options)
+    specs = [ref for ref in publication.operands[0 if has_remote else 1 :] if ref != "tag"]
+    if specs:
+        for spec in specs:
+            yield from _sources_of_refspec(spec, repository)
+    elif not flags.intersection((*_BRANCHES, "--tags")):
+        yield from _usual_sources(publication, repository, folder)
+
+
+def _sources_of_refspec(spec: str, repository: Repository) -> Iterator[str]:
+    """Yield the sources of a refspec; `:` means every branch that the other side has too."""
+    source, colon, target = spec.lstrip("+").partition(":")
+    if colon and not source:
+        # An empty source deletes; with an empty target it means all matching branches.
+        yield from () if target else repository.refs("refs/heads")
+    elif "*" in source:
+        pattern = source if source.startswith("refs/") else f"refs/*/{source}"
+        yield from (name for name in repository.refs("refs") if fnmatchcase(name, pattern))
+    else:
+        yield source
+
+
+def _usual_sources(publication: Publication, repository: Repository, folder: Path) -> Iterator[str]:
+    """Yield what a push without a refspec publishes: HEAD, and what the settings add."""
+    yield "HEAD"
+    # Settings of the remote or of the command line may name other refs.
+    given = [value.partition("=")[::2] for option, value in publication.options if option == "-c"]
+    words = ["config", "-z", "--get-regexp", _PUSH_SETTINGS]
+    found = call(words, variables={"GIT_CONFIG_NOSYSTEM": "0"}, cwd=folder, accepted=(0, 1)).text
+    for name, value in [*given, *(one.partition("\n")[::2] for one in found.split("\0") if one)]:
+        key = name.lower()
+        if (key == "push.default" and value == "matching") or (key.endswith(".mirror") and value != "false"):
+            yield from repository.refs("refs/heads")
+            yield from repository.refs("refs/tags") if key.endswith(".mirror") else ()
+        elif key.startswith("remote.") and key.endswith(".push"):
+            yield from _sources_of_refspec(value, repository)
+
+
+def _is_other_object(repository: Repository, source: str, folder: Path) -> bool:
+    """Return whether a source is an object other than a commit, such as a tag of a file."""
+    words = ["rev-parse", "--verify", "--quiet", "--end-of-options", source]
+    is_there = call(words, variables={}, cwd=folder, accepted=(0, 1, 128)).code == 0
+    return is_there and repository.resolve(source, cwd=folder) is None
+
+
+def _commits_between(repository: Repository, base: str, head: str) -> Sequence[str]:
+    """Return the commits that a head has and its base does not, the newest first."""
+    return repository.on_objects("rev-list", f"{base}..{head}").text.split()
+
+
+def _published_messages(repository: Repository, commits: Sequence[str], source: str) -> Iterator[tuple[str, str]]:
+    """Yield the messages that are published with a source: those of its commits, and that of a tag."""
+    for commit in commits:
+        yield f"commit {commit[:12]}", repository.on_objects("log", "-1", "--format=%B", commit).out.decode(errors="replace")
+    tag = source.removeprefix("refs/tags/")
+    yield (
+        f"tag {tag}",
+        repository.on_refs("for-each-ref", "--format=%(contents)", f"refs/tags/{tag}").out.decode(errors="replace"),
+    )

@@ -1,4 +1,4 @@
-"""The one form of result that all passes have, and the verdict and confidence that follow from seven of them."""
+"""The result that every stage returns, and the verdict and confidence that follow from seven of them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -7,8 +7,8 @@ from typing import Any
 
 from decklog.stores.workflow.reviews import Review, ReviewVerdict
 
-NAMES = ("static", "functional", "architectural", "security", "prose", "adversarial", "feedback-binding")
-# Free of charge, and so first; whoever fails one of the first three is not shown to a model.
+STAGES = ("static", "functional", "architectural", "security", "prose", "adversarial", "feedback-binding")
+# Stages without a model come first. A failure of one of these ends the review.
 ENDING = (1, 2, 4)
 ORDER = (1, 2, 4, 5, 3, 6, 7)
 
@@ -24,7 +24,7 @@ class Severity(StrEnum):
 
 
 class Status(StrEnum):
-    """How a pass ended. Not checked is `unproven`, and never a pass."""
+    """How a stage ended. What was not checked is `unproven`, never `pass`."""
 
     PASS = "pass"
     FAIL = "fail"
@@ -32,15 +32,15 @@ class Status(StrEnum):
     SKIPPED = "skipped"
 
 
-# What whoever mends a change, or a person, is told of it.
-TOLD = (Severity.BLOCKING, Severity.SIGNIFICANT, Severity.QUESTION)
+# Findings that need an action.
+ACTIONABLE = (Severity.BLOCKING, Severity.SIGNIFICANT, Severity.QUESTION)
 _COSTS = {Severity.SIGNIFICANT: 15, Severity.MINOR: 3}
 _MOST_FOR_MINOR = 15
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """Something that a pass found: what, how bad, where, and what mends it."""
+    """Something that a stage found: what, how bad, where, and what fixes it."""
 
     severity: Severity
     kind: str
@@ -51,8 +51,8 @@ class Finding:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PassResult:
-    """What one pass came to. `score` is a model's own; `why` says what could not be checked, or why it was skipped."""
+class StageResult:
+    """The result of one stage. `score` is a model's; `why` names what was not checked, or why the stage was skipped."""
 
     number: int
     status: Status
@@ -60,47 +60,52 @@ class PassResult:
     score: int | None = None
     why: str = ""
     by: tuple[str, ...] = ()
-    is_weather: bool = False
+    is_outage: bool = False
 
     @property
     def name(self) -> str:
-        return NAMES[self.number - 1]
+        return STAGES[self.number - 1]
 
     def as_dict(self) -> dict[str, Any]:
-        """Spell it as it is kept and shown."""
+        """Return the form that is stored and shown."""
         return {
             "pass": self.number,
             "name": self.name,
-            **asdict(self),
-            "by": list(self.by),
+            "number": self.number,
+            "status": self.status,
             "findings": list(map(asdict, self.findings)),
+            "score": self.score,
+            "why": self.why,
+            "by": list(self.by),
+            "is_weather": self.is_outage,
         }
 
 
-def from_dict(kept: Mapping[str, Any]) -> PassResult:
-    """Read a result as it was kept."""
-    findings = tuple(Finding(**{**one, "severity": Severity(one["severity"])}) for one in kept["findings"])
-    return PassResult(
-        number=kept["number"],
-        status=Status(kept["status"]),
+def from_dict(stored: Mapping[str, Any]) -> StageResult:
+    """Build a result from its stored form."""
+    findings = tuple(Finding(**{**one, "severity": Severity(one["severity"])}) for one in stored["findings"])
+    return StageResult(
+        number=stored["number"],
+        status=Status(stored["status"]),
         findings=findings,
-        score=kept["score"],
-        why=kept["why"],
-        by=tuple(kept["by"]),
-        is_weather=kept["is_weather"],
+        score=stored["score"],
+        why=stored["why"],
+        by=tuple(stored["by"]),
+        is_outage=stored["is_weather"],
     )
 
 
-def passed(
+def conclude(
     number: int,
     findings: Iterable[Finding] = (),
     *,
     unproven: str = "",
+    note: str = "",
     score: int | None = None,
     by: Iterable[str] = (),
-    is_weather: bool = False,
-) -> PassResult:
-    """Give the result that follows from findings: bad ones fail, a question or something unchecked is unproven."""
+    is_outage: bool = False,
+) -> StageResult:
+    """Build the result that follows from findings: bad ones fail, a question or something unchecked is unproven."""
     found = tuple(findings)
     severities = {finding.severity for finding in found}
     if severities & {Severity.BLOCKING, Severity.SIGNIFICANT}:
@@ -109,29 +114,37 @@ def passed(
         status = Status.UNPROVEN
     else:
         status = Status.PASS
-    why = unproven or ("a person is asked" if status is Status.UNPROVEN else "")
-    return PassResult(number=number, status=status, findings=found, score=score, why=why, by=tuple(by), is_weather=is_weather)
+    why = unproven or ("a person has to decide" if status is Status.UNPROVEN else "")
+    return StageResult(
+        number=number,
+        status=status,
+        findings=found,
+        score=score,
+        why="; ".join(part for part in (why, note) if part),
+        by=tuple(by),
+        is_outage=is_outage,
+    )
 
 
-def skipped(number: int, why: str) -> PassResult:
-    """Give the result of a pass that was not to be run."""
-    return PassResult(number=number, status=Status.SKIPPED, why=why)
+def skip(number: int, why: str) -> StageResult:
+    """Build the result of a stage that is not run."""
+    return StageResult(number=number, status=Status.SKIPPED, why=why)
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What seven results come to."""
+    """The verdict on seven results, with the reasons for its confidence."""
 
     verdict: ReviewVerdict
     confidence: int | None
     reasons: tuple[str, ...]
-    results: tuple[PassResult, ...] = field(default=())
+    results: tuple[StageResult, ...] = field(default=())
 
 
-def judge(results: Sequence[PassResult], *, block_below: int, change_below: int) -> Judgement:
-    """Make one verdict of seven results: the worst counts, and what is not known counts as worse than what is to be changed."""
+def judge(results: Sequence[StageResult], *, block_below: int, change_below: int) -> Judgement:
+    """Return one verdict for seven results: the worst counts, and unproven is worse than to be changed."""
     failing = [one for one in results if one.status is Status.FAIL]
-    ending = [one for one in failing if one.number in ENDING or _has(one, Severity.BLOCKING)]
+    ending = [one for one in failing if one.number in ENDING or _has_blocking(one)]
     low = next((one.score for one in results if one.score is not None), None)
     unproven = [one for one in results if one.status is Status.UNPROVEN]
     if ending or (low is not None and low < block_below):
@@ -147,27 +160,27 @@ def judge(results: Sequence[PassResult], *, block_below: int, change_below: int)
     return Judgement(verdict, confidence, tuple(reasons), ordered)
 
 
-def _has(result: PassResult, severity: Severity) -> bool:
-    return any(finding.severity is severity for finding in result.findings)
+def _has_blocking(result: StageResult) -> bool:
+    return any(finding.severity is Severity.BLOCKING for finding in result.findings)
 
 
-def _confidence(results: Sequence[PassResult], verdict: ReviewVerdict, score: int | None) -> tuple[int | None, list[str]]:
-    """Say how sure a verdict that lets a change through is, and how that comes about; one that holds it has no such figure."""
-    told = [f"pass {one.number} {one.name}: {one.status}{f' ({one.why})' if one.why else ''}" for one in results]
+def _confidence(results: Sequence[StageResult], verdict: ReviewVerdict, score: int | None) -> tuple[int | None, list[str]]:
+    """Return the confidence in a verdict that lets a change through, with each step of the sum."""
+    outcomes = [f"stage {one.number} {one.name}: {one.status}{f' ({one.why})' if one.why else ''}" for one in results]
     if verdict.holds:
-        return None, [*told, "no confidence: it is not let through"]
-    value, reasons = (100, []) if score is None else (score, [f"{score}: score of the adversarial review"])
-    if score is None:
-        value, reasons = 75, ["75: at most this much without an adversarial review"]
-    counts = {severity: sum(f.severity is severity for one in results for f in one.findings) for severity in _COSTS}
-    for severity, count in counts.items():
-        cost = min(count * _COSTS[severity], _MOST_FOR_MINOR if severity is Severity.MINOR else 100)
-        if cost:
-            value, reasons = value - cost, [*reasons, f"-{cost}: {count} {severity} finding{'s' if count > 1 else ''}"]
-    return max(0, value), [*told, *reasons]
+        return None, [*outcomes, "no confidence: the change is not let through"]
+    value, reasons = 75, ["75: at most this much without an adversarial review"]
+    if score is not None:
+        value, reasons = score, [f"{score}: score of the adversarial review"]
+    for severity, cost in _COSTS.items():
+        count = sum(finding.severity is severity for one in results for finding in one.findings)
+        total = min(count * cost, _MOST_FOR_MINOR if severity is Severity.MINOR else 100)
+        if total:
+            value, reasons = value - total, [*reasons, f"-{total}: {count} {severity} finding{'s' if count > 1 else ''}"]
+    return max(0, value), [*outcomes, *reasons]
 
 
-def is_weather(review: Review) -> bool:
-    """Say whether a model of a review could not be asked, for a reason that passes by itself."""
-    passes: list[Any] = review.passes
-    return any(one["is_weather"] for one in passes)
+def had_outage(review: Review) -> bool:
+    """Return whether a model of a review could not be asked for a transient reason."""
+    stages: list[Any] = review.passes
+    return any(one["is_weather"] for one in stages)

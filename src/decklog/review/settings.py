@@ -1,4 +1,4 @@
-"""How changes are reviewed, read from `decklog.toml` in the commit that a change starts from, and never from the change."""
+"""The settings of the gate, read from `decklog.toml` in the commit that a change starts from, never from the change."""
 
 import hashlib
 from collections.abc import Mapping
@@ -21,17 +21,18 @@ TITLES = ("plain", "conventional")
 
 @dataclass(frozen=True, kw_only=True)
 class Rules:
-    """`[review]`: which passes ask a model, which checks are static, and what a message must be.
+    """`[review]`: which stages ask a model, which checks and linters run, and the form of a message.
 
-    `base` is the branch that changes are published against. `samples` are paths of texts that are made to look like secrets, as
-    those are which a redactor is tried on: no secret is looked for there. `measure_seconds` is how long pass 2 may measure which
-    changed lines tests run and what they notice; 0 leaves it out. `needs_tests` asks for changes where behaviour changes and no
-    test does, which is otherwise only told.
+    `base` is the branch that changes are published against. `samples` are paths of made-up secrets, which are not searched.
+    `measure_seconds` limits how long stage 2 measures what tests run and notice of a change; 0 leaves it out. `needs_tests`
+    requests changes where code changes and no test does. `tools` names the linters to run, which then have to be installed;
+    without it all run that are installed and configured.
     """
 
     base: str = ""
     model_passes: tuple[int, ...] = (3, 6)
     static: tuple[str, ...] | None = None
+    tools: tuple[str, ...] | None = None
     block_below: int = 60
     change_below: int = 75
     titles: str = "plain"
@@ -46,7 +47,7 @@ class Rules:
 
 @dataclass(frozen=True, kw_only=True)
 class ReviewSettings:
-    """Everything that a review goes by. `is_asked_for` says whether the repository has a gate at all."""
+    """All settings of a review. `is_asked_for` is whether the repository has a gate at all."""
 
     digest: str
     rules: Rules = field(default_factory=Rules)
@@ -60,13 +61,13 @@ class ReviewSettings:
 
     @property
     def static_checks(self) -> tuple[Check, ...]:
-        """The gate checks of pass 1: those that are named, or those that report no tests."""
+        """The gate checks of stage 1: those that `static` names, or those that report no tests."""
         named = self.rules.static
         return tuple(one for one in self._gates if (one.report == "none" if named is None else one.name in named))
 
     @property
     def functional_checks(self) -> tuple[Check, ...]:
-        """The gate checks of pass 2: all others."""
+        """The gate checks of stage 2: all others."""
         static = {one.name for one in self.static_checks}
         return tuple(one for one in self._gates if one.name not in static)
 
@@ -75,12 +76,12 @@ class ReviewSettings:
         return tuple(one for one in self.checks if one.gate)
 
     def configuration(self, checks: tuple[Check, ...]) -> Configuration:
-        """Give what the examination of a change by checks needs."""
+        """Return the configuration for an examination by some checks."""
         return Configuration(digest=self.digest, checks=checks, tests=self.tests, protected=self.protected, sandbox=self.sandbox)
 
 
 def read(content: bytes | None) -> ReviewSettings:
-    """Read the settings of a commit; one without any has no checks, which is then said of every change."""
+    """Parse the settings of a commit; without a file there are no checks, so every change is unproven."""
     digest = hashlib.sha256(content or b"").hexdigest()
     if content is None:
         return ReviewSettings(digest=digest)
@@ -102,16 +103,18 @@ def _rules(table: Mapping[str, Any]) -> Rules:
     known = [one.name for one in fields(Rules)]
     for key in table:
         if key not in known:
-            raise Invalid(f"[review] has no {key!r}", hint=f"There are {', '.join(known)}.", field=key)
+            raise Invalid(f"[review] has no setting {key!r}", hint=f"There are {', '.join(known)}.", field=key)
     given: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
     rules = Rules(**given)
     if any(number not in MODEL_PASSES for number in rules.model_passes):
-        raise Invalid("model_passes are some of 3, 5, 6 and 7", hint="model_passes = [3, 6]", field="model_passes")
+        raise Invalid("model_passes has to be a list of 3, 5, 6 and 7", hint="model_passes = [3, 6]", field="model_passes")
+    if rules.tools is not None and (not isinstance(rules.tools, tuple) or not all(isinstance(one, str) for one in rules.tools)):
+        raise Invalid(f"tools has to be a list of names (got {rules.tools!r})", hint='tools = ["ruff"]', field="tools")
     if rules.titles not in TITLES:
-        raise Invalid(f"titles is {rules.titles!r}", hint=f"Use one of {', '.join(TITLES)}.", field="titles")
+        raise Invalid(f"titles has to be one of {', '.join(TITLES)} (got {rules.titles!r})", field="titles")
     if type(rules.needs_tests) is not bool:
-        raise Invalid(f"needs_tests is {rules.needs_tests!r}; it is true or false", field="needs_tests")
+        raise Invalid(f"needs_tests has to be true or false (got {rules.needs_tests!r})", field="needs_tests")
     for name in ("block_below", "change_below", "title_length", "measure_seconds"):
         if type(getattr(rules, name)) is not int or getattr(rules, name) < 0:
-            raise Invalid(f"{name} is {getattr(rules, name)!r}; it is a whole number", field=name)
+            raise Invalid(f"{name} has to be a whole number (got {getattr(rules, name)!r})", field=name)
     return rules

@@ -148,7 +148,7 @@ def _paths(jsonl: bool) -> "Iterator[str]":
 def list_tools(call: Call) -> int:
     """List the tools and what each does; --json gives the schemas that a model needs."""
     from decklog.guard.toolbox.catalogue import TOOLS
-    from decklog.review.tools import REVIEW
+    from decklog.review.agent_tool import REVIEW
 
     every = (*TOOLS, REVIEW)
     if call.json:
@@ -181,7 +181,7 @@ def call_tool(
     from decklog.guard.toolbox.toolbox import Toolbox
     from decklog.hooks.critique import critic_for
     from decklog.hooks.judging import held_by_gate
-    from decklog.review.tools import REVIEW
+    from decklog.review.agent_tool import REVIEW
 
     given = _arguments(sys.stdin.read() if arguments == "-" else arguments)
     agent = agent or os.environ.get("DECKLOG_AGENT")

@@ -40,7 +40,7 @@ _UNKNOWN = Rule("is a setting whose effect is not known")
 _AGENT_FREE = ("extends", "prompt", "commits", "model", "account", "network", "turns", "minutes", "stall_minutes", "ask_minutes")
 _CHECK_FREE = ("name", "command", "report", "gate", "minutes")
 _REVIEW_FREE = (
-    *("base", "model_passes", "static", "block_below", "change_below", "titles", "title_length", "body_needs"),
+    *("base", "model_passes", "static", "tools", "block_below", "change_below", "titles", "title_length", "body_needs"),
     *("source", "docs", "samples", "measure_seconds", "needs_tests"),
 )
 _RUN_FREE = ("agents", "orphan_seconds", "rounds", "attempts", "free_mb", "lease_seconds")

@@ -1,4 +1,4 @@
-"""What trials without a fix and with it come to: tests that prove it, or the class of reason why there is none."""
+"""Judges trials without a fix and with it: the tests that prove it, or the class of reason why none does."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ _SYNTAX = re.compile(r"\b(?:SyntaxError|IndentationError|TabError)\b")
 _IMPORT = re.compile(r"\b(?:ImportError|ModuleNotFoundError)\b|\bmodule '[^']+' has no attribute\b|\bname '\w+' is not defined\b")
 _COLLECTION = re.compile(r"(?i)\bcollection (?:failure|error)|\berror collecting\b|\berrors during collection\b")
 _ASSERTION = re.compile(r"(?m)^(?:AssertionError\b|assert |Failed: |.*\bAssertionFailedError\b)")
-# Names that only the fix adds: the test says that they are missing, and nothing of what goes wrong.
+# Names that only the fix adds: such a failure shows nothing of the fault.
 _MISSING = {"ImportError", "NameError", "SyntaxError"}
 _SHOWN = 10
 
@@ -41,12 +41,12 @@ class Refusal(StrEnum):
 
 
 REMEDIES = {
-    Refusal.NO_CHECK: "Have a check that reports its tests, on the commit that the fix starts from.",
+    Refusal.NO_CHECK: "Define a check that reports its tests in the commit that the fix starts from.",
     Refusal.NO_TEST: "Add a test that fails without the fix.",
     Refusal.TESTS_ONLY: "Nothing but tests is changed, so none can fail without it: merge it by hand, then drop the mend.",
-    Refusal.VACUOUS: "Test what was said to go wrong: it must fail without the fix.",
+    Refusal.VACUOUS: "Test the fault that was reported: the test must fail without the fix.",
     Refusal.MISDIRECTED: "Test the code that the fix changes.",
-    Refusal.MARKER: "Have the test run what the fix changes, and look at what comes of it.",
+    Refusal.MARKER: "Run what the fix changes in the test, and assert its result.",
     Refusal.IMPORT_ERROR: "Let the test fail by what it claims, with names that are there without the fix.",
     Refusal.COLLECTION_ERROR: "Make the test one that can be collected without the fix.",
     Refusal.SYNTAX_ERROR: "Mend the syntax of the test.",
@@ -54,16 +54,18 @@ REMEDIES = {
     Refusal.FLAKY: "Take out what makes the outcome differ from run to run.",
     Refusal.NOT_FIXED: "The fix does not make its own tests green.",
     Refusal.SKIPPED: "A test that is skipped shows nothing.",
-    Refusal.HANGS: "Without the fix the test does not come to an end: give it a time limit of its own that fails.",
-    Refusal.NOT_RUN: "Look at what the check says.",
+    Refusal.HANGS: "Without the fix the test does not end: give it a time limit that fails.",
+    Refusal.NOT_RUN: "Look at the output of the check.",
     Refusal.UNTRACED: "The probe saw nothing of the test: run the check without -I and -E, and without another tracer.",
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Proof:
-    """What was shown. `touches` says how the tests meet the change: by a line that they `run`, or a document that they `read`;
-    `unproven` where the change is in a language that nothing here can watch.
+    """The proof of a fix, or why there is none.
+
+    `touches` is how the tests meet the change: they `run` a line of it or `read` a document; `unproven` for a language
+    that can't be watched.
     """
 
     refused: Refusal | None = None
@@ -77,14 +79,14 @@ class Proof:
         return self.refused is None
 
     def as_dict(self) -> dict[str, Any]:
-        """Spell it as it is kept and shown."""
+        """Return the form that is stored and shown."""
         remedy = "" if self.refused is None else REMEDIES[self.refused]
         return {**asdict(self), "tests": list(self.tests), "outcomes": list(self.outcomes), "remedy": remedy}
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a change before its tests are run: the tests that it adds or changes, and what it changes besides."""
+    """Facts of a change before its tests run: the tests it adds or changes, and what else it changes."""
 
     names: frozenset[str]
     python: bool
@@ -92,11 +94,12 @@ class Facts:
 
 
 def refused(why: Refusal, text: str = "") -> Proof:
+    """Return a refusal with its text."""
     return Proof(refused=why, text=text or REMEDIES[why])
 
 
 def judge(facts: Facts, without: Sequence[Trial], with_it: Sequence[Trial]) -> Proof:
-    """Judge trials; whatever is in doubt is refused."""
+    """Judge trials; any doubt is a refusal."""
     for trials, where in ((without, "without the fix"), (with_it, "with the fix")):
         if (differing := _differing(trials)) is not None:
             return refused(Refusal.FLAKY, f"{where} {differing}")
@@ -114,12 +117,14 @@ def judge(facts: Facts, without: Sequence[Trial], with_it: Sequence[Trial]) -> P
     if not good:
         return next(proof for _, proof in judged if isinstance(proof, Proof))
     runs = f"{len(without)} of {len(without)} runs"
-    told = tuple(f"{name}: fails without the fix by what it claims, passes with it, in {runs} each" for name, _ in good[:_SHOWN])
-    return Proof(tests=tuple(name for name, _ in good), touches=good[0][1], outcomes=told)
+    outcomes = tuple(
+        f"{name}: fails without the fix by what it claims, passes with it, in {runs} each" for name, _ in good[:_SHOWN]
+    )
+    return Proof(tests=tuple(name for name, _ in good), touches=good[0][1], outcomes=outcomes)
 
 
 def _differing(trials: Sequence[Trial]) -> str | None:
-    """Name what was not the same in every run."""
+    """Return what differs between runs; None if nothing does."""
     first = trials[0].said
     for trial in trials[1:]:
         if trial.said.outcome is not first.outcome:
@@ -135,7 +140,7 @@ def _differing(trials: Sequence[Trial]) -> str | None:
 
 
 def _not_run(trial: Trial, where: str) -> Iterator[Proof]:
-    """Say why tests could not be run at all."""
+    """Yield why tests could not be run at all."""
     said = trial.said
     if said.outcome is CheckOutcome.ERROR:
         if said.reason == "it was timed out":
@@ -159,14 +164,14 @@ def _class_of(text: str) -> Refusal:
 
 def _last(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1][:300] if lines else "it said nothing"
+    return lines[-1][:300] if lines else "no output"
 
 
 # Tests that were run
 
 
 def _none_turned(facts: Facts, with_it: Trial) -> Proof:
-    """Say why no test turned from red to green."""
+    """Return why no test turned from red to green."""
     tests = with_it.said.tests or {}
     own = [name for name in tests if _function(name) in facts.names]
     if not own:
@@ -180,7 +185,7 @@ def _none_turned(facts: Facts, with_it: Trial) -> Proof:
 
 
 def _turned(facts: Facts, name: str, without: Trial, with_it: Trial) -> "str | Proof":
-    """Say how a test that turned from red to green meets the change, or why it proves nothing."""
+    """Return how a test that turned green meets the change, or why it proves nothing."""
     before, after = _seen_of(name, without), _seen_of(name, with_it)
     failure = _how_it_failed(name, without, before)
     if failure is not None:
@@ -196,7 +201,7 @@ def _turned(facts: Facts, name: str, without: Trial, with_it: Trial) -> "str | P
 
 
 def _how_it_failed(name: str, without: Trial, seen: Sequence[Seen]) -> Proof | None:
-    """Refuse a test that failed without the fix by anything but what it claims, or an error in the code that it tests."""
+    """Refuse a test that failed without the fix by anything but its assertion or an error in the tested code."""
     raised = next((one.raised for one in seen if one.raised is not None), None)
     if raised is not None:
         types, where = set(raised["types"]), str(raised["in"])
@@ -216,7 +221,7 @@ def _how_it_failed(name: str, without: Trial, seen: Sequence[Seen]) -> Proof | N
 
 
 def _runs_the_change(seen: Sequence[Seen]) -> bool:
-    """Say whether a test runs a line of the change itself; what is run on import counts for a test that runs some code too."""
+    """Return whether a test runs a line of the change; lines run on import count if the test runs other code, too."""
     return any(one.lines or (one.code and one.outside) for one in seen)
 
 
@@ -225,7 +230,7 @@ def _seen_of(name: str, trial: Trial) -> list[Seen]:
     files = {one.file for one in found}
     if len(files) < 2:
         return found
-    # Tests of one name in several files: the report's name has that of the file in it.
+    # Tests of the same name in several files: the report's name has the file's in it.
     return [one for one in found if one.file.rpartition("/")[2].removesuffix(".py") in name]
 
 

@@ -1,4 +1,4 @@
-"""Which lines of which files a change is made of, as statements that can be run: added ones, and those that it takes away."""
+"""The statements of Python files that a change adds or removes."""
 
 import ast
 import re
@@ -11,7 +11,7 @@ Lines = Mapping[str, Sequence[int]]
 
 
 def changed_lines(change: Change, paths: Sequence[str]) -> tuple[Lines, Lines]:
-    """Give the lines of some Python files that a change adds, and those of the base that it takes away."""
+    """Return the lines of Python files that a change adds, and those of the base that it removes."""
     added: dict[str, list[int]] = {}
     removed: dict[str, list[int]] = {}
     for path in paths:
@@ -26,8 +26,8 @@ def changed_lines(change: Change, paths: Sequence[str]) -> tuple[Lines, Lines]:
     )
 
 
-def heads(change: Change, path: str) -> list[range]:
-    """Give the statements that a change adds to a Python file, each by its own lines, but none that only define or describe."""
+def added_statements(change: Change, path: str) -> list[range]:
+    """Return the added statements of a Python file by their lines, without definitions and docstrings."""
     wanted = {line.number for line in change.added_by_file.get(path, ())}
     try:
         tree = ast.parse(change.content(path) or b"")
@@ -38,7 +38,7 @@ def heads(change: Change, path: str) -> list[range]:
 
 
 def _runs(node: ast.stmt) -> bool:
-    """Say whether a statement does something when it is come to: no definition, no document, no word to the compiler."""
+    """Return whether a statement does something when it runs: no definition, docstring or declaration."""
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
         return False
     return not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Global | ast.Nonlocal)
@@ -52,7 +52,7 @@ def _hunks(diff: str) -> Iterator[tuple[int, int, int, int]]:
 
 
 def _statements(content: bytes | None, lines: Sequence[int]) -> list[int]:
-    """Spread lines over the statements that they are part of: Python tells of a statement by its first line."""
+    """Extend lines to their whole statements: a tracer reports a statement by its first line."""
     try:
         tree = ast.parse(content or b"")
     except (SyntaxError, ValueError):
@@ -67,7 +67,7 @@ def _statements(content: bytes | None, lines: Sequence[int]) -> list[int]:
 
 
 def _end_of_head(node: ast.stmt) -> int:
-    """Give the last line of a statement itself, without the statements within it."""
+    """Return the last line of a statement without the statements within it."""
     body = getattr(node, "body", None)
     first = body[0].lineno - 1 if isinstance(body, list) and body else (node.end_lineno or node.lineno)
     return max(node.lineno, first)

@@ -1,7 +1,9 @@
-"""How much of a change its tests run, and whether they notice when it is otherwise: measured within a time, and never guessed."""
+"""Measures how much of a change its tests run, and which mutants they notice, within a time limit."""
 
+import ast
+import copy
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
@@ -9,9 +11,8 @@ from decklog.conductor.checks.examination import Examiner
 from decklog.conductor.checks.running import Runner
 from decklog.conductor.settings.check import Check
 from decklog.review.change import Change
-from decklog.review.proof.lines import heads
-from decklog.review.proof.mutants import Mutant, mutants
-from decklog.review.proof.trials import Watched, tried
+from decklog.review.proof.lines import added_statements
+from decklog.review.proof.trials import Watched, run_trial
 from decklog.review.result import Finding, Severity
 from decklog.stores.workflow.verdicts import CheckOutcome
 
@@ -20,12 +21,44 @@ _DOCUMENTS = frozenset(
     (".md", ".rst", ".txt", ".toml", ".json", ".yaml", ".yml", ".ini", ".cfg", ".lock", ".css", ".html", ".svg", "")
 )
 _SHOWN = 20
-Heads = Mapping[str, Sequence[range]]
+_COMPARED: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+}
+_COMPUTED: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.FloorDiv,
+    ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.Mult,
+}
+_LONGEST_SHOWN = 60
+Statements = Mapping[str, Sequence[range]]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A file with one small change."""
+
+    path: str
+    line: int
+    before: str
+    after: str
+    content: bytes
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measuring:
-    """Measures one change by one check that reports tests. It fails nothing: what it finds costs confidence, and no more."""
+    """Measures one change by one check that reports tests. Its findings cost confidence and fail nothing."""
 
     runner: Runner
     examiner: Examiner
@@ -35,16 +68,16 @@ class Measuring:
     seconds: int
 
     def findings(self, paths: Sequence[str]) -> Iterator[Finding]:
-        """Say which changed statements of some files no test runs, and which of the others could be otherwise unnoticed."""
+        """Yield the changed statements that no test runs, and the mutants that no test notices."""
         python = [path for path in paths if path.endswith(".py")]
         others = sorted({PurePosixPath(path).suffix for path in paths if not path.endswith(".py")} - _DOCUMENTS)
         if others:
-            yield _unproven(f"which lines a test runs is not known of {', '.join(others)}: nothing here can watch them")
-        found = {path: spans for path in python if (spans := heads(self.change, path))}
+            yield _unproven(f"which lines tests run of {', '.join(others)} is unknown: only Python can be watched")
+        found = {path: spans for path in python if (spans := added_statements(self.change, path))}
         if found:
             yield from self._measured(found)
 
-    def _measured(self, found: Heads) -> Iterator[Finding]:
+    def _measured(self, found: Statements) -> Iterator[Finding]:
         verdict = self.examiner.verdict(self.check, self.change.head, self._changed)[0]
         takes = (verdict.duration_ms or 0) / 1000
         if 2 * takes > self.seconds:
@@ -53,7 +86,7 @@ class Measuring:
         begun = time.monotonic()
         lines = {path: sorted(line for span in spans for line in span) for path, spans in found.items()}
         check = replace(self.check, minutes=min(self.check.minutes, self.seconds / 60))
-        trial = tried(self.runner, check, self.change.head, f"{self.mark}:lines", Watched((), lines, ()), self._changed)
+        trial = run_trial(self.runner, check, self.change.head, f"{self.mark}:lines", Watched((), lines, ()), self._changed)
         if trial.said.outcome is not CheckOutcome.PASS or not trial.seen:
             yield _unproven(
                 f"the probe saw nothing of {self.check.name}: run it without -I, -E and -S, and without another tracer"
@@ -63,8 +96,8 @@ class Measuring:
         yield from _not_run(found, run)
         yield from self._noticed(found, run, takes, begun)
 
-    def _noticed(self, found: Heads, run: Mapping[str, set[int]], takes: float, begun: float) -> Iterator[Finding]:
-        """Try small changes to statements that are run, spread over all of them, as long as there is time."""
+    def _noticed(self, found: Statements, run: Mapping[str, set[int]], takes: float, begun: float) -> Iterator[Finding]:
+        """Try mutants of statements that tests run, spread over all of them, while there is time."""
         wanted = _spread([one for path in found for one in self._mutants(path, run[path])], MOST_MUTANTS)
         check = replace(self.check, minutes=min(self.check.minutes, (3 * takes + 5) / 60))
         tries = survived = 0
@@ -78,7 +111,7 @@ class Measuring:
                 survived += 1
                 yield _unnoticed(mutant)
         total, ran = sum(map(len, found.values())), sum(_is_run(span, run[path]) for path in found for span in found[path])
-        text = f"tests run {ran} of {total} changed statements, and notice {tries - survived} of {tries} small changes to them"
+        text = f"tests run {ran} of {total} changed statements and notice {tries - survived} of {tries} mutants"
         yield Finding(severity=Severity.INFO, kind="measured", text=text)
 
     def _mutants(self, path: str, run: set[int]) -> list[Mutant]:
@@ -89,7 +122,7 @@ class Measuring:
         return [one.path for one in self.change.paths if one.status != "D"]
 
 
-def _not_run(found: Heads, run: Mapping[str, set[int]]) -> Iterator[Finding]:
+def _not_run(found: Statements, run: Mapping[str, set[int]]) -> Iterator[Finding]:
     for path, spans in found.items():
         missing = [span.start for span in spans if not _is_run(span, run[path])]
         if missing:
@@ -110,12 +143,72 @@ def _unnoticed(mutant: Mutant) -> Finding:
 
 
 def _unproven(why: str) -> Finding:
-    """Say that something was not measured; nobody is held for that."""
+    """Return the note that something was not measured; it blocks nothing."""
     return Finding(severity=Severity.INFO, kind="not-measured", text=f"unproven: {why}")
 
 
 def _spread(found: Sequence[Mutant], most: int) -> list[Mutant]:
-    """Choose so many, evenly from the first to the last: the same ones every time."""
+    """Choose mutants evenly from the first to the last, the same ones every time."""
     if len(found) <= most:
         return list(found)
     return [found[number * len(found) // most] for number in range(most)]
+
+
+# Mutants
+
+
+def mutants(path: str, content: bytes, lines: Collection[int]) -> Iterator[Mutant]:
+    """Yield mutants of the expressions that begin on some lines of a file, at most one a line."""
+    source = content.decode(errors="replace")
+    used: set[int] = set()
+    for node in _expressions(ast.parse(source)):
+        changed = _mutate(node) if node.lineno in lines and node.lineno not in used else None
+        before = ast.get_source_segment(source, node) if changed is not None else None
+        if changed is None or before is None:
+            continue
+        used.add(node.lineno)
+        after = ast.unparse(changed)
+        yield Mutant(path, node.lineno, before[:_LONGEST_SHOWN], after[:_LONGEST_SHOWN], _spliced(content, node, f"({after})"))
+
+
+def _expressions(node: ast.AST) -> Iterator[ast.expr]:
+    """Yield the expressions of a tree, outer ones first; not those in annotations and f-strings, whose positions are wrong."""
+    for name, value in ast.iter_fields(node):
+        if name in ("annotation", "returns") or isinstance(node, ast.JoinedStr):
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.expr):
+                yield child
+            if isinstance(child, ast.AST):
+                yield from _expressions(child)
+
+
+def _mutate(node: ast.expr) -> ast.expr | None:
+    """Return a changed expression; None for one that stays."""
+    other = copy.deepcopy(node)
+    match other:
+        case ast.Compare(ops=[first, *_]) if type(first) in _COMPARED:
+            other.ops[0] = _COMPARED[type(first)]()
+        case ast.BinOp(op=operator) if type(operator) in _COMPUTED:
+            other.op = _COMPUTED[type(operator)]()
+        case ast.BoolOp(op=ast.And()):
+            other.op = ast.Or()
+        case ast.BoolOp(op=ast.Or()):
+            other.op = ast.And()
+        case ast.UnaryOp(op=ast.Not()):
+            return other.operand
+        case ast.Constant(value=bool(value)):
+            other.value = not value
+        case ast.Constant(value=int(value) | float(value)):
+            other.value = value + 1
+        case _:
+            return None
+    return other
+
+
+def _spliced(content: bytes, node: ast.AST, text: str) -> bytes:
+    """Replace an expression by a text; Python counts columns in bytes."""
+    rows = content.splitlines(keepends=True)
+    first, last = node.lineno - 1, node.end_lineno - 1  # type: ignore[attr-defined]
+    before, after = rows[first][: node.col_offset], rows[last][node.end_col_offset :]  # type: ignore[attr-defined]
+    return b"".join([*rows[:first], before, text.encode(), after, *rows[last + 1 :]])

@@ -1,4 +1,4 @@
-"""Proves a fix by its test: with the test alone it must fail, with the fix it must pass, and it must be about the fix."""
+"""Proves a fix by its test: it fails without the fix, passes with it, and runs what the fix changes."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -11,9 +11,8 @@ from decklog.conductor.settings.check import Check
 from decklog.guard.files.gitignore import Patterns
 from decklog.review.change import Change
 from decklog.review.proof.judging import Facts, Proof, Refusal, judge, refused
-from decklog.review.proof.kept_trials import KeptTrials
 from decklog.review.proof.lines import changed_lines
-from decklog.review.proof.trials import Trial, Watched, tried
+from decklog.review.proof.trials import StoredTrials, Trial, Watched, run_trial
 from decklog.stores.workflow.verdicts import CheckOutcome
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ _DOCUMENTS = frozenset((".md", ".rst", ".txt", ".toml", ".json", ".yaml", ".yml"
 
 
 class Proving:
-    """Proves changes of one repository by its checks; places of trials lie in the runner's folder."""
+    """Proves changes of one repository by its checks."""
 
     def __init__(
         self, log: "Decklog", settings: "ReviewSettings", runner: Runner, run_id: str, say: Callable[[str], object]
@@ -40,7 +39,7 @@ class Proving:
         self._examiner = Examiner(log, run_id, settings.configuration(()), runner, task_id=None)
 
     def prove(self, change: Change) -> Proof:
-        """Prove a change, or say the class of reason why it is not proven."""
+        """Prove a change, or return the class of reason why it is not proven."""
         paths = [one.path for one in change.paths if one.status != "D"]
         tests = [path for path in paths if self._tests.covers(path)]
         others = [one.path for one in change.paths if not self._tests.covers(one.path)]
@@ -51,9 +50,9 @@ class Proving:
             return refused(Refusal.NO_TEST, "the change has no test")
         if not others:
             return refused(Refusal.TESTS_ONLY)
-        return self._tried(change, check, tests, others)
+        return self._run_trials(change, check, tests, others)
 
-    def _tried(self, change: Change, check: Check, tests: Sequence[str], others: Sequence[str]) -> Proof:
+    def _run_trials(self, change: Change, check: Check, tests: Sequence[str], others: Sequence[str]) -> Proof:
         python = [path for path in others if path.endswith(".py")]
         added, removed = changed_lines(change, python)
         alone = self._examiner.with_files_of(change.head, change.base, tests)
@@ -68,31 +67,31 @@ class Proving:
             _Side(self, check, change.head, Watched(tests, added, others), changed, "with"),
         )
         first = judge(facts, *(side.trials(1) for side in sides))
-        # What is refused is so whatever else is run; once more tells what only differs from run to run.
+        # A refusal is final; one more run finds what differs from run to run.
         return judge(facts, *(side.trials(TIMES if first.is_given else TIMES - 1) for side in sides))
 
 
 class _Side:
-    """The trials of one check on one commit, with the fix or without it: run when they are asked for, and kept."""
+    """The trials of one check on one commit, with the fix or without it; they run when needed and are stored."""
 
     def __init__(self, proving: Proving, check: Check, commit: str, watched: Watched, changed: Sequence[str], where: str) -> None:
         self._runner, self._run_id, self._say = proving.runner, proving.run_id, proving.say
         self._check, self._commit, self._watched, self._changed, self._where = check, commit, watched, changed, where
         tree = self._runner.repository.tree(commit)
-        self._kept = KeptTrials(proving.log, self._run_id, self._runner, check, tree, watched)
+        self._stored = StoredTrials(proving.log, self._run_id, self._runner, check, tree, watched)
         self._found: list[Trial] = []
 
     def trials(self, count: int) -> list[Trial]:
-        """Give so many trials; after one that could not run its tests at all there is no other."""
+        """Return a number of trials, fewer after one that could not run its tests at all."""
         while len(self._found) < count and not any(one.said.outcome is CheckOutcome.ERROR for one in self._found):
             self._found.append(self._trial(len(self._found) + 1))
         return self._found
 
     def _trial(self, number: int) -> Trial:
         mark = f"{self._run_id}:proof:{self._where}:{self._commit[:12]}:{number}"
-        if (trial := self._kept.get(number)) is None:
-            trial = tried(self._runner, self._check, self._commit, mark, self._watched, self._changed)
-            self._kept.keep(number, trial)
+        if (trial := self._stored.get(number)) is None:
+            trial = run_trial(self._runner, self._check, self._commit, mark, self._watched, self._changed)
+            self._stored.add(number, trial)
         self._say(f"{self._where} the fix, run {number} of {TIMES}: {trial.said.outcome}")
         return trial
 

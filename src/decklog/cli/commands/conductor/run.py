@@ -145,9 +145,9 @@ def _conduct(call: Call, site: "Site") -> int:
     from dataclasses import replace
 
     from decklog.conductor.conductor import Conductor
-    from decklog.review.conducting import reviewed
+    from decklog.review.conducting import review_attempt
 
-    site = replace(site, reviewer=reviewed)
+    site = replace(site, reviewer=review_attempt)
     told = _Changes(call, site.log, site.run_id)
     conductor = Conductor(site, on_change=lambda: told.tell(conductor.trouble))
     _hear_signals(conductor)

@@ -1,4 +1,4 @@
-"""The review of changes on the command line: all seven passes, or one of them."""
+"""`decklog review`: the whole gate, or one of its seven stages."""
 
 import sys
 from pathlib import Path
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
     from decklog import Review
     from decklog.log import Decklog
     from decklog.review.change import Change
-    from decklog.review.result import PassResult
+    from decklog.review.result import StageResult
 
 _EXITS = {"pass": 0, "request-changes": 1, "block": 6, "unproven": 7}
-_PASS_EXITS = {"pass": 0, "skipped": 0, "fail": 6, "unproven": 7}
-_PASSES = {
-    "static": "what programs and plain rules say of its text, before anything is run",
-    "functional": "its tests, those of the base among them, and whether new ones would fail without it",
-    "architectural": "its structure: public names, documents, and a model's eyes",
-    "security": "secrets, dangerous calls and commands that it adds",
-    "prose": "the words of its message",
-    "adversarial": "what a model finds that did not write it",
-    "feedback-binding": "whether it answers its feedback, and has a test that shows it",
+_STAGE_EXITS = {"pass": 0, "skipped": 0, "fail": 6, "unproven": 7}
+_STAGES = {
+    "static": "checks without tests, linters, and rules about changed lines",
+    "functional": "its tests and those of the base, and whether new tests fail without it",
+    "architectural": "missing tests and documents, and a model's view of its structure",
+    "security": "added secrets, dangerous calls and dependencies",
+    "prose": "the form of its messages",
+    "adversarial": "faults found by a model that did not write it",
+    "feedback-binding": "whether it answers its feedback and a test proves it",
 }
 _FORMS = ("text", "markdown", "sarif")
 
 
 class _Changes(click.Group):
-    """Takes a change where a command could stand, and all of the gate where nothing does."""
+    """Accepts a change in place of a command; without either it runs the whole gate."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         first = next(iter(args), "")
@@ -43,29 +43,29 @@ class _Changes(click.Group):
 
 @click.group(cls=_Changes, subcommand_metavar="[BASE..HEAD | COMMAND] …")
 def review() -> None:
-    """Review a change in seven passes, the free ones first: pass, request-changes, block or unproven (exit 0, 1, 6, 7).
+    """Review a change in seven stages: pass, request-changes, block or unproven (exit 0, 1, 6, 7).
 
     \b
     decklog review                  what HEAD has beyond the published branch
     decklog review main..feature    this change
     decklog review --worktree       the files as they are
-    decklog review security         one pass alone; so can every other be run
-    decklog review ask              have a person let pass what the gate holds
+    decklog review security         one stage alone
+    decklog review ask              ask a person to let a blocked change pass
 
-    It is configured in decklog.toml of the commit that the change starts from. Past reviews: decklog reviews find
+    The settings come from decklog.toml in the commit that the change starts from. Reviews are kept: decklog reviews find
     """
 
 
 def _which(command: "Callable[..., Any]") -> "Callable[..., Any]":
-    """Add what says which change is meant."""
+    """Add the options that name a change."""
     options = (
         click.argument("words", metavar="[BASE..HEAD]", required=False),
-        click.option("--worktree", is_flag=True, help="the files as they are, those that are not committed too"),
+        click.option("--worktree", is_flag=True, help="the files as they are, also those that are not committed"),
         click.option(
-            "--base", metavar="COMMIT", default="", help="what it is published against, default that of [review], or main"
+            "--base", metavar="COMMIT", default="", help="what it is published against, default: base of [review], or main"
         ),
         click.option("--feedback", "feedback_id", metavar="ID", help="the feedback that it answers"),
-        click.option("--mending", is_flag=True, help="it claims to mend something, so it needs the feedback that it answers"),
+        click.option("--mending", is_flag=True, help="it is a fix, so it needs the feedback that it answers"),
     )
     for option in reversed(options):
         command = option(command)
@@ -74,47 +74,47 @@ def _which(command: "Callable[..., Any]") -> "Callable[..., Any]":
 
 @review.command("change")
 @_which
-@click.option("--again", is_flag=True, help="review it anew, though there is a verdict on it")
+@click.option("--again", is_flag=True, help="review it again, even if there is a verdict")
 @click.option("--format", "form", type=click.Choice(_FORMS), default="text", help="default text")
 @click.option("--out", metavar="FILE", help="write it to a file")
 @click.pass_obj
 def change_(call: Call, /, words: str | None, worktree: bool, base: str, form: str, out: str | None, **given: "Any") -> int:
-    """Take a change through the gate; a recorded result of exactly this change is reused."""
+    """Review a change; a final review of exactly it is shown again."""
     from decklog.review.reviewing import review as go
 
     if out is not None and form == "text" and not call.json:
-        raise Usage("a file gets a document", hint="Say which: --format markdown, --format sarif or --json")
+        raise Usage("--out needs a format", hint="Add --format markdown, --format sarif or --json")
     given["is_mending"] = given.pop("mending")
-    change = _meant(words, worktree, base)
-    is_told = form == "text" and not call.json
+    change = _find_change(words, worktree, base)
+    is_shown = form == "text" and not call.json
     with call.open() as log:
-        found = go(log, change, say=_tell if is_told else lambda _: None, **given)
+        found = go(log, change, on_stage=_show if is_shown else lambda _: None, **given)
     _write(call, found, form, out)
     return _EXITS[found.verdict.value]
 
 
 def _one(name: str, number: int) -> click.Command:
-    """Make the command of one pass."""
+    """Build the command of one stage."""
 
     @_which
     @click.pass_obj
     def run(call: Call, words: str | None, worktree: bool, base: str, feedback_id: str | None, mending: bool) -> int:
-        from decklog.review.reviewing import one_pass
+        from decklog.review.reviewing import run_stage
 
-        change = _meant(words, worktree, base)
+        change = _find_change(words, worktree, base)
         with call.open() as log:
-            result = one_pass(log, change, number, feedback_id=feedback_id, is_mending=mending)
+            result = run_stage(log, change, number, feedback_id=feedback_id, is_mending=mending)
         if call.json:
             show(result.as_dict(), as_json=True)
         else:
-            _tell(result)
-        return _PASS_EXITS[result.status.value]
+            _show(result)
+        return _STAGE_EXITS[result.status.value]
 
-    text = f"Run pass {number} alone: {_PASSES[name]}. It makes no verdict."
+    text = f"Run stage {number} alone: {_STAGES[name]}. It makes no verdict."
     return click.command(name, help=text)(run)
 
 
-for _number, _name in enumerate(_PASSES, 1):
+for _number, _name in enumerate(_STAGES, 1):
     review.add_command(_one(_name, _number))
 
 
@@ -123,16 +123,16 @@ for _number, _name in enumerate(_PASSES, 1):
 @click.option("--by", metavar="NAME", default="agent", help="who asks, default agent")
 @click.pass_obj
 def ask(call: Call, name: str | None, by: str) -> int:
-    """Ask a person to let exactly this change pass although the gate holds it; a yes needs a reason.
+    """Ask a person to let exactly this change pass although the gate blocks it; a yes needs a reason.
 
-    Which is said by a review, or by the feedback that it answers; without either it is what HEAD has beyond the published branch.
+    Name a review, or the feedback that it answers; without either it is what HEAD has beyond the published branch.
 
     decklog approvals decide ID granted --by NAME --rationale WHY
     """
-    from decklog.review.publishing import ask_person
+    from decklog.review.publishing import request_override
 
     with call.open() as log:
-        asked = ask_person(log, _reviewed(log, name), by=by)
+        asked = request_override(log, _reviewed(log, name), by=by)
     if call.json:
         return show({"approval_id": asked}, as_json=True)
     click.echo(f"A person answers: decklog approvals decide {asked} granted --by NAME --rationale WHY", err=True)
@@ -141,11 +141,11 @@ def ask(call: Call, name: str | None, by: str) -> int:
 
 
 def _reviewed(log: "Decklog", name: str | None) -> "Review":
-    """Find the review that is meant."""
+    """Return the review of an id, of feedback, or of HEAD."""
     from decklog.core.errors import NotFound
 
     if name is None:
-        change = _meant(None, worktree=False, base="")
+        change = _find_change(None, worktree=False, base="")
         found = log.reviews.latest(change.tree, change.patch)
     else:
         try:
@@ -158,22 +158,22 @@ def _reviewed(log: "Decklog", name: str | None) -> "Review":
     return found
 
 
-def _meant(words: str | None, worktree: bool, base: str) -> "Change":
+def _find_change(words: str | None, worktree: bool, base: str) -> "Change":
     from decklog.conductor.git.repository import Repository
     from decklog.guard.toolbox.toolbox import state_home
     from decklog.review.change import of_worktree
-    from decklog.review.reviewing import meant
+    from decklog.review.reviewing import find_change
 
     if worktree and words:
-        raise Usage("--worktree is a change of its own", hint="Leave BASE..HEAD away, or --worktree.")
+        raise Usage("give either BASE..HEAD or --worktree, not both")
     repository = Repository.find(Path.cwd(), state_home())
     if worktree:
         return of_worktree(repository, base=base, cwd=Path.cwd())
-    return meant(repository, words, base=base, cwd=Path.cwd())
+    return find_change(repository, words, base=base, cwd=Path.cwd())
 
 
-def _tell(result: "PassResult") -> None:
-    """Say how a pass ended, and what it found."""
+def _show(result: "StageResult") -> None:
+    """Print how a stage ended, and what it found."""
     say(f"{result.number} {result.name:16} {result.status}{f': {result.why}' if result.why else ''}")
     for one in result.findings:
         if one.severity.value != "info":
@@ -193,9 +193,9 @@ def _write(call: Call, found: "Review", form: str, out: str | None) -> None:
         if call.json:
             show(found, as_json=True)
             return
-        sure = "" if found.confidence is None else f", confidence {found.confidence} of 100"
+        confidence = "" if found.confidence is None else f", confidence {found.confidence} of 100"
         known = " (on record)" if found.already else ""
-        say(f"{found.verdict}{sure}: tree {found.tree[:12]}, {found.id}{known}")
+        say(f"{found.verdict}{confidence}: tree {found.tree[:12]}, {found.id}{known}")
         return
     text = markdown(found) if form == "markdown" else json.dumps(sarif(found), indent=2) + "\n"
     if out is None:

@@ -1,1 +1,1 @@
-"""What a check's own Python imports when it starts, to watch its tests; it stands alone and knows nothing of Decklog."""
+"""The probe: a check's own Python imports it at its start to watch its tests. It does not use Decklog."""

@@ -1,7 +1,7 @@
-"""Watches tests from inside of the process that runs them: which lines they run, which files they read, how they fail.
+"""Watches tests in their own process: which lines they run, which files they read, and how they fail.
 
-Python imports it when it starts, in whatever version a repository uses; without `DECKLOG_PROBE` it does nothing. For each call of
-a test it appends one line of JSON, and one at the end for what was run outside of them.
+Python imports it at its start, in any version that a repository uses; without `DECKLOG_PROBE` it does nothing. It appends one
+line of JSON for each call of a test, and one at the end for what ran outside of tests.
 """
 
 import atexit
@@ -14,7 +14,7 @@ from typing import Any
 
 
 class _Watch:
-    """Traces the frames of one folder. What is run outside of any test, such as imports, is told apart."""
+    """Traces the frames of one folder. What runs outside of tests, such as imports, is kept apart."""
 
     def __init__(self, wanted: "dict[str, Any]") -> None:
         self._root = os.path.join(os.path.realpath(wanted["root"]), "")
@@ -30,7 +30,7 @@ class _Watch:
         self._is_tracing = False
 
     def start(self) -> None:
-        sys.addaudithook(self._hear)
+        sys.addaudithook(self._on_event)
         atexit.register(self._end)
 
     def _trace(self) -> None:
@@ -39,7 +39,7 @@ class _Watch:
         sys.settrace(self._called)
 
     def _relative(self, name: str) -> "str | None":
-        """Give the path of a file from the root; of anything else, nothing."""
+        """Return the path of a file from the root; None for a file elsewhere."""
         if name not in self._known:
             path = os.path.realpath(os.path.join(self._cwd, name))
             inside = path.startswith(self._root) and not name.startswith("<")
@@ -89,7 +89,7 @@ class _Watch:
             path = test["at"].setdefault(id(arg[1]), (test["file"], arg[1]))[0]
             test["pending"] = {"types": [one.__name__ for one in arg[0].__mro__], "in": path, "text": str(arg[1])[:300]}
         elif event == "line":
-            # It went on: whatever was raised has been caught.
+            # The test continues, so the exception was caught.
             test["pending"] = None
             self._in_code(frame, event, arg)
         elif event == "return":
@@ -97,8 +97,8 @@ class _Watch:
             self._write(test)
         return self._in_test
 
-    def _hear(self, event: str, args: "tuple[Any, ...]") -> None:
-        # Nothing is traced before the first module of the folder: what a test runner imports would take several times as long.
+    def _on_event(self, event: str, args: "tuple[Any, ...]") -> None:
+        # Tracing starts with the first module of the folder: the imports of a test runner would take several times as long.
         if event == "exec" and not self._is_tracing and self._relative(getattr(args[0], "co_filename", "<")) is not None:
             self._trace()
         test = self._test
@@ -108,19 +108,19 @@ class _Watch:
                 test["read"].append(path)
 
     def _end(self) -> None:
-        """Tell what was run outside of any test that was looked for, as all is where none is."""
+        """Write what ran outside of tests."""
         if self._outside:
             self._write({"test": "", "file": "", "code": False, "read": [], "lines": {}, "pending": None})
 
     def _write(self, test: "dict[str, Any]") -> None:
-        told = {name: test[name] for name in ("test", "file", "code", "read")}
-        told["raised"] = test["pending"]
+        row = {name: test[name] for name in ("test", "file", "code", "read")}
+        row["raised"] = test["pending"]
         for name, lines in (("lines", test["lines"]), ("outside", self._outside)):
-            told[name] = {path: sorted(found) for path, found in lines.items()}
+            row[name] = {path: sorted(found) for path, found in lines.items()}
         self._is_busy = True
         try:
             with open(self._out, "a", encoding="utf-8") as file:
-                file.write(json.dumps(told) + "\n")
+                file.write(json.dumps(row) + "\n")
         finally:
             self._is_busy = False
 

@@ -1,0 +1,297 @@
+"""Runs the linters of `linters.toml` that are installed, in the sandbox of the checks, and keeps what is new in a change."""
+
+import configparser
+import json
+import os
+import re
+import shutil
+import sys
+import tomllib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import cache, cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from decklog.conductor.checks.running import Runner
+from decklog.conductor.git.changes import LINK, SUBMODULE
+from decklog.conductor.settings.check import Check
+from decklog.guard.files.gitignore import Patterns
+from decklog.review.change import Change
+from decklog.review.result import Finding, Severity
+from decklog.review.sarif import LARGEST_REPORT, Result, Unreadable, read_report
+from decklog.review.settings import ReviewSettings
+from decklog.stores.workflow.verdicts import CheckOutcome
+
+MINUTES = 10.0
+_MOST_FINDINGS = 200
+_NUMBER = re.compile(r"\d+")
+_WORST_FIRST = list(Severity)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tool:
+    """One row of the table; its head explains the fields."""
+
+    name: str
+    stage: int
+    program: str
+    files: tuple[str, ...]
+    command: tuple[str, ...]
+    exit_codes: tuple[int, ...]
+    format: str
+    severity: Mapping[str, str]
+    config: tuple[str, ...] = ()
+    with_config: tuple[str, ...] = ()
+    rules: Mapping[str, str] = field(default_factory=dict)
+    fields: Mapping[str, str] = field(default_factory=dict)
+    results: str = ""
+    needs_config: bool = False
+    expected: tuple[str, ...] = ()
+    required: bool = False
+    compare: bool = False
+    lenient_in_tests: bool = False
+    unless: str = ""
+
+    @cached_property
+    def config_files(self) -> Patterns:
+        return Patterns(tuple(one.partition("#")[0] for one in self.config))
+
+    def command_for(self, program: str, config: str | None) -> tuple[str, ...]:
+        """Return the command with the program and the configuration filled in."""
+        named = [word.replace("{config}", config) for word in self.with_config] if config is not None else []
+        words = [one for word in self.command for one in (named if word == "{with_config}" else [word])]
+        return tuple(word.replace("{program}", program) for word in words)
+
+    def severity_of(self, result: Result, *, is_test: bool) -> Severity:
+        """Return how bad a result is; an unknown level counts as significant."""
+        named = next((value for rule, value in self.rules.items() if fnmatchcase(result.rule, rule)), None)
+        found = Severity(named or self.severity.get(result.level, "significant"))
+        is_softened = is_test and self.lenient_in_tests and found is not Severity.INFO
+        return Severity.MINOR if is_softened else found
+
+
+@dataclass(frozen=True)
+class LinterReport:
+    """What the linters of a stage found. `unproven` has tools that failed, `missing` those that should run and can't."""
+
+    findings: tuple[Finding, ...] = ()
+    ran: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    unproven: tuple[str, ...] = ()
+
+
+@cache
+def load_tools() -> tuple[Tool, ...]:
+    """Return the shipped table of linters."""
+    table = tomllib.loads(files("decklog.review").joinpath("linters.toml").read_text(encoding="utf-8"))
+    return tuple(build_tool(row) for row in table["tool"])
+
+
+def build_tool(row: Mapping[str, Any]) -> Tool:
+    """Build a tool from its row."""
+    given: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
+    return Tool(**given)
+
+
+def find_program(name: str) -> str | None:
+    """Return the path of an installed program: on PATH, or next to the Python that runs Decklog."""
+    found = shutil.which(name) or shutil.which(name, path=os.path.dirname(sys.executable))
+    return os.path.abspath(found) if found is not None else None
+
+
+class _Report:
+    """Reads the file that a linter writes, before its folder is removed."""
+
+    readable: tuple[str, ...] = ()
+
+    def __init__(self) -> None:
+        self.content: bytes | None = None
+        self.root = ""
+
+    def begin(self, folder: Path, tree: Path, env: Mapping[str, str]) -> Mapping[str, str]:  # noqa: ARG002
+        self.root = os.path.realpath(tree)
+        return {}
+
+    def ended(self, folder: Path) -> None:
+        path = folder / "report.xml"
+        if path.is_file() and not path.is_symlink() and path.stat().st_size <= LARGEST_REPORT:
+            self.content = path.read_bytes()
+
+
+class Linters:
+    """Runs the linters that apply to one change."""
+
+    def __init__(
+        self, runner: Runner, change: Change, settings: ReviewSettings, mark: str, tools: Sequence[Tool] | None = None
+    ) -> None:
+        self._runner = runner
+        self._change = change
+        self._chosen = settings.rules.tools
+        self._tests = Patterns(settings.tests)
+        self._mark = mark
+        self._tools = load_tools() if tools is None else tools
+
+    def run(self, stage: int) -> LinterReport:
+        """Run the linters of a stage and return what is new in the change."""
+        findings: list[Finding] = []
+        ran, missing, unproven = [], [], []
+        for tool in (one for one in self._tools if one.stage == stage and self._is_chosen(one)):
+            paths = self._changed(tool.files)
+            config = next((one.partition("#")[0] for one in tool.config if self._has_config(one)), None)
+            if not paths or (config is None and self._is_replaced(tool)):
+                continue
+            program = find_program(tool.program)
+            lack = self._lack(tool, program, config)
+            if program is None or lack:
+                if self._is_required(tool):
+                    unproven.append(f"{tool.name} {lack}")
+                elif config is not None or self._changed(tool.expected):
+                    missing.append(f"{tool.name} {lack}")
+                continue
+            try:
+                findings += self._findings(tool, program, paths, config)
+                ran.append(tool.name)
+            except Unreadable as problem:
+                unproven.append(f"{tool.name}: {problem}")
+        return LinterReport(tuple(findings), tuple(ran), tuple(missing), tuple(unproven))
+
+    def _is_chosen(self, tool: Tool) -> bool:
+        return self._chosen is None or tool.name in self._chosen
+
+    def _is_replaced(self, tool: Tool) -> bool:
+        """Return whether a tool is needless because another one is installed."""
+        other = next((one for one in self._tools if one.name == tool.unless), None)
+        return self._chosen is None and other is not None and find_program(other.program) is not None
+
+    def _is_required(self, tool: Tool) -> bool:
+        """Return whether nothing is proven without a tool: one that the settings name, or one without a substitute."""
+        substitutes = [one for one in self._tools if one.unless == tool.name and find_program(one.program) is not None]
+        return self._chosen is not None or (tool.required and not substitutes)
+
+    def _lack(self, tool: Tool, program: str | None, config: str | None) -> str:
+        """Return why a tool can't run; empty if it can."""
+        if program is None:
+            return f"is not installed: install {tool.program}, or set tools in [review]"
+        return "is not configured in the base" if tool.needs_config and config is None else ""
+
+    def _changed(self, patterns: tuple[str, ...]) -> list[str]:
+        """Return the changed files that match, without links and submodules."""
+        covered = Patterns(patterns)
+        paths = [one.path for one in self._change.paths if one.status != "D" and one.mode not in (LINK, SUBMODULE)]
+        return [path for path in paths if covered.covers(path)]
+
+    def _has_config(self, entry: str) -> bool:
+        """Return whether the base has a configuration: a file at its root, or a table within one."""
+        name, _, table = entry.partition("#")
+        repository, base = self._change.repository, self._change.base
+        if not table:
+            listed = repository.on_objects("ls-tree", "--name-only", "-z", base).out.decode(errors="replace")
+            return any(fnmatchcase(one, name) for one in listed.split("\0") if one)
+        content = repository.read(base, name)
+        return content is not None and _has_table(name, content, table)
+
+    # One tool
+
+    def _findings(self, tool: Tool, program: str, paths: Sequence[str], config: str | None) -> list[Finding]:
+        commit = self._with_base_config(tool)
+        results = self._results(tool, program, commit, paths, config)
+        if tool.compare:
+            new = self._compare(tool, program, paths, config, results)
+        else:
+            new = [one for one in results if self._is_on_changed_line(one)]
+        found = [self._finding(tool, one) for one in new]
+        return sorted(found, key=lambda one: _WORST_FIRST.index(one.severity))[:_MOST_FINDINGS]
+
+    def _compare(
+        self, tool: Tool, program: str, paths: Sequence[str], config: str | None, results: Sequence[Result]
+    ) -> list[Result]:
+        """Return the results that a tool does not have on the base; where all files are new, those in them."""
+        base = self._change.base
+        old = [path for path in paths if self._change.repository.read(base, path) is not None]
+        if not old:
+            return [one for one in results if one.file in paths]
+        known = Counter(map(_identity, self._results(tool, program, base, old, config)))
+        return [one for one in results if not _take(known, _identity(one))]
+
+    def _finding(self, tool: Tool, result: Result) -> Finding:
+        is_test = result.file is not None and self._tests.covers(result.file)
+        severity, kind = tool.severity_of(result, is_test=is_test), f"{tool.program}:{result.rule}"
+        return Finding(severity=severity, kind=kind, text=result.message[:2000], file=result.file, line=result.first)
+
+    def _is_on_changed_line(self, result: Result) -> bool:
+        if result.file is None:
+            return True
+        added = self._change.added_by_file.get(result.file, ())
+        if result.first is None:
+            return bool(added)
+        return any(result.first <= line.number <= (result.last or result.first) for line in added)
+
+    def _results(self, tool: Tool, program: str, commit: str, paths: Sequence[str], config: str | None) -> list[Result]:
+        """Run a tool on the files of a commit; raise Unreadable unless it ran and its report can be read."""
+        command = tool.command_for(program, config)
+        check = Check(name=tool.name, command=command, minutes=MINUTES, readable=_needed_folders(program))
+        report = _Report()
+        said = self._runner.run(check, commit, f"{self._mark}:{tool.name}:{commit[:12]}", paths, beside=report)
+        if said.outcome is CheckOutcome.ERROR or said.exit_code not in tool.exit_codes:
+            raise Unreadable(f"it could not run: {said.described or said.reason}")
+        if report.content is None:
+            raise Unreadable("it wrote no report")
+        return read_report(report.content, tool.format, report.root, results=tool.results, fields=tool.fields)
+
+    def _with_base_config(self, tool: Tool) -> str:
+        """Return a commit of the change in which the configuration of a tool is that of the base."""
+        change, repository = self._change, self._change.repository
+        changed = [one.path for one in change.paths if tool.config_files.covers(one.path)]
+        if not changed:
+            return change.head
+        gone = "".join(f"0 {'0' * len(change.head)}\t{path}\0" for path in changed).encode(errors="surrogateescape")
+        kept = repository.on_objects("ls-tree", "-r", "-z", "--full-tree", change.base, "--", *changed).out
+        self._runner.folder.mkdir(parents=True, exist_ok=True)
+        index = self._runner.folder / "index.linters"
+        variables = {"GIT_INDEX_FILE": str(index)}
+        repository.on_objects("read-tree", change.head, variables=variables)
+        repository.on_objects("update-index", "-z", "--index-info", given=gone + kept, variables=variables)
+        tree = repository.on_objects("write-tree", variables=variables).text
+        index.unlink()
+        return repository.commit(tree, [change.head], "With the configuration of the base\n", self._runner.person, 0)
+
+
+def _has_table(name: str, content: bytes, table: str) -> bool:
+    """Return whether a TOML, JSON or INI file has a table; one that can't be read has none."""
+    text = content.decode(errors="replace")
+    try:
+        if name.endswith((".cfg", ".ini")):
+            parser = configparser.RawConfigParser(strict=False)
+            parser.read_string(text)
+            return parser.has_section(table)
+        found: Any = json.loads(text) if name.endswith(".json") else tomllib.loads(text)
+        for step in table.split("."):
+            found = found[step]
+    except (ValueError, LookupError, TypeError, configparser.Error):
+        return False
+    return True
+
+
+def _needed_folders(program: str) -> tuple[str, ...]:
+    """Return what a program outside of the system's folders has to read: its prefix, and the Python it may run on."""
+    folder = os.path.dirname(program)
+    prefix = os.path.dirname(folder)
+    is_prefix = os.path.basename(folder) == "bin" and prefix not in ("/", os.path.expanduser("~"))
+    return (prefix if is_prefix else folder, os.path.realpath(program), sys.base_prefix)
+
+
+def _identity(result: Result) -> tuple[str, str | None, str]:
+    """Name a result without its line, which moves with every change above it."""
+    return result.rule, result.file, _NUMBER.sub("0", result.message)
+
+
+def _take(known: Counter[tuple[str, str | None, str]], identity: tuple[str, str | None, str]) -> bool:
+    """Return whether the base had such a result, and count it as used."""
+    if known[identity] <= 0:
+        return False
+    known[identity] -= 1
+    return True

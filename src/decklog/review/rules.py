@@ -1,0 +1,173 @@
+"""The rules about what a change adds or takes away: read from `rules.toml` and matched against changed files.
+
+A rule matches added lines unless it compares the file before and after: `fewer` counts distinct matches that are gone,
+`replaced` looks for lines that matched `before` and now match `pattern` instead, `up` and `down` compare numbers.
+"""
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from decklog.review.result import Finding, Severity
+from decklog.review.sources import Source
+
+MESSAGE = "message"
+_DECLARED = re.compile(r"\b(?:def|class|function|func|fn|fun|interface|struct)\s+(\w+)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """One rule of the table. `scope` is `tests`, `code` or `any`; `unless` is searched in the lines of a match."""
+
+    id: str
+    kind: str
+    stage: int
+    severity: Severity
+    message: str
+    remedy: str
+    pattern: re.Pattern[str]
+    view: str
+    scope: str
+    compare: str = ""
+    files: tuple[str, ...] = ()
+    before: re.Pattern[str] | None = None
+    unless: re.Pattern[str] | None = None
+    documents: bool = False
+
+    def applies(self, source: Source) -> bool:
+        """Return whether the rule is about a file of this name and role."""
+        if self.view == MESSAGE or (source.is_document and not self.documents):
+            return False
+        if self.scope != "any" and source.is_test is not (self.scope == "tests"):
+            return False
+        return not self.files or any(fnmatchcase(source.name, pattern) for pattern in self.files)
+
+    def finding(self, path: str | None, line: int | None) -> Finding:
+        return Finding(severity=self.severity, kind=self.kind, text=self.message, file=path, line=line, remedy=self.remedy)
+
+
+@cache
+def load_table() -> Mapping[str, Any]:
+    """Return the shipped table of rules."""
+    return tomllib.loads(files("decklog.review").joinpath("rules.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def load_rules() -> tuple[Rule, ...]:
+    """Return the shipped rules."""
+    table = load_table()
+    return tuple(build_rule(row, table["groups"], table["kinds"]) for row in table["rule"])
+
+
+def build_rule(row: Mapping[str, Any], groups: Mapping[str, list[str]], kinds: Mapping[str, Mapping[str, Any]]) -> Rule:
+    """Build a rule from its row; what the row leaves out comes from its kind."""
+    given = {"severity": "minor", "scope": "any", "view": "code", **kinds[row["kind"]], **row}
+    names = [name for one in given.get("files", ()) for name in (groups[one[1:]] if one.startswith("@") else [one])]
+    return Rule(
+        **{key: given[key] for key in ("id", "kind", "stage", "message", "remedy", "view", "scope")},
+        severity=Severity(given["severity"]),
+        pattern=re.compile(given["pattern"], re.MULTILINE),
+        compare=given.get("compare", ""),
+        files=tuple(names),
+        before=re.compile(given["before"], re.MULTILINE) if "before" in given else None,
+        unless=re.compile(given["unless"]) if "unless" in given else None,
+        documents=given.get("documents", False),
+    )
+
+
+def find_by_rules(sources: Sequence[Source], stage: int, rules: Sequence[Rule] | None = None) -> list[Finding]:
+    """Return what the rules of a stage find in changed files, each kind at most once a line."""
+    found: dict[tuple[str, str, int], Finding] = {}
+    for rule in load_rules() if rules is None else rules:
+        if rule.stage != stage:
+            continue
+        for source in sources:
+            for line in _lines(rule, source, sources) if rule.applies(source) else ():
+                found.setdefault((source.path, rule.kind, line), rule.finding(source.path, line))
+    return sorted(found.values(), key=lambda one: (one.file or "", one.line or 0, one.kind))
+
+
+def find_in_message(message: str, stage: int) -> list[Finding]:
+    """Return what the rules about commit messages find."""
+    rules = [rule for rule in load_rules() if rule.view == MESSAGE and rule.stage == stage]
+    return [rule.finding(None, None) for rule in rules if rule.pattern.search(message)]
+
+
+def _lines(rule: Rule, source: Source, sources: Sequence[Source]) -> Iterator[int]:
+    """Yield the lines of a file that a rule is about."""
+    match rule.compare:
+        case "":
+            for line, text in source.find_added(rule.pattern, rule.view):
+                if rule.unless is None or not rule.unless.search(text):
+                    yield line
+        case "fewer":
+            yield from _fewer(rule, source, sources)
+        case "replaced":
+            yield from _replaced(rule, source)
+        case _:
+            yield from _moved_numbers(rule, source)
+
+
+# Comparisons of a file before and after
+
+
+def _keys(rule: Rule, text: str) -> Counter[str]:
+    """Count the matches of a rule in a text, by their first group or the whole match."""
+    return Counter(next(filter(None, match.groups()), match[0]).strip() for match in rule.pattern.finditer(text))
+
+
+def _fewer(rule: Rule, source: Source, sources: Sequence[Source]) -> Iterator[int]:
+    """Yield a line when matches are gone and fewer came; moved ones and those of removed code do not count."""
+    before, after = (_keys(rule, getattr(text, rule.view)) for text in (source.old, source.new))
+    gone, come = before - after, after - before
+    if gone.total() <= come.total():
+        return
+    others = [one for one in sources if one is not source and rule.applies(one)]
+    for other in others:
+        gone -= _keys(rule, getattr(other.new, rule.view)) - _keys(rule, getattr(other.old, rule.view))
+    removed = _removed_names(sources)
+    lost = [key for key in gone.elements() if not any(name in key for name in removed)]
+    if len(lost) > come.total():
+        yield next((line.number for line in source.lines if line.sign == "-"), 1)
+
+
+def _removed_names(sources: Sequence[Source]) -> set[str]:
+    """Return the functions and classes that a change takes out of the code."""
+    before = {name for one in sources if not one.is_test for name in _DECLARED.findall(one.before) if len(name) > 2}
+    return before - {name for one in sources for name in _DECLARED.findall(one.after)}
+
+
+def _replaced(rule: Rule, source: Source) -> Iterator[int]:
+    """Yield the first added line that matches where lines that matched `before` became fewer."""
+    assert rule.before is not None
+    exact = rule.before
+    gone, come = ([line for line in source.lines if line.sign == sign] for sign in "-+")
+    was, now = ([line for line in some if exact.search(line.text)] for some in (gone, come))
+    weak = [line for line in come if rule.pattern.search(line.text) and not exact.search(line.text)]
+    if weak and len(now) < len(was) and not any(rule.pattern.search(line.text) and line not in was for line in gone):
+        yield weak[0].number
+
+
+def _moved_numbers(rule: Rule, source: Source) -> Iterator[int]:
+    """Yield the lines whose number moved in the direction of the rule, compared by name and in order."""
+    gone, come = (
+        [
+            (match["name"].lower(), float(match["value"]), line.number)
+            for line in source.lines
+            if line.sign == sign
+            for match in rule.pattern.finditer(line.text[:2000])
+        ]
+        for sign in "-+"
+    )
+    for name, value, _ in gone:
+        new = next((one for one in come if one[0] == name), None)
+        if new is not None:
+            come.remove(new)
+            if new[1] > value if rule.compare == "up" else new[1] < value:
+                yield new[2]
