@@ -1,7 +1,7 @@
-"""Words of a command line after expansion, with what is known about where they came from.
+"""Words of a command line after expansion, with their taint: where their text came from.
 
-While a word is being built, quoted characters that would otherwise be special are moved to a private range,
-so that brace expansion and splitting see only the unquoted ones. `seal` and `unseal` do the moving.
+While a word is built, quoted special characters are moved to a private range (`seal`), so that brace expansion and splitting
+see only the unquoted ones.
 """
 
 import re
@@ -9,10 +9,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 UNKNOWN = "\0"
-"""Stands for text that can't be known before the command runs."""
-
+"""Text that can't be known before the command runs."""
 SPLIT = "\ue100"
-"""Stands for unquoted white space that came out of an expansion: the word is cut there."""
+"""Unquoted white space from an expansion: the word is split here."""
 
 _SPECIAL = "{},.*?[]~ \t\n\\"
 _SEALED = {ord(char): chr(0xE000 + ord(char)) for char in _SPECIAL}
@@ -20,23 +19,13 @@ _UNSEALED = {0xE000 + ord(char): char for char in _SPECIAL}
 _MOST_BRACES = 64
 _RANGE = re.compile(r"(-?\d{1,6}|[A-Za-z])\.\.(-?\d{1,6}|[A-Za-z])(?:\.\.-?\d{1,3})?")
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,6})|([0-7]{1,3})|c(.)|(.))", re.DOTALL)
-_NAMED = {
-    "n": "\n",
-    "t": "\t",
-    "r": "\r",
-    "a": "\a",
-    "b": "\b",
-    "e": "\x1b",
-    "E": "\x1b",
-    "f": "\f",
-    "v": "\v",
-}
+_ESCAPED = dict(zip("ntrabeEfv", "\n\t\r\a\b\x1b\x1b\f\v", strict=True))
 
 NO_TAINT: frozenset[str] = frozenset()
 
 
 class Word(NamedTuple):
-    """One argument: its text, what taints it, and what it holds if it names a pipe or a written file."""
+    """One argument: its text, its taint, and its content if it names a pipe."""
 
     text: str
     taint: frozenset[str] = NO_TAINT
@@ -44,11 +33,21 @@ class Word(NamedTuple):
 
     @property
     def is_known(self) -> bool:
-        """Tell whether no part of the text depends on what happens at run time."""
+        """Return whether no part of the text depends on the run."""
         return UNKNOWN not in self.text
 
 
 UNKNOWN_WORD = Word(UNKNOWN)
+
+
+def join_taint(words: list[Word]) -> frozenset[str]:
+    """Return the taint of several words together."""
+    return NO_TAINT.union(*(word.taint for word in words))
+
+
+def combine(words: list[Word]) -> Word:
+    """Join the outputs of several commands."""
+    return words[0] if len(words) == 1 else Word("\n".join(word.text for word in words), join_taint(words))
 
 
 def seal(text: str) -> str:
@@ -57,7 +56,7 @@ def seal(text: str) -> str:
 
 
 def unseal(text: str) -> str:
-    """Give back the text that `seal` protected."""
+    """Undo `seal`."""
     return text.translate(_UNSEALED)
 
 
@@ -67,23 +66,16 @@ def decode_ansi(text: str) -> str:
 
 
 def _decode_escape(match: re.Match[str]) -> str:
-    """Decode one backslash escape."""
     short, four, long, octal, control, other = match.groups()
+    if other:
+        return _ESCAPED.get(other, other)
     number = short or four or long
-    if number:
-        code = int(number, 16)
-        return chr(code) if 0 < code < 0x110000 and not 0xD800 <= code < 0xE000 else UNKNOWN
-    if octal:
-        return chr(int(octal, 8) % 256) if int(octal, 8) % 256 else UNKNOWN
-    if control:
-        return chr(ord(control) & 0x1F) if ord(control) & 0x1F else UNKNOWN
-    return _NAMED.get(other, other)
+    code = int(number, 16) if number else int(octal, 8) % 256 if octal else ord(control) & 0x1F
+    return chr(code) if 0 < code < 0x110000 and not 0xD800 <= code < 0xE000 else UNKNOWN
 
 
 def unescape(text: str) -> str:
     """Resolve the backslashes of unquoted text, sealing what they protect."""
-    if "\\" not in text:
-        return text
     return re.sub(r"\\(\n|.|$)", lambda found: "" if found[1] in ("\n", "") else seal(found[1]), text, flags=re.DOTALL)
 
 
@@ -93,14 +85,13 @@ def unescape_quoted(text: str) -> str:
 
 
 def expand_braces(text: str) -> list[str]:
-    """Expand `{a,b}` and `{1..3}` as the shell does, giving up with the text as it is past a small number."""
+    """Expand `{a,b}` and `{1..3}` as the shell does; past a limit the rest is unknown."""
     if "{" not in text or "}" not in text:
         return [text]
     results: list[str] = []
     waiting = [text]
     while waiting:
         if len(results) + len(waiting) > _MOST_BRACES:
-            # What it would come to is not looked at, so it is not known.
             return [*results, UNKNOWN]
         current = waiting.pop()
         options = _first_braces(current)
@@ -112,40 +103,35 @@ def expand_braces(text: str) -> list[str]:
 
 
 def _first_braces(text: str) -> list[str] | None:
-    """Expand the first brace expression that counts, None if there is none."""
+    """Expand the first brace expression, None if there is none."""
     start = text.find("{")
     while start != -1:
         end, commas = _closing(text, start)
-        if end != -1:
-            parts = _alternatives(text, start, end, commas)
-            if parts is not None:
-                return [text[:start] + part + text[end + 1 :] for part in parts]
+        parts = _alternatives(text, start, end, commas) if end != -1 else None
+        if parts is not None:
+            return [text[:start] + part + text[end + 1 :] for part in parts]
         start = text.find("{", start + 1)
     return None
 
 
 def _closing(text: str, start: int) -> tuple[int, list[int]]:
-    """Find the brace that closes the one at `start`, and the commas of its own level."""
+    """Find the brace that closes the one at `start`, and the commas between them."""
     depth = 0
     commas: list[int] = []
     for place in range(start, min(len(text), start + 4096)):
         char = text[place]
-        if char == "{":
-            depth += 1
-        elif char == "}":
-            depth -= 1
-            if depth == 0:
-                return place, commas
-        elif char == "," and depth == 1:
+        depth += (char == "{") - (char == "}")
+        if depth == 0:
+            return place, commas
+        if char == "," and depth == 1:
             commas.append(place)
     return -1, []
 
 
 def _alternatives(text: str, start: int, end: int, commas: list[int]) -> list[str] | None:
-    """List what a brace expression stands for, None if the braces are just text."""
+    """List the alternatives of a brace expression, None if the braces are plain text."""
     if commas:
-        edges = [start, *commas, end]
-        return [text[left + 1 : right] for left, right in pairwise(edges)]
+        return [text[left + 1 : right] for left, right in pairwise([start, *commas, end])]
     found = _RANGE.fullmatch(text[start + 1 : end])
     if not found:
         return None
@@ -158,9 +144,9 @@ def _alternatives(text: str, start: int, end: int, commas: list[int]) -> list[st
 
 
 def finish(raw: str, taint: frozenset[str], content: str | None = None) -> list[Word]:
-    """Turn a built text into words: braces expanded, split where an expansion had white space."""
+    """Turn a built text into words: expand braces, split at expanded white space."""
     words = []
     for text in expand_braces(raw):
-        pieces = text.split(SPLIT) if SPLIT in text else [text]
+        pieces = text.split(SPLIT)
         words += [Word(unseal(piece), taint, content) for piece in pieces if piece or len(pieces) == 1]
     return words
