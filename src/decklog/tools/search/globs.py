@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterator
 
 from decklog.errors import Invalid
-from decklog.tools.files.gitignore import Patterns, compile_regex, glob_regex
+from decklog.tools.files.gitignore import Patterns, compile_regex
 from decklog.tools.files.path_spelling import denied
+from decklog.tools.globs import glob_regex
 
 MOST_ALTERNATIVES = 1000
 
