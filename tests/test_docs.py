@@ -18,8 +18,8 @@ from tests.generate import (
     checksums_py,
     cli_md,
     new_task_py,
-    schema_sql,
     policy_json,
+    schema_sql,
 )
 from tests.reference import errors_md, python_md
 from tests.registry import named, operations

@@ -154,7 +154,7 @@ def test_every_event_has_a_rule() -> None:
 
 def test_every_role_is_described_or_built_in() -> None:
     policy = Policy.default()
-    used = {role for entry in policy.data["roles"] for part in policy.role(entry["name"]) for role in part.groups.values()}
+    used = {role for entry in policy.data["roles"] for role in policy.entry(entry).groups.values()}
     for entry in policy.data["programs"]:
         used |= set(entry.get("options", {}))
         used |= {entry[key] for key in ("operands", "first", "last", "stdin", "contents", "script") if key in entry}

@@ -1,32 +1,29 @@
 """The engine: judges every simple command of a script by the policy's data."""
 
-from contextlib import suppress
 from itertools import pairwise
 from time import thread_time
 
 from decklog.tools.policy.arguments import Arguments, sort_arguments
 from decklog.tools.policy.events import Event
 from decklog.tools.policy.output import output_of
-from decklog.tools.policy.parse import DEEPEST, LONGEST, MOST_STEPS, TooComplex, is_tangled, parse, rough_commands, rough_words
+from decklog.tools.policy.parse import DEEPEST, LONGEST, MOST_STEPS, TooComplex, is_tangled, parse
 from decklog.tools.policy.paths import Paths
-from decklog.tools.policy.policy import Finding, Policy, Program, RolePart, Rule
+from decklog.tools.policy.policy import Entry, Finding, Policy
 from decklog.tools.policy.programs import note_effects, start_inner
 from decklog.tools.policy.roles import BUILTIN_ROLES
 from decklog.tools.policy.scope import Scope
 from decklog.tools.policy.script import Call, Reader, Redirect
 from decklog.tools.policy.use import Use
 from decklog.tools.policy.verdict import Decision, Publication, Verdict
-from decklog.tools.policy.words import UNKNOWN, Word, decode_ansi, finish, join_taint, seal
+from decklog.tools.policy.words import UNKNOWN, Word, join_taint
 
 _LONGEST_CODE = 8_000
 _MOST_MATCHES = 200
-# CPU seconds for one judgement, and again for one that goes on in parts. A hook has 20 seconds.
+# CPU seconds for one judgement. A hook has 20 seconds.
 _LONGEST_SECONDS = 4.0
-_MOST_PARTS = 200
 _CHANGES = {"write", "create", "delete", "move"}
 _ODD_PLACES = {"scratch", "scratch-top", "device", "guard", "hooks", "secret", "env", "vault"}
 _ABOUT = {"--version", "--help", "-V", "-h", "version", "help", "-version", "-help", "--usage"}
-_RESERVED = {"if", "then", "elif", "else", "while", "until", "do", "!", "{", "time", "coproc", "function"}
 _PRINTED = {"environment": Event.PRINTS_ENVIRONMENT, "secret": Event.PRINTS_SECRET}
 _CODE_TAINTS = {"network": Event.NETWORK_CODE, "decoded": Event.DECODED_CODE}
 
@@ -81,29 +78,9 @@ class Judging:
             root = parse(source)
             if root.has_error:
                 self.report(Event.UNPARSED, text[:200])
-                for command in rough_commands(text)[:_MOST_PARTS]:
-                    self._rough_command(command, scope, stdin)
             return Reader(source, scope.inner(positional), self, self.depth).read(root, stdin)
         finally:
             self.depth -= 1
-
-    def _rough_command(self, command: str, scope: Scope, stdin: Word | None = None) -> None:
-        """Judge a command that was cut out of text without a parse."""
-        argv = [found for word in rough_words(command) for found in finish(_unquoted(word), frozenset())]
-        while argv and argv[0].text in _RESERVED:
-            argv.pop(0)
-        if argv:
-            self.review(Call(argv, command, stdin=stdin, guessed=True), scope.inner())
-
-    def judge_parts(self, text: str, scope: Scope) -> None:
-        """Judge the commands at both ends of a text that is too complex to be judged whole."""
-        ends = text if len(text) <= 2 * LONGEST else f"{text[:LONGEST]}\n{text[-LONGEST:]}"
-        commands = list(dict.fromkeys(rough_commands(ends)))
-        self._deadline = thread_time() + _LONGEST_SECONDS
-        for command in [*commands[:_MOST_PARTS], *commands[_MOST_PARTS:][-_MOST_PARTS:]]:
-            self.steps, self.depth = 0, 0
-            with suppress(TooComplex, RecursionError):
-                self._rough_command(command, scope)
 
     def run_text(self, language: str, word: Word, scope: Scope, call: Call) -> Word:
         """Judge text that is run as code, by its origin and its content."""
@@ -238,14 +215,14 @@ class Judging:
 
     def _unknown(self, first: Word, call: Call, scope: Scope) -> None:
         """Judge a program that the policy does not list: a file of the repository may run."""
-        if call.guessed or (len(call.argv) == 2 and call.argv[1].text in _ABOUT):
+        if len(call.argv) == 2 and call.argv[1].text in _ABOUT:
             return
         if "/" in first.text:
             self.run_file(first, scope, call)
         else:
             self.report(Event.UNKNOWN_PROGRAM, call.text)
 
-    def use(self, name: str, program: Program, call: Call, scope: Scope) -> Word:
+    def use(self, name: str, program: Entry, call: Call, scope: Scope) -> Word:
         """Judge one use of a known program."""
         started = self._started(name, program, call, scope) if name in self.policy.starters else None
         if started is not None:
@@ -263,28 +240,28 @@ class Judging:
         note_effects(self, use)
         return printed if printed is not None else output_of(self, use)
 
-    def _sorted(self, program: Program, words: list[Word]) -> Arguments:
+    def _sorted(self, program: Entry, words: list[Word]) -> Arguments:
         """Sort the arguments of a program by its entry."""
-        if program.entry.get("slashes"):
+        if program.get("slashes"):
             found = [self.policy.patterns("slash_option").fullmatch(word.text) for word in words]
             words = [
                 Word(f"-{f[1]}={f[2]}" if f[2] else f"-{f[1]}", w.taint) if f else w for f, w in zip(found, words, strict=True)
             ]
-        arguments = sort_arguments(words, program.options, single=program.single, stop=program.runs is not None)
+        arguments = sort_arguments(words, program.options, single=bool(program.get("single")), stop=bool(program.get("runs")))
         arguments.operands += [word for option, word in arguments.values if program.options.get(option) == "operand"]
         return arguments
 
-    def _started(self, name: str, program: Program, call: Call, scope: Scope) -> Use | None:
+    def _started(self, name: str, program: Entry, call: Call, scope: Scope) -> Use | None:
         """Find a subcommand with its own entry, and judge the options before it."""
-        own = sort_arguments(call.argv[1:], program.options, single=program.single, stop=True)
+        own = sort_arguments(call.argv[1:], program.options, single=bool(program.get("single")), stop=True)
         inner_name = f"{name} {own.operands[0].text}" if own.operands else ""
         entry = self.policy.program(inner_name)
         if entry is None:
             return None
         inner = call.inner([Word(inner_name), *own.operands[1:]])
         inner.redirects = call.redirects
-        found = self._started(inner_name, entry, inner, scope) if entry.entry.get("level") else None
-        if found is None and not entry.entry.get("level"):
+        found = self._started(inner_name, entry, inner, scope) if entry.get("level") else None
+        if found is None and not entry.get("level"):
             found = Use(inner_name, inner, entry, Arguments(), scope)
         if found is not None:
             before, own.operands = call.inner(call.argv[: -len(own.operands)]), []
@@ -309,12 +286,12 @@ class Judging:
             found = [program.subcommands[flag] for flag in flags if flag in program.subcommands]
             if found:
                 use.finding = max(found, key=lambda finding: finding.decision.rank)
-            elif program.subcommands and texts and not program.entry.get("scripts"):
+            elif program.subcommands and texts and not program.get("scripts"):
                 use.sub = texts[0]
-        override = program.entry.get("sub", {}).get(use.sub)
+        override = program.data.get("sub", {}).get(use.sub)
         if override is not None:
-            merged = {**program.entry, **override, "options": _merged_options(program.entry, override)}
-            use.program = Program(merged, self.policy)
+            options = {**program.data.get("options", {}), **override.get("options", {})}
+            use.program = Entry({**program.data, **override, "options": options}, self.policy)
             use.arguments = self._sorted(use.program, use.call.argv[1:])
 
     def _only_looks(self, use: Use) -> bool:
@@ -325,7 +302,8 @@ class Judging:
         if program.get("reading"):
             groups = program.words("groups")
             verbs = texts[1:] if "*" in groups else [text for text in texts if text not in groups]
-            if verbs and self.policy.regex(program.get("reading")).fullmatch(verbs[0]):
+            pattern = program.pattern("reading")
+            if verbs and pattern and pattern.fullmatch(verbs[0]):
                 return True
         shows = program.words("shows")
         return bool(shows) and not texts and shows.issuperset(use.arguments.flags)
@@ -333,7 +311,7 @@ class Judging:
     def _only_adds_common(self, use: Use) -> bool:
         """Return whether a package manager only adds packages that many projects use."""
         texts = [word.text for word in use.arguments.operands]
-        adds = [part.strip().split() for part in use.program.get("adds").split(",") if part]
+        adds = [part.split() for part in use.program.phrases("adds")]
         sub = next((sub for sub in adds if texts[: len(sub)] == sub), None)
         if sub is None or not set(use.arguments.flags) <= self.policy.names("adding_options"):
             return False
@@ -342,7 +320,7 @@ class Judging:
 
     def _rules(self, use: Use) -> None:
         """Judge a use by the rules about its program, and about all programs."""
-        for rule in (*self.policy.rules(use.name), *self.policy.rules("*")):
+        for rule in (entry for name in (use.name, "*") for entry in self.policy.filed("rules", "programs", name)):
             if rule.finding.decision.rank > self.verdict.decision.rank and _applies(rule, use):
                 self.find(rule.finding, use.call.text)
 
@@ -356,14 +334,14 @@ class Judging:
         for option, word in arguments.values:
             if word in scripts and program.get("script"):
                 continue
-            role = program.options.get(option, "text") if program.language else self.policy.option_role(program, option)
+            role = program.options.get(option, "text") if program.get("language") else self.policy.option_role(program, option)
             self.role_of(role, word, use)
-            if f"{option}={word.text}" not in given and not program.language:
+            if f"{option}={word.text}" not in given and not program.get("language"):
                 # The option may take no value here, so that the word is an operand.
-                finding = self.policy.paths.get((program.operands, self.paths.classify(word.text, use.scope.cwd)))
+                finding = self.policy.paths.get((program.get("operands"), self.paths.classify(word.text, use.scope.cwd)))
                 if finding is not None and finding.decision is Decision.DENY and not program.get("first"):
                     self.find(finding, use.call.text)
-        for option, word in arguments.followed if not program.language else ():
+        for option, word in arguments.followed if not program.get("language") else ():
             self.role_of(self.policy.option_role(program, option), word, use)
         for role, word in use.operand_roles(self.policy):
             self.role_of(role, word, use)
@@ -380,7 +358,7 @@ class Judging:
 
     def role(self, role: str, word: Word, call: Call, scope: Scope) -> None:
         """Judge a word by its role."""
-        self.role_of(role, word, Use("", call, Program({}, self.policy), Arguments(), scope))
+        self.role_of(role, word, Use("", call, Entry({}, self.policy), Arguments(), scope))
 
     def role_of(self, role: str, word: Word, use: Use) -> None:
         """Judge a word of a use by its role: a path, a role of the engine, or one that the policy describes."""
@@ -393,21 +371,22 @@ class Judging:
         builtin = BUILTIN_ROLES.get(role)
         if builtin is not None:
             builtin(self, word, use)
-        for part in self.policy.role(role):
+        for part in self.policy.filed("roles", "name", role):
             self._apply(part, word, use)
 
-    def _apply(self, part: RolePart, word: Word, use: Use) -> None:
+    def _apply(self, part: Entry, word: Word, use: Use) -> None:
         """Judge a word by one entry of its role."""
-        text = word.text
-        if part.unless is not None and part.unless.search(text):
+        text, pattern, unless = word.text, part.pattern("pattern"), part.pattern("unless")
+        if unless is not None and unless.search(text):
             return
-        is_found = part.pattern is None
-        if len(text) > _LONGEST_CODE and part.finding is not None and part.pattern is not None:
+        is_found = pattern is None
+        has_finding = "id" in part.data
+        if len(text) > _LONGEST_CODE and has_finding and pattern is not None:
             self.report(Event.TOO_COMPLEX, use.call.text)
-        if part.pattern is not None:
+        if pattern is not None:
             place = 0
-            for count, found in enumerate(part.pattern.finditer(text[:_LONGEST_CODE])):
-                if part.whole and found.start() != place:
+            for count, found in enumerate(pattern.finditer(text[:_LONGEST_CODE])):
+                if part.get("whole") and found.start() != place:
                     break
                 if count == _MOST_MATCHES and part.groups:
                     self.report(Event.TOO_COMPLEX, use.call.text)
@@ -416,58 +395,43 @@ class Judging:
                 for group, role in part.groups.items():
                     if found[group] is not None:
                         self.role_of(role, Word(found[group], word.taint), use)
-            if part.whole:
+            if part.get("whole"):
                 is_found = place < len(text[:_LONGEST_CODE])
-        if part.listed is not None:
-            is_found = text in self.policy.names(part.listed)
-        if part.unlisted is not None:
-            is_found = text not in self.policy.names(part.unlisted)
-        if is_found and part.finding is not None:
+        if part.get("listed"):
+            is_found = text in self.policy.names(part.get("listed"))
+        if is_found and has_finding:
             self.find(part.finding, use.call.text)
 
 
-def _merged_options(entry: dict[str, object], override: dict[str, object]) -> dict[str, object]:
-    first, second = entry.get("options", {}), override.get("options", {})
-    assert isinstance(first, dict)
-    assert isinstance(second, dict)
-    return {**first, **second}
-
-
-def _unquoted(word: str) -> str:
-    """Take the quotes off a roughly cut word."""
-    if word.startswith("$'"):
-        return seal(decode_ansi(word[2:].rstrip("'")))
-    return word.replace("'", "").replace('"', "").replace("\\", "")
-
-
-def _applies(rule: Rule, use: Use) -> bool:
+def _applies(rule: Entry, use: Use) -> bool:
     """Return whether every condition of a rule holds."""
     operands, arguments = use.arguments.operands, use.arguments
     texts = [word.text for word in use.call.argv[1:]]
-    if rule.sub:
+    if rule.get("sub"):
         first = " ".join(word.text for word in operands[:3])
-        sub = next((sub for sub in rule.sub if first == sub or first.startswith(sub + " ")), None)
+        sub = next((sub for sub in rule.phrases("sub") if first == sub or first.startswith(sub + " ")), None)
         if sub is None:
             return False
         operands = operands[len(sub.split()) :]
-    if (rule.flags and not arguments.has(rule.flags)) or (rule.without and arguments.has(rule.without)):
+    if (rule.get("flags") and not arguments.has(rule.words("flags"))) or arguments.has(rule.words("without")):
         return False
-    if len(operands) < rule.least or (rule.no_stdin and use.call.stdin is not None):
+    if len(operands) < (rule.get("least") or 0) or (rule.get("no_stdin") and use.call.stdin is not None):
         return False
-    if (rule.bare and operands) or (rule.unless is not None and any(map(rule.unless.search, texts))):
+    if (rule.get("bare") and operands) or (rule.get("stdin") and not use.stdin_taint & rule.words("stdin")):
         return False
-    if rule.stdin and not use.stdin_taint & rule.stdin:
+    if rule.get("taint") and not use.taint_except(rule.words("except_values")) & rule.words("taint"):
         return False
-    if rule.taint and not use.taint_except(rule.except_values) & rule.taint:
+    unless, wanted, given_pattern = rule.pattern("unless"), rule.pattern("operands"), rule.pattern("given")
+    if unless is not None and any(map(unless.search, texts)):
         return False
-    if rule.operands is not None and not any(rule.operands.search(word.text) for word in operands):
+    if wanted is not None and not any(wanted.search(word.text) for word in operands):
         return False
     given = [*texts, *(f"{name}={word.text}" for name, word in use.call.assigned.items())]
-    if not all(any(map(pattern.search, given)) for pattern in rule.any):
+    if not all(any(map(pattern.search, given)) for pattern in rule.patterns("any")):
         return False
-    if rule.given is None:
+    if given_pattern is None:
         return True
     given += [f"{name}={values[-1].text}" for name, values in use.scope.variables.items()]
     given += [f"{option.lstrip('-')}={value}" for option, value in pairwise(texts) if option.startswith("-")]
     given += [text.lstrip("-") for text in texts if "=" in text]
-    return any(map(rule.given.search, [*given, use.call.text]))
+    return any(map(given_pattern.search, [*given, use.call.text]))

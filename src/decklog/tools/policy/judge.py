@@ -65,8 +65,6 @@ def examine(
             output = judging.review(Call([Word(part.replace("\0", "")) for part in command], text), scope)
         judging.judge_output(output, text)
     except (TooComplex, RecursionError):
-        # A padded command keeps the verdict of the parts that can be read.
-        judging.judge_parts(text, scope)
         judging.report(Event.TOO_COMPLEX, text[:200])
     return judging.verdict, judging.published
 

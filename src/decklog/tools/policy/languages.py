@@ -48,7 +48,7 @@ def _is_harmless(judge: "Judging", code: str, language: str) -> bool:
     patterns = judge.policy.patterns
     if patterns("substitution").fullmatch(code.strip()):
         return True
-    code = patterns("literal_writes").sub(" ", _without_listed_reads(judge, patterns("read_calls").sub(" ", code), code))
+    code = patterns("literal_writes").sub(" ", patterns("read_calls").sub(" ", code))
     if not patterns("file_module_use").search(code):
         code = patterns("file_module").sub(" ", code)
     if language == "code":
@@ -70,19 +70,6 @@ def _is_harmless(judge: "Judging", code: str, language: str) -> bool:
     return all(
         name in safe or name in declared for name in (_DOTTED_IDENTIFIER if language == "r" else _IDENTIFIER).findall(bare)
     )
-
-
-def _without_listed_reads(judge: "Judging", code: str, whole: str) -> str:
-    """Leave out the reading of files whose names come from the list of a directory."""
-    patterns = judge.policy.patterns
-    if not patterns("listed_directory").search(whole) or patterns("made_up_name").search(whole):
-        return code
-
-    def left(found: re.Match[str]) -> str:
-        name = re.split(r"[ (+,]", found[0].rstrip())[-1]
-        return found[0] if re.search(rf"\b{name}\s*=(?![>=])", whole) else " ("
-
-    return patterns("variable_reads").sub(left, code)
 
 
 def _keep_inserted(found: re.Match[str]) -> str:

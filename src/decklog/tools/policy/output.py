@@ -22,9 +22,10 @@ _LISTS = ("-l", "--files-with-matches", "--files", "-L", "--files-without-match"
 def output_of(judge: "Judging", use: Use) -> Word:
     """Return what a command prints: its text where known, and its taint."""
     kind, text = use.program.get("output"), " ".join(word.text for word in use.call.argv[1:])
-    for case in judge.policy.outputs(use.name):
-        if "if" not in case or judge.policy.regex(case["if"]).search(text):
-            kind = case["output"]
+    for case in judge.policy.filed("outputs", "programs", use.name):
+        condition = case.pattern("if")
+        if condition is None or condition.search(text):
+            kind = case.get("output")
             break
     known = _KINDS.get(kind)
     word = known(judge, use) if known is not None else None
@@ -35,7 +36,7 @@ def output_of(judge: "Judging", use: Use) -> Word:
         taint |= {kind}
     if kind == "decoder" and use.arguments.has(_DECODE):
         taint |= {"decoded"}
-    if use.program.language == "shell":
+    if use.program.get("language") == "shell":
         taint |= {"shell"}
     return Word(UNKNOWN, taint)
 

@@ -19,8 +19,6 @@ _HEREDOC = re.compile(r"<<-?[ \t]*['\"\\]?(\w+)")
 _QUOTED = re.compile(r"""'[^']*'|"(?:[^"\\]|\\.)*["]""", re.DOTALL)
 _OPERATORS = re.compile(r"[|&;()<>`{}\n$'\"]")
 _LETTERS = bytes(code if code < 0x80 else ord("x") for code in range(256))
-_SEPARATORS = re.compile(r"[;&|\n()`]+")
-_TOKENS = re.compile(r"""(?:[^\s'"\\<>]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")+|[<>]""", re.DOTALL)
 
 
 class TooComplex(Exception):
@@ -86,13 +84,3 @@ def _without_heredocs(text: str) -> str:
 def text_of(node: Node, source: bytes) -> str:
     """Return a node's text."""
     return source[node.start_byte : node.end_byte].decode("utf-8", "replace")
-
-
-def rough_commands(text: str) -> list[str]:
-    """Split text that does not parse at everything that could separate commands."""
-    return [piece.strip() for piece in _SEPARATORS.split(text.replace("\\\n", " ")) if piece.strip()]
-
-
-def rough_words(command: str) -> list[str]:
-    """Split a command into words, quotes included."""
-    return _TOKENS.findall(command)

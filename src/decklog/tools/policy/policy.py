@@ -43,72 +43,59 @@ class Finding(NamedTuple):
     reason: str
 
 
-class Program:
-    """One `[[programs]]` entry: how a program uses its arguments, and whether it may run."""
+class Entry:
+    """One table of the policy; its values are read when they are needed."""
 
-    def __init__(self, entry: Mapping[str, Any], policy: "Policy") -> None:
-        self.entry = entry
-        self.finding = policy.finding(entry)
-        self.options = {option: role for role, named in entry.get("options", {}).items() for option in words(named)}
-        self.subcommands = {
-            name: policy.finding({} if decision == Decision.ALLOW else entry, decision)
-            for decision, named in entry.get("subcommands", {}).items()
-            for name in listed(named)
+    def __init__(self, data: Mapping[str, Any], policy: "Policy") -> None:
+        self.data = data
+        self.policy = policy
+        self.finding = policy.finding(data)
+
+    def get(self, key: str) -> Any:
+        """Return a value as it is written, an empty text if it is absent."""
+        return self.data.get(key, "")
+
+    @cache  # noqa: B019
+    def words(self, key: str) -> frozenset[str]:
+        """Return a list of words."""
+        return frozenset(words(self.get(key)))
+
+    @cache  # noqa: B019
+    def phrases(self, key: str) -> list[str]:
+        """Return a list of phrases, which commas separate."""
+        return phrases(self.get(key))
+
+    @cache  # noqa: B019
+    def pattern(self, key: str) -> re.Pattern[str] | None:
+        """Return a compiled regular expression."""
+        return re.compile(self.data[key]) if key in self.data else None
+
+    @cache  # noqa: B019
+    def patterns(self, key: str) -> list[re.Pattern[str]]:
+        """Return one or several compiled regular expressions."""
+        found = self.data.get(key, [])
+        return [re.compile(pattern) for pattern in ([found] if isinstance(found, str) else found)]
+
+    @cached_property
+    def options(self) -> dict[str, str]:
+        """The options of a program that take a value, with its role."""
+        return {option: role for role, named in self.data.get("options", {}).items() for option in words(named)}
+
+    @cached_property
+    def subcommands(self) -> dict[str, Finding]:
+        """The findings about the subcommands of a program."""
+        return {
+            name: self.policy.finding({} if decision == Decision.ALLOW else self.data, decision)
+            for decision, named in self.data.get("subcommands", {}).items()
+            for name in phrases(named)
         }
-        self.operands: str = entry.get("operands", "text")
-        self.single: bool = entry.get("single", False)
-        self.runs: str | None = entry.get("runs")
-        self.language: str | None = entry.get("language")
 
-    def get(self, name: str) -> str:
-        """Return a text of the entry, empty if it has none."""
-        found: str = self.entry.get(name, "")
-        return found
-
-    def words(self, name: str) -> frozenset[str]:
-        """Return a list of the entry."""
-        return frozenset(words(self.entry.get(name, ())))
-
-
-class Rule:
-    """One `[[rules]]` entry: a decision about some uses of some programs; every condition given must hold."""
-
-    def __init__(self, entry: Mapping[str, Any], policy: "Policy") -> None:
-        self.finding = policy.finding(entry)
-        self.sub = listed(entry.get("sub", ()))
-        self.flags = words(entry.get("flags", ()))
-        self.without = words(entry.get("without", ()))
-        self.taint = frozenset(words(entry.get("taint", ())))
-        self.stdin = frozenset(words(entry.get("stdin", ())))
-        self.except_values = words(entry.get("except_values", ()))
-        self.bare: bool = entry.get("bare", False)
-        self.least: int = entry.get("least", 0)
-        self.no_stdin: bool = entry.get("no_stdin", False)
-        self.operands = _compiled(entry, "operands")
-        self.any = [re.compile(pattern) for pattern in listed_patterns(entry.get("any", ()))]
-        self.unless = _compiled(entry, "unless")
-        self.given = _compiled(entry, "given")
-
-
-class RolePart:
-    """One `[[roles]]` entry: how a word in this role is judged.
-
-    Named groups of `pattern` are judged in the role of their name. With `whole` the pattern must match all of the text, piece
-    by piece. The finding applies where the pattern is found (with `whole`: where it is not), or the word is (not) `listed`.
-    """
-
-    def __init__(self, entry: Mapping[str, Any], policy: "Policy") -> None:
-        self.finding = policy.finding(entry) if "id" in entry else None
-        self.pattern = _compiled(entry, "pattern")
-        self.unless = _compiled(entry, "unless")
-        self.whole: bool = entry.get("whole", False)
-        self.listed: str | None = entry.get("listed")
-        self.unlisted: str | None = entry.get("unlisted")
-        self.groups = {
-            group: group.rstrip("0123456789").replace("_", "-")
-            for group in (self.pattern.groupindex if self.pattern else ())
-            if not group.startswith("_")
-        }
+    @cached_property
+    def groups(self) -> dict[str, str]:
+        """The roles of the named groups of a role's pattern."""
+        pattern = self.pattern("pattern")
+        names = pattern.groupindex if pattern else ()
+        return {name: name.rstrip("0123456789").replace("_", "-") for name in names if not name.startswith("_")}
 
 
 class Policy:
@@ -122,7 +109,7 @@ class Policy:
             for name in words(data.get(decision.value, ())):
                 reason = f"The policy lists {name} under {decision.value}; change the policy file if that is wrong."
                 self._entries[name] = {"id": f"listed-{decision.value}", "decision": decision.value, "reason": reason}
-        self._made: dict[tuple[str, int], Any] = {}
+        self._built: dict[int, Entry] = {}
 
     @classmethod
     def default(cls) -> "Policy":
@@ -145,15 +132,14 @@ class Policy:
         return policy
 
     def check(self) -> None:
-        """Build every entry, which raises for a malformed one."""
-        for name in self._entries:
-            self.program(name)
-        for name in self._filed("rules", "programs"):
-            self.rules(name)
-        for name in self._filed("roles", "name"):
-            self.role(name)
-        for table in (self.paths, self.events, self.variables):
-            len(table)
+        """Read every entry, which raises for a malformed one."""
+        tables = (self._entries.values(), *(table for table in self.data.values() if isinstance(table, list)))
+        for data in (data for table in tables for data in table if isinstance(data, Mapping)):
+            entry = self.entry(data)
+            for key in ("pattern", "unless", "operands", "given"):
+                entry.pattern(key)
+            len(entry.options), len(entry.subcommands)
+        self._filed("rules", "programs"), self._filed("roles", "name"), self.paths, self.events, self.variables
         for kind in ("globs", "names", "patterns"):
             for name in self.data.get(kind, {}):
                 getattr(self, kind)(name)
@@ -164,12 +150,11 @@ class Policy:
         chosen = self._decisions.get(rule) or self._decisions.get(rule.partition("/")[0])
         return Finding(Decision(chosen or decision or entry.get("decision", "allow")), rule, entry.get("reason", _ALLOWED))
 
-    def _build(self, make: Any, entry: Mapping[str, Any]) -> Any:
-        """Build an entry once: a command needs a few of a policy's thousand."""
-        key = make.__name__, id(entry)
-        if key not in self._made:
-            self._made[key] = make(entry, self)
-        return self._made[key]
+    def entry(self, data: Mapping[str, Any]) -> Entry:
+        """Return a table as an entry, built once: a command needs a few of a policy's thousand."""
+        if id(data) not in self._built:
+            self._built[id(data)] = Entry(data, self)
+        return self._built[id(data)]
 
     @cache  # noqa: B019
     def _filed(self, table: str, key: str) -> dict[str, list[Mapping[str, Any]]]:
@@ -180,13 +165,9 @@ class Policy:
                 filed.setdefault(name, []).append(entry)
         return filed
 
-    def rules(self, program: str) -> list[Rule]:
-        """Return the rules about a program."""
-        return [self._build(Rule, entry) for entry in self._filed("rules", "programs").get(program, ())]
-
-    def role(self, name: str) -> list[RolePart]:
-        """Return the entries of a role."""
-        return [self._build(RolePart, entry) for entry in self._filed("roles", "name").get(name, ())]
+    def filed(self, table: str, key: str, name: str) -> list[Entry]:
+        """Return the entries of a table that a name is listed in."""
+        return [self.entry(data) for data in self._filed(table, key).get(name, ())]
 
     @cached_property
     def paths(self) -> dict[tuple[str, str], Finding]:
@@ -224,15 +205,6 @@ class Policy:
         """Return a named regular expression."""
         return re.compile(self.data["patterns"][name])
 
-    @cache  # noqa: B019
-    def regex(self, pattern: str) -> re.Pattern[str]:
-        """Compile a regular expression of an entry."""
-        return re.compile(pattern)
-
-    def outputs(self, program: str) -> list[Mapping[str, Any]]:
-        """Return the entries about what a program prints."""
-        return self._filed("outputs", "programs").get(program, [])
-
     @cached_property
     def languages(self) -> dict[str, str]:
         """The languages of interpreters that share an entry."""
@@ -248,10 +220,9 @@ class Policy:
         """Programs with subcommands that have their own entries."""
         return frozenset(name.rpartition(" ")[0] for name in self._entries if " " in name)
 
-    def program(self, name: str) -> Program | None:
+    def program(self, name: str) -> Entry | None:
         """Return a program by its listed name."""
-        found: Program | None = self._build(Program, self._entries[name]) if name in self._entries else None
-        return found
+        return self.entry(self._entries[name]) if name in self._entries else None
 
     def canonical(self, name: str) -> str:
         """Return the name a program is listed under, without version or ending."""
@@ -269,7 +240,7 @@ class Policy:
         is_held = self._entries[candidate].get("decision", "allow") != Decision.ALLOW
         return _SEPARATED.search(name) is not None or candidate.lower() in self.names("versioned") or is_held
 
-    def option_role(self, program: Program, option: str) -> str:
+    def option_role(self, program: Entry, option: str) -> str:
         """Return the role of an option's value: from the program's entry, else from the words of the option's name."""
         if option in program.options:
             return program.options[option]
@@ -281,7 +252,8 @@ class Policy:
         if name.lstrip("-").lower().startswith(_NEGATIONS):
             return "text"
         parts = {part.lower() for part in _PARTS.findall(name)}
-        roles = {role: frozenset(words(named)) for role, named in self.data.get("option_words", {}).items()}
+        option_words: dict[str, str] = self.data.get("option_words", {})
+        roles = {role: frozenset(words(named)) for role, named in option_words.items()}
         for role, named in roles.items():
             if not named.isdisjoint(parts):
                 return role
@@ -296,24 +268,15 @@ def words(value: str | Iterable[str]) -> list[str]:
     return value.split() if isinstance(value, str) else list(value)
 
 
-def listed(value: str | Iterable[str]) -> list[str]:
+def phrases(value: str | Iterable[str]) -> list[str]:
     """Read a list given as such or as a string with commas."""
-    return [part.strip() for part in value.split(",")] if isinstance(value, str) else list(value)
-
-
-def listed_patterns(value: str | Iterable[str]) -> list[str]:
-    """Read one pattern or a list of them."""
-    return [value] if isinstance(value, str) else list(value)
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else list(value)
 
 
 def control_files() -> tuple[str, ...]:
     """Return the patterns of files that decide what is run: settings of git, editors, coding agents and Decklog itself."""
     globs = _shipped()["globs"]
     return tuple(pattern for name in ("guard", "hooks") for pattern in words(globs[name]))
-
-
-def _compiled(entry: Mapping[str, Any], key: str) -> re.Pattern[str] | None:
-    return re.compile(entry[key]) if key in entry else None
 
 
 @cache

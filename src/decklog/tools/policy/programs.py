@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from decklog.tools.policy.arguments import sort_arguments
 from decklog.tools.policy.events import Event
 from decklog.tools.policy.makefile import recipes
-from decklog.tools.policy.policy import listed
 from decklog.tools.policy.use import Use
 from decklog.tools.policy.verdict import Publication
 from decklog.tools.policy.words import UNKNOWN, UNKNOWN_WORD, Word
@@ -33,28 +32,28 @@ def start_inner(judge: "Judging", use: Use) -> Word | None:
     if program.get("files"):
         _run_files(judge, use)
     printed = _after(judge, use) if program.get("after") else None
-    if program.language:
+    if program.get("language"):
         _Interpreter(judge, use).check()
     if (
         printed is not None
-        or program.language
+        or program.get("language")
         or (program.get("runs_nothing") and use.arguments.has(program.words("runs_nothing")))
     ):
         return printed
     if program.get("tools"):
         return _package_tool(judge, use)
     operands = list(use.arguments.operands)
-    if program.entry.get("assigns"):
+    if program.get("assigns"):
         _assign(judge, use, operands)
-    if program.runs is None or len(operands) <= program.entry.get("skip", 0):
+    if not program.get("runs") or len(operands) <= (program.get("skip") or 0):
         return None
-    operands = operands[program.entry.get("skip", 0) :]
+    operands = operands[(program.get("skip") or 0) :]
     if program.get("appends"):
         return _append(judge, use, operands)
-    if program.runs == "argv":
+    if program.get("runs") == "argv":
         return _run_argv(judge, use, operands)
     judge.run_text("shell", Word(" ".join(word.text for word in operands), use.taint_except([])), use.scope, use.call)
-    for word in operands if len(operands) > 1 and not program.entry.get("joined") else ():
+    for word in operands if len(operands) > 1 and not program.get("joined") else ():
         if " " in word.text:
             judge.run_text("shell", word, use.scope, use.call)
     return None
@@ -70,10 +69,10 @@ def _run_argv(judge: "Judging", use: Use, inner: list[Word]) -> Word:
         return judge.run_text("shell", inner[1], use.scope, use.call)
     elif inner[0].text in ("--version", "--help", "-V", "-h"):
         return UNKNOWN_WORD
-    by_ending = use.program.entry.get("run_by", {}).get(inner[0].text.rpartition(".")[2])
+    by_ending = use.program.data.get("run_by", {}).get(inner[0].text.rpartition(".")[2])
     if by_ending:
         inner = [Word(by_ending), *inner]
-    place = use.arguments.value("-C", "--chdir") if use.program.entry.get("assigns") else None
+    place = use.arguments.value("-C", "--chdir") if use.program.get("assigns") else None
     scope = use.scope.inner() if place is not None else use.scope
     if place is not None:
         scope.cwd = judge.paths.locate(place.text, scope.cwd)
@@ -90,7 +89,7 @@ def _assign(judge: "Judging", use: Use, operands: list[Word]) -> None:
 
 def _after(judge: "Judging", use: Use) -> Word | None:
     """Judge the commands behind markers such as find's `-exec` or cargo's `--`."""
-    words, entry = use.call.argv[1:], use.program.entry
+    words, entry = use.call.argv[1:], use.program.data
     markers, ends = use.program.words("after"), use.program.words("until")
     found = found_by(judge, use) if entry.get("finds") else [UNKNOWN_WORD]
     if any(word.text in use.program.words("deletes") for word in words):
@@ -173,7 +172,11 @@ def _append(judge: "Judging", use: Use, operands: list[Word]) -> Word | None:
     replace = [word.text for option, word in use.arguments.values if use.program.options.get(option) == "replace"]
     marker = replace[0] if replace else use.program.get("appends")
     stdin = use.call.stdin or UNKNOWN_WORD
-    by_line = bool(replace) or use.arguments.has(("-d", "--delimiter", "-0", "--null", "-n", "-L")) or use.program.runs == "shell"
+    by_line = (
+        bool(replace)
+        or use.arguments.has(("-d", "--delimiter", "-0", "--null", "-n", "-L"))
+        or use.program.get("runs") == "shell"
+    )
     items = [line for line in stdin.text.split("\n") if line.strip()] if by_line else [stdin.text.strip()]
     batches = [[item] for item in given] or [
         [Word(part, stdin.taint) for part in ([item] if by_line else item.split())] for item in items
@@ -184,7 +187,7 @@ def _append(judge: "Judging", use: Use, operands: list[Word]) -> Word | None:
             argv = [Word(word.text.replace(marker, batch[0].text), word.taint | batch[0].taint) for word in operands]
         else:
             argv = [*operands, *batch]
-        if use.program.runs == "shell":
+        if use.program.get("runs") == "shell":
             judge.run_text("shell", Word(" ".join(word.text for word in argv), use.stdin_taint), use.scope, use.call)
         elif judge.policy.program(argv[0].text) and use.stdin_taint & {"network", "decoded"}:
             judge.use(argv[0].text, judge.policy.program(argv[0].text), use.call.inner([argv[0]]), use.scope)  # type: ignore[arg-type]
@@ -226,7 +229,7 @@ class _Interpreter:
 
     def __init__(self, judge: "Judging", use: Use) -> None:
         self.judge, self.use, self.program = judge, use, use.program
-        self.language = judge.policy.languages.get(use.name, use.program.language or "")
+        self.language = judge.policy.languages.get(use.name, use.program.get("language"))
         self.code: list[Word] = []
         self.module: str | None = None
         self.script: Word | None = None
@@ -424,7 +427,7 @@ _BUILTINS = {"cd": _cd, "set": _set, "read": _read, "trap": _trap, "alias": _ali
 
 def note_effects(judge: "Judging", use: Use) -> None:
     """Remember the files, links, branches and publications that a command makes."""
-    entry = use.program.entry
+    entry = use.program.data
     if use.name in judge.policy.names("compilers") and use.operands:
         target = use.arguments.value("-o", "--output")
         if target is not None and all(_is_judged_source(judge, word, use) for word in use.operands):
@@ -441,7 +444,7 @@ def note_effects(judge: "Judging", use: Use) -> None:
         if new is not None or (use.operands and "--" not in use.arguments.flags):
             use.scope.branch = (new or use.operands[0]).text
     judge.moves_commits = judge.moves_commits or use.sub.partition(" ")[0] in use.program.words("moves_commits")
-    if use.sub in listed(entry.get("publishes", ())) and not use.arguments.has(use.program.words("dry_run")):
+    if use.sub in use.program.phrases("publishes") and not use.arguments.has(use.program.words("dry_run")):
         options = tuple((option, word.text) for option, word in use.arguments.values)
         place_text = next((value for option, value in options if option == "-C"), ".") if use.name == "git" else "."
         cwd = judge.paths.locate(place_text, use.scope.cwd)

@@ -2,7 +2,6 @@
 
 import ast
 import posixpath
-import re
 from typing import TYPE_CHECKING
 
 from decklog.python_source import parsed
@@ -15,16 +14,7 @@ if TYPE_CHECKING:
     from decklog.tools.policy.engine import Judging
 
 _LONGEST = 40_000
-_WALKS = {"glob", "rglob", "iterdir"}
-_PATHS = {
-    "pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath", "Path", "os.path.join", "os.path.expanduser", "os.path.expandvars",
-    "os.path.abspath", "os.path.realpath", "os.path.normpath", "os.fspath", "str",
-}  # fmt: skip
-_HOMES = {"pathlib.Path.home", "Path.home", "os.environ.get", "os.getenv"}
-_HOME_VARIABLE = re.compile(r"\$(?:HOME\b|\{HOME\})")
-_SAME_PLACE = {"expanduser", "resolve", "absolute", "as_posix", "format", "strip"}
-# The parent of a directory that is not written by its own name.
-_ABOVE = {"~": "/home", ".": ".."}
+_PATHS = {"pathlib.Path", "Path", "os.path.join", "os.path.expanduser"}
 _OF_TUPLES = {"_asdict", "_fields", "_replace", "_make", "_field_defaults"}
 
 
@@ -83,14 +73,11 @@ class _Visitor:
         self.judge.role_of(role, Word(text), self.use)
 
     def _check_built_path(self, node: ast.expr) -> None:
-        """Judge a path that is built from parts as if it were read, where it leads to secrets or control files."""
-        texts = [self._text(node)]
-        if isinstance(node, ast.Call):
-            parts = [part.value for part in node.args if isinstance(part, ast.Constant) and isinstance(part.value, str)]
-            texts += ["~/" + "/".join(parts)] if len(parts) > 1 else []
-        for text in texts:
-            if text is not None and self.judge.paths.classify(text, self.use.scope.cwd) in ("vault", "guard"):
-                self._role("read", text)
+        """Judge the parts of an expression as a path that is read, where together they name secrets or control files."""
+        constants = (part.value for part in ast.walk(node) if isinstance(part, ast.Constant))
+        text = "~/" + "/".join(value.strip("/~") for value in constants if isinstance(value, str))
+        if self.judge.paths.classify(text, self.use.scope.cwd) in ("vault", "guard"):
+            self._role("read", text)
 
     def _spare_local_fetch(self, node: ast.Call) -> None:
         """Spare a call that only fetches an address of this machine."""
@@ -100,18 +87,12 @@ class _Visitor:
             self.spared.update(id(part) for part in ast.walk(node.func))
 
     def _note_names(self, node: ast.AST) -> None:
-        """Note the names of known paths, of files below one, and of open files."""
+        """Note the names of known texts and of open files."""
         if isinstance(node, ast.withitem) and isinstance(node.optional_vars, ast.Name):
             self.files[node.optional_vars.id] = node.context_expr
         elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             name, text = node.targets[0].id, self._text(node.value)
             self.known[name] = text if text is not None and name not in self.known else UNKNOWN
-        elif isinstance(node, ast.For) and isinstance(node.target, ast.Name):
-            call = node.iter
-            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _WALKS:
-                start = self._text(call.func.value)
-                pattern = (self._text(call.args[0]) if call.args else None) or "x"
-                self.known[node.target.id] = f"{start}/{pattern}" if start is not None else UNKNOWN
 
     def _text(self, node: ast.expr) -> str | None:
         """Return the text of a constant, of a path built from some, or of a name for one."""
@@ -128,29 +109,13 @@ class _Visitor:
             case ast.JoinedStr(values=parts):
                 texts = [self._text(part.value if isinstance(part, ast.FormattedValue) else part) for part in parts]
                 return "".join(UNKNOWN if text is None else text for text in texts)
-            case ast.Subscript(value=holder, slice=ast.Constant(value="HOME")) if self._dotted(holder) == "os.environ":
-                return "~"
-            case ast.Attribute(value=holder, attr="parent"):
-                below = self._text(holder)
-                return None if below is None else _ABOVE.get(below) or posixpath.dirname(below) or "."
-            case ast.Call():
-                return self._built(node)
+            case ast.Call(func=function, args=[*parts]):
+                name, texts = self._dotted(function) or "", [self._text(part) for part in parts]
+                if name.endswith("Path.home"):
+                    return "~"
+                if name in _PATHS and texts and texts[0] is not None:
+                    return posixpath.join(texts[0], *(text or UNKNOWN for text in texts[1:]))
         return None
-
-    def _built(self, node: ast.Call) -> str | None:
-        """Return the path that a call builds from known ones."""
-        name, texts = self._dotted(node.func) or "", [self._text(part) for part in node.args]
-        if name in _HOMES and texts in ([], ["HOME"]):
-            return "~"
-        method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-        holder = self._text(node.func.value) if isinstance(node.func, ast.Attribute) else None
-        if holder is not None and method in _SAME_PLACE:
-            return holder
-        parts = texts if name in _PATHS else [holder, *texts] if method == "joinpath" else []
-        if not parts or parts[0] is None:
-            return None
-        joined = posixpath.join(parts[0], *(part or UNKNOWN for part in parts[1:]))
-        return _HOME_VARIABLE.sub("~", joined) if name == "os.path.expandvars" else joined
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
         """Remember what an imported name stands for; report risky names imported from their module."""
@@ -248,7 +213,12 @@ class _Visitor:
     def _targets(self, node: ast.Call) -> list[str]:
         """Return the known path that a call is about: the object it is called on, or its first argument."""
         holder = node.func.value if isinstance(node.func, ast.Attribute) else None
-        places = [holder] if holder is not None and self._text(holder) is not None else node.args[:1]
+        if holder is not None and self._text(holder) is not None:
+            places = [holder]
+        else:
+            # A method of an unknown object has an unknown path.
+            is_module = holder is None or (self._dotted(holder) or "") in self.names("risky_modules") or self._is_imported(holder)
+            places = node.args[:1] if is_module else []
         texts = [self._text(place) for place in places]
         return [text for text in texts if text is not None and UNKNOWN not in text]
 

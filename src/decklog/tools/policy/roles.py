@@ -30,7 +30,7 @@ def _shebang(judge: "Judging", word: Word, use: Use) -> None:
     """Judge a script by its interpreter."""
     found = _SHEBANG.match(word.text)
     program = judge.policy.program(found[1]) if found else None
-    judge.run_text((program and program.language) or "shell", word, use.scope, use.call)
+    judge.run_text((program.get("language") if program else "") or "shell", word, use.scope, use.call)
 
 
 def _strings(judge: "Judging", word: Word, use: Use) -> None:

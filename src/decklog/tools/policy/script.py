@@ -6,13 +6,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice, product
 from math import prod
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from decklog.tools.policy.events import Event
 from decklog.tools.policy.expansion import Expander
 from decklog.tools.policy.parse import DEEPEST, Node, TooComplex, text_of
 from decklog.tools.policy.scope import Function, Scope
 from decklog.tools.policy.words import UNKNOWN, UNKNOWN_WORD, Word, combine
+
+if TYPE_CHECKING:
+    from decklog.tools.policy.engine import Judging
 
 _MOST_CHOICES = 64
 _REDIRECTS = {"file_redirect", "herestring_redirect", "heredoc_redirect"}
@@ -58,20 +61,16 @@ class Call:
         assigned: dict[str, Word] | None = None,
         redirects: list[Redirect] | None = None,
         stdin: Word | None = None,
-        *,
-        guessed: bool = False,
     ) -> None:
         self.argv = argv
         self.text = text
         self.assigned = assigned or {}
         self.redirects = redirects or []
         self.stdin = stdin
-        self.guessed = guessed
-        """True if the text did not parse and this is one reading of it."""
 
     def inner(self, argv: list[Word], *, keeps_stdin: bool = True) -> "Call":
         """Return the command that this one starts."""
-        return Call(argv, self.text, stdin=self.stdin if keeps_stdin else None, guessed=self.guessed)
+        return Call(argv, self.text, stdin=self.stdin if keeps_stdin else None)
 
 
 class Redirections(NamedTuple):
@@ -83,35 +82,10 @@ class Redirections(NamedTuple):
     after: list[Node]
 
 
-class Reviewer(Protocol):
-    """What the reader needs of a judge."""
-
-    def review(self, call: Call, scope: Scope) -> Word:
-        """Judge a simple command and return its output, as far as known."""
-
-    def review_redirects(self, redirects: list[Redirect], scope: Scope, text: str) -> None:
-        """Judge the files that a statement reads or writes."""
-
-    def review_written(self, redirects: list[Redirect], output: Word, scope: Scope, text: str) -> None:
-        """Judge the files that a statement writes by their new content."""
-
-    def run_script(self, text: str, scope: Scope) -> Word:
-        """Judge a script within the script and return its output."""
-
-    def knows(self, name: str) -> bool:
-        """Return whether the policy knows a program."""
-
-    def spend(self) -> None:
-        """Count one step of work, and raise TooComplex after too many."""
-
-    def report(self, event: Event, text: str) -> None:
-        """Report an event."""
-
-
 class Reader:
     """Walk one script."""
 
-    def __init__(self, source: bytes, scope: Scope, reviewer: Reviewer, depth: int = 0) -> None:
+    def __init__(self, source: bytes, scope: Scope, reviewer: "Judging", depth: int = 0) -> None:
         self.source = source
         self.scope = scope
         self.reviewer = reviewer

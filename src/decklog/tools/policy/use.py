@@ -1,11 +1,11 @@
 """One use of a program."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
 from decklog.tools.policy.arguments import Arguments
-from decklog.tools.policy.policy import Policy, Program
+from decklog.tools.policy.policy import Entry, Policy
 from decklog.tools.policy.scope import Scope
 from decklog.tools.policy.script import Call
 from decklog.tools.policy.words import NO_TAINT, Word, join_taint
@@ -14,7 +14,7 @@ from decklog.tools.policy.words import NO_TAINT, Word, join_taint
 class Use:
     """A program being used: the command, the program's entry, and the arguments sorted by it."""
 
-    def __init__(self, name: str, call: Call, program: Program, arguments: Arguments, scope: Scope) -> None:
+    def __init__(self, name: str, call: Call, program: Entry, arguments: Arguments, scope: Scope) -> None:
         self.name = name
         self.call = call
         self.program = program
@@ -33,7 +33,7 @@ class Use:
         """Return the taint of standard input."""
         return self.call.stdin.taint if self.call.stdin else NO_TAINT
 
-    def taint_except(self, options: list[str]) -> frozenset[str]:
+    def taint_except(self, options: Iterable[str]) -> frozenset[str]:
         """Return the taint of standard input and of the arguments, leaving out the values of some options."""
         spared = [word.text for option, word in self.arguments.values if option in options]
         words = [word for word in self.call.argv if not any(word.text.endswith(text) for text in spared)]
@@ -41,8 +41,8 @@ class Use:
 
     def operand_roles(self, policy: Policy) -> Iterator[tuple[str, Word]]:
         """Yield the operands with their roles."""
-        entry, operands = dict(self.program.entry), self.operands
-        for case in self.program.entry.get("when", ()):
+        entry, operands = dict(self.program.data), self.operands
+        for case in self.program.get("when"):
             if self._is_case(case, policy):
                 entry.update(case)
         has_first = "first" in entry and not self.arguments.has(entry.get("first_unless", "").split())
@@ -52,7 +52,7 @@ class Use:
                 continue
             if place == 0 and has_first:
                 yield entry["first"], word
-            elif self.program.runs is not None:
+            elif "runs" in entry:
                 return
             else:
                 is_last = place > 0 and place == len(operands) - 1

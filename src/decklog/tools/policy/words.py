@@ -5,7 +5,6 @@ see only the unquoted ones.
 """
 
 import re
-from itertools import pairwise
 from typing import NamedTuple
 
 UNKNOWN = "\0"
@@ -17,6 +16,7 @@ _SPECIAL = "{},.*?[]~ \t\n\\"
 _SEALED = {ord(char): chr(0xE000 + ord(char)) for char in _SPECIAL}
 _UNSEALED = {0xE000 + ord(char): char for char in _SPECIAL}
 _MOST_BRACES = 64
+_BRACES = re.compile(r"(?<!\$)\{([^{}]*)\}")
 _RANGE = re.compile(r"(-?\d{1,6}|[A-Za-z])\.\.(-?\d{1,6}|[A-Za-z])(?:\.\.-?\d{1,3})?")
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,6})|([0-7]{1,3})|c(.)|(.))", re.DOTALL)
 _ESCAPED = dict(zip("ntrabeEfv", "\n\t\r\a\b\x1b\x1b\f\v", strict=True))
@@ -86,60 +86,33 @@ def unescape_quoted(text: str) -> str:
 
 def expand_braces(text: str) -> list[str]:
     """Expand `{a,b}` and `{1..3}` as the shell does; past a limit the rest is unknown."""
-    if "{" not in text or "}" not in text:
-        return [text]
-    results: list[str] = []
+    results: dict[str, None] = {}
     waiting = [text]
     while waiting:
         if len(results) + len(waiting) > _MOST_BRACES:
             return [*results, UNKNOWN]
         current = waiting.pop()
-        options = _first_braces(current)
-        if options is None:
-            results.append(current)
+        # The innermost braces come first, so that none are nested.
+        found = next((found for found in _BRACES.finditer(current) if _alternatives(found[1])), None)
+        if found is None:
+            results[current] = None
         else:
-            waiting.extend(reversed(options))
-    return results
+            options = _alternatives(found[1])
+            waiting += [current[: found.start()] + part + current[found.end() :] for part in reversed(options)]
+    return list(results)
 
 
-def _first_braces(text: str) -> list[str] | None:
-    """Expand the first brace expression, None if there is none."""
-    start = text.find("{")
-    while start != -1:
-        end, commas = _closing(text, start)
-        parts = _alternatives(text, start, end, commas) if end != -1 else None
-        if parts is not None:
-            return [text[:start] + part + text[end + 1 :] for part in parts]
-        start = text.find("{", start + 1)
-    return None
-
-
-def _closing(text: str, start: int) -> tuple[int, list[int]]:
-    """Find the brace that closes the one at `start`, and the commas between them."""
-    depth = 0
-    commas: list[int] = []
-    for place in range(start, min(len(text), start + 4096)):
-        char = text[place]
-        depth += (char == "{") - (char == "}")
-        if depth == 0:
-            return place, commas
-        if char == "," and depth == 1:
-            commas.append(place)
-    return -1, []
-
-
-def _alternatives(text: str, start: int, end: int, commas: list[int]) -> list[str] | None:
-    """List the alternatives of a brace expression, None if the braces are plain text."""
-    if commas:
-        return [text[left + 1 : right] for left, right in pairwise([start, *commas, end])]
-    found = _RANGE.fullmatch(text[start + 1 : end])
+def _alternatives(body: str) -> list[str]:
+    """Return the alternatives of a brace expression, none if the braces are plain text."""
+    if "," in body:
+        return body.split(",")
+    found = _RANGE.fullmatch(body)
     if not found:
-        return None
-    first, last = found[1], found[2]
-    if first.lstrip("-").isdigit() and last.lstrip("-").isdigit():
-        low, high = sorted((int(first), int(last)))
+        return []
+    if found[1].lstrip("-").isdigit() and found[2].lstrip("-").isdigit():
+        low, high = sorted((int(found[1]), int(found[2])))
         return [str(number) for number in range(low, min(high, low + _MOST_BRACES) + 1)]
-    low, high = sorted((ord(first[0]), ord(last[0])))
+    low, high = sorted((ord(found[1][0]), ord(found[2][0])))
     return [chr(code) for code in range(low, high + 1)]
 
 
