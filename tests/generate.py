@@ -6,6 +6,7 @@ import json
 import re
 import sys
 import tempfile
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -20,7 +21,7 @@ from tests.reference import errors_md, python_md
 
 DOCS = Path(__file__).parent.parent / "docs"
 POLICY = DOCS.parent / "src/decklog/guard/policy"
-SHIPPED = POLICY / "shipped.json"
+SHIPPED = POLICY / "policy.json"
 CHECKSUMS = DOCS.parent / "src/decklog/db/checksums.py"
 TASKS = DOCS.parent / "src/decklog/stores/tasks/tasks.py"
 TASK = TASKS.parent / "task.py"
@@ -239,11 +240,16 @@ def _manager_commands() -> list[str]:
     return sorted(path for name in menu.list_commands(context) for path in _manager_paths(name, menu.get_command(context, name)))
 
 
-def shipped_json() -> str:
-    """Give the shipped policy in the form that is quick to read, an entry a line, with what only the manager may run."""
-    from decklog.guard.policy.load import merge, read
-
-    data = merge(read(POLICY / "default.toml"), {"names": {"manager_commands": _manager_commands()}})
+def policy_json() -> str:
+    """Return the shipped policy as JSON, an entry a line, with the owner's commands and without the examples."""
+    data = tomllib.loads((POLICY / "policy.toml").read_text(encoding="utf-8"))
+    for table in data.values():
+        for entry in table if isinstance(table, list) else ():
+            entry.pop("dangerous", None)
+            entry.pop("harmless", None)
+            if entry.get("names") == "decklog":
+                # Click takes both spellings.
+                entry["subcommands"] = {"deny": sorted({c for m in _manager_commands() for c in (m, m.replace("-", "_"))})}
     return "{\n" + ",\n".join(f"{json.dumps(key)}: {_lines(value)}" for key, value in data.items()) + "\n}\n"
 
 
@@ -276,7 +282,7 @@ def documents() -> dict[Path, str]:
         DOCS / "reference/errors.md": errors_md(),
         DOCS / "reference/python.md": python_md(),
         CHECKSUMS: checksums_py(),
-        SHIPPED: shipped_json(),
+        SHIPPED: policy_json(),
         NEW_TASK: new_task_py(),
         ASYNC_TYPES: async_types(),
     }

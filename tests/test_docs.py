@@ -18,8 +18,8 @@ from tests.generate import (
     checksums_py,
     cli_md,
     new_task_py,
+    policy_json,
     schema_sql,
-    shipped_json,
 )
 from tests.reference import errors_md, python_md
 from tests.registry import named, operations
@@ -32,7 +32,7 @@ from tests.registry import named, operations
         (cli_md, DOCS / "cli.md"),
         (errors_md, DOCS / "reference/errors.md"),
         (python_md, DOCS / "reference/python.md"),
-        (shipped_json, SHIPPED),
+        (policy_json, SHIPPED),
         (checksums_py, CHECKSUMS),
         (new_task_py, NEW_TASK),
         (async_types, ASYNC_TYPES),

@@ -122,7 +122,7 @@ def test_a_padded_command_is_blocked(place: Path, way: str) -> None:
 @pytest.mark.parametrize("way", ["the parser is missing", "the judge crashes"])
 def test_a_call_is_blocked_when_the_judge_fails(place: Path, monkeypatch: pytest.MonkeyPatch, way: str) -> None:
     if way == "the parser is missing":
-        from decklog.guard.policy.shell import parse
+        from decklog.guard.policy import parse
 
         parse._parser.cache_clear()
         monkeypatch.setitem(sys.modules, "tree_sitter", None)

@@ -49,6 +49,6 @@ def _alternatives(pattern: str) -> list[str]:
     """Expand `{a,b}`, which search tools understand as a shell does."""
     if "{" not in pattern:
         return [pattern]
-    from decklog.guard.policy.shell.words import expand_braces
+    from decklog.guard.policy.words import expand_braces
 
     return expand_braces(pattern)

@@ -1,8 +1,6 @@
 """The corpora of commands the policy is scored on.
 
-Each line of a `.jsonl` file is a command with the decision it should get at least (dangerous) or exactly
-(harmless). The later ones were written apart from the first, from incident reports and from what agents run
-all day, and scored before anything was mended.
+Each line of a `.jsonl` file is a command with the decision it should get at least (dangerous) or exactly (harmless).
 """
 
 import json
@@ -64,8 +62,13 @@ class Score:
 
     @property
     def held_percent(self) -> float:
-        """Give the share of commands held."""
+        """Return the share of commands held."""
         return 100 * self.held / self.total
+
+    @property
+    def misjudged_percent(self) -> float:
+        """Return the share of commands judged too leniently or too strictly."""
+        return 100 * len(self.misjudged) / self.total
 
 
 def cases(name: str) -> list[Case]:

@@ -5,12 +5,15 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from decklog.core.errors import Invalid, NotFound
 from decklog.guard.policy import Decision, Policy, judge
-from decklog.guard.policy.programs.table import KINDS, check_of
+from decklog.guard.policy.events import Event
+from decklog.guard.policy.policy import words
+from decklog.guard.policy.roles import BUILTIN_ROLES
 from tests.db.processes import unmeasured
 
 
@@ -59,7 +62,7 @@ def test_a_new_rule_is_added_to_the_shipped_ones(tmp_path: Path) -> None:
     programs = "pytest"
     flags = "--lf"
     decision = "deny"
-    name = "no-last-failed"
+    id = "no-last-failed"
     reason = "Run the whole suite; leave --lf out."
     """
     policy = written(tmp_path, rule)
@@ -114,41 +117,55 @@ def test_judging_a_command_imports_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_every_kind_and_role_that_has_a_check_has_one() -> None:
-    missing = [kind for kind in KINDS if check_of(kind) is None]
-    assert missing == []
-
-
 def test_a_pattern_is_looked_for_wherever_it_could_match() -> None:
-    for globs in Policy.default().globs.values():
+    policy = Policy.default()
+    for name in policy.data["globs"]:
+        globs = policy.globs(name)
         for pattern in globs.patterns:
             sample = pattern.replace("/**", "/some/where").replace("**/", "").replace("*", "x").replace("?", "x")
             assert globs.covers(sample), pattern
             assert globs.covers(sample.upper()), pattern
 
 
-def test_every_rule_of_the_shipped_policy_says_why_and_what_instead() -> None:
-    policy = Policy.default()
-    findings = [*policy.findings.values(), *policy.paths.values()]
-    findings += [rule.finding for rules in policy.rules.values() for rule in rules]
-    findings += [program.finding for program in policy.programs.values()]
-    for finding in findings:
-        if finding.decision is not Decision.ALLOW:
-            assert finding.rule != "allowed"
-            assert finding.reason[0].isupper()
-            assert finding.reason.endswith(".")
+def entries() -> list[dict[str, Any]]:
+    tables = [table for table in Policy.default().data.values() if isinstance(table, list)]
+    return [entry for table in tables for entry in table if "id" in entry]
 
 
-def test_every_finding_the_engine_reports_is_in_the_policy() -> None:
+def test_every_rule_has_its_own_id_a_reason_and_a_remedy() -> None:
+    ids = [entry["id"] for entry in entries()]
+    assert len(set(ids)) == len(ids)
+    for entry in entries():
+        assert entry["reason"][0].isupper(), entry["id"]
+        assert entry["reason"].endswith("."), entry["id"]
+        assert ";" in entry["reason"], entry["id"]
+
+
+def test_python_never_mentions_a_rule() -> None:
     package = Path(judge.__code__.co_filename).parent
-    code = "".join(file.read_text(encoding="utf-8") for file in package.rglob("*.py"))
-    reported = set(re.findall(r'report\(\s*"([\w-]+)"', code)) | {"network-to-shell", "decoded-to-shell"}
-    assert reported == set(Policy.default().findings)
+    code = "".join(file.read_text(encoding="utf-8") for file in package.glob("*.py"))
+    quoted = set(re.findall(r'"([a-z][a-z-]+[a-z])"', code))
+    assert quoted & {entry["id"].partition("/")[0] for entry in entries()} == set()
+
+
+def test_every_event_has_a_rule() -> None:
+    assert set(Policy.default().events) == set(Event)
+
+
+def test_every_role_is_described_or_built_in() -> None:
+    policy = Policy.default()
+    used = {role for entry in policy.data["roles"] for role in policy.entry(entry).groups.values()}
+    for entry in policy.data["programs"]:
+        used |= set(entry.get("options", {}))
+        used |= {entry[key] for key in ("operands", "first", "last", "stdin", "contents", "script") if key in entry}
+    known = {entry["name"] for entry in policy.data["roles"]} | policy.path_roles | set(BUILTIN_ROLES)
+    assert used - known == {"text", "mode", "operand", "module", "replace"}
 
 
 def test_every_rule_is_about_a_program_the_policy_knows() -> None:
     policy = Policy.default()
-    assert [name for name in policy.rules if name not in policy.programs] == []
+    named = {name for entry in policy.data["rules"] for name in words(entry["programs"])} - {"*"}
+    assert [name for name in named if policy.program(name) is None] == []
 
 
 def test_a_file_can_stand_alone(tmp_path: Path) -> None:

@@ -1,27 +1,18 @@
-"""Searching finds the same lines in the same order, with ripgrep and without."""
+"""Searching finds the matching lines, by path and line."""
 
 import os
-import tempfile
 import time
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from decklog.core.errors import Denied, Invalid, NotFound
 from decklog.guard.files.path_check import Rules
 from decklog.guard.files.root import Root
-from decklog.guard.search import ripgrep
-from decklog.guard.search.search import Engine, Finder, _compiled, grep
+from decklog.guard.search.search import Finder, _compiled, grep
 from tests.searches import examples
-
-needs_ripgrep = pytest.mark.skipif(not ripgrep.is_installed(), reason="ripgrep is not installed")
-
-
-@pytest.fixture(params=["python", pytest.param("ripgrep", marks=needs_ripgrep)])
-def engine(request: pytest.FixtureRequest) -> Engine:
-    return request.param
 
 
 @pytest.fixture
@@ -57,8 +48,8 @@ def _found(project: Root, *args: object, **kwargs: object) -> list[tuple[str, in
     return [(match.path, match.line_number) for match in found.matches]
 
 
-def test_matches_come_by_path_and_line_and_leave_out_what_is_not_source(project: Root, engine: Engine) -> None:
-    assert _found(project, "needle", engine=engine) == [
+def test_matches_come_by_path_and_line_and_leave_out_what_is_not_source(project: Root) -> None:
+    assert _found(project, "needle") == [
         (".hidden/y.py", 1),
         ("a-b/x.py", 1),
         ("a.py", 1),
@@ -69,8 +60,8 @@ def test_matches_come_by_path_and_line_and_leave_out_what_is_not_source(project:
     ]
 
 
-def test_what_was_left_out_for_safety_is_told(project: Root, engine: Engine) -> None:
-    skipped = {one.path: one.reason for one in grep(project, "needle", engine=engine).skipped}
+def test_what_was_left_out_for_safety_is_told(project: Root) -> None:
+    skipped = {one.path: one.reason for one in grep(project, "needle").skipped}
     assert skipped == {
         ".env": "it may hold secrets",
         "b.py": "it is a hard link",
@@ -78,37 +69,37 @@ def test_what_was_left_out_for_safety_is_told(project: Root, engine: Engine) -> 
     }
 
 
-def test_hard_links_are_searched_where_they_are_allowed(project: Root, engine: Engine) -> None:
+def test_hard_links_are_searched_where_they_are_allowed(project: Root) -> None:
     with Root(project.path, rules=Rules(allow_hardlinks=True)) as linked:
-        assert ("b.py", 2) in _found(linked, "needle", engine=engine)
+        assert ("b.py", 2) in _found(linked, "needle")
 
 
-def test_the_number_of_matches_is_honest(project: Root, engine: Engine) -> None:
+def test_the_number_of_matches_is_honest(project: Root) -> None:
     for count in (0, 1, 6):
-        found = grep(project, "needle", max_matches=count, engine=engine)
+        found = grep(project, "needle", max_matches=count)
         assert (len(found.matches), found.truncated) == (count, True)
-    exact = grep(project, "needle", max_matches=7, engine=engine)
+    exact = grep(project, "needle", max_matches=7)
     assert (len(exact.matches), exact.truncated) == (7, False)
-    assert not grep(project, "nothing at all", max_matches=0, engine=engine).truncated
+    assert not grep(project, "nothing at all", max_matches=0).truncated
     with pytest.raises(Invalid):
         grep(project, "needle", max_matches=-1)
 
 
-def test_case_path_and_glob_narrow_the_search(project: Root, engine: Engine) -> None:
-    assert ("a.py", 2) in _found(project, "needle", case_sensitive=False, engine=engine)
-    assert _found(project, "needle", "sub", engine=engine) == [("sub/keep.tmp", 1)]
-    assert _found(project, "needle", "a.py", engine=engine) == [("a.py", 1), ("a.py", 3)]
-    assert _found(project, "needle", glob="*.txt", engine=engine) == [("notes.txt", 2)]
-    assert _found(project, "needle", glob="a/*", engine=engine) == [("a/x.py", 1)]
-    assert ("a.py", 1) not in _found(project, "needle", glob="!*.py", engine=engine)
-    assert _found(project, "needle", glob="*.{txt,tmp}", engine=engine) == [
+def test_case_path_and_glob_narrow_the_search(project: Root) -> None:
+    assert ("a.py", 2) in _found(project, "needle", case_sensitive=False)
+    assert _found(project, "needle", "sub") == [("sub/keep.tmp", 1)]
+    assert _found(project, "needle", "a.py") == [("a.py", 1), ("a.py", 3)]
+    assert _found(project, "needle", glob="*.txt") == [("notes.txt", 2)]
+    assert _found(project, "needle", glob="a/*") == [("a/x.py", 1)]
+    assert ("a.py", 1) not in _found(project, "needle", glob="!*.py")
+    assert _found(project, "needle", glob="*.{txt,tmp}") == [
         ("notes.txt", 2),
         ("sub/keep.tmp", 1),
     ]
 
 
-def test_lines_come_without_their_ending_with_column_and_context(project: Root, engine: Engine) -> None:
-    (match,) = grep(project, "at the end$", context=1, engine=engine).matches
+def test_lines_come_without_their_ending_with_column_and_context(project: Root) -> None:
+    (match,) = grep(project, "at the end$", context=1).matches
     assert match.line_text == "needle at the end"
     assert match.column == 8
     assert (match.before, match.after) == (("no",), ("last",))
@@ -217,26 +208,6 @@ CONTENTS = st.lists(
 ).map(b"".join)
 
 
-@needs_ripgrep
-@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(pattern=PATTERNS, contents=st.lists(CONTENTS, min_size=1, max_size=6), case_sensitive=st.booleans())
-@example(pattern="^$", contents=[b"\r\n", b"", b"\n", b"a"], case_sensitive=True)
-@example(pattern=r"a\z", contents=[b"a\nb\n", b"b\r\na\r\nb"], case_sensitive=True)
-@example(pattern=r"\W", contents=[b"\r", b"\xed\xa0\x80", b"a\r\n"], case_sensitive=True)
-@example(pattern=r"$\b", contents=[b"a\r\n", b"a"], case_sensitive=True)
-@example(pattern="[^a]", contents=[b"\n", b"a\n", b"\xff\n"], case_sensitive=False)
-def test_ripgrep_and_python_find_the_same(pattern: str, contents: list[bytes], case_sensitive: bool) -> None:
-    with tempfile.TemporaryDirectory() as directory, Root(directory) as root:
-        for number, data in enumerate(contents):
-            (Path(directory) / f"{number}.txt").write_bytes(data)
-        try:
-            plain = grep(root, pattern, case_sensitive=case_sensitive, context=1, engine="python")
-        except Invalid:
-            return
-        fast = grep(root, pattern, case_sensitive=case_sensitive, context=1, engine="ripgrep")
-        assert fast == plain
-
-
 @settings(max_examples=examples(200), deadline=None)
 @given(pattern=PATTERNS, data=CONTENTS)
 def test_searching_a_file_at_once_finds_what_searching_each_line_finds(pattern: str, data: bytes) -> None:
@@ -248,10 +219,3 @@ def test_searching_a_file_at_once_finds_what_searching_each_line_finds(pattern: 
     lines = data.replace(b"\r\n", b"\n").replace(b"\xed\xa0", b"\xff\xff").removesuffix(b"\n").split(b"\n") if data else []
     by_line = _compiled(pattern, case_sensitive=True)
     assert at_once == [number for number, line in enumerate(lines, 1) if by_line.search(line)]
-
-
-@needs_ripgrep
-def test_more_files_than_one_command_line_holds_are_all_searched(root: Root, here: Path) -> None:
-    for number in range(2500):
-        (here / f"{number:0240}.txt").write_text("needle\n" if number % 500 == 0 else "hay\n")
-    assert len(grep(root, "needle").matches) == 5

@@ -8,7 +8,7 @@ import pytest
 
 from decklog.core.errors import Denied, Invalid
 from decklog.guard.files.root import Root
-from decklog.guard.symbols import ctags, tree_sitter
+from decklog.guard.symbols import tree_sitter
 from decklog.guard.symbols.symbols import find_symbol
 
 PYTHON = '''
@@ -153,28 +153,10 @@ def no_grammars(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     tree_sitter.parser_of.cache_clear()
 
 
-@pytest.fixture
-def no_programs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """Hide every program, as on a machine without ctags."""
-    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
-    ctags.is_installed.cache_clear()
-    yield
-    ctags.is_installed.cache_clear()
-
-
-@pytest.mark.skipif(not ctags.is_installed(), reason="Universal Ctags is not installed")
 @pytest.mark.usefixtures("no_grammars")
-def test_without_a_grammar_ctags_tells_the_definitions(root: Root, here: Path) -> None:
-    (here / "A.java").write_text(SOURCES["a.java"][0])
-    assert set(_found(root, "save")) == {("method", "A.save", 3), ("class", "A.save", 4)}
-
-
-@pytest.mark.usefixtures("no_grammars", "no_programs")
-def test_without_either_the_result_says_what_was_not_looked_into(root: Root, here: Path) -> None:
+def test_without_a_grammar_the_result_says_what_was_not_looked_into(root: Root, here: Path) -> None:
     (here / "a.go").write_text("func save() {}\n")
     (here / "b.go").write_text("nothing of interest\n")
     found = find_symbol(root, "save")
     assert found.symbols == ()
-    assert [one.reason for one in found.skipped] == [
-        "1 go file with the name not looked into: neither tree-sitter-go nor ctags is installed"
-    ]
+    assert [one.reason for one in found.skipped] == ["1 go file with the name not looked into: tree-sitter-go is not installed"]

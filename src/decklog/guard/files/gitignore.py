@@ -11,22 +11,7 @@ from typing import Any
 
 import re2
 
-LARGEST = 0x10FFFF
-NEVER = f"[^\\x{{0}}-\\x{{{LARGEST:X}}}]"
-POSIX_CLASSES = {
-    "alnum": "09AZaz",
-    "alpha": "AZaz",
-    "blank": "\t\t  ",
-    "cntrl": "\x00\x1f\x7f\x7f",
-    "digit": "09",
-    "graph": "!~",
-    "lower": "az",
-    "print": " ~",
-    "punct": "!/:@[`{~",
-    "space": "\t\r  ",
-    "upper": "AZ",
-    "xdigit": "09AFaf",
-}
+from decklog.guard.globs import glob_regex
 
 
 def compile_regex(expression: str, *, ignore_case: bool = False) -> Any:
@@ -35,93 +20,6 @@ def compile_regex(expression: str, *, ignore_case: bool = False) -> Any:
     options.log_errors = False
     options.case_sensitive = not ignore_case
     return re2.compile(expression, options)
-
-
-def glob_regex(pattern: str) -> str | None:
-    """Translate one glob with `*`, `?`, `[…]` and `**` to a regular expression; None if it can't match."""
-    parts: list[str] = []
-    at = 0
-    while at < len(pattern):
-        step = _translate_at(pattern, at)
-        if step is None:
-            return None
-        piece, at = step
-        parts.append(piece)
-    return "".join(parts)
-
-
-def _translate_at(pattern: str, at: int) -> tuple[str, int] | None:
-    char = pattern[at]
-    if char == "*":
-        return _translate_stars(pattern, at)
-    if char == "?":
-        return "[^/]", at + 1
-    if char == "[":
-        return _translate_class(pattern, at + 1)
-    if char == "\\":
-        return (re2.escape(pattern[at + 1]), at + 2) if at + 1 < len(pattern) else None
-    return re2.escape(char), at + 1
-
-
-def _translate_stars(pattern: str, at: int) -> tuple[str, int]:
-    end = at
-    while end < len(pattern) and pattern[end] == "*":
-        end += 1
-    opens = at == 0 or pattern[at - 1] == "/"
-    if end - at == 2 and opens and pattern[end : end + 1] == "/":
-        return "(?:.*/)?", end + 1
-    if end - at == 2 and opens and end == len(pattern):
-        return (".+" if at else ".*"), end
-    return "[^/]*", end
-
-
-def _translate_class(pattern: str, at: int) -> tuple[str, int] | None:
-    negated = pattern[at : at + 1] in ("!", "^")
-    at += negated
-    ranges: list[tuple[int, int]] = []
-    first = True
-    while first or pattern[at : at + 1] != "]":
-        step = _class_member(pattern, at)
-        if step is None:
-            return None
-        members, at = step
-        ranges.extend(members)
-        first = False
-    return _class_regex(ranges, negated=negated), at + 1
-
-
-def _class_member(pattern: str, at: int) -> tuple[list[tuple[int, int]], int] | None:
-    if pattern.startswith("[:", at) and (end := pattern.find(":]", at + 2)) > 0:
-        bounds = POSIX_CLASSES.get(pattern[at + 2 : end])
-        if bounds is None:
-            return None
-        return [(ord(a), ord(b)) for a, b in zip(bounds[::2], bounds[1::2], strict=True)], end + 2
-    low, at = _class_char(pattern, at)
-    if low is None:
-        return None
-    if pattern[at : at + 1] == "-" and pattern[at + 1 : at + 2] not in ("", "]"):
-        high, at = _class_char(pattern, at + 1)
-        return None if high is None else ([(low, high)], at)
-    return [(low, low)], at
-
-
-def _class_char(pattern: str, at: int) -> tuple[int | None, int]:
-    if pattern[at : at + 1] == "\\":
-        at += 1
-    return (ord(pattern[at]), at + 1) if at < len(pattern) else (None, at)
-
-
-def _class_regex(ranges: list[tuple[int, int]], *, negated: bool) -> str:
-    # A class never matches a slash, whatever it lists: that is what keeps a pattern within one directory.
-    slash = ord("/")
-    if negated:
-        kept = [*ranges, (slash, slash)]
-    else:
-        kept = [piece for low, high in ranges for piece in ((low, min(high, slash - 1)), (max(low, slash + 1), high))]
-    body = "".join(f"\\x{{{low:X}}}-\\x{{{high:X}}}" for low, high in kept if low <= high)
-    if not body:
-        return NEVER
-    return f"[^{body}]" if negated else f"[{body}]"
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,20 @@
-"""The one question asked of a policy: may this command run?"""
+"""The entry points: may this command run, and what does it publish?"""
 
 import re
 import shlex
 from collections.abc import Mapping
 
 from decklog.core.errors import Invalid
+from decklog.guard.policy.engine import Judging
+from decklog.guard.policy.events import Event
+from decklog.guard.policy.parse import LONGEST, TooComplex
 from decklog.guard.policy.policy import Policy
-from decklog.guard.policy.programs.judging import Judging
-from decklog.guard.policy.shell.parse import LONGEST
-from decklog.guard.policy.shell.script import TooComplex
-from decklog.guard.policy.shell.simple_command import Call
-from decklog.guard.policy.shell.words import Word
+from decklog.guard.policy.script import Call
 from decklog.guard.policy.verdict import Publication, Verdict
+from decklog.guard.policy.words import Word
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-# Bash sets these itself when it starts, whatever its environment says.
+# Bash sets these when it starts.
 _SET_BY_BASH = frozenset(
     ["IFS", "PWD", "OLDPWD", "UID", "EUID", "PPID", "SHLVL", "RANDOM", "SECONDS", "LINENO", "BASHPID", "HOSTNAME", "OPTIND", "_"]
 )
@@ -30,10 +30,9 @@ def judge(
 ) -> Verdict:
     """Judge a command before it runs: a bash command line, or a list of arguments that runs without a shell.
 
-    `root` is the absolute path of the repository; without it, relative paths are taken for the repository's.
-    `cwd` is the directory it runs in, from the root, and `env` the variables it is given besides the usual ones.
-    Nothing is executed and no file is looked at. Any text gets a verdict; only an empty list, another type or a
-    variable's name that no shell takes is refused.
+    `root` is the absolute path of the repository; without it, relative paths are inside it. `cwd` is relative to the root, and
+    `env` holds additional variables. Nothing is executed and no file is read. Any text gets a verdict; an empty list, another
+    type or an invalid variable name raises Invalid.
     """
     return examine(command, policy, root=root, cwd=cwd, env=env)[0]
 
@@ -46,13 +45,13 @@ def examine(
     cwd: str = ".",
     env: Mapping[str, str] | None = None,
 ) -> tuple[Verdict, list[Publication]]:
-    """Judge a command as `judge` does, and name what it would hand to others, wherever in it that stands."""
+    """Judge a command as `judge` does, and return what it would publish."""
     text = _text(command)
     given = _variables(env or {})
     judging = Judging(policy or Policy.default(), root, text)
     scope = judging.scope(cwd)
     if "\0" in text or "\ufffd" in text.encode("utf-8", "replace").decode("utf-8"):
-        judging.report("not-understood", text[:200])
+        judging.report(Event.UNPARSED, text[:200])
     try:
         if len(text) > LONGEST:
             raise TooComplex
@@ -66,14 +65,16 @@ def examine(
             output = judging.review(Call([Word(part.replace("\0", "")) for part in command], text), scope)
         judging.judge_output(output, text)
     except (TooComplex, RecursionError):
-        # A padded command keeps the verdict of the parts that can be read.
-        judging.judge_parts(text, scope)
-        judging.report("too-complex", text[:200])
+        judging.report(Event.TOO_COMPLEX, text[:200])
     return judging.verdict, judging.published
 
 
+def is_name(text: str) -> bool:
+    """Return whether a text can name a variable."""
+    return _NAME.fullmatch(text) is not None
+
+
 def _variables(env: Mapping[str, str]) -> dict[str, Word]:
-    """Give the variables of an environment as words, refusing a name that a shell would not take for one."""
     for name in env:
         if not is_name(name):
             hint = "Use letters, digits and underscores, a letter or an underscore first."
@@ -81,18 +82,13 @@ def _variables(env: Mapping[str, str]) -> dict[str, Word]:
     return {name: Word(value.replace("\0", "")) for name, value in env.items()}
 
 
-def is_name(text: str) -> bool:
-    """Tell whether a text can name a variable."""
-    return _NAME.fullmatch(text) is not None
-
-
 def _text(command: str | list[str]) -> str:
-    """Give a command as one line, refusing what is neither text nor a list of it."""
+    """Return a command as one line; raise Invalid for anything but text or a list of it."""
     if isinstance(command, str):
         return command
     if not isinstance(command, list) or not all(isinstance(part, str) for part in command):
         hint = "Pass a command line as text, or a list of argument texts."
         raise Invalid(f"A command is text or a list of text, not {type(command).__name__}.", hint=hint)
     if not command:
-        raise Invalid("The list of arguments is empty, so there is nothing to judging.", hint="Pass at least a program.")
+        raise Invalid("The list of arguments is empty.", hint="Pass at least a program.")
     return shlex.join(command)

@@ -1,29 +1,86 @@
-"""Classes of paths: what a path means to the person whose machine and repository this is."""
+"""Classes of paths: root, home, system, secret, inside the repository and so on."""
 
 import posixpath
 import re
 from fnmatch import fnmatchcase
+from functools import cache
+from typing import TYPE_CHECKING
 
-from decklog.guard.policy.policy import Policy
-from decklog.guard.policy.shell.words import UNKNOWN
+from decklog.guard.globs import glob_regex
+from decklog.guard.policy.words import UNKNOWN
+
+if TYPE_CHECKING:
+    from decklog.guard.policy.policy import Policy
 
 _HOME = re.compile(r"(/home/[^/]+|/root|/Users/[^/]+|/var/root|~[\w.-]*)(?=/|$)")
 _WILD_PART = re.compile(r"[*?.\[\]!^]*[*?][*?.\[\]!^]*")
-_NAMED = ("harmless", "socket", "guard", "hooks", "ssh", "secret", "env", "sensitive", "startup", "git")
+_LISTS = ("harmless", "socket", "guard", "hooks", "ssh", "secret", "env", "sensitive", "startup", "git")
 _PROCESS_VIEW = re.compile(r"/+proc/[^/]+/(?:task/[^/]+/)?(root|cwd)(?:/|$)")
-_RUN_ENDINGS = (".mk", ".config.js", ".config.ts", ".config.mjs", ".config.cjs", ".config.mts")
+_PARENTS = re.compile(r"\.\.(/\.\.)*")
 _GLOB = re.compile(r"[*?\[]")
+_WILD = re.compile(r"\*\*/|/\*\*$|\*|\?")
 _MOST_LINKS = 16
 
 
-def normalise(text: str, cwd: str = ".") -> str:
-    """Give a path without detours, from where the script stands, a home directory written as `~`."""
-    if text.startswith("file://"):
-        text = text[7:]
-    if not text.startswith(("/", "~", UNKNOWN)):
-        text = f"{cwd}/{text}" if cwd != "." else text
-    if UNKNOWN in text:
-        text = text.replace("/" + UNKNOWN, "/x")
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Compile a path pattern; `dir/**` also matches the directory, one without a slash matches anywhere."""
+    body = pattern.removesuffix("/**")
+    regex = glob_regex(body if "/" in pattern else f"**/{body}")
+    return re.compile(f"{regex}(?:/.*)?" if body != pattern else str(regex), re.IGNORECASE)
+
+
+class PathList:
+    """A list of path patterns."""
+
+    def __init__(self, patterns: list[str]) -> None:
+        self.patterns = patterns
+        # Most paths lack the longest literal part of most patterns, so few patterns are compiled.
+        self._literals = [(max(_WILD.split(pattern), key=len).casefold(), pattern) for pattern in patterns]
+
+    def covers(self, path: str) -> bool:
+        """Return whether a path matches as it is written."""
+        text = path.casefold() if path.isascii() else None
+        return any(
+            _compiled(pattern).fullmatch(path) for part, pattern in self._literals if text is None or part.strip("/") in text
+        )
+
+    def match(self, path: str) -> bool:
+        """Return whether a path matches, or a pattern in a command could expand to one that does."""
+        return self.covers(path) or (bool(_GLOB.search(path)) and any(_could_expand(path, pattern) for pattern in self.patterns))
+
+
+def _could_expand(path: str, pattern: str) -> bool:
+    """Return whether a command's pattern, with a hidden name or two plain characters in it, covers a listed path."""
+    name = path.rsplit("/", 1)[-1]
+    is_plain = not _GLOB.search(pattern.removeprefix("**/"))
+    if is_plain and len(re.sub(r"[*?\[\]]", "", name)) >= 2 and not name.startswith("*"):
+        literal = pattern.removeprefix("**/")
+        if fnmatchcase(literal, path if "/" in literal else name):
+            return True
+    is_hidden = "/." in pattern or pattern.startswith(".")
+    return is_hidden and _overlap(path.split("/"), (pattern if "/" in pattern else f"**/{pattern}").split("/"))
+
+
+def _overlap(parts: list[str], pattern: list[str]) -> bool:
+    if not pattern or not parts:
+        return not parts and pattern in ([], ["**"])
+    if pattern[0] == "**":
+        return _overlap(parts, pattern[1:]) or _overlap(parts[1:], pattern)
+    part, name = parts[0], pattern[0]
+    if not _GLOB.search(part):
+        fits = fnmatchcase(part.lower(), name.lower())
+    else:
+        fits = part.startswith(".") and name.startswith(".") and not _GLOB.search(name) and fnmatchcase(name, part)
+    return fits and _overlap(parts[1:], pattern[1:])
+
+
+def _normalise(text: str, cwd: str) -> str:
+    """Return a path without detours, seen from a directory."""
+    text = text.removeprefix("file://")
+    if not text.startswith(("/", "~", UNKNOWN)) and cwd != ".":
+        text = f"{cwd}/{text}"
+    text = text.replace("/" + UNKNOWN, "/x")
     if text.startswith("~") and "/../" in text + "/":
         text = "/home/user" + text[1:]
     path = posixpath.normpath(text) if text else "."
@@ -36,115 +93,91 @@ def normalise(text: str, cwd: str = ".") -> str:
 class Paths:
     """Classify paths for one root directory."""
 
-    def __init__(self, policy: Policy, root: str | None) -> None:
+    def __init__(self, policy: "Policy", root: str | None) -> None:
         self.policy = policy
         self.root = posixpath.normpath(root) if root else None
         self._links: dict[str, str] = {}
-        """Links that the script has made, with where they lead."""
+        """Links that the script has made, with their targets."""
 
     def link(self, name: str, target: str, cwd: str) -> None:
-        """Remember a link, so that a path through it is judged by where it leads."""
+        """Remember a link, so that a path through it is judged by its target."""
         place = self.locate(name, cwd)
         leads_to = self.locate(target, cwd if target.startswith(("/", "~")) else posixpath.dirname(place) or ".")
         if len(self._links) < _MOST_LINKS and leads_to != place:
             self._links[place] = leads_to
 
     def is_link(self, text: str, cwd: str) -> bool:
-        """Tell whether a path is a link of the script itself, and not something behind it."""
-        return bool(self._links) and not text.endswith("/") and self._written(normalise(text, cwd)) in self._links
+        """Return whether a path is a link that the script made."""
+        return bool(self._links) and not text.endswith("/") and self._relative(_normalise(text, cwd)) in self._links
 
     def locate(self, text: str, cwd: str) -> str:
-        """Normalise a path and write it relative to the root if it lies inside; links of the script are followed."""
-        path = self._written(normalise(text, cwd))
+        """Normalise a path, relative to the root if it lies inside; the script's links are followed."""
+        path = self._relative(_normalise(text, cwd))
         for _ in range(_MOST_LINKS if self._links else 0):
             link = next((link for link in self._links if f"{path}/".startswith(f"{link}/")), None)
             if link is None:
                 break
-            path = self._written(posixpath.normpath(self._links[link].rstrip("/") + path[len(link) :]) or "/")
+            path = self._relative(posixpath.normpath(self._links[link].rstrip("/") + path[len(link) :]) or "/")
         return path
 
-    def _written(self, path: str) -> str:
-        """Write a normalised path relative to the root if it lies inside, and a home as `~`."""
-        if self.root and path == self.root:
-            return "."
-        if self.root and path.startswith(self.root.rstrip("/") + "/"):
-            return path[len(self.root.rstrip("/")) + 1 :]
-        if self.root and self.root.startswith(path.rstrip("/") + "/") and path != "/":
-            return ".."
-        return _HOME.sub("~", path, count=1) if _HOME.match(path) else path
+    def _relative(self, path: str) -> str:
+        """Return a path relative to the root if it lies inside, with a home as `~`."""
+        if self.root:
+            root = self.root.rstrip("/") + "/"
+            if f"{path}/".startswith(root):
+                return path[len(root) :] or "."
+            if path != "/" and root.startswith(path.rstrip("/") + "/"):
+                return ".."
+        found = _HOME.match(path)
+        return "~" + path[found.end() :] if found else path
 
     def classify(self, text: str, cwd: str = ".") -> str:
-        """Give the class of a path: root, home, top, system, secret, guard, scratch, inside, outside ..."""
+        """Return the class of a path."""
         path = self.locate(text, cwd)
         if path.startswith(UNKNOWN) or (UNKNOWN in path and "/" not in path and path.startswith("~")):
             return "unknown"
         path = self._from_root(_shorten(path))
-        for name in _NAMED:
-            if self.policy.globs[name].match(path) and not self._is_exempt(name, path):
-                is_secret = name in ("secret", "ssh")
-                return ("vault" if path[0] in "/~" else "secret") if is_secret else name
+        for name in _LISTS:
+            if self.policy.globs(name).match(path):
+                may_be_exempt = name in ("secret", "env", "ssh")
+                if may_be_exempt and self.policy.globs("exempt").covers(path):
+                    continue
+                return ("vault" if path[0] in "/~" else "secret") if name in ("secret", "ssh") else name
         return self._place(path)
 
-    def is_run_by_tools(self, path: str) -> bool:
-        """Tell whether a build tool, a test runner or a shell runs a file of this name by its nature."""
-        name = path.rsplit("/", 1)[-1].lower()
-        return name in self.policy.names["run_by_tools"] or name.endswith(_RUN_ENDINGS)
-
     def _from_root(self, path: str) -> str:
-        """Take a path that climbs far and goes down into a system directory for the one at the root of the machine."""
-        if not path.startswith("../../../"):
-            return path
+        """Take a path that climbs far and goes down into a system directory for one from `/`."""
         rest = path.lstrip("./")
-        return "/" + rest if rest.split("/")[0] in self.policy.names["system"] else path
-
-    def _is_exempt(self, name: str, path: str) -> bool:
-        """Tell whether a path only looks like a file of secrets."""
-        return name in ("secret", "env", "ssh") and self.policy.globs["exempt"].covers(path)
+        is_far = path.startswith("../../../") and rest.split("/")[0] in self.policy.names("system")
+        return "/" + rest if is_far else path
 
     def _place(self, path: str) -> str:
         """Classify by where a path lies."""
-        if path == "/":
-            return "root"
-        if path in (".", "..") or re.fullmatch(r"\.\.(/\.\.)*", path):
-            return "top" if path == "." else "parent"
+        if path in ("/", "."):
+            return "root" if path == "/" else "top"
+        if _PARENTS.fullmatch(path):
+            return "parent"
         if path.startswith("~"):
-            return self._home_place(path)
+            return ("home", "home-part", "home-deep")[min(path.count("/"), 2)]
         if not path.startswith("/"):
             return "outside" if path.startswith("../") else "inside"
-        return self._absolute_place(path)
-
-    def _home_place(self, path: str) -> str:
-        """Classify a path below a home directory."""
-        if path.count("/") == 0:
-            return "home"
-        return "home-part" if path.count("/") == 1 else "home-deep"
-
-    def _absolute_place(self, path: str) -> str:
-        """Classify an absolute path that is not in the root or a home."""
-        globs = self.policy.globs
         if path.startswith("/dev/") and not path.startswith("/dev/shm/"):
             return "device"
-        if path in self.policy.names["scratch_tops"]:
+        if path in self.policy.names("scratch_tops"):
             return "scratch-top"
-        if globs["scratch"].match(path):
+        if self.policy.globs("scratch").match(path):
             return "scratch"
         if path in ("/home", "/Users"):
             return "home"
-        if path.count("/") == 1:
-            return "system"
         first = path.split("/")[1]
-        if _GLOB.search(first):
-            return "system" if any(fnmatchcase(name, first) for name in self.policy.names["system"]) else "outside"
-        return "system" if first in self.policy.names["system"] else "outside"
+        is_system = path.count("/") == 1 or any(fnmatchcase(name, first) for name in self.policy.names("system"))
+        return "system" if is_system else "outside"
 
 
 def _shorten(path: str) -> str:
     """Take a pattern for everything in a directory for the directory, an unknown ending for a child."""
     while True:
         head, _, last = path.rpartition("/")
-        if not _WILD_PART.fullmatch(last):
-            break
+        if not _WILD_PART.fullmatch(last) or path in ("/", "."):
+            return path.replace(UNKNOWN, "x")
         path = head or ("/" if path.startswith("/") else ".")
-        if path in ("/", "."):
-            break
-    return path.replace(UNKNOWN, "x") if UNKNOWN in path else path

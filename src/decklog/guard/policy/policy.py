@@ -1,36 +1,32 @@
-"""The policy: data that says what is allowed, asked about and denied.
+"""The policy as data: programs, rules, roles, path classes and events, read from a TOML file.
 
-The shipped policy is `default.toml` beside this file, read from `shipped.json`, which `make docs` writes from it, since to read
-the other takes twenty times as long. A user's file, TOML or JSON, is laid over it: tables
-are merged, lists of tables are added to, `{ add = [...], remove = [...] }` edits a plain list, and the
-short forms `allow`, `ask`, `deny` (programs) and `[decisions]` (rule name to decision) settle the common
-wishes in one line each.
+The shipped policy is `policy.toml`. It is read from `policy.json`, which `make docs` writes from it: TOML takes twenty times as
+long. A user's file, TOML or JSON, is laid over it: tables are merged, lists of tables are added to, and
+`{ add = [...], remove = [...] }` edits a plain list. The short forms `allow`, `ask`, `deny` (programs) and `[decisions]`
+(rule to decision) cover the common wishes in one line each.
 """
 
 import json
 import os
 import re
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Iterable, Mapping
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from decklog.core.errors import Invalid
-from decklog.guard.policy.entries import Finding, Program, Rule
-from decklog.guard.policy.globs import Globs
-from decklog.guard.policy.load import Tables, merge, read, words
-from decklog.guard.policy.made_on_use import MadeOnUse
+from decklog.core.errors import Invalid, NotFound
+from decklog.guard.policy.events import Event
+from decklog.guard.policy.paths import PathList
 from decklog.guard.policy.verdict import Decision
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-_SHIPPED = os.path.join(os.path.dirname(__file__), "shipped.json")
-_OWN = ("programs", "rules", "paths", "variables")
+_SHIPPED = os.path.join(os.path.dirname(__file__), "policy.json")
+_ALLOWED = "Nothing in this command needs a person's attention."
 _PARTS = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+(?![a-z])")
 _NEGATIONS = ("no-", "skip-", "without-", "ignore-", "disable-", "exclude-")
-# A shorter word stands in too many names by chance.
-_TELLING = 4
-# A tool of a compiler for another machine, such as `arm-none-eabi-size`.
+_SHORTEST_PART = 4
+# A compiler's tool for another machine, such as `arm-none-eabi-size`.
 _FOR_TARGET = re.compile(
     r"(?:[a-z0-9_]+-)+(gcc|g\+\+|cpp|ld|as|ar|nm|objcopy|objdump|size|strip|readelf|ranlib|gdb|strings|addr2line)(?:-\d+)?"
 )
@@ -39,92 +35,244 @@ _SEPARATED = re.compile(r"[-_]v?\d+(\.\d+)*$")
 _ENDING = re.compile(r"\.(?:exe|cmd|bat|ps1)$", re.IGNORECASE)
 
 
-class Policy(NamedTuple):
+class Finding(NamedTuple):
+    """A decision with its rule, not yet tied to a command."""
+
+    decision: Decision
+    rule: str
+    reason: str
+
+
+class Entry:
+    """One table of the policy; its values are read when they are needed."""
+
+    def __init__(self, data: Mapping[str, Any], policy: "Policy") -> None:
+        self.data = data
+        self.policy = policy
+        self.finding = policy.finding(data)
+
+    def get(self, key: str) -> Any:
+        """Return a value as it is written, an empty text if it is absent."""
+        return self.data.get(key, "")
+
+    @cache  # noqa: B019
+    def words(self, key: str) -> frozenset[str]:
+        """Return a list of words."""
+        return frozenset(words(self.get(key)))
+
+    @cache  # noqa: B019
+    def phrases(self, key: str) -> list[str]:
+        """Return a list of phrases, which commas separate."""
+        return phrases(self.get(key))
+
+    @cache  # noqa: B019
+    def pattern(self, key: str) -> re.Pattern[str] | None:
+        """Return a compiled regular expression."""
+        return re.compile(self.data[key]) if key in self.data else None
+
+    @cache  # noqa: B019
+    def patterns(self, key: str) -> list[re.Pattern[str]]:
+        """Return one or several compiled regular expressions."""
+        found = self.data.get(key, [])
+        return [re.compile(pattern) for pattern in ([found] if isinstance(found, str) else found)]
+
+    @cached_property
+    def options(self) -> dict[str, str]:
+        """The options of a program that take a value, with its role."""
+        return {option: role for role, named in self.data.get("options", {}).items() for option in words(named)}
+
+    @cached_property
+    def subcommands(self) -> dict[str, Finding]:
+        """The findings about the subcommands of a program."""
+        return {
+            name: self.policy.finding({} if decision == Decision.ALLOW else self.data, decision)
+            for decision, named in self.data.get("subcommands", {}).items()
+            for name in phrases(named)
+        }
+
+    @cached_property
+    def groups(self) -> dict[str, str]:
+        """The roles of the named groups of a role's pattern."""
+        pattern = self.pattern("pattern")
+        names = pattern.groupindex if pattern else ()
+        return {name: name.rstrip("0123456789").replace("_", "-") for name in names if not name.startswith("_")}
+
+
+class Policy:
     """Everything the judge decides by."""
 
-    programs: Mapping[str, Program]
-    rules: Mapping[str, tuple[Rule, ...]]
-    paths: Mapping[tuple[str, str], Finding]
-    findings: Mapping[str, Finding]
-    globs: Mapping[str, Globs]
-    names: Mapping[str, frozenset[str]]
-    patterns: Mapping[str, re.Pattern[str]]
-    variables: Mapping[str, Finding | str]
-    option_words: Mapping[str, frozenset[str]]
-    languages: Mapping[str, str]
-    """The language of the code that a program runs."""
-    starters: frozenset[str]
-    """Programs with subcommands that start another program and therefore have entries of their own."""
-    data: Mapping[str, Any]
-    """The merged file, for whoever wants to show it."""
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        self.data = data
+        self._decisions: Mapping[str, str] = data.get("decisions", {})
+        self._entries = {name: entry for entry in data.get("programs", ()) for name in words(entry["names"])}
+        for decision in Decision:
+            for name in words(data.get(decision.value, ())):
+                reason = f"The policy lists {name} under {decision.value}; change the policy file if that is wrong."
+                self._entries[name] = {"id": f"listed-{decision.value}", "decision": decision.value, "reason": reason}
+        self._built: dict[int, Entry] = {}
 
     @classmethod
     def default(cls) -> "Policy":
-        """Give the shipped policy."""
+        """Return the shipped policy."""
         return _default()
 
     @classmethod
     def load(cls, path: "str | Path") -> "Policy":
-        """Read a user's file and lay it over the shipped policy; `extends = "none"` uses it alone."""
-        from pathlib import Path
-
-        given = read(Path(path))
+        """Read a user's file and lay it over the shipped policy; `extends = "none"` leaves out its programs and rules."""
+        given = _read(str(path))
         base = _shipped()
         if given.pop("extends", "default") == "none":
-            base = {key: value for key, value in base.items() if key not in _OWN}
-        return _checked(merge(base, given), str(path))
+            base = {key: value for key, value in base.items() if key not in ("programs", "rules", "paths", "variables")}
+        try:
+            policy = cls(_merge(base, given))
+            policy.check()
+        except (KeyError, TypeError, ValueError, AttributeError, re.error) as error:
+            hint = "Compare the entry with those of the shipped policy.toml."
+            raise Invalid(f"The policy file {path} is not well formed: {error!r}.", hint=hint, path=str(path)) from error
+        return policy
 
-    def program(self, name: str) -> Program | None:
-        """Find a program by its name, also with a version behind it."""
-        return self.programs.get(self.canonical(name))
+    def check(self) -> None:
+        """Read every entry, which raises for a malformed one."""
+        tables = (self._entries.values(), *(table for table in self.data.values() if isinstance(table, list)))
+        for data in (data for table in tables for data in table if isinstance(data, Mapping)):
+            entry = self.entry(data)
+            for key in ("pattern", "unless", "operands", "given"):
+                entry.pattern(key)
+            len(entry.options), len(entry.subcommands)
+        self._filed("rules", "programs"), self._filed("roles", "name"), self.paths, self.events, self.variables
+        for kind in ("globs", "names", "patterns"):
+            for name in self.data.get(kind, {}):
+                getattr(self, kind)(name)
+
+    def finding(self, entry: Mapping[str, Any], decision: str | None = None) -> Finding:
+        """Read a decision, its rule and its reason; `[decisions]` has the last word."""
+        rule = entry.get("id", "allowed")
+        chosen = self._decisions.get(rule) or self._decisions.get(rule.partition("/")[0])
+        return Finding(Decision(chosen or decision or entry.get("decision", "allow")), rule, entry.get("reason", _ALLOWED))
+
+    def entry(self, data: Mapping[str, Any]) -> Entry:
+        """Return a table as an entry, built once: a command needs a few of a policy's thousand."""
+        if id(data) not in self._built:
+            self._built[id(data)] = Entry(data, self)
+        return self._built[id(data)]
+
+    @cache  # noqa: B019
+    def _filed(self, table: str, key: str) -> dict[str, list[Mapping[str, Any]]]:
+        """File the entries of a table under the names in one of their keys."""
+        filed: dict[str, list[Mapping[str, Any]]] = {}
+        for entry in self.data.get(table, ()):
+            for name in words(entry[key]):
+                filed.setdefault(name, []).append(entry)
+        return filed
+
+    def filed(self, table: str, key: str, name: str) -> list[Entry]:
+        """Return the entries of a table that a name is listed in."""
+        return [self.entry(data) for data in self._filed(table, key).get(name, ())]
+
+    @cached_property
+    def paths(self) -> dict[tuple[str, str], Finding]:
+        """The findings about roles of classes of paths."""
+        return {
+            (role, kind): self.finding(entry)
+            for entry in self.data.get("paths", ())
+            for role in words(entry["roles"])
+            for kind in words(entry["classes"])
+        }
+
+    @cached_property
+    def events(self) -> dict[Event, Finding]:
+        """The findings about what the engine reports."""
+        return {Event(entry["on"]): self.finding(entry) for entry in self.data["events"]}
+
+    @cached_property
+    def variables(self) -> dict[str, Finding | str]:
+        """The findings about setting a variable, or the role of its value."""
+        entries = ((name, entry) for entry in self.data.get("variables", ()) for name in words(entry["names"]))
+        return {name: entry["role"] if "role" in entry else self.finding(entry) for name, entry in entries}
+
+    @cache  # noqa: B019
+    def globs(self, name: str) -> PathList:
+        """Return a list of path patterns."""
+        return PathList(words(self.data["globs"][name]))
+
+    @cache  # noqa: B019
+    def names(self, name: str) -> frozenset[str]:
+        """Return a list of words."""
+        return frozenset(words(self.data["names"].get(name, ())))
+
+    @cache  # noqa: B019
+    def patterns(self, name: str) -> re.Pattern[str]:
+        """Return a named regular expression."""
+        return re.compile(self.data["patterns"][name])
+
+    @cached_property
+    def languages(self) -> dict[str, str]:
+        """The languages of interpreters that share an entry."""
+        return {name: language for language, named in self.data.get("languages", {}).items() for name in words(named)}
+
+    @cached_property
+    def path_roles(self) -> frozenset[str]:
+        """The roles in which a word is a path."""
+        return frozenset(role for role, _ in self.paths)
+
+    @cached_property
+    def starters(self) -> frozenset[str]:
+        """Programs with subcommands that have their own entries."""
+        return frozenset(name.rpartition(" ")[0] for name in self._entries if " " in name)
+
+    def program(self, name: str) -> Entry | None:
+        """Return a program by its listed name."""
+        return self.entry(self._entries[name]) if name in self._entries else None
 
     def canonical(self, name: str) -> str:
-        """Give the name a program is listed under, without version or ending; its own if it is not."""
+        """Return the name a program is listed under, without version or ending."""
         for candidate in (name, name.lower(), _ENDING.sub("", name)):
-            if candidate in self.programs:
+            if candidate in self._entries:
                 return candidate
         for candidate in (_VERSION.sub("", name), name.split(".")[0]):
-            if candidate in self.programs and self._may_stand_for(name, candidate):
+            if candidate in self._entries and self._may_stand_for(name, candidate):
                 return candidate
         found = _FOR_TARGET.fullmatch(name)
-        return found[1] if found and found[1] in self.programs else name
+        return found[1] if found and found[1] in self._entries else name
 
     def _may_stand_for(self, name: str, candidate: str) -> bool:
-        """Tell whether a longer name is the listed program: `gcc-12`, `python3.11` and `mkfs.ext4` are, `uname26` is not.
+        """Return whether a longer name is the listed program: `gcc-12`, `python3.11` and `mkfs.ext4` are, `uname26` is not."""
+        is_held = self._entries[candidate].get("decision", "allow") != Decision.ALLOW
+        return _SEPARATED.search(name) is not None or candidate.lower() in self.names("versioned") or is_held
 
-        Only where the program is held anyway, or the policy lists it as one with versions, is a name without a separator one.
-        """
-        is_separated = _SEPARATED.search(name) is not None
-        return (
-            is_separated
-            or candidate.lower() in self.names["versioned"]
-            or self.programs[candidate].finding.decision is not Decision.ALLOW
-        )
-
-    def option_role(self, program: Program, option: str) -> str:
-        """Give the role of an option's value: what the program's entry says, else what the words of its name tell."""
+    def option_role(self, program: Entry, option: str) -> str:
+        """Return the role of an option's value: from the program's entry, else from the words of the option's name."""
         if option in program.options:
             return program.options[option]
         longer = {role for name, role in program.options.items() if name.startswith(option) and option.startswith("--")}
         return longer.pop() if len(longer) == 1 else self.role_by_name(option)
 
     def role_by_name(self, name: str) -> str:
-        """Give the role that the words of a name tell, where no entry knows the name."""
-        parts = {part.lower() for part in _PARTS.findall(name)}
+        """Return the role that the words of a name suggest."""
         if name.lstrip("-").lower().startswith(_NEGATIONS):
             return "text"
-        found = (role for role, named in self.option_words.items() if not named.isdisjoint(parts))
-        return next(found, self._role_within(name.lower()))
-
-    def _role_within(self, name: str) -> str:
-        """Give the role of a word that a name only contains, as in `gruntfile` or `GOCACHE`."""
-        for role, named in self.option_words.items():
-            if any(len(word) >= _TELLING and word in name for word in named):
+        parts = {part.lower() for part in _PARTS.findall(name)}
+        option_words: dict[str, str] = self.data.get("option_words", {})
+        roles = {role: frozenset(words(named)) for role, named in option_words.items()}
+        for role, named in roles.items():
+            if not named.isdisjoint(parts):
                 return role
-        return "value"
+        inside = (
+            role for role, named in roles.items() if any(len(word) >= _SHORTEST_PART and word in name.lower() for word in named)
+        )
+        return next(inside, "value")
 
 
-@cache
+def words(value: str | Iterable[str]) -> list[str]:
+    """Read a list given as such or as words in one string."""
+    return value.split() if isinstance(value, str) else list(value)
+
+
+def phrases(value: str | Iterable[str]) -> list[str]:
+    """Read a list given as such or as a string with commas."""
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else list(value)
+
+
 def control_files() -> tuple[str, ...]:
     """Return the patterns of files that decide what is run: settings of git, editors, coding agents and Decklog itself."""
     globs = _shipped()["globs"]
@@ -133,48 +281,46 @@ def control_files() -> tuple[str, ...]:
 
 @cache
 def _default() -> Policy:
-    """Read the shipped policy once."""
-    return _build(_shipped())
+    return Policy(_shipped())
 
 
+@cache
 def _shipped() -> dict[str, Any]:
-    """Give the data of the shipped policy, with the commands that only the manager may run."""
     with open(_SHIPPED, encoding="utf-8") as file:
         data: dict[str, Any] = json.load(file)
     return data
 
 
-def _build(data: dict[str, Any]) -> Policy:
-    """Build a policy from its data; what is wrong in an entry shows when it is used."""
-    tables = Tables(data)
-    programs = tables.programs()
-    return Policy(
-        programs=programs,
-        rules=tables.rules(),
-        paths=tables.paths(),
-        findings=tables.findings(),
-        globs=MadeOnUse(data.get("globs", {}), lambda given: Globs(words(given))),
-        names=MadeOnUse(data.get("names", {}), lambda given: frozenset(words(given))),
-        patterns=MadeOnUse(data.get("patterns", {}), re.compile),
-        variables=tables.variables(),
-        option_words=tables.option_words(),
-        languages={name: language for language, named in data.get("languages", {}).items() for name in words(named)},
-        starters=frozenset(name.rpartition(" ")[0] for name in programs if " " in name),
-        data=data,
-    )
+def _read(path: str) -> dict[str, Any]:
+    """Read a TOML or JSON file."""
+    import tomllib
 
-
-def _checked(data: dict[str, Any], path: str) -> Policy:
-    """Build a policy and make all of it, naming the file in what it refuses."""
     try:
-        policy = _build(data)
-        for table in (policy.programs, policy.rules, policy.globs, policy.names, policy.patterns):
-            for name in table:
-                table[name]
-        return policy
-    except (KeyError, TypeError, ValueError, AttributeError, re.error) as error:
-        raise Invalid(
-            f"The policy file {path} is not well formed: {error!r}.",
-            hint="Compare the entry with those of the shipped default.toml.",
-            path=path,
-        ) from error
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        loaded = json.loads(text) if path.endswith(".json") else tomllib.loads(text)
+    except FileNotFoundError as error:
+        raise NotFound(f"There is no policy file {path}.", hint="Check the path.", path=path) from error
+    except ValueError as error:
+        hint = "Correct the file; its form is that of the shipped policy.toml."
+        raise Invalid(f"The policy file {path} can't be read: {error}.", hint=hint, path=path) from error
+    if not isinstance(loaded, dict):
+        raise Invalid(f"The policy file {path} holds no table.", hint="Put a table at the top.", path=path)
+    return loaded
+
+
+def _merge(base: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Lay one policy's data over another's."""
+    merged = dict(base)
+    for key, value in given.items():
+        before = merged.get(key)
+        if isinstance(value, Mapping) and isinstance(before, str | list) and set(value) <= {"add", "remove"}:
+            gone = set(words(value.get("remove", ())))
+            merged[key] = [word for word in words(before) if word not in gone] + words(value.get("add", ()))
+        elif isinstance(value, Mapping) and isinstance(before, Mapping):
+            merged[key] = _merge(dict(before), value)
+        elif isinstance(before, list) and isinstance(value, list) and any(isinstance(item, dict) for item in value):
+            merged[key] = before + value
+        else:
+            merged[key] = value
+    return merged

@@ -1,4 +1,4 @@
-"""What judging a command comes to: allow, ask or deny, with the rule that said so."""
+"""The outcome of judging a command: allow, ask or deny, with the rule behind it."""
 
 from enum import StrEnum
 from typing import NamedTuple
@@ -13,11 +13,8 @@ class Decision(StrEnum):
 
     @property
     def rank(self) -> int:
-        """Order decisions, so that the worst of several is their maximum."""
-        return _RANKS[self]
-
-
-_RANKS = {Decision.ALLOW: 0, Decision.ASK: 1, Decision.DENY: 2}
+        """Order decisions: the strictest of several is their maximum."""
+        return list(Decision).index(self)
 
 
 class Verdict(NamedTuple):
@@ -30,15 +27,15 @@ class Verdict(NamedTuple):
 
     @property
     def is_allowed(self) -> bool:
-        """Tell whether the command may run without anybody being asked."""
+        """Return whether the command may run unasked."""
         return self.decision is Decision.ALLOW
 
 
 class Publication(NamedTuple):
-    """A command that hands commits to others: a push, or the request that they be merged.
+    """A command that publishes commits: a push, or a pull request.
 
-    `operands` are those behind the subcommand, `options` all others with their values; `cwd` is where it runs, from the root.
-    Of one that comes `after_a_change` nobody can tell yet what it hands on.
+    `operands` are those after the subcommand, `options` all options with their values; `cwd` is relative to the root. With
+    `after_a_change` the same command line moves commits first, so what it publishes is not known yet.
     """
 
     program: str
@@ -47,8 +44,3 @@ class Publication(NamedTuple):
     options: tuple[tuple[str, str], ...]
     cwd: str
     after_a_change: bool = False
-
-
-def worst(first: Verdict, second: Verdict) -> Verdict:
-    """Give the stricter of two verdicts, the first where they are equal."""
-    return second if second.decision.rank > first.decision.rank else first

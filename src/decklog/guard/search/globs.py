@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterator
 
 from decklog.core.errors import Invalid
-from decklog.guard.files.gitignore import Patterns, compile_regex, glob_regex
+from decklog.guard.files.gitignore import Patterns, compile_regex
 from decklog.guard.files.path_spelling import denied
+from decklog.guard.globs import glob_regex
 
 MOST_ALTERNATIVES = 1000
 

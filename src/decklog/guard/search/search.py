@@ -1,27 +1,23 @@
 """Search the files beneath a root for lines that match a regular expression.
 
-The dialect is RE2's: no look-around and no back-references, and in return no pattern and no file can make a
-search slow. With ripgrep installed the search is faster; what it finds is the same.
+The dialect is RE2's: no look-around and no back-references, and in return no pattern and no file can make a search slow.
 """
 
 import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import re2
 
-from decklog.core.errors import DecklogError, Invalid, NotFound, Unavailable
+from decklog.core.errors import DecklogError, Invalid, NotFound
 from decklog.guard.files.root import LARGEST_FILE, Root
-from decklog.guard.search import ripgrep
 from decklog.guard.search.globs import name_match
 from decklog.guard.search.walk import Skipped, walk
 
 LONGEST_LINE_SHOWN = 2000
-FEW_FILES = 200
 SURROGATE = re.compile(rb"\xed[\xa0-\xbf]")
-Engine = Literal["auto", "ripgrep", "python"]
 
 
 @dataclass(frozen=True)
@@ -53,8 +49,6 @@ def grep(
     case_sensitive: bool = True,
     max_matches: int = 100,
     context: int = 0,
-    *,
-    engine: Engine = "auto",
 ) -> Matches:
     """Find the lines that match a regular expression (RE2), sorted by path and line.
 
@@ -66,9 +60,8 @@ def grep(
         raise Invalid("max_matches and context can't be negative", hint="Give 0 or more.")
     finder = Finder(pattern, case_sensitive=case_sensitive)
     files, skipped = _searchable(root, path, glob)
-    likely = _narrowed(root, files, finder, engine)
     matches: list[Match] = []
-    for match in _matches(root, likely, finder, context, skipped):
+    for match in _matches(root, files, finder, context, skipped):
         if len(matches) == max_matches:
             return Matches(tuple(matches), True, _in_order(skipped))
         matches.append(match)
@@ -107,15 +100,6 @@ def _reason_to_skip(root: Root, file: str) -> str | None:
     return f"it is larger than {LARGEST_FILE} bytes" if found.st_size > LARGEST_FILE else None
 
 
-def _narrowed(root: Root, files: list[str], finder: "Finder", engine: Engine) -> Sequence[str]:
-    if engine == "ripgrep" and not ripgrep.is_installed():
-        raise Unavailable("ripgrep is not installed", hint="Install ripgrep, or leave the engine to Decklog.")
-    if engine == "python" or (engine == "auto" and (len(files) < FEW_FILES or not ripgrep.is_installed())):
-        return files
-    likely = ripgrep.candidates(root.path, files, finder.pattern, case_sensitive=finder.case_sensitive)
-    return files if likely is None else likely
-
-
 def _matches(root: Root, files: Sequence[str], finder: "Finder", context: int, skipped: list[Skipped]) -> Iterator[Match]:
     for file in files:
         try:
@@ -133,8 +117,6 @@ class Finder:
     """A compiled pattern that finds the matching lines of a file's bytes."""
 
     def __init__(self, pattern: str, *, case_sensitive: bool = True) -> None:
-        self.pattern = pattern
-        self.case_sensitive = case_sensitive
         self._line = _compiled(pattern, case_sensitive=case_sensitive)
         # Over the whole file the anchors must mean the line's ends, and no match may cross one.
         multiline = f"(?m:{pattern})" if _is_line_wise(pattern) else None

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from decklog.core.errors import DecklogError, Invalid, NotFound
 from decklog.guard.files.root import Root
 from decklog.guard.search.walk import Skipped, walk
-from decklog.guard.symbols import ctags, python, tree_sitter
+from decklog.guard.symbols import python, tree_sitter
 from decklog.guard.symbols.definition import Definition, Kind
 
 
@@ -34,16 +34,14 @@ class Symbols:
 def find_symbol(root: Root, symbol: str, kind: str | None = None, path: str = ".") -> Symbols:
     """Find the definitions and imports of a name: `save`, or `Store.save` for one class's.
 
-    `kind` is `function`, `method`, `class` or `import`. Python is read by its own parser; JavaScript,
-    TypeScript, Go, Rust, Java, C, C++ and Ruby by tree-sitter if their grammars are installed, else by
-    Universal Ctags (which tells no imports); what neither can read is named in `skipped`.
+    `kind` is `function`, `method`, `class` or `import`. Python is read by its own parser; JavaScript, TypeScript, Go, Rust,
+    Java, C, C++ and Ruby by tree-sitter. Files whose grammar is not installed are named in `skipped`.
     """
     hunt = _Hunt(root, _checked(symbol), _kind(kind))
     walked = walk(root, path)
     hunt.skipped += walked.skipped
     for file in walked.files:
         hunt.look_into(file)
-    hunt.ask_ctags()
     return hunt.result()
 
 
@@ -68,7 +66,7 @@ class _Hunt:
     kind: Kind | None
     found: list[Symbol] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
-    for_ctags: dict[str, bytes] = field(default_factory=dict)
+    unread: Counter[str] = field(default_factory=Counter)
 
     def look_into(self, file: str) -> None:
         """Look into one file, if it is source code in which the name occurs at all."""
@@ -85,7 +83,7 @@ class _Hunt:
             elif (parser := tree_sitter.parser_of(grammar)) is not None:
                 self.keep(file, grammar.name, tree_sitter.definitions(parser, grammar, data))
             else:
-                self.for_ctags[file] = data
+                self.unread[grammar.name] += 1
         except NotFound:
             return
         except DecklogError as error:
@@ -100,24 +98,11 @@ class _Hunt:
             if one.answers_to(self.symbol) and self.kind in (None, one.kind):
                 self.found.append(Symbol(file, one.line_number, one.kind.value, one.qualname, language))
 
-    def ask_ctags(self) -> None:
-        """Look into the files whose grammar is missing, or say that nothing could."""
-        if not self.for_ctags:
-            return
-        if ctags.is_installed():
-            for file, definitions in ctags.definitions(self.for_ctags).items():
-                self.keep(file, _language(file), definitions)
-            return
-        for language, count in sorted(Counter(map(_language, self.for_ctags)).items()):
+    def result(self) -> Symbols:
+        """Return what was found, by path and line."""
+        for language, count in self.unread.items():
             what = f"{count} {language} file{'s' * (count > 1)} with the name not looked into"
             package = f"tree-sitter-{language}".replace("tsx", "typescript")
-            self.skipped.append(Skipped(f"*.{language}", f"{what}: neither {package} nor ctags is installed"))
-
-    def result(self) -> Symbols:
-        """Give what was found, by path and line."""
+            self.skipped.append(Skipped(f"*.{language}", f"{what}: {package} is not installed"))
         found = sorted(set(self.found), key=lambda one: (one.path, one.line_number, one.qualname, one.kind))
         return Symbols(tuple(found), tuple(sorted(self.skipped, key=lambda one: one.path)))
-
-
-def _language(file: str) -> str:
-    return tree_sitter.BY_EXTENSION[PurePosixPath(file).suffix.lower()].name

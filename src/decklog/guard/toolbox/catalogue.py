@@ -14,7 +14,7 @@ TOOLS = (
     Tool.of(read_file, hidden=("limit",)),
     Tool.of(list_files),
     Tool.of(glob),
-    Tool.of(grep, hidden=("engine",)),
+    Tool.of(grep),
     Tool.of(find_symbol),
     Tool.of(generate_diff),
     Tool.of(write_file, changes=True, expect=expected.of_write, look=expected.look_at_files),

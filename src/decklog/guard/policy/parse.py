@@ -1,31 +1,33 @@
-"""Parsing of bash text, and a rough reading of text that does not parse."""
+"""Parsing of bash text, and a rough split of text that does not parse."""
 
 import re
 from functools import cache
+from importlib.machinery import PathFinder
+from importlib.util import module_from_spec
 from typing import Any
 
 from decklog.core.errors import Unavailable
 
 Node = Any
-"""A tree-sitter node; its types would make the parser a dependency of every import."""
+"""A tree-sitter node."""
 
 LONGEST = 64 * 1024
 DEEPEST = 48
-MOST_NODES = 20_000
-
+MOST_STEPS = 20_000
 MOST_OPERATORS = 1_000
 _HEREDOC = re.compile(r"<<-?[ \t]*['\"\\]?(\w+)")
 _QUOTED = re.compile(r"""'[^']*'|"(?:[^"\\]|\\.)*["]""", re.DOTALL)
 _OPERATORS = re.compile(r"[|&;()<>`{}\n$'\"]")
-
 _LETTERS = bytes(code if code < 0x80 else ord("x") for code in range(256))
-_SEPARATORS = re.compile(r"[;&|\n()`]+")
-_TOKENS = re.compile(r"""(?:[^\s'"\\<>]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")+|[<>]""", re.DOTALL)
+
+
+class TooComplex(Exception):
+    """The script is too long or too deeply nested to be judged."""
 
 
 @cache
 def _parser() -> Any:
-    """Load the parser once, on the first command judged."""
+    """Load the parser on first use."""
     try:
         import tree_sitter
 
@@ -39,10 +41,7 @@ def _parser() -> Any:
 
 
 def _grammar() -> Any:
-    """Load the grammar without the package around it, which imports much for queries that are not needed here."""
-    from importlib.machinery import PathFinder
-    from importlib.util import module_from_spec
-
+    """Load the grammar without its package, whose other imports take a quarter of a hook's time."""
     package = PathFinder.find_spec("tree_sitter_bash")
     spec = package and PathFinder.find_spec("tree_sitter_bash._binding", package.submodule_search_locations)
     if spec is None or spec.loader is None:
@@ -53,21 +52,16 @@ def _grammar() -> Any:
 
 
 def parse(source: bytes) -> Node:
-    """Parse bash text and give the tree's root; its places are those of the text as it is."""
-    # The grammar's scanner looks characters up in tables for single bytes and can crash on others. To the
-    # shell they are letters like any other, so the parser sees a letter in their place.
+    """Parse bash text and return the root of the tree."""
+    # The grammar's scanner can crash on bytes above 127. To the shell they are letters, so the parser gets a letter.
     return _parser().parse(source.translate(_LETTERS)).root_node
 
 
 def is_tangled(text: str) -> bool:
-    """Tell whether text has so many operators outside quotes that parsing it could take long.
-
-    The parser's recovery from errors takes time that grows with the square of what it has to recover.
-    """
+    """Return whether text has so many unquoted operators that the parser's error recovery, which is quadratic, takes long."""
     if len(text) <= MOST_OPERATORS:
         return False
-    bare = _QUOTED.sub("", _without_heredocs(text))
-    return len(_OPERATORS.findall(bare)) > MOST_OPERATORS
+    return len(_OPERATORS.findall(_QUOTED.sub("", _without_heredocs(text)))) > MOST_OPERATORS
 
 
 def _without_heredocs(text: str) -> str:
@@ -88,15 +82,5 @@ def _without_heredocs(text: str) -> str:
 
 
 def text_of(node: Node, source: bytes) -> str:
-    """Give a node's text as written."""
+    """Return a node's text."""
     return source[node.start_byte : node.end_byte].decode("utf-8", "replace")
-
-
-def rough_commands(text: str) -> list[str]:
-    """Cut text that does not parse at everything that could separate commands."""
-    return [piece.strip() for piece in _SEPARATORS.split(text) if piece.strip()]
-
-
-def rough_words(command: str) -> list[str]:
-    """Cut a command into words with their quotes, whatever its grammar."""
-    return _TOKENS.findall(command)

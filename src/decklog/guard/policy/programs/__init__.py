@@ -1,1 +1,0 @@
-"""What single programs would do with their arguments."""

@@ -1,0 +1,438 @@
+"""Reading of a parsed script in the order it would run, handing every simple command to a judge."""
+
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import islice, product
+from math import prod
+from typing import TYPE_CHECKING, NamedTuple
+
+from decklog.guard.policy.events import Event
+from decklog.guard.policy.expansion import Expander
+from decklog.guard.policy.parse import DEEPEST, Node, TooComplex, text_of
+from decklog.guard.policy.scope import Function, Scope
+from decklog.guard.policy.words import UNKNOWN, UNKNOWN_WORD, Word, combine
+
+if TYPE_CHECKING:
+    from decklog.guard.policy.engine import Judging
+
+_MOST_CHOICES = 64
+_REDIRECTS = {"file_redirect", "herestring_redirect", "heredoc_redirect"}
+_SKIPPED = {"comment", "heredoc_start", "heredoc_end", "file_descriptor", "variable_name"}
+_STATEMENTS = {"do_group", "program", "list", "compound_statement", "subshell"}
+_ALWAYS = {":", "true", "1", "1 -eq 1", "1 = 1", ""}
+_LOOPS = {"for_statement", "while_statement", "c_style_for_statement"}
+_BRANCHING = {*_LOOPS, "if_statement", "case_statement"}
+_WORDS = {
+    "word", "string", "raw_string", "ansi_c_string", "translated_string", "concatenation", "simple_expansion",
+    "expansion", "number", "command_substitution", "process_substitution", "arithmetic_expansion",
+    "brace_expression", "extglob_pattern", "regex", "array", "subscript",
+}  # fmt: skip
+# The grammar leaves out a lone dash right before a here-document.
+_LOST_DASH = re.compile(rb"[ \t]+-[ \t]*<<(?!<)")
+_SUBSCRIPT_COMMAND = re.compile(r"\w\[[^\]]*(?:\$\(|`)")
+
+
+class Redirect(NamedTuple):
+    """One redirection: its operator and its file."""
+
+    operator: str
+    target: Word
+
+    @property
+    def writes(self) -> bool:
+        """Return whether the file is opened for writing."""
+        return ">" in self.operator
+
+    @property
+    def is_output(self) -> bool:
+        """Return whether standard output goes to the file, and not to a descriptor."""
+        return self.writes and self.operator[0] != "2" and self.operator[-1] != "&" and bool(self.target.text)
+
+
+class Call:
+    """A simple command: arguments, assignments before it, redirections, standard input."""
+
+    def __init__(
+        self,
+        argv: list[Word],
+        text: str,
+        assigned: dict[str, Word] | None = None,
+        redirects: list[Redirect] | None = None,
+        stdin: Word | None = None,
+    ) -> None:
+        self.argv = argv
+        self.text = text
+        self.assigned = assigned or {}
+        self.redirects = redirects or []
+        self.stdin = stdin
+
+    def inner(self, argv: list[Word], *, keeps_stdin: bool = True) -> "Call":
+        """Return the command that this one starts."""
+        return Call(argv, self.text, stdin=self.stdin if keeps_stdin else None)
+
+
+class Redirections(NamedTuple):
+    """The redirections of a statement: standard input, files, further arguments, statements that follow."""
+
+    stdin: Word | None
+    files: list[Redirect]
+    extra: list[Node]
+    after: list[Node]
+
+
+class Reader:
+    """Walk one script."""
+
+    def __init__(self, source: bytes, scope: Scope, reviewer: "Judging", depth: int = 0) -> None:
+        self.source = source
+        self.scope = scope
+        self.reviewer = reviewer
+        self.depth = depth
+        self.uncalled: dict[str, Function] = {}
+        self.running: set[str] = set()
+
+    def read(self, root: Node, stdin: Word | None = None) -> Word:
+        """Read a whole script, then the functions it defines and never calls."""
+        output = self.walk(root, stdin)
+        while self.scope.later:
+            self.reviewer.run_script(self.scope.later.pop(), self.scope)
+        for name, function in list(self.uncalled.items()):
+            self._call_function(name, function, Call([Word(name)], name), None)
+        return output
+
+    def walk(self, node: Node, stdin: Word | None) -> Word:
+        """Read one statement and return its output."""
+        self.reviewer.spend()
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise TooComplex
+        try:
+            return self._statement(node, stdin)
+        finally:
+            self.depth -= 1
+
+    def _statement(self, node: Node, stdin: Word | None) -> Word:
+        match node.type:
+            case "command":
+                return self._command(node, stdin, [], [])
+            case "pipeline":
+                return self._pipeline(node, stdin)
+            case "redirected_statement":
+                return self._redirected(node, stdin)
+            case "subshell":
+                with self._inner_scope():
+                    return self._children(node, stdin)
+            case "variable_assignment":
+                name, word, append = self._assignment(node)
+                self.scope.assign(name, word, append=append)
+                self.reviewer.review(Call([], self._text(node), {name: word}), self.scope)
+            case "declaration_command" | "unset_command":
+                return self._declare(node)
+            case "function_definition":
+                self._define(node)
+            case "test_command" if _SUBSCRIPT_COMMAND.search(self._text(node)):
+                self.reviewer.report(Event.SUBSCRIPT_COMMAND, self._text(node))
+                return self._children(node, stdin)
+            case "for_statement":
+                return self._loop(node, stdin)
+            case kind if kind in _WORDS or kind == "command_name":
+                self._expander().fields(node)
+            case kind if kind in _REDIRECTS:
+                # A redirection alone, as in `$(<file)`, gives what the file holds.
+                return self._redirected_body(node, None, self._redirections([node], None))
+            case "list":
+                with self._uncertain(node):
+                    return self._children(node, stdin)
+            case kind if kind not in _SKIPPED:
+                self._check_flood(node)
+                with self._branch(kind in _BRANCHING):
+                    return self._children(node, stdin)
+        return Word("")
+
+    def _text(self, node: Node) -> str:
+        return text_of(node, self.source)
+
+    def _children(self, node: Node, stdin: Word | None) -> Word:
+        """Read the statements below a node, one after the other."""
+        outputs = [self.walk(child, stdin) for child in node.children if child.is_named]
+        return combine([word for word in outputs if word.text or word.taint] or [Word("")])
+
+    def _pipeline(self, node: Node, stdin: Word | None) -> Word:
+        """Read a pipeline, each command's output going into the next."""
+        output = stdin
+        for child in node.children:
+            if child.is_named and child.type != "comment":
+                output = self.walk(child, output)
+        return output or Word("")
+
+    @contextmanager
+    def _inner_scope(self) -> Iterator[None]:
+        outer, self.scope = self.scope, self.scope.inner()
+        try:
+            yield
+        finally:
+            self.scope = outer
+
+    @contextmanager
+    def _uncertain(self, node: Node) -> Iterator[None]:
+        """Read `a && b`: after the list it is not known whether b has run."""
+        made = set(self.scope.made)
+        yield
+        if node.parent is None or node.parent.type != "list":
+            self.scope.made.intersection_update(made)
+
+    @contextmanager
+    def _branch(self, conditional: bool) -> Iterator[None]:
+        self.scope.conditional += conditional
+        try:
+            yield
+        finally:
+            self.scope.conditional -= conditional
+
+    def _expander(self) -> Expander:
+        return Expander(self.source, self.scope, self._substitute, lambda text: self.reviewer.run_script(text, self.scope))
+
+    def _substitute(self, node: Node) -> Word:
+        """Read the commands of a substitution in their own scope."""
+        with self._inner_scope():
+            outputs = [self.walk(child, None) for child in node.children if child.is_named]
+            return combine([word for word in outputs if word.text or word.taint] or [Word("")])
+
+    def _assignment(self, node: Node) -> tuple[str, Word, bool]:
+        """Return the name and value of an assignment, and whether it appends."""
+        first, last = node.children[0], node.children[-1]
+        if first.type == "subscript":
+            self._expander().fields(first)
+        word = Word("") if last.type in ("=", "+=") else self._expander().single(last)
+        if _SUBSCRIPT_COMMAND.search(word.text):
+            # Arithmetic expands the value of a variable, and runs commands in its subscripts.
+            self.reviewer.report(Event.SUBSCRIPT_COMMAND, self._text(node))
+        return self._text(first).split("[")[0], word, any(child.type == "+=" for child in node.children)
+
+    def _declare(self, node: Node) -> Word:
+        """Read `export`, `declare` or `unset`: assignments, and words that may hold one."""
+        call = Call([Word(self._text(node.children[0]))], self._text(node))
+        for child in node.children[1:]:
+            if child.type == "variable_assignment":
+                name, word, append = self._assignment(child)
+                self.scope.assign(name, word, append=append)
+                call.assigned[name] = word
+            elif child.type == "variable_name":
+                call.argv.append(Word(self._text(child)))
+            elif child.type in _WORDS:
+                call.argv += self._expander().fields(child)
+        for word in call.argv[1:]:
+            name, equals, value = word.text.partition("=")
+            if equals and name.isidentifier():
+                call.assigned[name] = Word(value, word.taint)
+                self.scope.assign(name, call.assigned[name])
+        if any(word.text.startswith("-") and "n" in word.text for word in call.argv[1:]):
+            # A name reference stands for another variable.
+            for name, word in call.assigned.items():
+                self.scope.assign(name, self.scope.value(word.text) if word.text.isidentifier() else UNKNOWN_WORD)
+        return self.reviewer.review(call, self.scope)
+
+    def _define(self, node: Node) -> None:
+        """Remember a function, and report one that starts itself without end."""
+        name_node, body = node.child_by_field_name("name"), node.child_by_field_name("body")
+        if name_node is None or body is None:
+            self._children(node, None)
+            return
+        name = self._text(name_node)
+        self.scope.functions[name] = self.uncalled[name] = Function(body, self.source)
+        calls_itself = _any(body, lambda below: below.type == "command_name" and self._text(below) == name)
+        if calls_itself and _any(body, lambda below: below.type in ("pipeline", "&")):
+            self.reviewer.report(Event.FORK_BOMB, self._text(node))
+
+    def _check_flood(self, node: Node) -> None:
+        """Report a loop that starts background processes and waits for none of them, or never ends."""
+        if node.type not in _LOOPS or not _any(node, lambda below: below.type == "&" and below.parent.type in _STATEMENTS):
+            return
+        condition = node.child_by_field_name("condition")
+        is_endless = condition is not None and self._text(condition).strip(" ;[]()") in _ALWAYS
+        if is_endless or b"wait" not in self.source:
+            self.reviewer.report(Event.PROCESS_FLOOD, self._text(node))
+
+    def _loop(self, node: Node, stdin: Word | None) -> Word:
+        """Read a `for` loop with its variable taking every value."""
+        self._check_flood(node)
+        values = [child for child in node.children if child.type in _WORDS]
+        words = [word for child in values for word in self._expander().fields(child)]
+        variable = node.child_by_field_name("variable")
+        if variable is not None:
+            self.scope.offer(self._text(variable), words)
+        with self._branch(True):
+            body = [child for child in node.children if child.is_named and child not in values]
+            return combine([self.walk(child, stdin) for child in body] or [Word("")])
+
+    def _redirections(self, nodes: list[Node], stdin: Word | None) -> Redirections:
+        """Read the redirections among some nodes."""
+        given = Redirections(stdin, [], [], [])
+        for child in nodes:
+            if child.type in _REDIRECTS:
+                given = given._replace(stdin=self._redirect(child, given) or given.stdin)
+        return given
+
+    def _redirected(self, node: Node, stdin: Word | None) -> Word:
+        """Read a statement with redirections, and what follows on a here-document's first line."""
+        body = next((child for child in node.children if child.is_named and child.type not in _REDIRECTS), None)
+        if body is None or body.type != "list":
+            return self._redirected_body(node, body, self._redirections(node.children, stdin))
+        # In `a && b > file` the grammar gives the redirection to both.
+        *before, body = [child for child in body.children if child.is_named]
+        with self._uncertain(node):
+            outputs = [self.walk(child, stdin) for child in before]
+            return combine([*outputs, self._redirected_body(node, body, self._redirections(node.children, stdin))])
+
+    def _redirected_body(self, node: Node, body: Node | None, given: Redirections) -> Word:
+        """Read the statement itself, with its input and output redirected."""
+        if body is not None and body.type == "command":
+            output = self._command(body, given.stdin, given.files, given.extra)
+        else:
+            self.reviewer.review_redirects(given.files, self.scope, self._text(node))
+            output = self.walk(body, given.stdin) if body is not None else Word("")
+            self.reviewer.review_written(given.files, output, self.scope, self._text(node))
+            output = output if body is not None else given.stdin or Word("")
+        for child in given.after:
+            output = self.walk(child, output if child.type == "pipeline" else None)
+        return output
+
+    def _redirect(self, node: Node, given: Redirections) -> Word | None:
+        """Sort the parts of a redirection, and return what it puts on standard input."""
+        if node.type == "herestring_redirect":
+            return self._expander().single(node.children[-1])
+        if node.type == "file_redirect":
+            return self._file_redirect(node, given)
+        stdin, quoted = Word(""), False
+        for child in node.children:
+            if child.type == "heredoc_start":
+                quoted = self._text(child)[:1] in "'\"\\"
+            elif child.type == "heredoc_body":
+                stdin = Word(self._text(child)) if quoted else self._expander().body(child)
+            elif child.type in _REDIRECTS:
+                self._redirect(child, given)
+            elif child.type in _WORDS:
+                given.extra.append(child)
+            elif child.is_named and child.type != "heredoc_end":
+                given.after.append(child)
+        return stdin
+
+    def _file_redirect(self, node: Node, given: Redirections) -> Word | None:
+        """Read a redirection to or from a file; further words are arguments of the command."""
+        operator, targets = "", []
+        for child in node.children:
+            if child.type in ("file_descriptor", "ERROR") or not child.is_named:
+                operator += self._text(child)
+            else:
+                targets.append(child)
+        if not targets:
+            return None
+        given.extra.extend(targets[1:])
+        target = self._expander().single(targets[0])
+        given.files.append(Redirect(operator, target))
+        if ">" in operator:
+            return None
+        return self.scope.written(target.text) or Word(UNKNOWN if target.content is None else target.content, target.taint)
+
+    def _command(self, node: Node, stdin: Word | None, redirects: list[Redirect], extra: list[Node]) -> Word:
+        """Read a simple command, once for every combination of values its variables may have."""
+        outputs = []
+        for choice in self._choices(node):
+            self.scope.chosen = choice
+            outputs.append(self._simple(node, stdin, list(redirects), list(extra)))
+        self.scope.chosen = {}
+        return combine(list(dict.fromkeys(outputs)))
+
+    def _choices(self, node: Node) -> Iterator[dict[str, Word]]:
+        """Yield the combinations of values for the variables a command mentions."""
+        text = self._text(node)
+        named = {name: values for name, values in self.scope.variables.items() if len(values) > 1 and name in text}
+        if prod(len(values) for values in named.values()) > _MOST_CHOICES:
+            self.reviewer.report(Event.TOO_COMPLEX, text)
+        for values in islice(product(*named.values()), _MOST_CHOICES):
+            yield dict(zip(named, values, strict=True))
+
+    def _simple(self, node: Node, stdin: Word | None, redirects: list[Redirect], extra: list[Node]) -> Word:
+        """Build a simple command from its parts and judge it."""
+        call = Call([], self._text(node), stdin=stdin)
+        call.redirects = redirects
+        for child, text in self._words(node.children):
+            if text:
+                call.argv += self._expander().joined(text)
+            elif child.type == "variable_assignment":
+                name, word, _ = self._assignment(child)
+                call.assigned[name] = word
+            elif child.type in _REDIRECTS:
+                call.stdin = self._redirect(child, Redirections(None, redirects, extra, [])) or call.stdin
+            elif child.type in _WORDS or child.type == "command_name":
+                call.argv += self._expander().fields(child)
+            elif child.is_named and child.type != "comment":
+                self.walk(child, None)
+        if b"<<" in self.source and _LOST_DASH.match(self.source, node.end_byte):
+            call.argv.append(Word("-"))
+        for child in extra:
+            call.argv += self._expander().fields(child)
+        return self._run(call)
+
+    def _words(self, nodes: list[Node]) -> Iterator[tuple[Node, str | None]]:
+        """Yield a command's parts, with the text of those that the grammar splits behind a `$`."""
+        waiting = list(nodes)
+        while waiting:
+            first = last = waiting.pop(0)
+            while waiting and waiting[0].type == "word" and self._is_split(last, waiting[0]):
+                last = waiting.pop(0)
+            text = self.source[first.start_byte : last.end_byte].decode("utf-8", "replace")
+            yield first, text if last is not first else None
+
+    def _is_split(self, first: Node, second: Node) -> bool:
+        return bool(first.end_byte == second.start_byte) and self._text(first).endswith("$")
+
+    def _run(self, call: Call) -> Word:
+        """Judge a command, and the function or alias of its name."""
+        name = call.argv[0].text if call.argv else ""
+        function = self.scope.functions.get(name)
+        if function is not None and name not in self.running:
+            self.reviewer.review_redirects(call.redirects, self.scope, call.text)
+            output = self._call_function(name, function, call, call.argv[1:])
+            # The function may be gone, or may never have been defined, when the command runs.
+            return self.reviewer.review(call, self.scope) if self.reviewer.knows(name) else output
+        alias = self.scope.aliases.get(name)
+        if alias is not None:
+            # A script uses aliases only if told to, and never for a quoted name.
+            self.reviewer.review(call.inner([*(Word(part) for part in split_words(alias)), *call.argv[1:]]), self.scope)
+            if not self.reviewer.knows(name):
+                return Word(UNKNOWN)
+        return self.reviewer.review(call, self.scope)
+
+    def _call_function(self, name: str, function: Function, call: Call, arguments: list[Word] | None) -> Word:
+        """Read a function's body with the arguments of the call, or with unknown ones."""
+        self.uncalled.pop(name, None)
+        outer, source = self.scope.positional, self.source
+        self.scope.positional, self.source = arguments, function.source
+        self.running.add(name)
+        try:
+            return self.walk(function.body, call.stdin)
+        finally:
+            self.running.discard(name)
+            self.scope.positional, self.source = outer, source
+
+
+def split_words(text: str) -> list[str]:
+    """Split text as a shell does, or at white space if its quotes do not match."""
+    try:
+        return shlex.split(text)
+    except ValueError:
+        return [*text.split(), UNKNOWN]
+
+
+def _any(node: Node, test: Callable[[Node], bool]) -> bool:
+    """Return whether a node or one below it passes a test."""
+    waiting = [node]
+    while waiting:
+        current = waiting.pop()
+        if test(current):
+            return True
+        waiting.extend(current.children)
+    return False

@@ -1,1 +1,0 @@
-"""What a shell would make of a text: its commands, words and variables."""
