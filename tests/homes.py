@@ -5,7 +5,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from decklog.place.accepted import NAME, settings_home
+from decklog.place.accepted import NAME
+from decklog.user_consents import settings_home
 
 _HOMES = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
 

@@ -46,6 +46,7 @@ def test_the_examples_of_a_rule_hold(rule: Rule) -> None:
     ("changes", "reason"),
     [
         ({"id": "a b"}, "needs an id"),
+        ({"kind": "x] approved ["}, "the kind of rule acme-token"),
         ({"pattern": None}, "needs a pattern"),
         ({"pattern": "(a"}, "not valid"),
         ({"pattern": "a"}, "has no group 1"),

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from decklog.app import Decklog
-from decklog.place.settings_consent import give_consent
+from decklog.user_consents import give_consent
 
 AGENT = """
 import pathlib, re, sys, time

@@ -1,12 +1,12 @@
 """Rules and allow-list entries of a user and of a repository.
 
 A rule only finds more, so every repository may add rules in its `decklog.toml`. An allow-list entry hides secrets from the
-redaction: it is read from the user's own settings, and from a repository's file only if the user has consented to that file.
+redaction: it is read from the user's own settings, and from a repository's file only if the user has consented to that file
+(`decklog accept --settings`).
 """
 
-import os
+import hashlib
 import tomllib
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,9 @@ import re2
 
 from decklog.errors import Invalid
 from decklog.redaction.rules import Rule, compile_pattern, parse_rules
+from decklog.user_consents import has_consent, settings_home
 
 _FILE = "decklog.toml"
-Consent = Callable[[Path, bytes], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +28,7 @@ class Config:
     allow: tuple[str, ...] = ()
 
 
-def no_consent(_path: Path, _content: bytes) -> bool:
-    """Return that nobody consented to a repository's file."""
-    return False
-
-
-def load_config(folder: Path | None = None, is_consented: Consent = no_consent) -> Config:
+def load_config(folder: Path | None = None) -> Config:
     """Return the rules of the user and of the repository around a folder, and the allow-list entries that count."""
     user = _read(user_file())
     mine = _section(user[1], user[0]) if user else Config()
@@ -42,8 +37,27 @@ def load_config(folder: Path | None = None, is_consented: Consent = no_consent) 
     if theirs is None:
         return mine
     added = _section(theirs[1], theirs[0])
-    allow = added.allow if is_consented(*theirs) else ()
+    allow = added.allow if added.allow and _is_consented(*theirs) else ()
     return Config((*mine.rules, *added.rules), (*mine.allow, *allow))
+
+
+def _is_consented(path: Path, content: bytes) -> bool:
+    """Return whether the user consented to exactly this file in the repository that it is in."""
+    git = _git_folder(path.parent)
+    return git is not None and has_consent(str(git), hashlib.sha256(content).hexdigest())
+
+
+def _git_folder(folder: Path) -> Path | None:
+    """Return the git folder that all working trees of a repository share."""
+    git = next((place / ".git" for place in (folder, *folder.parents) if (place / ".git").exists()), None)
+    if git is None or git.is_dir():
+        return git
+    try:
+        linked = git.parent / git.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
+        shared = linked / "commondir"
+        return linked / shared.read_text(encoding="utf-8").strip() if shared.is_file() else linked
+    except (OSError, UnicodeDecodeError):
+        return None
 
 
 def _working_folder() -> Path:
@@ -56,8 +70,7 @@ def _working_folder() -> Path:
 
 def user_file() -> Path:
     """Return the user's own settings for the redaction."""
-    home = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
-    return Path(home) / "decklog" / "redaction.toml"
+    return Path(settings_home()) / "redaction.toml"
 
 
 def find_repository_file(folder: Path) -> Path | None:
@@ -92,6 +105,8 @@ def _section(content: bytes, path: Path) -> Config:
 
 
 def _allow(patterns: Any, path: Path) -> tuple[str, ...]:
+    if isinstance(patterns, str):
+        raise Invalid(f"{path}: allow is a list of patterns, such as allow = ['demo-[a-z]+']")
     for pattern in patterns:
         try:
             compile_pattern(pattern)

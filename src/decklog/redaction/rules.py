@@ -62,6 +62,8 @@ def parse_rule(entry: Mapping[str, Any], source: str) -> Rule:
     if not isinstance(entry.get("pattern"), str):
         raise Invalid(f"{source}: rule {name} needs a pattern")
     rule = _build(entry)
+    if not rule.label.replace("-", "").isalnum():
+        raise Invalid(f"{source}: the kind of rule {name} takes letters, digits and hyphens (got {rule.kind!r})")
     if not rule.keywords and not rule.trigger:
         raise Invalid(f"{source}: rule {name} needs keywords or a trigger")
     if any(word != word.lower() for word in rule.keywords):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from decklog.conductor.settings.document import NAME, load
 from decklog.conductor.settings.loosening import Loosened, loosened
 from decklog.errors import NotAccepted
-from decklog.place.settings_consent import give_consent, has_consent
+from decklog.user_consents import give_consent, has_consent
 
 if TYPE_CHECKING:
     from decklog.conductor.git.repository import Repository
