@@ -30,12 +30,12 @@ def redactor(config: Config) -> Redactor:
     return Redactor(config.rules, config.allow)
 
 
-def repository(tmp_path: Path, content: str) -> Path:
+def repository(tmp_path: Path, content: str) -> str:
     folder = tmp_path / "repo" / "src"
     folder.mkdir(parents=True)
     (tmp_path / "repo" / ".git").mkdir()
     (tmp_path / "repo" / "decklog.toml").write_text(content, encoding="utf-8")
-    return folder
+    return str(folder)
 
 
 def test_a_repository_adds_a_rule_without_anybodys_consent(tmp_path: Path) -> None:
@@ -71,15 +71,16 @@ def test_consent_holds_in_every_working_tree_of_a_repository(tmp_path: Path) -> 
     (linked / "decklog.toml").write_text(_ALLOW, encoding="utf-8")
     (linked / ".git").write_text(f"gitdir: {git}\n", encoding="utf-8")
     (git / "commondir").write_text("../..\n", encoding="utf-8")
-    assert load_config(linked).allow == ()
+    assert load_config(str(linked)).allow == ()
     consent(tmp_path / "repo" / ".git", _ALLOW)
-    assert load_config(linked).allow == ("tulip-[A-Za-z0-9-]+",)
+    assert load_config(str(linked)).allow == ("tulip-[A-Za-z0-9-]+",)
 
 
 def test_an_allow_list_entry_of_the_user_counts(tmp_path: Path) -> None:
-    user_file().parent.mkdir(parents=True)
-    user_file().write_text(_ALLOW, encoding="utf-8")
-    assert redactor(load_config(tmp_path)).redact(_ALLOWED) == _ALLOWED
+    file = Path(user_file())
+    file.parent.mkdir(parents=True)
+    file.write_text(_ALLOW, encoding="utf-8")
+    assert redactor(load_config(str(tmp_path))).redact(_ALLOWED) == _ALLOWED
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
 """Find values that look generated near a word for a secret: printed below a command, in a table, in a call, in any sentence."""
 
-import re
 from collections.abc import Iterator
 
 from decklog.redaction.keyvalue import Candidate, kind_of_name
+from decklog.redaction.lazy import Lazy
 from decklog.redaction.matcher import Pattern
 from decklog.redaction.normalize import View
 
@@ -19,19 +19,18 @@ _WORD = Pattern(f"(?i){_WORDS}")
 # Also texts with letters beyond Latin-1, which are question marks in the bytes.
 TRIGGER = rf"{_WORDS}|[?][?]"
 # Words that one byte per character can't show.
-_FOREIGN = re.compile(
-    "парол|лозинк|пин-код|токен|ключ|κωδικ|סיסמ|كلمة|رمز|पासवर्ड|รหัสผ่าน|密码|密碼|口令|密钥|パスワード|暗証番号|トークン"
+_FOREIGN = Lazy(
+    "(?i)парол|лозинк|пин-код|токен|ключ|κωδικ|סיסמ|كلمة|رمز|पासवर्ड|รหัสผ่าน|密码|密碼|口令|密钥|パスワード|暗証番号|トークン"
     "|비밀번호|암호|验证码|認証コード|인증번호|mật khẩu|kata sandi",
-    re.IGNORECASE,
 )
 # A run without blanks that has letters and digits, or a sign among them, and what may stand around it.
-_VALUE = re.compile(r"""[^\s"'`<>|,;()\[\]{}=«»„“”、。：，]{5,256}""")
+_VALUE = Lazy(r"""[^\s"'`<>|,;()\[\]{}=«»„“”、。：，]{5,256}""")
 # `name=` or `name: "` right before a value: the name decides, and `keyvalue` reads it.
-_OWNER = re.compile(r"([\w.$-]+)[\"'\]]{0,2}[ \t]*(?::=|=>|={1,2}|:)[ \t]*[@bru]{0,2}[\"'`(\[]{0,2}$")
-_NAME_BEFORE = re.compile(r"([A-Za-z]+[ _-]+)?([\w-]+)$")
-_CELL = re.compile(r"[ \t]*\|[ \t]*|\t+|,(?=\S)|[ \t]{2,}")
-_PROMPT = re.compile(r"\s*(?:[$#%>]|>>>|PS [^>]*>|[\w.-]*>|\(\w+\)|irb[^>]*>|iex[^>]*>|mysql>|[\w-]+=[#>]|[A-Z]:\\[^>]*>)\s*\S")
-_JOINED_WORDS = re.compile(r"[a-z]{3,12}(?:[-_.][a-z]{3,12}){2,7}")
+_OWNER = Lazy(r"([\w.$-]+)[\"'\]]{0,2}[ \t]*(?::=|=>|={1,2}|:)[ \t]*[@bru]{0,2}[\"'`(\[]{0,2}$")
+_NAME_BEFORE = Lazy(r"([A-Za-z]+[ _-]+)?([\w-]+)$")
+_CELL = Lazy(r"[ \t]*\|[ \t]*|\t+|,(?=\S)|[ \t]{2,}")
+_PROMPT = Lazy(r"\s*(?:[$#%>]|>>>|PS [^>]*>|[\w.-]*>|\(\w+\)|irb[^>]*>|iex[^>]*>|mysql>|[\w-]+=[#>]|[A-Z]:\\[^>]*>)\s*\S")
+_JOINED_WORDS = Lazy(r"[a-z]{3,12}(?:[-_.][a-z]{3,12}){2,7}")
 _MOST_LINES_BELOW = 2
 _LONGEST_LINE = 2_000
 _LONGEST_LABEL = 40
@@ -91,7 +90,7 @@ def _is_apart(value: str, line: str, place: int, header: str) -> bool:
 
 
 # What a test is called with.
-_CALLED_WITH = re.compile(r"[ \t]*[@\[][A-Za-z][\w.]*\(")
+_CALLED_WITH = Lazy(r"[ \t]*[@\[][A-Za-z][\w.]*\(")
 
 
 def _is_set_apart(value: str, line: str, place: int, distance: int, header: str) -> bool:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from decklog.redaction.keyvalue import Candidate, line_around
 from decklog.redaction.matcher import Pattern
@@ -15,8 +15,7 @@ _LONGEST_TRAIL = 3
 _HIGHEST_DOUBT = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
+class Sentence(NamedTuple):
     """A group of patterns for one way to mention a secret."""
 
     id: str
