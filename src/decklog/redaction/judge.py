@@ -445,7 +445,9 @@ def is_plainly_none(candidate: Candidate) -> bool:
     if value.isalpha() and value.islower():
         # A word of a sentence, or a name in a program.
         return (candidate.kind in ("key", "token", "auth") and len(value) < 16) or (
-            candidate.source.startswith("prose") and not candidate.quote and not candidate.source.endswith("-pair")
+            candidate.source.startswith("prose")
+            and not candidate.quote
+            and not (candidate.source.endswith("-pair") and candidate.sign)
         )
     if value.isdigit() and candidate.source in ("prose-name-below", "prose-name-answer", "prose-name-odd"):
         return True

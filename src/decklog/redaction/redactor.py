@@ -252,22 +252,31 @@ class Redactor:
     def _is_allowed(self, value: str) -> bool:
         return value in self._allowed_values or _matches(self._allowed, value)
 
-    def _find_named(self, view: View, present: frozenset[int], known: dict[Any, bool]) -> Iterator[Finding]:
+    def _find_named(self, view: View, present: frozenset[int], known: dict[Any, bool]) -> list[Finding]:
+        found: list[Finding] = []
         if self._keyvalue in present:
-            yield from self._judge_all(keyvalue.find_candidates(view), known)
+            found += self._judge_all(keyvalue.find_candidates(view), known)
         sentences = [
             self._sentences[index - self._first_sentence]
             for index in sorted(present)
             if self._first_sentence <= index < self._keyvalue
         ]
         if sentences:
-            yield from self._judge_all(prose.find_candidates(view, sentences), known)
+            found += self._judge_all(prose.find_candidates(view, sentences), known, found)
         if self._nearby in present:
-            yield from self._judge_all(nearby.find_candidates(view), known)
+            found += self._judge_all(nearby.find_candidates(view), known, found)
+        return found
 
-    def _judge_all(self, candidates: Iterable[Candidate], known: dict[Any, bool]) -> Iterator[Finding]:
+    def _judge_all(
+        self, candidates: Iterable[Candidate], known: dict[Any, bool], before: Iterable[Finding] = ()
+    ) -> Iterator[Finding]:
+        """Yield the candidates that are secrets, but for those that were found before."""
+        done = {(one.start, one.end) for one in before}
         for one in candidates:
-            if not self._is_allowed(one.value) and (one.is_sure or self._judged(one, known)):
+            if (one.start, one.end) in done or self._is_allowed(one.value):
+                continue
+            if one.is_sure or self._judged(one, known):
+                done.add((one.start, one.end))
                 reason = f"name {one.name}" if one.source == "named" else one.source
                 yield Finding(one.start, one.end, one.kind, reason, _RANKS.get(one.source.partition("-")[0], 2), one)
 
