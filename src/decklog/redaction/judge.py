@@ -162,7 +162,7 @@ _PHRASE_NAMES = frozenset(("pwd", "password", "passphrase", "pass", "pw"))
 # A line of a class or a file, and the word before an id.
 _PLACE = Lazy(r"[A-Za-z][\w.]*:\d{1,6}")
 _ID_BEFORE = Lazy(
-    r"(?i)\b(?:session|request|trace|span|run|job|task|correlation|event|id)[ \t]*$|(?:session|request|trace|run|job|task) $"
+    r"(?i)(?:\b(?:session|request|trace|span|run|job|task|correlation|event)|(?:\b|[a-z_-])id)[\"'`]{0,2}[:=]?[ \t\"'`]*$"
 )
 _SEQUENCES = ("0123456", "1234567", "abcdef", "qwerty", "xxxx", "0000")
 
@@ -451,13 +451,31 @@ def is_plainly_none(candidate: Candidate) -> bool:
         )
     if value.isdigit() and candidate.source in ("prose-name-below", "prose-name-answer", "prose-name-odd"):
         return True
-    if candidate.source.startswith("near") and _PLACE.fullmatch(value):
+    if value.endswith(("...", "…")) or candidate.after == "...":
         return True
-    if has_shape("uuid", value) and _ID_BEFORE.search(candidate.line[:160]):
+    if candidate.name.lower() == "pass" and not candidate.sign and (has_shape("snake", value) or has_shape("dotted", value)):
+        # A verb: pass `proxy_config`.
+        return True
+    if candidate.source.startswith("near") and _is_of_program(candidate):
         return True
     # Digests and ids stand near any word.
     is_loose = candidate.source.startswith("near-0") and not candidate.quote and candidate.sign in ("", ",", "with", "as", "to")
     return is_loose and (has_shape("hex", value) or has_shape("uuid", value))
+
+
+def _is_of_program(candidate: Candidate) -> bool:
+    """Return whether a value near a word for a secret is plainly a name, an id or a placeholder."""
+    value = candidate.value
+    if _PLACE.fullmatch(value) or is_placeholder(value):
+        return True
+    if candidate.source == "near-0" and _ID_BEFORE.search(candidate.name):
+        return True
+    if candidate.quote:
+        return False
+    is_assigned = candidate.starts_line and candidate.after.lstrip(" ").startswith("=")
+    is_imported = candidate.line.lstrip().startswith(("from ", "import "))
+    is_called = candidate.after.startswith("(")
+    return is_assigned or is_imported or is_called or (candidate.source != "near-0" and has_shape("snake", value))
 
 
 def is_secret(candidate: Candidate) -> bool:

@@ -10,8 +10,9 @@ from decklog.redaction.normalize import View
 # A candidate is looked for in the line of such a word and in the lines below it.
 _WORDS = (
     r"pass(?:w|phrase|code|\b)|pwd|(?:\b|_)pw(?:\b|_)|psk\b|secret|token(?:[^i]|$)|[a-z][ _-]?key(?:s?\b|_)"
-    r"|\bkey (?:is|was|for|to)\b|cred|\bauth|log[_-]?[io]n\b|logged in|(?:to|must) log in|sign[_-]?in\b|bearer|jwt|hmac|cipher"
-    r"|crypt|wallet|mnemonic|[th]otp|sftp|ftp\b|smtp|imap|ldap|wi-?fi|wlan|vpn|licen[cs]e|\bcodes?\b|\bpin\b|unlock|community|<<<"
+    r"|\bkey (?:is|was|for|to)\b|cred|\bauth(?:[^o]|ori[sz]|$)|log[_-]?[io]n\b|logged in|(?:to|must) log in|sign[_-]?in\b|bearer"
+    r"|jwt|hmac|cipher|crypt(?:[^o]|o[^g]|$)|wallet|mnemonic|[th]otp|sftp|ftp\b|smtp|imap|ldap|wi-?fi|wlan|vpn|licen[cs]e"
+    r"|\bcodes?(?:[^\w-]|$)|\bpin\b|unlock|community|<<<"
     r"|kennwort|has[?l]o|contrase|mot[ _]de[ _]passe|senha|clave|wachtwoord|senord|salasana|parol|heslo|lozink|geslo|jelsz"
     r"|[?s]ifr[ea?]|vault"
 )
@@ -31,6 +32,8 @@ _NAME_BEFORE = Lazy(r"([A-Za-z]+[ _-]+)?([\w-]+)$")
 _CELL = Lazy(r"[ \t]*\|[ \t]*|\t+|,(?=\S)|[ \t]{2,}")
 _PROMPT = Lazy(r"\s*(?:[$#%>]|>>>|PS [^>]*>|[\w.-]*>|\(\w+\)|irb[^>]*>|iex[^>]*>|mysql>|[\w-]+=[#>]|[A-Z]:\\[^>]*>)\s*\S")
 _JOINED_WORDS = Lazy(r"[a-z]{3,12}(?:[-_.][a-z]{3,12}){2,7}")
+# Words joined by a sign are a passphrase near one of these; near others they are a name.
+_PHRASE_WORD = Lazy(r"(?i)pass|pwd|\bpw\b|phrase|secret|login|cred|kennwort|contrase|senha|clave|wachtwoord|wi-?fi|wlan")
 _MOST_LINES_BELOW = 2
 _LONGEST_LINE = 2_000
 _LONGEST_LABEL = 40
@@ -39,8 +42,6 @@ _MOST_VALUES = 200
 
 def is_odd(value: str) -> bool:
     """Return whether a run has what words and names have not: letters with digits, capitals or signs among them."""
-    if _JOINED_WORDS.fullmatch(value):
-        return True
     letters = sum(map(str.isalpha, value))
     digits = sum(map(str.isdigit, value))
     if not letters:
@@ -61,7 +62,11 @@ def find_candidates(view: View) -> Iterator[Candidate]:
             value = run[0].rstrip(".,:!?") if run[0][-1] in ".,:" else run[0]
             if (
                 value.isalpha()
-                or not (is_odd(value) or _is_set_apart(value, line, run.start(), distance, header))
+                or not (
+                    is_odd(value)
+                    or _is_set_apart(value, line, run.start(), distance, header)
+                    or (_JOINED_WORDS.fullmatch(value) and _PHRASE_WORD.search(header))
+                )
                 or _is_owned(line[max(0, run.start() - 80) : run.start()])
             ):
                 continue
