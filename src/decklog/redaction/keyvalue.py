@@ -316,7 +316,8 @@ def _cookies(view: View, start: int, end: int) -> Iterator[Candidate]:
     for pair in _COOKIE.finditer(view.text, start, end):
         if pair[1].lower() not in _COOKIE_ATTRIBUTES:
             yield Candidate(
-                *pair.span(2),
+                pair.start(2),
+                pair.end(2),
                 pair[2][:LONGEST_VALUE],
                 "cookie",
                 "cookie",

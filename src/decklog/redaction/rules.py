@@ -111,7 +111,8 @@ def shipped_rules() -> tuple[Rule, ...]:
 
 
 def _build(entry: Mapping[str, Any]) -> Rule:
-    return Rule(**{key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()})
+    fields: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
+    return Rule(**fields)
 
 
 @cache
