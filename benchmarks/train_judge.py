@@ -32,9 +32,11 @@ _CLEAN_WEIGHT = 3.0
 _SOURCE_WEIGHT = 1.0
 _EVERY_SOURCE = 4
 _SIZE_LIMIT = 100_000
-# The threshold is the lowest of these with at most this share of false positives, as a mean over the writers.
+# The threshold is the highest of these that finds this share of the secrets, as a mean over the writers but one: the texts of our
+# own were collected because an earlier version failed on them, so they are not what others write.
+_OWN = "writer-own"
 _THRESHOLDS = tuple(step / 4 for step in range(-4, 13))
-_MOST_FALSE = 0.005
+_LEAST_RECALL = 0.97
 
 
 class Recorder(Redactor):
@@ -116,14 +118,16 @@ def cross_validate(table: Table, more: np.ndarray, more_weights: np.ndarray) -> 
         scores[own] = bias + sum(_predict(tree, table.rows[own]) for tree in trees)
         print(f"trained without {writer}", flush=True)
     best = _best_scores(table, scores)
+    chosen = _THRESHOLDS[0]
     for threshold in _THRESHOLDS:
         shares = {writer: _shares(table, best, threshold, writer) for writer in writers}
-        recall, false = (sum(one[kind] for one in shares.values()) / len(shares) for kind in (0, 1))
+        others = [one for writer, one in shares.items() if writer != _OWN]
+        recall, false = (sum(one[kind] for one in others) / len(others) for kind in (0, 1))
         by_writer = ", ".join(f"{writer} {one:.2%}/{other:.2%}" for writer, (one, other) in shares.items())
         print(f"threshold {threshold:+.2f}: recall {recall:.2%}, false positives {false:.2%} ({by_writer})")
-        if false <= _MOST_FALSE:
-            return threshold
-    return _THRESHOLDS[-1]
+        if recall >= _LEAST_RECALL:
+            chosen = threshold
+    return chosen
 
 
 def _best_scores(table: Table, scores: np.ndarray) -> np.ndarray:

@@ -456,6 +456,8 @@ def is_plainly_none(candidate: Candidate) -> bool:
     if candidate.name.lower() == "pass" and not candidate.sign and (has_shape("snake", value) or has_shape("dotted", value)):
         # A verb: pass `proxy_config`.
         return True
+    if has_shape("uuid", value) and _ID_BEFORE.search(candidate.line[:160]):
+        return True
     if candidate.source.startswith("near") and _is_of_program(candidate):
         return True
     # Digests and ids stand near any word.

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from decklog.redaction.keyvalue import Candidate, kind_of_name
+from decklog.redaction.keyvalue import Candidate, kind_of_name, split_name
 from decklog.redaction.lazy import Lazy
 from decklog.redaction.matcher import Pattern
 from decklog.redaction.normalize import View
@@ -110,9 +110,13 @@ def _is_owned(before: str) -> bool:
     if owner is None:
         return False
     name = owner[1].lower()
+    if split_name(owner[1])[-1:] in _NAMING:
+        return True
     return name not in _ANY_NAME and not kind_of_name(owner[1]) and not owner[0].rstrip().endswith(":")
 
 
+# Last words of settings that name something: `keyVaultName: kv-1`.
+_NAMING = (["name"], ["id"], ["arn"], ["url"], ["uri"], ["path"])
 _ANY_NAME = frozenset(
     (
         "value",
