@@ -453,16 +453,23 @@ def is_plainly_none(candidate: Candidate) -> bool:
         return True
     if value.endswith(("...", "…")) or candidate.after == "...":
         return True
-    if candidate.name.lower() == "pass" and not candidate.sign and (has_shape("snake", value) or has_shape("dotted", value)):
+    if candidate.name[:5].lower().rstrip() == "pass" and not candidate.sign and _is_name(value):
         # A verb: pass `proxy_config`.
         return True
-    if has_shape("uuid", value) and _ID_BEFORE.search(candidate.line[:160]):
+    if candidate.source.startswith("prose") and has_shape("uuid", value) and _ID_BEFORE.search(candidate.line[:160]):
         return True
     if candidate.source.startswith("near") and _is_of_program(candidate):
         return True
     # Digests and ids stand near any word.
     is_loose = candidate.source.startswith("near-0") and not candidate.quote and candidate.sign in ("", ",", "with", "as", "to")
     return is_loose and (has_shape("hex", value) or has_shape("uuid", value))
+
+
+def _is_name(value: str) -> bool:
+    """Return whether a value is letters with underscores, or a member of a module: `proxy_config`, `httpx.Client`."""
+    if "_" in value and value.replace("_", "").isalpha():
+        return True
+    return has_shape("dotted", value.lstrip("~")) and value.split(".")[-1].isalpha()
 
 
 def _is_of_program(candidate: Candidate) -> bool:
@@ -477,7 +484,7 @@ def _is_of_program(candidate: Candidate) -> bool:
     is_assigned = candidate.starts_line and candidate.after.lstrip(" ").startswith("=")
     is_imported = candidate.line.lstrip().startswith(("from ", "import "))
     is_called = candidate.after.startswith("(")
-    return is_assigned or is_imported or is_called or (candidate.source != "near-0" and has_shape("snake", value))
+    return is_assigned or is_imported or is_called or _is_name(value)
 
 
 def is_secret(candidate: Candidate) -> bool:
