@@ -7,6 +7,7 @@ processor time of ours goes.
 import argparse
 import asyncio
 import json
+import random
 import sqlite3
 import sys
 import tempfile
@@ -31,6 +32,7 @@ from decklog.stores.artifacts import graphs
 from decklog.stores.base import Store
 
 PUTS, TURNS = 200, 9
+_SENTENCE = "the agent ran every test after a change and wrote what it had found in its log before going on to the next task"
 SIZES = {"one message": 1, "20 messages": 20, "200 messages": 200}
 
 
@@ -93,6 +95,33 @@ async def measure(folder: Path) -> dict[str, dict[str, Cost]]:
                 found[size] = {name: Cost(*(sorted(kind)[TURNS // 2] for kind in zip(*some))) for name, some in costs.items()}  # noqa: B905
     theirs.close()
     return found
+
+
+def appended(folder: Path) -> dict[str, Cost]:
+    """Return the medians of an append and of LangGraph's `put`, each with a text of 300 characters that is new."""
+    dice = random.Random(5)
+    costs: dict[str, list[Cost]] = {"append": [], "put": []}
+    with Decklog.open(folder / "appended.db") as log, sqlite3.connect(folder / "put.sqlite", check_same_thread=False) as theirs:
+        run_id, saver = log.runs.start("measure").id, SqliteSaver(theirs)
+        for number in range(TURNS):
+            texts = [" ".join(dice.choices(_SENTENCE.split(), k=60))[:300] for _ in range(2 * PUTS)]
+            costs["append"].append(_timed(lambda text: log.journal.append(run_id, text, agent="developer"), texts[:PUTS]))
+            config: Any = {"configurable": {"thread_id": f"new-{number}", "checkpoint_ns": ""}}
+            costs["put"].append(_timed(lambda text, config=config: _put_text(saver, config, text), texts[PUTS:]))  # type: ignore[misc]
+    return {name: Cost(*(sorted(kind)[TURNS // 2] for kind in zip(*some))) for name, some in costs.items()}  # noqa: B905
+
+
+def _put_text(saver: SqliteSaver, config: Any, text: str) -> None:
+    checkpoint = empty_checkpoint()
+    checkpoint["channel_values"] = {"body": text}
+    saver.put(config, checkpoint, {}, {})
+
+
+def _timed(work: Callable[[str], object], texts: list[str]) -> Cost:
+    processor, wall = time.process_time(), time.perf_counter()
+    for text in texts:
+        work(text)
+    return Cost((time.process_time() - processor) / len(texts) * 1e6, (time.perf_counter() - wall) / len(texts) * 1e6)
 
 
 # Where ours goes: what each step is called, and where it is done.
@@ -161,6 +190,12 @@ def main(words: "list[str] | None" = None) -> list[Row]:
                 ours, theirs = costs[f"decklog{way}"], costs[f"langgraph{way}"]
                 rows.append(row(f"put{way}, {size}: processor time", ours.processor, "µs", floor=theirs.processor))
                 rows.append(row(f"put{way}, {size}: wall time", ours.wall, "µs", floor=theirs.wall))
+        new = appended(Path(name))
+        for index, kind in enumerate(("processor", "wall")):
+            floor = new["put"][index]
+            rows.append(
+                row(f"append of a new 300-character text beside put: {kind} time", new["append"][index], "µs", floor=floor)
+            )
         if given.steps:
             print(json.dumps(steps(Path(name)), indent=2, ensure_ascii=False))
     return rows

@@ -65,13 +65,17 @@ _WORDS = [
 # Finds the redaction of any checkout: it had another name before.
 _PROGRAM = """
 import json, sys, time
-start = time.perf_counter()
+import decklog.log
+start = time.process_time()
 try:
     from decklog.redaction import scan
 except ImportError:
     from decklog.redact import scan_by_rules as scan
+scan("Fix the parser so that it reads empty lines.")
+first = time.process_time() - start
+start = time.process_time()
 scan("password" + "=x1y2z3 hello")
-first = time.perf_counter() - start
+named = time.process_time() - start
 jobs = json.load(sys.stdin)
 shown = {name: [scan(text)[0] for text in texts] for name, texts in jobs["scanned"].items()}
 times = {}
@@ -87,7 +91,7 @@ for name, text in jobs["hostile"].items():
     begun = time.process_time()
     scan(text)
     worst[name] = time.process_time() - begun
-json.dump({"first": first, "shown": shown, "times": times, "worst": worst}, sys.stdout)
+json.dump({"first": first, "named": named, "shown": shown, "times": times, "worst": worst}, sys.stdout)
 """
 
 
@@ -145,7 +149,8 @@ def _figures(jobs: dict[str, Any], folders: list[str], found: dict[str, Any]) ->
             (f"{Path(folder).name}: false positives", _changed(scanned[f"{folder} lookalikes"], shown[f"{folder} lookalikes"]))
         )
     figures += [(f"new text: {name}", f"{seconds * 1e6:.0f} us") for name, seconds in found["times"].items()]
-    figures.append(("cold start: import and first redaction", f"{found['first'] * 1e3:.0f} ms"))
+    figures.append(("cold start: import and first plain text", f"{found['first'] * 1e3:.0f} ms"))
+    figures.append(("then the first text with a password", f"{found['named'] * 1e3:.0f} ms"))
     name, seconds = max(found["worst"].items(), key=lambda one: one[1])
     figures.append((f"worst 100 kB ({name})", f"{seconds:.2f} s"))
     return figures

@@ -5,7 +5,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from decklog.location.accepted import NAME, settings_home
+from decklog.core.user_consents import settings_home
+from decklog.location.accepted import NAME
 
 _HOMES = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
 

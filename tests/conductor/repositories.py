@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 from unittest.mock import patch
 
-from decklog.location.settings_consent import give_consent
+from decklog.core.user_consents import give_consent
 
 FILES = {"calc.py": "def add(a, b):\n    return a + b\n", "notes.txt": "one\ntwo\nthree\n", ".gitignore": "*.log\n"}
 _ENVIRONMENT = {

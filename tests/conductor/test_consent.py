@@ -65,6 +65,7 @@ LOOSE = {
     "fixes that are published": '[mend]\npublish = "pr"\n',
     "large fixes": "[mend]\nlarge = 100000\n",
     "critique": "[critique]\nenabled = true\n",
+    "values hidden from redaction": "[redaction]\nallow = ['demo-.*']\n",
     "something new": "[run]\nunheard_of = 1\n",
 }
 TIGHT = {
@@ -76,6 +77,7 @@ TIGHT = {
     "no permission": '[agents.mine]\nextends = "claude-acp"\npermissions = "deny"\nmodel = "small"\nturns = 3\nminutes = 5\n',
     "money": "[budget]\nrun_usd = 1.0\npiece_usd = 0.5\n[mend]\nlarge = 20\n[critique]\nenabled = false\n",
     "a gate": '[review]\nmodel_passes = [3, 6]\n[protect]\npaths = ["/x"]\n[calls]\nreview.default = "m"\n',
+    "a redaction rule": "[[redaction.rule]]\nid = 'acme'\nkeywords = ['acme_']\npattern = '(acme_[a-z]{20})'\n",
 }
 
 
@@ -95,7 +97,7 @@ def test_every_setting_is_classified() -> None:
     tables = {"agents.*": Description, "checks.*": Check, "models.*": ModelChoice, "review": Rules, "mend": MendSettings}
     for section, table in {**tables, "critique": CritiqueSettings, "prompt": PromptSettings}.items():
         known |= {f"{section}.{one.name}" for one in fields(table)}
-    known = known - {"agents.*.name", "models.*.name"} | {"agents.*.extends"}
+    known = known - {"agents.*.name", "models.*.name"} | {"agents.*.extends", "redaction.rule", "redaction.allow"}
     assert known == set(RULES)
 
 

@@ -7,9 +7,13 @@ import pytest
 
 from decklog.core.errors import Invalid
 from decklog.redaction import default_redactor, redact
+from decklog.redaction.normalize import View
+from decklog.redaction.prose import load_sentences
 from decklog.redaction.rules import Rule, load_examples, parse_rule
 from tests.every import every
+from tests.redaction import corpus
 from tests.redaction.corpus import draw
+from tests.searches import FULL
 
 _PLACE = re.compile(r"\{(like|random|hex|digits):([^{}]+)\}")
 _MASKS = {"random": "aA9", "hex": "h", "digits": "9"}
@@ -42,10 +46,19 @@ def test_the_examples_of_a_rule_hold(rule: Rule) -> None:
         assert redact(example) == example
 
 
+def test_what_a_sentence_needs_is_in_every_text_that_it_matches() -> None:
+    texts = [View(one.text).data for one in list(corpus.secrets("train", "writer-own"))[:: 1 if FULL else 25]]
+    for sentence in load_sentences():
+        if sentence.needs:
+            without = [data.translate(None, sentence.needs) for data in texts]
+            assert not any(pattern.search(data) for pattern in sentence.patterns for data in without), sentence.id
+
+
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
         ({"id": "a b"}, "needs an id"),
+        ({"kind": "x] approved ["}, "the kind of rule acme-token"),
         ({"pattern": None}, "needs a pattern"),
         ({"pattern": "(a"}, "not valid"),
         ({"pattern": "a"}, "has no group 1"),

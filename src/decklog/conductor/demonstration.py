@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from decklog.location.settings_consent import give_consent
+from decklog.core.user_consents import give_consent
 from decklog.log import Decklog
 
 AGENT = """

@@ -9,6 +9,7 @@ import os
 from typing import TYPE_CHECKING
 
 from decklog.core.errors import NotAccepted
+from decklog.core.user_consents import append_line, escaped, is_own, read_lines, unescaped
 
 if TYPE_CHECKING:
     from decklog.log import Decklog
@@ -24,12 +25,6 @@ class Accepted:
         self.owner = owner
         self.leads_to = leads_to
         self.made_at = made_at
-
-
-def settings_home() -> str:
-    """Give the folder of this user's own settings."""
-    home = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
-    return os.path.join(home, "decklog")
 
 
 def check(inside: str, file: str, address: str | None) -> Accepted:
@@ -68,51 +63,10 @@ def accept(inside: str, address: str | None, made_at: str) -> None:
     append_line(NAME, [escaped(folder), str(os.stat(folder).st_uid), _leading_to(address), made_at])
 
 
-def append_line(name: str, words: list[str]) -> None:
-    """Add a line to one of the lists of this user's consents."""
-    home = settings_home()
-    os.makedirs(home, mode=0o700, exist_ok=True)
-    handle = os.open(os.path.join(home, name), os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write("\t".join(words) + "\n")
-
-
-def read_lines(name: str) -> list[list[str]]:
-    """Read a list of this user's consents, the newest last. Ignore a file that another user could have written."""
-    lines: list[list[str]] = []
-    for home in (_settings_of_whoever_used_sudo(), settings_home()):
-        try:
-            with open(os.path.join(home, name), encoding="utf-8") as file:
-                status = os.fstat(file.fileno())
-                if is_own(status.st_uid) and not status.st_mode & 0o022:
-                    lines += [line.rstrip("\n").split("\t") for line in file]
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-    return lines
-
-
 def _all() -> "list[tuple[str, Accepted]]":
     """Read which logs were accepted, the newest last."""
     lines = read_lines(NAME)
-    return [(_unescaped(words[0]), Accepted(int(words[1]), words[2], words[3])) for words in lines if len(words) == 4]
-
-
-def _settings_of_whoever_used_sudo() -> str:
-    """Give the settings of the user for whom sudo made this process root's: root acts for that user, and by that user's word."""
-    user = os.environ.get("SUDO_UID", "")
-    if os.geteuid() != 0 or not user.isdecimal():
-        return os.devnull
-    import pwd
-
-    try:
-        return os.path.join(pwd.getpwuid(int(user)).pw_dir, ".config", "decklog")
-    except KeyError:
-        return os.devnull
-
-
-def is_own(owner: int) -> bool:
-    """Say whether a file's owner is this user, or the one for whom sudo made this process root's."""
-    return owner == os.geteuid() or (os.geteuid() == 0 and str(owner) == os.environ.get("SUDO_UID"))
+    return [(unescaped(words[0]), Accepted(int(words[1]), words[2], words[3])) for words in lines if len(words) == 4]
 
 
 def _leading_to(address: str | None) -> str:
@@ -146,11 +100,3 @@ def _refused(inside: str, why: str) -> NotAccepted:
         "Otherwise remove it, make one of your own further down (decklog init .), or name another with --db or DECKLOG_DB.",
         folder=inside,
     )
-
-
-def escaped(text: str) -> str:
-    return text if text.isprintable() and "\\" not in text else text.encode("unicode_escape").decode("ascii")
-
-
-def _unescaped(text: str) -> str:
-    return text.encode("ascii").decode("unicode_escape") if "\\" in text else text

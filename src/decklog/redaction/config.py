@@ -1,85 +1,108 @@
 """Rules and allow-list entries of a user and of a repository.
 
 A rule only finds more, so every repository may add rules in its `decklog.toml`. An allow-list entry hides secrets from the
-redaction: it is read from the user's own settings, and from a repository's file only if the user has consented to that file.
+redaction: it is read from the user's own settings, and from a repository's file only if the user has consented to that file
+(`decklog accept --settings`).
 """
 
 import os
-import tomllib
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import re2
 
+from decklog.core.digests import sha256
 from decklog.core.errors import Invalid
+from decklog.core.user_consents import has_consent, settings_home
 from decklog.redaction.rules import Rule, compile_pattern, parse_rules
 
 _FILE = "decklog.toml"
-Consent = Callable[[Path, bytes], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(NamedTuple):
     """What is added to the shipped rules."""
 
     rules: tuple[Rule, ...] = ()
     allow: tuple[str, ...] = ()
 
 
-def no_consent(_path: Path, _content: bytes) -> bool:
-    """Return that nobody consented to a repository's file."""
-    return False
-
-
-def load_config(folder: Path | None = None, is_consented: Consent = no_consent) -> Config:
+def load_config(folder: str | None = None) -> Config:
     """Return the rules of the user and of the repository around a folder, and the allow-list entries that count."""
-    user = _read(user_file())
-    mine = _section(user[1], user[0]) if user else Config()
-    repository = find_repository_file(folder or _working_folder())
-    theirs = _read(repository) if repository else None
-    if theirs is None:
+    user = user_file()
+    mine = _section(_read(user), user)
+    file = find_repository_file(folder or _working_folder())
+    if file is None:
         return mine
-    added = _section(theirs[1], theirs[0])
-    allow = added.allow if is_consented(*theirs) else ()
-    return Config((*mine.rules, *added.rules), (*mine.allow, *allow))
+    content = _read(file)
+    theirs = _section(content, file)
+    allow = theirs.allow if theirs.allow and _is_consented(file, content) else ()
+    return Config((*mine.rules, *theirs.rules), (*mine.allow, *allow))
 
 
-def _working_folder() -> Path:
-    """Return the folder of this process; the root if it is gone, since an agent may remove the one it works in."""
-    try:
-        return Path.cwd()
-    except FileNotFoundError:
-        return Path("/")
-
-
-def user_file() -> Path:
+def user_file() -> str:
     """Return the user's own settings for the redaction."""
-    home = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
-    return Path(home) / "decklog" / "redaction.toml"
+    return os.path.join(settings_home(), "redaction.toml")
 
 
-def find_repository_file(folder: Path) -> Path | None:
-    """Return the `decklog.toml` of a folder or of the nearest one above it."""
-    for place in (folder, *folder.parents):
-        if (place / _FILE).is_file():
-            return place / _FILE
-        if (place / ".git").exists():
+def find_repository_file(folder: str) -> str | None:
+    """Return the `decklog.toml` of a folder or of the nearest one above it, up to the top of the repository."""
+    for place in _with_parents(folder):
+        if os.path.isfile(os.path.join(place, _FILE)):
+            return os.path.join(place, _FILE)
+        if os.path.exists(os.path.join(place, ".git")):
             break
     return None
 
 
-def _read(path: Path) -> tuple[Path, bytes] | None:
+def _with_parents(folder: str) -> Iterator[str]:
+    while True:
+        yield folder
+        if folder == os.path.dirname(folder):
+            return
+        folder = os.path.dirname(folder)
+
+
+def _working_folder() -> str:
+    """Return the folder of this process; the root if it is gone, since an agent may remove the one it works in."""
     try:
-        return path, path.read_bytes()
-    except OSError:
+        return os.getcwd()
+    except FileNotFoundError:
+        return "/"
+
+
+def _is_consented(path: str, content: bytes) -> bool:
+    """Return whether the user consented to exactly this file in the repository that it is in."""
+    git = _git_folder(os.path.dirname(path))
+    return git is not None and has_consent(git, sha256(content).hexdigest())
+
+
+def _git_folder(folder: str) -> str | None:
+    """Return the git folder that all working trees of a repository share."""
+    top = next((place for place in _with_parents(folder) if os.path.exists(os.path.join(place, ".git"))), None)
+    if top is None:
         return None
+    git = os.path.join(top, ".git")
+    if os.path.isdir(git):
+        return git
+    linked = os.path.join(top, _read(git).decode(errors="replace").removeprefix("gitdir:").strip())
+    return os.path.join(linked, _read(os.path.join(linked, "commondir")).decode(errors="replace").strip())
 
 
-def _section(content: bytes, path: Path) -> Config:
+def _read(path: str) -> bytes:
+    """Return the content of a file; nothing of one that is not there or can't be read."""
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def _section(content: bytes, path: str) -> Config:
     if b"redaction" not in content:
         return Config()
+    # Here, and not at the top: most repositories add nothing.
+    import tomllib
+
     try:
         table = tomllib.loads(content.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
@@ -87,11 +110,13 @@ def _section(content: bytes, path: Path) -> Config:
     section: Any = table.get("redaction", {})
     if not isinstance(section, dict) or set(section) - {"rule", "allow"}:
         raise Invalid(f"{path}: [redaction] takes [[redaction.rule]] tables and an `allow` list of patterns")
-    rules = parse_rules(section.get("rule", ()), str(path))
+    rules = parse_rules(section.get("rule", ()), path)
     return Config(tuple(rules), _allow(section.get("allow", ()), path))
 
 
-def _allow(patterns: Any, path: Path) -> tuple[str, ...]:
+def _allow(patterns: Any, path: str) -> tuple[str, ...]:
+    if isinstance(patterns, str):
+        raise Invalid(f"{path}: allow is a list of patterns, such as allow = ['demo-[a-z]+']")
     for pattern in patterns:
         try:
             compile_pattern(pattern)

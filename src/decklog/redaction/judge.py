@@ -5,14 +5,14 @@ The weights are trained offline (`benchmarks/train_judge.py`) on the labelled co
 
 import json
 import math
-import re
+import os
 from collections import Counter
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 from decklog.redaction.keyvalue import Candidate, split_name
+from decklog.redaction.lazy import Lazy
 from decklog.redaction.rules import load_table
 
 _LISTS = {name: frozenset(words.split()) for name, words in load_table("words.toml")["values"].items()}
@@ -20,7 +20,8 @@ BENIGN, STOP, NOUNS, HOLDERS = (_LISTS[name] for name in ("benign", "stop", "sec
 _PARTS = _LISTS["placeholder_parts"]
 _MASK = frozenset("*xX.•-_#?0…●· ")
 # A value that only stands for another one: a variable, a template, a mask, an instruction.
-_PLACEHOLDER = r"""(?ix)
+_PLACEHOLDER = Lazy(
+    r"""(?ix)
     ^%env\( | ^(?:%[-+#]?[a-z][:/@. ]?)+$ | ^%(?:\([\w.]*\)s?|[a-z_.]{2,}\d?%)$ | ^%[a-z]/[\w./-]+$ | ^%24(?:%7b)?\w+(?:%7d)?$
     | ^[\#@]\{ | ^\$(?:[({]|\w+\{[^{}]*\}$) | ^\$\d?$ | ^%(?:~[a-z]{0,6})?[\d*]$ | \$\{[^{}]*\} | ^\{\{ | \{\{.*\}\} | \{%\s | <%=
     | ^\$[a-z_]\w*(?:->\w+|::\w+|\[[^\]]*\])*$ | ^\$env:\w+$
@@ -43,7 +44,8 @@ _PLACEHOLDER = r"""(?ix)
     | ^(?:x{3,}|\.{2,}|_{2,}|\?+|…+)$ | (?:\.{3}|…)$ | ^[a-z]{2,}(?:[-_.][a-z]+)*(?:[-_.](?:x{3,}|y{3,}|z{3,}))+$
     | ^[\w.-]{0,12}(?:\*{3,}|\.{3}|…)\w{0,6}$ | (?-i:EXAMPLE(?:KEY)?$) | ([x*.])\1{7}
     """
-_SHAPES = {
+)
+_SHAPE_SOURCES = {
     "identifier": r"[A-Za-z_$][A-Za-z_$]*\d{0,2}",
     "snake": r"[a-z]+(?:_[a-z0-9]+)+",
     "upper_snake": r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*",
@@ -78,7 +80,8 @@ _SHAPES = {
     "type_name": r"[A-Z]\w*(?:<.*>|\[\])?",
     "digest": r"(?i)sha(?:1|224|256|384|512)[:-].{20,}",
 }
-_SEGMENT = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_SHAPES = {name: Lazy(source) for name, source in _SHAPE_SOURCES.items()}
+_SEGMENT = Lazy(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _CLASS = str.maketrans(
     dict.fromkeys("0123456789", "d")
     | dict.fromkeys("abcdefghijklmnopqrstuvwxyz", "l")
@@ -130,8 +133,8 @@ _PREFIX_WORDS = (
     "//",
     "test",
 )
-_LOCAL_HOST = re.compile(r"@(?:localhost|127\.|example|host|db\b|\[::1)")
-_DIGEST_NAME = re.compile(
+_LOCAL_HOST = Lazy(r"@(?:localhost|127\.|example|host|db\b|\[::1)")
+_DIGEST_NAME = Lazy(
     r"(?i)hash|digest|checksum|etag|fingerprint|commit|integrity|md5|sha\d|public|address|\bid\b|version|build|revision|trace|span|request|uuid"
 )
 _LINE_WORDS = (
@@ -154,25 +157,19 @@ _LINE_WORDS = (
     ),
     *("return", "echo", "select", "#", "//", "|", "error", "test", "assert", "hash", "cursor", "class", "name", "data:", "curl"),
 )
-_OWNER = re.compile(r"[\w.$-]+[\"'\]]{0,2}[ \t]*(?::=|=>|={1,2}|:)[ \t]*[@bru]{0,2}[\"'`(\[]{0,2} ")
+_OWNER = Lazy(r"[\w.$-]+[\"'\]]{0,2}[ \t]*(?::=|=>|={1,2}|:)[ \t]*[@bru]{0,2}[\"'`(\[]{0,2} ")
 _PHRASE_NAMES = frozenset(("pwd", "password", "passphrase", "pass", "pw"))
 # A line of a class or a file, and the word before an id.
-_PLACE = re.compile(r"[A-Za-z][\w.]*:\d{1,6}")
-_ID_BEFORE = re.compile(
-    r"(?i)\b(?:session|request|trace|span|run|job|task|correlation|event|id)[ \t]*$|(?:session|request|trace|run|job|task) $"
+_PLACE = Lazy(r"[A-Za-z][\w.]*:\d{1,6}")
+_ID_BEFORE = Lazy(
+    r"(?i)(?:\b(?:session|request|trace|span|run|job|task|correlation|event)|(?:\b|[a-z_-])id)[\"'`]{0,2}[:=]?[ \t\"'`]*$"
 )
 _SEQUENCES = ("0123456", "1234567", "abcdef", "qwerty", "xxxx", "0000")
 
 
-@cache
-def compiled(source: str) -> re.Pattern[str]:
-    """Compile a pattern of this module when a candidate first needs it: most commands never have one."""
-    return re.compile(source)
-
-
 def has_shape(shape: str, value: str) -> bool:
     """Return whether a whole value has a shape."""
-    return compiled(_SHAPES[shape]).fullmatch(value) is not None
+    return _SHAPES[shape].fullmatch(value) is not None
 
 
 def is_placeholder(value: str) -> bool:
@@ -182,7 +179,7 @@ def is_placeholder(value: str) -> bool:
         return True
     if _MASK.issuperset(bare[:256]) or (len(set(bare[:64])) <= 2 and len(bare) >= 6 and not bare.isdigit()):
         return True
-    return compiled(_PLACEHOLDER).search(bare[:96]) is not None
+    return _PLACEHOLDER.search(bare[:96]) is not None
 
 
 def is_stand_in(value: str) -> bool:
@@ -269,7 +266,7 @@ def _value_features(value: str) -> list[float]:
 
 
 def _shape_features(value: str) -> list[float]:
-    found = [float(compiled(source).fullmatch(value) is not None) for source in _SHAPES.values()]
+    found = [float(shape.fullmatch(value) is not None) for shape in _SHAPES.values()]
     found += [float(value[:1] == char) for char in _FIRST]
     found += [float(value[-1:] == char) for char in _LAST]
     found += [float(char in value) for char in _INSIDE]
@@ -372,8 +369,8 @@ def wordiness(value: str) -> float:
 @cache
 def load_weights() -> dict[str, Any]:
     """Return the trained weights."""
-    path = Path(__file__).with_name("weights.json")
-    return dict(json.loads(path.read_bytes()))
+    with open(os.path.join(os.path.dirname(__file__), "weights.json"), "rb") as file:
+        return dict(json.loads(file.read()))
 
 
 def score(candidate: Candidate) -> float:
@@ -448,17 +445,46 @@ def is_plainly_none(candidate: Candidate) -> bool:
     if value.isalpha() and value.islower():
         # A word of a sentence, or a name in a program.
         return (candidate.kind in ("key", "token", "auth") and len(value) < 16) or (
-            candidate.source.startswith("prose") and not candidate.quote and not candidate.source.endswith("-pair")
+            candidate.source.startswith("prose")
+            and not candidate.quote
+            and not (candidate.source.endswith("-pair") and candidate.sign)
         )
     if value.isdigit() and candidate.source in ("prose-name-below", "prose-name-answer", "prose-name-odd"):
         return True
-    if candidate.source.startswith("near") and _PLACE.fullmatch(value):
+    if value.endswith(("...", "…")) or candidate.after == "...":
         return True
-    if has_shape("uuid", value) and _ID_BEFORE.search(candidate.line[:160]):
+    if candidate.name[:5].lower().rstrip() == "pass" and not candidate.sign and _is_name(value):
+        # A verb: pass `proxy_config`.
+        return True
+    if candidate.source.startswith("prose") and has_shape("uuid", value) and _ID_BEFORE.search(candidate.line[:160]):
+        return True
+    if candidate.source.startswith("near") and _is_of_program(candidate):
         return True
     # Digests and ids stand near any word.
     is_loose = candidate.source.startswith("near-0") and not candidate.quote and candidate.sign in ("", ",", "with", "as", "to")
     return is_loose and (has_shape("hex", value) or has_shape("uuid", value))
+
+
+def _is_name(value: str) -> bool:
+    """Return whether a value is letters with underscores, or a member of a module: `proxy_config`, `httpx.Client`."""
+    if "_" in value and value.replace("_", "").isalpha():
+        return True
+    return has_shape("dotted", value.lstrip("~")) and value.split(".")[-1].isalpha()
+
+
+def _is_of_program(candidate: Candidate) -> bool:
+    """Return whether a value near a word for a secret is plainly a name, an id or a placeholder."""
+    value = candidate.value
+    if _PLACE.fullmatch(value) or is_placeholder(value):
+        return True
+    if candidate.source == "near-0" and _ID_BEFORE.search(candidate.name):
+        return True
+    if candidate.quote:
+        return False
+    is_assigned = candidate.starts_line and candidate.after.lstrip(" ").startswith("=")
+    is_imported = candidate.line.lstrip().startswith(("from ", "import "))
+    is_called = candidate.after.startswith("(")
+    return is_assigned or is_imported or is_called or _is_name(value)
 
 
 def is_secret(candidate: Candidate) -> bool:

@@ -1,10 +1,10 @@
 """Find values that have a name: code, settings, headers, addresses, shell, JSON, YAML, XML and tables."""
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
+from decklog.redaction.lazy import Lazy
 from decklog.redaction.matcher import Pattern
 from decklog.redaction.normalize import View
 from decklog.redaction.rules import load_table
@@ -12,14 +12,13 @@ from decklog.redaction.rules import load_table
 _WORDS = {name: frozenset(words.split()) for name, words in load_table("words.toml")["names"].items()}
 _PASSWORD_ENDS = tuple(_WORDS["password_ends"])
 _NOT_PASSWORDS = tuple(_WORDS["not_passwords"])
-_CAMEL = re.compile(r"([a-z0-9])([A-Z])|([A-Z]+)([A-Z][a-z])")
-_SEPARATORS = re.compile(r"[^a-z0-9]+")
+_CAMEL = Lazy(r"([a-z0-9])([A-Z])|([A-Z]+)([A-Z][a-z])")
+_SEPARATORS = Lazy(r"[^a-z0-9]+")
 LONGEST_VALUE = 256
 _LONGEST_COOKIES = 4_000
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A value that may be a secret, with all that the judge looks at."""
 
     start: int
@@ -174,13 +173,15 @@ TRIGGER = (
     rf"|-[\w.-]*{_LOWER_STEM}[\w-]*[ \t]"
     r"|\b(?:env|arg|setx|setenv|fastcgi_param|set|config(?:ure)? set)[ \t]+\S|cookie|[ \t]-b[ \t=\"']|^-b"
 )
-_PARTS = re.compile(
+_PARTS = Lazy(
     r"(?is)(?:(env|arg|setx|setenv|fastcgi_param|set -\w+|set(?=[ \t]+[\w-]+[:/])|config(?:ure)? set(?: --[\w-]+)?)"
     r"[ \t]+(?:[\w./:-]*[/:])?)?((?:(?:api|secret|access|private) (?=key))?[\w.$@-]*)(.*)"
 )
-_INDIRECT = re.compile(r"(?i)%s|value|default|string\(|[|>][+-]?\n|^\n\n$|^\|\|$|^\?\?$|^\s+or\s*$")
-_CALLED = re.compile(r"=[ \t]*(?:new[ \t]+)?[\w.\[\]]+\(")
-_CONVERTED = re.compile(
+_INDIRECT = Lazy(r"(?i)%s|value|default|string\(|[|>][+-]?\n|^\n\n$|^\|\|$|^\?\?$|^\s+or\s*$")
+_COMMENTED_ARROW = Lazy(r"(?:#|//|--|;)[ \t]*(?:=>|->)")
+_BLOCK = Lazy(r"[|>][+-]?\n[ \t]+$")
+_CALLED = Lazy(r"=[ \t]*(?:new[ \t]+)?[\w.\[\]]+\(")
+_CONVERTED = Lazy(
     r"(?i)=[ \t]*(?:new[ \t]+)?(?:\[\]byte|bytes(?:\.fromhex)?|bytearray|buffer\.from|string(?:::from)?|str|secret_?str|secret"
     r"|some|just|\w*\.?(?:b64decode|unhexlify|fromhex|atob))\("
 )
@@ -189,12 +190,11 @@ _QUOTED = {mark: Pattern(rf"[^{mark}\n]*") for mark in "\"'`"}
 _BARE = Pattern(r"(?:<[^<>\n\"']*>|\[[A-Za-z]+ [^\[\]\n\"']*\]|\([A-Za-z]+ [^()\n\"']*\))[^\s\"'`]*|[^\s\"'`]*")
 _ELEMENT = Pattern(r"(?:[^<\n]|<[^/\n])*")
 _LINE = Pattern(r"[^\n]*")
-_COOKIE = re.compile(r"(?:^|[\s;,\"'=:])([\w.%-]{1,64})=([^\s;,\"'`]+)")
+_COOKIE = Lazy(r"(?:^|[\s;,\"'=:])([\w.%-]{1,64})=([^\s;,\"'`]+)")
 _COOKIE_ATTRIBUTES = frozenset(("path", "domain", "expires", "max-age", "samesite", "secure", "httponly", "priority", "version"))
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(NamedTuple):
     """A name and what ties a value to it."""
 
     kind: str
@@ -220,7 +220,7 @@ def read_head(source: str) -> Head | None:
     tie = tie.removesuffix("<![CDATA[")
     quote = tie[-1] if tie and tie[-1] in "\"'`" else ""
     marks = len(tie) - len(tie.rstrip("\"'`")) if quote else 0
-    bare = re.sub(r"(?:#|//|--|;)[ \t]*(?:=>|->)", "=", tie).strip("\"'`[]()bfrunBFRUN@$*")
+    bare = _COMMENTED_ARROW.sub("=", tie).strip("\"'`[]()bfrunBFRUN@$*")
     is_indirect = bool(_INDIRECT.search(bare))
     sign = bare.strip().lower().replace("->", "=>")
     sign = "=" if sign in _ASSIGNING else sign
@@ -274,7 +274,7 @@ def _candidates_at(view: View, head: Head, start: int, position: int, end: int) 
             yield _candidate(view, head, start, arrow.end(), last, starts_line=False)
 
 
-_ARROW = re.compile(r"[\"'`)]{0,2}[ \t]*(?:->|=>|→|to)[ \t]*([\"'`])")
+_ARROW = Lazy(r"[\"'`)]{0,2}[ \t]*(?:->|=>|→|to)[ \t]*([\"'`])")
 
 
 def _candidate(view: View, head: Head, start: int, position: int, end: int, *, starts_line: bool) -> Candidate:
@@ -316,7 +316,8 @@ def _cookies(view: View, start: int, end: int) -> Iterator[Candidate]:
     for pair in _COOKIE.finditer(view.text, start, end):
         if pair[1].lower() not in _COOKIE_ATTRIBUTES:
             yield Candidate(
-                *pair.span(2),
+                pair.start(2),
+                pair.end(2),
                 pair[2][:LONGEST_VALUE],
                 "cookie",
                 "cookie",
@@ -326,7 +327,7 @@ def _cookies(view: View, start: int, end: int) -> Iterator[Candidate]:
             )
 
 
-_WORD_BEFORE = re.compile(r"([A-Za-z]{2,16})[ \t]$")
+_WORD_BEFORE = Lazy(r"([A-Za-z]{2,16})[ \t]$")
 
 
 def _is_plain_key(text: str, start: int, name: str) -> bool:
@@ -353,22 +354,17 @@ def _adjust(head: Head, view: View, position: int) -> tuple[Head, int]:
     """Return the head and where its value begins: a second quote of another kind is part of the value."""
     text = view.text
     if head.marks == 2 and text[position - 2] != text[position - 1]:
-        return _replace(head, quote=text[position - 2], marks=1), position - 1
+        return head._replace(quote=text[position - 2], marks=1), position - 1
     if head.sign in (":", "=") and head.name[:1] == "-" and head.name[1:2] != "-" and (head.sign == ":" or head.is_spaced):
-        return _replace(head, name=head.name[1:], is_option=False), position
+        return head._replace(name=head.name[1:], is_option=False), position
     return head, position
-
-
-def _replace(head: Head, **changes: object) -> Head:
-    values = {name: getattr(head, name) for name in Head.__slots__}
-    return Head(**{**values, **changes})
 
 
 def _value_end(view: View, head: Head, start: int, position: int) -> int:
     text, limit = view.text, min(len(view.data), position + LONGEST_VALUE)
     if text.endswith("<![CDATA[", start, position):
         return text.find("]]>", position, limit) if "]]>" in text[position:limit] else limit
-    if re.search(r"[|>][+-]?\n[ \t]+$", text[max(start, position - 60) : position]):
+    if _BLOCK.search(text[max(start, position - 60) : position]):
         return _block_end(text, position, _LINE.end_at(view.data, position, len(view.data)))
     if head.quote:
         return _quoted_end(view, head, position, limit)
@@ -420,7 +416,7 @@ def _starts_line(text: str, start: int) -> bool:
     return text[max(line, start - 40) : start].strip(" \t-+") in ("", "export", "set", "ENV", "ARG", "name:", "$")
 
 
-_WORDS_BEHIND = re.compile(r"(?: [^\s\"'`<>{}()\[\]|;,=]{1,24}){1,9}(?=[ \t]*(?:\n|$))")
+_WORDS_BEHIND = Lazy(r"(?: [^\s\"'`<>{}()\[\]|;,=]{1,24}){1,9}(?=[ \t]*(?:\n|$))")
 
 
 def _phrase_end(head: Head, text: str, end: int, *, starts_line: bool) -> int:
@@ -432,12 +428,12 @@ def _phrase_end(head: Head, text: str, end: int, *, starts_line: bool) -> int:
 
 
 _PARAMETER = r"&(?:amp;)?[A-Za-z][A-Za-z_.%\[\]-]+="
-_NEXT_IN_LINE = re.compile(rf"{_PARAMETER}|[,;][A-Za-z][\w.]*=")
-_NEXT_IN_SETTING = re.compile(rf"{_PARAMETER}|&&|\|\||</|<\w+/?>|[,;][\w.-]+[=:]")
-_NEXT_IN_CODE = re.compile(rf"{_PARAMETER}|&&|\|\||</|<\w+/?>|[,;]")
-_NEXT_IN_CONNECTION = re.compile(r";[A-Z][A-Za-z]+(?:=|$)")
-_NEXT_IN_QUERY = re.compile(r"&|;[A-Za-z][\w ]*=|;$|#[A-Za-z/]+$|</")
-_NEXT_IN_FIELDS = re.compile(r";[A-Za-z][\w ]*(?:=|$)|;$|</")
+_NEXT_IN_LINE = Lazy(rf"{_PARAMETER}|[,;][A-Za-z][\w.]*=")
+_NEXT_IN_SETTING = Lazy(rf"{_PARAMETER}|&&|\|\||</|<\w+/?>|[,;][\w.-]+[=:]")
+_NEXT_IN_CODE = Lazy(rf"{_PARAMETER}|&&|\|\||</|<\w+/?>|[,;]")
+_NEXT_IN_CONNECTION = Lazy(r";[A-Z][A-Za-z]+(?:=|$)")
+_NEXT_IN_QUERY = Lazy(r"&|;[A-Za-z][\w ]*=|;$|#[A-Za-z/]+$|</")
+_NEXT_IN_FIELDS = Lazy(r";[A-Za-z][\w ]*(?:=|$)|;$|</")
 _PAIRS = {")": "(", "]": "[", "}": "{", ">": "<"}
 
 

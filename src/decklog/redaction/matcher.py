@@ -15,6 +15,8 @@ _NOWHERE = (-1, -1)
 # Combinations of keywords remembered with the entries they lead to.
 _MOST_KNOWN = 4_096
 _NOTHING: frozenset[int] = frozenset()
+# Until so many bytes are searched, keywords are looked for one by one: a short command then need not build their table.
+_BYTES_WITHOUT_TABLE = 8_000
 _COUNTED = re.compile(r"\{(?:[4-9]|1\d|2\d)")
 
 
@@ -63,7 +65,9 @@ class KeywordSet:
                 triggers.setdefault(trigger, []).append(number)
         self._of_word = list(words.values())
         self._of_trigger = list(triggers.values())
-        self._match_words = _compile_set([re2.escape(word) for word in words])
+        self._words = [word.encode("latin-1") for word in words]
+        self._searched = 0
+        self._match_words = self._search_words
         # Apart: a counted run multiplies the states of all others in its set.
         runs = [bool(_COUNTED.search(trigger)) for trigger in triggers]
         self._run_numbers = [number for number, is_run in enumerate(runs) if is_run]
@@ -72,6 +76,13 @@ class KeywordSet:
         self._match_runs = _compile_set([sources[number] for number in self._run_numbers])
         self._match_others = _compile_set([sources[number] for number in self._other_numbers])
         self._known: dict[tuple[int, ...], frozenset[int]] = {}
+
+    def _search_words(self, data: bytes) -> list[int]:
+        self._searched += len(data)
+        if self._searched > _BYTES_WITHOUT_TABLE:
+            self._match_words = _compile_set([re.escape(word.decode("latin-1")) for word in self._words])
+            return self._match_words(data)
+        return [number for number, word in enumerate(self._words) if word in data]
 
     def present(self, data: bytes) -> frozenset[int]:
         """Return the entries whose keyword or trigger occurs in lower-case bytes."""

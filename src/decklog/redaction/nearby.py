@@ -1,17 +1,18 @@
 """Find values that look generated near a word for a secret: printed below a command, in a table, in a call, in any sentence."""
 
-import re
 from collections.abc import Iterator
 
-from decklog.redaction.keyvalue import Candidate, kind_of_name
+from decklog.redaction.keyvalue import Candidate, kind_of_name, split_name
+from decklog.redaction.lazy import Lazy
 from decklog.redaction.matcher import Pattern
 from decklog.redaction.normalize import View
 
 # A candidate is looked for in the line of such a word and in the lines below it.
 _WORDS = (
     r"pass(?:w|phrase|code|\b)|pwd|(?:\b|_)pw(?:\b|_)|psk\b|secret|token(?:[^i]|$)|[a-z][ _-]?key(?:s?\b|_)"
-    r"|\bkey (?:is|was|for|to)\b|cred|\bauth|log[_-]?[io]n\b|logged in|(?:to|must) log in|sign[_-]?in\b|bearer|jwt|hmac|cipher"
-    r"|crypt|wallet|mnemonic|[th]otp|sftp|ftp\b|smtp|imap|ldap|wi-?fi|wlan|vpn|licen[cs]e|\bcodes?\b|\bpin\b|unlock|community|<<<"
+    r"|\bkey (?:is|was|for|to)\b|cred|\bauth(?:[^o]|ori[sz]|$)|log[_-]?[io]n\b|logged in|(?:to|must) log in|sign[_-]?in\b|bearer"
+    r"|jwt|hmac|cipher|crypt(?:[^o]|o[^g]|$)|wallet|mnemonic|[th]otp|sftp|ftp\b|smtp|imap|ldap|wi-?fi|wlan|vpn|licen[cs]e"
+    r"|\bcodes?(?:[^\w-]|$)|\bpin\b|unlock|community|<<<"
     r"|kennwort|has[?l]o|contrase|mot[ _]de[ _]passe|senha|clave|wachtwoord|senord|salasana|parol|heslo|lozink|geslo|jelsz"
     r"|[?s]ifr[ea?]|vault"
 )
@@ -19,19 +20,20 @@ _WORD = Pattern(f"(?i){_WORDS}")
 # Also texts with letters beyond Latin-1, which are question marks in the bytes.
 TRIGGER = rf"{_WORDS}|[?][?]"
 # Words that one byte per character can't show.
-_FOREIGN = re.compile(
-    "парол|лозинк|пин-код|токен|ключ|κωδικ|סיסמ|كلمة|رمز|पासवर्ड|รหัสผ่าน|密码|密碼|口令|密钥|パスワード|暗証番号|トークン"
+_FOREIGN = Lazy(
+    "(?i)парол|лозинк|пин-код|токен|ключ|κωδικ|סיסמ|كلمة|رمز|पासवर्ड|รหัสผ่าน|密码|密碼|口令|密钥|パスワード|暗証番号|トークン"
     "|비밀번호|암호|验证码|認証コード|인증번호|mật khẩu|kata sandi",
-    re.IGNORECASE,
 )
 # A run without blanks that has letters and digits, or a sign among them, and what may stand around it.
-_VALUE = re.compile(r"""[^\s"'`<>|,;()\[\]{}=«»„“”、。：，]{5,256}""")
+_VALUE = Lazy(r"""[^\s"'`<>|,;()\[\]{}=«»„“”、。：，]{5,256}""")
 # `name=` or `name: "` right before a value: the name decides, and `keyvalue` reads it.
-_OWNER = re.compile(r"([\w.$-]+)[\"'\]]{0,2}[ \t]*(?::=|=>|={1,2}|:)[ \t]*[@bru]{0,2}[\"'`(\[]{0,2}$")
-_NAME_BEFORE = re.compile(r"([A-Za-z]+[ _-]+)?([\w-]+)$")
-_CELL = re.compile(r"[ \t]*\|[ \t]*|\t+|,(?=\S)|[ \t]{2,}")
-_PROMPT = re.compile(r"\s*(?:[$#%>]|>>>|PS [^>]*>|[\w.-]*>|\(\w+\)|irb[^>]*>|iex[^>]*>|mysql>|[\w-]+=[#>]|[A-Z]:\\[^>]*>)\s*\S")
-_JOINED_WORDS = re.compile(r"[a-z]{3,12}(?:[-_.][a-z]{3,12}){2,7}")
+_OWNER = Lazy(r"([\w.$-]+)[\"'\]]{0,2}[ \t]*(?::=|=>|={1,2}|:)[ \t]*[@bru]{0,2}[\"'`(\[]{0,2}$")
+_NAME_BEFORE = Lazy(r"([A-Za-z]+[ _-]+)?([\w-]+)$")
+_CELL = Lazy(r"[ \t]*\|[ \t]*|\t+|,(?=\S)|[ \t]{2,}")
+_PROMPT = Lazy(r"\s*(?:[$#%>]|>>>|PS [^>]*>|[\w.-]*>|\(\w+\)|irb[^>]*>|iex[^>]*>|mysql>|[\w-]+=[#>]|[A-Z]:\\[^>]*>)\s*\S")
+_JOINED_WORDS = Lazy(r"[a-z]{3,12}(?:[-_.][a-z]{3,12}){2,7}")
+# Words joined by a sign are a passphrase near one of these; near others they are a name.
+_PHRASE_WORD = Lazy(r"(?i)pass|pwd|\bpw\b|phrase|secret|login|cred|kennwort|contrase|senha|clave|wachtwoord|wi-?fi|wlan")
 _MOST_LINES_BELOW = 2
 _LONGEST_LINE = 2_000
 _LONGEST_LABEL = 40
@@ -40,8 +42,6 @@ _MOST_VALUES = 200
 
 def is_odd(value: str) -> bool:
     """Return whether a run has what words and names have not: letters with digits, capitals or signs among them."""
-    if _JOINED_WORDS.fullmatch(value):
-        return True
     letters = sum(map(str.isalpha, value))
     digits = sum(map(str.isdigit, value))
     if not letters:
@@ -62,7 +62,11 @@ def find_candidates(view: View) -> Iterator[Candidate]:
             value = run[0].rstrip(".,:!?") if run[0][-1] in ".,:" else run[0]
             if (
                 value.isalpha()
-                or not (is_odd(value) or _is_set_apart(value, line, run.start(), distance, header))
+                or not (
+                    is_odd(value)
+                    or _is_set_apart(value, line, run.start(), distance, header)
+                    or (_JOINED_WORDS.fullmatch(value) and _PHRASE_WORD.search(header))
+                )
                 or _is_owned(line[max(0, run.start() - 80) : run.start()])
             ):
                 continue
@@ -91,7 +95,7 @@ def _is_apart(value: str, line: str, place: int, header: str) -> bool:
 
 
 # What a test is called with.
-_CALLED_WITH = re.compile(r"[ \t]*[@\[][A-Za-z][\w.]*\(")
+_CALLED_WITH = Lazy(r"[ \t]*[@\[][A-Za-z][\w.]*\(")
 
 
 def _is_set_apart(value: str, line: str, place: int, distance: int, header: str) -> bool:
@@ -106,9 +110,13 @@ def _is_owned(before: str) -> bool:
     if owner is None:
         return False
     name = owner[1].lower()
+    if split_name(owner[1])[-1:] in _NAMING:
+        return True
     return name not in _ANY_NAME and not kind_of_name(owner[1]) and not owner[0].rstrip().endswith(":")
 
 
+# Last words of settings that name something: `keyVaultName: kv-1`.
+_NAMING = (["name"], ["id"], ["arn"], ["url"], ["uri"], ["path"])
 _ANY_NAME = frozenset(
     (
         "value",

@@ -1,9 +1,9 @@
 """Read a text as a person would: escapes undone, line prefixes removed, wrapped lines joined, with offsets into the original."""
 
-import re
 from bisect import bisect_right
-from functools import cache
 from itertools import accumulate
+
+from decklog.redaction.lazy import Lazy
 
 # A run of backslashes is one escape, so nested JSON of any depth stays balanced.
 _ESCAPE = (
@@ -12,8 +12,8 @@ _ESCAPE = (
     r"|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}|x[0-7][0-9a-fA-F]|\r?\n|r\\+n|[\"'/nrtbf])|\\+)"
 )
 # By itself it is found much faster, because it begins with a literal.
-_ESCAPES = f"({_ESCAPE})"
-_NOISE = (
+_ESCAPES = Lazy(f"({_ESCAPE})")
+_NOISE = Lazy(
     r"(\x1b(?:\[(?!redacted:)[0-9;:?]*[ -/]?[A-Za-z]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[()][0-9A-B]|[=>78cM])?"
     rf"|{_ESCAPE}"
     r"|%(?:2[2BbDdFf]|3[AaDd]|40|5[Ff])"
@@ -29,12 +29,6 @@ _ENTITIES = {
 }  # fmt: skip
 # A backslash at the end of a line continues a value after one of these.
 _CONTINUED = ("=", "Bearer ", "bearer ")
-
-
-@cache
-def compiled(source: str) -> re.Pattern[str]:
-    """Compile a pattern when a text first needs it."""
-    return re.compile(source)
 
 
 class View:
@@ -95,7 +89,7 @@ def normalize(text: str) -> View:
     has_noise = _has_noise(text)
     if not has_noise and "\\" not in text:
         return View(text)
-    pieces = compiled(_NOISE if has_noise else _ESCAPES).split(text)
+    pieces = (_NOISE if has_noise else _ESCAPES).split(text)
     if len(pieces) == 1:
         return View(text)
     known: dict[str, str] = {}
@@ -151,7 +145,7 @@ def _decode(noise: str) -> str:
 _FILE = r"(?:[A-Za-z]:)?[\w.@+~/\\-]{2,200}+"
 _DAY = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?[\d.,]{0,10}(?:Z|[+-]\d\d:?\d\d)?"
 _LEVEL = r"(?:(?:stdout|stderr) [FP] |\[?(?:DEBUG|INFO|WARN|WARNING|ERROR|TRACE|NOTICE)\]?:?[ \t]+)?"
-_PREFIX = (
+_PREFIX = Lazy(
     rf"(?P<stamp>(?:[^\t\n]{{1,60}}+\t[^\t\n]{{1,80}}+\t)?\[?{_DAY}\]?[ \t]+{_LEVEL}"
     r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d (?:[\w.-]+ )?(?:[\w./-]+(?:\[\d+\])?: )?)"
     r"|(?P<number>[ \t]{0,8}+\d{1,6}(?:\t|→|: ?| ?[|│](?: |$)|$))"
@@ -167,7 +161,8 @@ _PREFIX = (
 _ALONE = frozenset(("match", "quote", "speaker", "tree"))
 _NAMED = frozenset(("match", "near", "file"))
 _MOST_BOLD = 2_001
-_KEY_LINE = re.compile(r"-{4,5} ?(?:BEGIN|END) ")
+_PLACE = Lazy(r":\d|:$|-\d+-$")
+_KEY_LINE = Lazy(r"-{4,5} ?(?:BEGIN|END) ")
 
 
 def strip_prefixes(view: View) -> View | None:
@@ -206,12 +201,12 @@ def _strip_bold(text: str) -> View | None:
 
 def _prefix(line: str) -> tuple[str, str, int]:
     """Return the kind of a line's prefix, the name in it, and its length."""
-    match = compiled(_PREFIX).match(line[:400])
+    match = _PREFIX.match(line[:400])
     if match is None or match.lastgroup is None:
         return "", "", 0
     kind, text = match.lastgroup, match[0]
     if kind in _NAMED:
-        name = re.split(r":\d|:$|-\d+-$", text)[0]
+        name = _PLACE.split(text)[0]
         if not ("/" in name or "." in name or "\\" in name) and kind != "match":
             return "", "", 0
         return kind, name, len(text)
@@ -240,12 +235,12 @@ def _accepted(prefixes: list[tuple[str, str, int]], index: int, line: str) -> in
 
 # A line break inside a token: token characters on both sides, and a digit or capital near it.
 _TOKEN = r"[A-Za-z0-9_+/=.~$-]"
-_BREAK = re.compile(rf"(\n(?<={_TOKEN}{{4}}\n)[ \t]*(?={_TOKEN}))")
-_RUN = re.compile(rf"{_TOKEN}+")
-_GAP = re.compile(r"\n[ \t]*")
-_DATE = re.compile(r"\d{4}-\d\d|\d+\.\d+\.|[0-9a-f]{8}-[0-9a-f]{4}-")
+_BREAK = Lazy(rf"(\n(?<={_TOKEN}{{4}}\n)[ \t]*(?={_TOKEN}))")
+_RUN = Lazy(rf"{_TOKEN}+")
+_GAP = Lazy(r"\n[ \t]*")
+_DATE = Lazy(r"\d{4}-\d\d|\d+\.\d+\.|[0-9a-f]{8}-[0-9a-f]{4}-")
 _CLOSINGS = ("", "\n", "\r", '"', "'", "`", "\\", "&", ",", ";", ")")
-_NAME = re.compile(r"[+-]*[A-Za-z_][\w.-]*=.*[^=]")
+_NAME = Lazy(r"[+-]*[A-Za-z_][\w.-]*=.*[^=]")
 
 
 def join_lines(view: View) -> View | None:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from decklog.redaction.keyvalue import Candidate, line_around
 from decklog.redaction.matcher import Pattern
@@ -15,8 +15,7 @@ _LONGEST_TRAIL = 3
 _HIGHEST_DOUBT = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
+class Sentence(NamedTuple):
     """A group of patterns for one way to mention a secret."""
 
     id: str
@@ -24,6 +23,8 @@ class Sentence:
     trigger: str
     trust: int
     patterns: tuple[Pattern, ...]
+    # A text without any of these can't match.
+    needs: bytes = b""
 
 
 def load_sentences() -> tuple[Sentence, ...]:
@@ -38,6 +39,7 @@ def load_sentences() -> tuple[Sentence, ...]:
             triggers[one["trigger"]],
             one["trust"],
             tuple(Pattern(_fill(source, pieces)) for source in one["patterns"]),
+            one.get("needs", "").encode("latin-1"),
         )
         for one in table["sentence"]
     )
@@ -51,6 +53,8 @@ def find_candidates(view: View, sentences: Sequence[Sentence]) -> Iterator[Candi
     """Yield the values that some sentences mention."""
     text = view.text
     for sentence in sentences:
+        if sentence.needs and not any(char in view.data for char in sentence.needs):
+            continue
         for pattern in sentence.patterns:
             for spans in pattern.find_all(view.data, 1):
                 start, end = spans[1]

@@ -1,14 +1,13 @@
 """Scan texts and JSON values, and replace secrets with markers such as `[redacted:github-token]`."""
 
-import re
 from binascii import Error, a2b_base64
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from decklog.redaction import judge, keyvalue, nearby, prose
 from decklog.redaction.keyvalue import Candidate
+from decklog.redaction.lazy import Lazy
 from decklog.redaction.matcher import KeywordSet, Pattern
 from decklog.redaction.normalize import View, join_lines, normalize, strip_prefixes, wrapped_end
 from decklog.redaction.rules import Rule, load_table, shipped_rules
@@ -26,12 +25,11 @@ _APART = "\n\n\x01\n\n"
 # Four characters of base64 that decode to three of ASCII text.
 _GROUP = r"[CI-Za-f][A-HQ-Xg-nw-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_-]"
 _BASE64 = Pattern(rf"(?:{_GROUP}){{4,}}[A-Za-z0-9+/_-]{{0,3}}={{0,2}}")
-_BASE64_RUN = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")
-_WRAPPABLE = re.compile(r"[A-Za-z0-9_+/=.~$-]")
+_BASE64_RUN = Lazy(r"[A-Za-z0-9+/_-]*={0,2}")
+_WRAPPABLE = Lazy(r"[A-Za-z0-9_+/=.~$-]")
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """A secret in a text: where, of which kind, and what decided."""
 
     start: int
@@ -43,8 +41,7 @@ class Finding:
     candidate: Candidate | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(NamedTuple):
     """A finding as `decklog redact --explain` prints it."""
 
     start: int
@@ -255,22 +252,31 @@ class Redactor:
     def _is_allowed(self, value: str) -> bool:
         return value in self._allowed_values or _matches(self._allowed, value)
 
-    def _find_named(self, view: View, present: frozenset[int], known: dict[Any, bool]) -> Iterator[Finding]:
+    def _find_named(self, view: View, present: frozenset[int], known: dict[Any, bool]) -> list[Finding]:
+        found: list[Finding] = []
         if self._keyvalue in present:
-            yield from self._judge_all(keyvalue.find_candidates(view), known)
+            found += self._judge_all(keyvalue.find_candidates(view), known)
         sentences = [
             self._sentences[index - self._first_sentence]
             for index in sorted(present)
             if self._first_sentence <= index < self._keyvalue
         ]
         if sentences:
-            yield from self._judge_all(prose.find_candidates(view, sentences), known)
+            found += self._judge_all(prose.find_candidates(view, sentences), known, found)
         if self._nearby in present:
-            yield from self._judge_all(nearby.find_candidates(view), known)
+            found += self._judge_all(nearby.find_candidates(view), known, found)
+        return found
 
-    def _judge_all(self, candidates: Iterable[Candidate], known: dict[Any, bool]) -> Iterator[Finding]:
+    def _judge_all(
+        self, candidates: Iterable[Candidate], known: dict[Any, bool], before: Iterable[Finding] = ()
+    ) -> Iterator[Finding]:
+        """Yield the candidates that are secrets, but for those that were found before."""
+        done = {(one.start, one.end) for one in before}
         for one in candidates:
-            if not self._is_allowed(one.value) and (one.is_sure or self._judged(one, known)):
+            if (one.start, one.end) in done or self._is_allowed(one.value):
+                continue
+            if one.is_sure or self._judged(one, known):
+                done.add((one.start, one.end))
                 reason = f"name {one.name}" if one.source == "named" else one.source
                 yield Finding(one.start, one.end, one.kind, reason, _RANKS.get(one.source.partition("-")[0], 2), one)
 
@@ -395,7 +401,7 @@ def _matches(pattern: Pattern, value: str) -> bool:
 def _to_origin(view: View, found: Iterable[Finding]) -> list[Finding]:
     if view.is_plain:
         return list(found)
-    return [replace(one, start=start, end=end) for one in found for start, end in (view.span(one.start, one.end),)]
+    return [one._replace(start=start, end=end) for one in found for start, end in (view.span(one.start, one.end),)]
 
 
 def _before_marker(text: str, start: int, end: int) -> int:
@@ -426,7 +432,7 @@ def _extend(text: str, found: Finding) -> Finding:
         or text[found.start : end].isdigit()
     ):
         return found
-    return replace(found, end=wrapped_end(text, end))
+    return found._replace(end=wrapped_end(text, end))
 
 
 def _repeated(text: str, found: list[Finding]) -> list[Finding]:
@@ -443,7 +449,7 @@ def _repeated(text: str, found: list[Finding]) -> list[Finding]:
         place = text.find(value)
         while place >= 0:
             if place != one.start:
-                again.append(replace(one, start=place, end=place + len(value)))
+                again.append(one._replace(start=place, end=place + len(value)))
             place = text.find(value, place + len(value))
     return again
 
@@ -458,7 +464,7 @@ def _merge(found: list[Finding]) -> list[Finding]:
             continue
         last = merged[-1]
         best = one if one.rank < last.rank else last
-        merged[-1] = replace(best, start=last.start, end=max(last.end, one.end))
+        merged[-1] = best._replace(start=last.start, end=max(last.end, one.end))
     return merged
 
 

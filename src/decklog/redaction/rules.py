@@ -2,26 +2,22 @@
 
 import json
 import os
-import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
 from functools import cache
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import re2
 
 from decklog.core.errors import Invalid
 
-_FOLDER = Path(__file__).parent
+_FOLDER = os.path.dirname(__file__)
 # Increase when the cached form changes.
 _LAYOUT = 1
 # What a match has to pass before it counts. The last three ask the judge.
 REQUIREMENTS = ("", "value", "random", "mixed", "likely")
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """One kind of secret.
 
     `keywords` are lower case; the pattern is only tried on a text that has one of them. `trigger` is a pattern on the lower-case
@@ -49,7 +45,7 @@ class Rule:
         return self.kind or self.id
 
 
-_FIELDS = {field.name for field in fields(Rule)}
+_FIELDS = frozenset(Rule._fields)
 
 
 def parse_rule(entry: Mapping[str, Any], source: str) -> Rule:
@@ -62,6 +58,8 @@ def parse_rule(entry: Mapping[str, Any], source: str) -> Rule:
     if not isinstance(entry.get("pattern"), str):
         raise Invalid(f"{source}: rule {name} needs a pattern")
     rule = _build(entry)
+    if not rule.label.replace("-", "").isalnum():
+        raise Invalid(f"{source}: the kind of rule {name} takes letters, digits and hyphens (got {rule.kind!r})")
     if not rule.keywords and not rule.trigger:
         raise Invalid(f"{source}: rule {name} needs keywords or a trigger")
     if any(word != word.lower() for word in rule.keywords):
@@ -120,12 +118,13 @@ def _build(entry: Mapping[str, Any]) -> Rule:
 @cache
 def load_table(name: str) -> dict[str, Any]:
     """Return a TOML file of this package, parsed once per user: reading JSON takes a tenth of the time."""
-    path = _FOLDER / name
-    stat = path.stat()
-    stamp = [str(path), stat.st_mtime_ns, stat.st_size]
-    cached = _cache_folder() / f"{path.stem}-{_LAYOUT}.json"
+    path = os.path.join(_FOLDER, name)
+    stat = os.stat(path)
+    stamp = [path, stat.st_mtime_ns, stat.st_size]
+    cached = os.path.join(_cache_folder(), f"{name.removesuffix('.toml')}-{_LAYOUT}.json")
     try:
-        kept = json.loads(cached.read_bytes())
+        with open(cached, "rb") as file:
+            kept = json.loads(file.read())
         if kept["stamp"] == stamp:
             return dict(kept["table"])
     except (OSError, ValueError, KeyError):
@@ -135,13 +134,17 @@ def load_table(name: str) -> dict[str, Any]:
     return table
 
 
-def _parse(path: Path) -> dict[str, Any]:
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+def _parse(path: str) -> dict[str, Any]:
+    # Here, and not at the top: with the cached tables no command needs it.
+    import tomllib
+
+    with open(path, "rb") as file:
+        return tomllib.load(file)
 
 
-def _cache_folder() -> Path:
+def _cache_folder() -> str:
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(home) / "decklog"
+    return os.path.join(home, "decklog")
 
 
 def _without_examples(table: dict[str, Any]) -> dict[str, Any]:
@@ -151,17 +154,18 @@ def _without_examples(table: dict[str, Any]) -> dict[str, Any]:
     return table
 
 
-def _write(path: Path, text: str) -> None:
-    new = path.with_name(f"{path.name}.{os.getpid()}")
+def _write(path: str, text: str) -> None:
+    new = f"{path}.{os.getpid()}"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        new.write_text(text, encoding="utf-8")
-        new.replace(path)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(new, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(new, path)
     except OSError:
         return  # Without a folder to write to, the file is parsed every time.
 
 
 def load_examples() -> list[Rule]:
     """Return the rules with their examples, checked; for tests."""
-    table = _parse(_FOLDER / "rules.toml")
+    table = _parse(os.path.join(_FOLDER, "rules.toml"))
     return parse_rules(table["rule"], "rules.toml")

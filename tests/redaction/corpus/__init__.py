@@ -1,7 +1,8 @@
 """The labelled corpus: texts with and without secrets, split by writer.
 
 A row of `*-secrets.jsonl` is a text with `@VALUE@` in place of the secret, and the value as parts: a literal, a mask, a literal
-and so on. A mask has one character for each to draw, so no file holds a secret. A row of `*-clean.jsonl` is a text without any.
+and so on. A mask has one character for each to draw, so no file holds a secret. A text with several secrets has `values`, in the
+order of its places. A row of `*-clean.jsonl` is a text without any.
 """
 
 import base64
@@ -25,6 +26,7 @@ _ALPHABETS = {
     "W": string.ascii_uppercase.replace("I", "").replace("O", ""),
     "7": "123456789",
 }
+_PLACE = "@VALUE@"
 _MARKER = re.compile(r"\[redacted:[\w-]+\]")
 _PIECE = 6
 
@@ -44,13 +46,26 @@ def writers(split: str) -> list[str]:
 
 
 def secrets(split: str, writer: str) -> Iterator[Secret]:
-    """Yield a writer's texts with secrets, which are drawn anew but the same every time."""
+    """Yield a writer's texts with secrets, which are drawn anew but the same every time; one sample for each secret of a text."""
     for line in (_HERE / split / f"{writer}-secrets.jsonl").read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
-        value = draw(row["value"], random.Random(line))
+        dice = random.Random(line)
+        values = [draw(parts, dice) for parts in row.get("values", [row.get("value")])]
         if row.get("encode") == "base64":
-            value = base64.b64encode(value.encode()).decode()
-        yield Secret(row["kind"], row["text"].replace("@VALUE@", value), value, row["text"].replace("@VALUE@", "\x00"))
+            values = [base64.b64encode(value.encode()).decode() for value in values]
+        for index, value in enumerate(values):
+            yield Secret(row["kind"], _fill(row["text"], values), value, _fill(row["text"], _without(values, index)))
+
+
+def _fill(text: str, values: list[str]) -> str:
+    """Put the values in their places; one value fills all of them."""
+    pieces = text.split(_PLACE)
+    given = values if len(values) > 1 else values * (len(pieces) - 1)
+    return pieces[0] + "".join(value + piece for value, piece in zip(given, pieces[1:], strict=True))
+
+
+def _without(values: list[str], index: int) -> list[str]:
+    return [*values[:index], "\x00", *values[index + 1 :]]
 
 
 def clean(split: str, writer: str) -> Iterator[str]:

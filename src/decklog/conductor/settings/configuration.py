@@ -35,8 +35,8 @@ _SECTIONS: Mapping[str, tuple[str, ...]] = {
     "tests": ("paths",),
     "protect": ("paths",),
 }
-# What others read in the same file: models and who asks them, prompts, the review of changes, and the mending of feedback.
-_OF_OTHERS = ("models", "calls", "prompt", "review", "mend", "critique")
+# What others read in the same file: models and who asks them, prompts, the review of changes, the mending of feedback, redaction.
+_OF_OTHERS = ("models", "calls", "prompt", "review", "mend", "critique", "redaction")
 # Enough for a repository in Python, and what others change is easy to see.
 _SMALLEST = """
   [agents.worker]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from decklog.conductor.settings.document import NAME, load
 from decklog.conductor.settings.loosening import Loosened, loosened
 from decklog.core.errors import NotAccepted
-from decklog.location.settings_consent import give_consent, has_consent
+from decklog.core.user_consents import give_consent, has_consent
 
 if TYPE_CHECKING:
     from decklog.conductor.git.repository import Repository

@@ -95,6 +95,8 @@ RULES: Mapping[str, Rule] = {
     "critique.enabled": Rule("asks a model after every change of a tool, which costs money", values=(False,)),
     "critique.most_usd": Rule("raises what critique may spend in a run", most=0.5),
     "critique.seconds": _FREE,
+    "redaction.rule": _FREE,
+    "redaction.allow": Rule("stores values that match these patterns without redacting them", values=([],)),
     **_free("prompt", ("identity", "skills", "folder", "most_tokens")),
 }
 
