@@ -261,7 +261,7 @@ DIALECTS: dict[str, tuple[list[dict[str, Any]], list[str], list[dict[str, int]],
     ),
     "codex": (
         CODEX,
-        ["start", "result", "end", "end", "error"],
+        ["start", "text", "end", "end", "error"],
         [
             {"input_tokens": 60, "cache_read_tokens": 40, "output_tokens": 5},
             {"input_tokens": 50, "cache_read_tokens": 0, "output_tokens": 4},
@@ -304,7 +304,7 @@ def test_each_program_is_understood_by_its_description(name: str) -> None:
 
     lines, kinds, usage, error_class = DIALECTS[name]
     reader = stream.Reader(describe("it", {"extends": name}))
-    events = [event for line in lines if (event := reader.read(json.dumps(line))) is not None]
+    events = [event for line in lines for event in reader.read(json.dumps(line))]
     assert [event.kind for event in events] == kinds
     assert [dict(event.usage) for event in events if event.usage is not None] == usage
     assert events[-1].error_class == error_class
