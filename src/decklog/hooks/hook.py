@@ -124,7 +124,7 @@ class Hook:
             since = self._last_here(log)
         taking_in = _apart(lambda: self._take_in(place, spool), spool)
         is_taken_in = _wait_for(taking_in, _LONGEST_TAKING_IN_SECONDS)
-        asked = {"worker": who.name, "run_id": run_id, "task_id": task_id, "since": since}
+        asked = {"worker": who.name, "run_id": run_id, "task_id": task_id, "since": since, "folder": self._root}
         out.write(_situation(place, asked, is_held=not is_taken_in))
 
     def _asks_for_critique(self) -> bool:
@@ -244,7 +244,7 @@ def _take_in(place: "Place", spool: Spool, *, closes_killed: bool = False) -> No
     with place.open() as log:
         take_in(log, spool)
         if closes_killed:
-            close_killed_sessions(log)
+            close_killed_sessions(log, spool)
 
 
 def _situation(place: "Place", asked: "dict[str, Any]", *, is_held: bool) -> str:
