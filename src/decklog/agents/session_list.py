@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from decklog.stores.runs.run import Run
 
 _PAGE = 200
+_HITS = 200
 # Characters of an id that a person types, unless more are needed to tell it from others.
 _FEWEST = 8
 STARTED = "agent.start"
@@ -96,6 +97,19 @@ def find_session(log: "Decklog", name: str) -> SessionSummary:
     if len(found) > 1:
         raise Invalid(f"several sessions begin with {name}: {', '.join(list(found)[:5])}", field="session")
     return next(iter(found.values()))
+
+
+def hits_by_session(log: "Decklog", words: str) -> "dict[str, list[Entry]]":
+    """Return the entries that have the words, by the session that they are of."""
+    every = [*sessions(log)]
+    runs = {one.run_id: one.session for one in every if one.task_id is None}
+    started = [one for one in every if one.task_id is not None]
+    found: dict[str, list[Entry]] = {}
+    for entry in log.journal.search(words, limit=_HITS):
+        session = runs.get(entry.stream) or runs.get(entry.stream.rpartition("-")[0]) or _session_of(started, entry)
+        if session is not None and entry.kind is not EntryKind.CHANGE:
+            found.setdefault(session, []).append(entry)
+    return found
 
 
 def priced(log: "Decklog", one: SessionSummary) -> SessionSummary:
@@ -181,3 +195,9 @@ def _of_entry(log: "Decklog", entry: "Entry", session: str, facts: dict[str, Any
         task_id=task.id,
         first_seq=entry.seq,
     )
+
+
+def _session_of(started: list[SessionSummary], entry: "Entry") -> str | None:
+    """Return the session of a run's work item that an entry is of: the last that began before it."""
+    same = (one for one in started if (one.run_id, one.task_id) == (entry.stream, entry.task_id) and one.first_seq <= entry.seq)
+    return max(((one.first_seq, one.session) for one in same), default=(0, None))[1]

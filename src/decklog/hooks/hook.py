@@ -90,7 +90,8 @@ class Hook:
             self._prime(place, spool, out)
         elif self.event in _CRITICISED and self._asks_for_critique():
             self._criticise(place, out)
-        elif self.event not in _ONLY_RECORDED:
+        elif self.event not in _ONLY_RECORDED and not (self.event in _JUDGED and spool.is_being_taken_in):
+            # Who finds that nobody is at it starts a process: for that moment others took this one for it.
             _apart(lambda: self._take_in(place, spool), spool)
 
     def _told_with_process(self) -> bytes:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from decklog.agents.interrupted import close_killed_sessions
-from decklog.agents.session_list import find_session, priced
+from decklog.agents.session_list import find_session, hits_by_session, priced
 from decklog.agents.session_list import sessions as all_sessions
 from decklog.agents.session_steps import steps_of
 from decklog.cli import terminal
@@ -20,7 +20,6 @@ from decklog.cli.show import show as show_data
 from decklog.cli.styles import DIM
 from decklog.cli.terminal import say
 from decklog.errors import NotFound
-from decklog.stores.journal.entry import EntryKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from decklog.stores.journal.entry import Entry
 
 _LISTED = 20
-_HITS = 200
 _HITS_SHOWN = 2
 
 
@@ -100,7 +98,7 @@ def show(call: Call, session: str | None, full: bool, failed: bool) -> int:
 def search(call: Call, words: tuple[str, ...], limit: int) -> int:
     """Find sessions in which all the words were said, run or printed, the newest first; `word*` matches a beginning."""
     with call.open(writing=False) as log:
-        hits = _hits(log, " ".join(words))
+        hits = hits_by_session(log, " ".join(words))
         found = [(priced(log, one), hits[one.session]) for one in islice(_having(log, hits), limit)]
         now = log.clock.now()
     if call.json:
@@ -143,26 +141,8 @@ def _named(log: "Decklog", session: str | None) -> "SessionSummary":
     return newest
 
 
-def _hits(log: "Decklog", words: str) -> "dict[str, list[Entry]]":
-    """Return the entries that have the words, by the session that they are of."""
-    runs = {one.run_id: one.session for one in all_sessions(log) if one.task_id is None}
-    started = [one for one in all_sessions(log) if one.task_id is not None]
-    found: dict[str, list[Entry]] = {}
-    for entry in log.journal.search(words, limit=_HITS):
-        session = runs.get(entry.stream) or runs.get(entry.stream.rpartition("-")[0]) or _of_started(started, entry)
-        if session is not None and entry.kind is not EntryKind.CHANGE:
-            found.setdefault(session, []).append(entry)
-    return found
-
-
 def _having(log: "Decklog", hits: "dict[str, list[Entry]]") -> "Iterator[SessionSummary]":
     return (one for one in all_sessions(log) if one.session in hits)
-
-
-def _of_started(started: "list[SessionSummary]", entry: "Entry") -> str | None:
-    """Return the session of a run's work item that an entry is of: the last that began before it."""
-    same = (one for one in started if (one.run_id, one.task_id) == (entry.stream, entry.task_id) and one.first_seq <= entry.seq)
-    return max(((one.first_seq, one.session) for one in same), default=(0, None))[1]
 
 
 def _found(one: "SessionSummary", entries: "list[Entry]", now: "datetime") -> "Iterator[Line]":
