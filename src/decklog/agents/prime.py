@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from decklog.agents.last_session import last_session, told
+from decklog.agents.views.last_session import last_session, told
 from decklog.errors import Busy, NotFound, ReadOnly
 from decklog.stores.journal.entry import EntryKind
 

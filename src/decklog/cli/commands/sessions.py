@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from decklog.agents.interrupted import close_killed_sessions
-from decklog.agents.session_list import find_session, hits_by_session, priced
-from decklog.agents.session_list import sessions as all_sessions
-from decklog.agents.session_steps import steps_of
+from decklog.agents.views.listing import find_session, hits_by_session, priced
+from decklog.agents.views.listing import sessions as all_sessions
+from decklog.agents.views.steps import steps_of
 from decklog.cli import terminal
 from decklog.cli.call import Call
 from decklog.cli.screens import session as screen
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from datetime import datetime
 
-    from decklog.agents.session_list import SessionSummary
+    from decklog.agents.views.listing import SessionSummary
     from decklog.app import Decklog
     from decklog.stores.journal.entry import Entry
 
@@ -44,7 +44,10 @@ def _list_options(command: "Callable[..., int]") -> "Callable[..., int]":
 @_list_options
 @click.pass_context
 def sessions(context: click.Context, limit: int, program: str | None, here: bool) -> int:
-    """Show recorded sessions of coding agents, the newest first; SESSION is an id, or the beginning of one."""
+    """List, search and read recorded sessions of coding agents, and go on with one.
+
+    SESSION is an id, or the beginning of one. Without a command, the newest sessions are listed.
+    """
     if context.invoked_subcommand is None:
         return _list(context.obj, limit, program, here)
     return 0

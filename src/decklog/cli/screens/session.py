@@ -4,8 +4,8 @@ from datetime import timedelta
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from decklog.agents.session_list import short_ids
-from decklog.agents.session_steps import Step
+from decklog.agents.views.listing import short_ids
+from decklog.agents.views.steps import Step
 from decklog.characters import revealed
 from decklog.cli.screens.lines import Line, Piece, cells, clipped, fit
 from decklog.cli.styles import BAD, BUSY, DIM, GOOD, LOUD, PLAIN, STRONG, of_word
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
-    from decklog.agents.session_list import SessionSummary
+    from decklog.agents.views.listing import SessionSummary
 
 # Lines of a text, of a diff and of an output that are shown; `--full` shows all.
 _TEXT_LINES, _DIFF_LINES, _OUTPUT_LINES = 12, 16, 6

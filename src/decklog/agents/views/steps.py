@@ -8,7 +8,7 @@ from datetime import datetime
 from difflib import unified_diff
 from typing import TYPE_CHECKING, Any
 
-from decklog.agents.session_list import STARTED, SessionSummary
+from decklog.agents.views.listing import STARTED, SessionSummary
 from decklog.stores.journal.entry import EntryKind
 
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from decklog.agents.session_list import SessionSummary, priced, sessions
-from decklog.agents.session_steps import Step, steps_of
+from decklog.agents.views.listing import SessionSummary, priced, sessions
+from decklog.agents.views.steps import Step, steps_of
 from decklog.figures import dollars
 
 if TYPE_CHECKING:
