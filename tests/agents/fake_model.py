@@ -44,6 +44,8 @@ class Step:
     cache_create_tokens: int = 0
     seconds: float = 0.0
     status: int = 200
+    # What is thought before, as far as the model shows it.
+    thought: str = ""
 
 
 @dataclass(frozen=True)
@@ -214,6 +216,10 @@ def _messages(given: Given) -> Iterator[tuple[str, dict[str, Any]]]:
         {"type": "message_start", "message": {**message, "stop_reason": None, "usage": {**usage, "output_tokens": 1}}},
     )
     blocks: list[tuple[dict[str, Any], dict[str, Any]]] = []
+    if step.thought:
+        blocks.append(
+            ({"type": "thinking", "thinking": "", "signature": ""}, {"type": "thinking_delta", "thinking": step.thought})
+        )
     if step.text:
         blocks.append(({"type": "text", "text": ""}, {"type": "text_delta", "text": step.text}))
     for place, use in enumerate(step.uses):
@@ -240,6 +246,9 @@ def _responses(given: Given) -> Iterator[tuple[str, dict[str, Any]]]:
     }
     yield "response.created", {"type": "response.created", "response": response}
     output: list[dict[str, Any]] = []
+    if step.thought:
+        summary = [{"type": "summary_text", "text": step.thought}]
+        output.append({"type": "reasoning", "id": f"rs_{given.answer_id}", "summary": summary, "encrypted_content": "none"})
     if step.text:
         part = {"type": "output_text", "text": step.text, "annotations": []}
         output.append(

@@ -99,24 +99,34 @@ def test_a_fork_of_a_conversation_pays_for_no_answer_again(log: Decklog) -> None
     assert len(log.ledger.find(limit=9)) == 1
 
 
-def test_calls_that_nobody_ended_are_closed_when_the_session_ends_or_begins_anew(log: Decklog) -> None:
+def test_a_call_without_a_result_is_lost_when_its_session_ends(log: Decklog) -> None:
     recorder = Recorder(log, "claude")
     recorder.record([Called(**at(1), call_id="t1", tool="Bash", arguments={"command": "sleep 9"})])
     Recorder(log, "claude").record([Begun(**at(2), source="resume")])
-    found = log.journal.find("claude-s1", kind=EntryKind.TOOL)[0]
-    assert isinstance(found.payload, dict)
-    assert (found.payload["outcome"], found.payload["call"]) == ("lost", "t1")
+    assert not log.journal.find("claude-s1", subtype="result"), "its result may be told yet"
+    Recorder(log, "claude").record([Ended(**at(3))])
+    assert _outcomes(log) == ["lost"]
+
+
+def _outcomes(log: Decklog) -> list[str]:
+    found = log.journal.find("claude-s1", kind=EntryKind.TOOL, subtype="result", oldest_first=True)
+    return [str(entry.payload["outcome"]) for entry in found if isinstance(entry.payload, dict)]
 
 
 @on_both
-def test_a_call_that_was_given_up_has_the_result_that_is_told_later(log: Decklog) -> None:
+def test_a_call_has_one_result_however_often_its_session_is_taken_up(log: Decklog) -> None:
     # Another process is still at it, or its files were not written to the end.
     Recorder(log, "claude").record([Called(**at(1), call_id="t1", tool="Bash", arguments={"command": "make"})])
     for _ in range(2):
         Recorder(log, "claude").record([Begun(**at(2), source="resume"), Returned(**at(3), call_id="t1", outcome=Outcome.OK)])
         Recorder(log, "claude").record([Ended(**at(4))])
-    found = log.journal.find("claude-s1", kind=EntryKind.TOOL, subtype="result", oldest_first=True)
-    assert [isinstance(entry.payload, dict) and entry.payload["outcome"] for entry in found] == ["lost", "ok"]
+    assert _outcomes(log) == ["ok"]
+
+
+def test_a_call_that_was_lost_has_no_second_result(log: Decklog) -> None:
+    Recorder(log, "claude").record([Called(**at(1), call_id="t1", tool="Bash"), Ended(**at(2))])
+    Recorder(log, "claude").record([Returned(**at(3), call_id="t1", outcome=Outcome.OK)])
+    assert _outcomes(log) == ["lost"]
 
 
 def test_a_session_that_ended_goes_on_when_it_is_taken_up_again(log: Decklog) -> None:

@@ -57,8 +57,11 @@ def test_an_agent_that_speaks_the_protocol_lands_a_piece_with_its_record_and_its
     assert (landed_titles(site), states(site)["triple.w1"]) == (["Piece triple"], "done")
     assert "def triple" in landed(site, "calc.py")
     assert told(site, "text") == ["model large", "Let me see."]
-    assert told(site, "tool") == ["Bash: echo hello"]
-    assert told(site, "result") == ["ok: done"]
+    assert told(site, "tool") == ["echo hello"]
+    assert told(site, "result") == ["done"]
+    (result,) = log.journal.find(site.run_id, subtype="agent.result")
+    assert isinstance(result.payload, dict)
+    assert (result.payload["outcome"], result.payload["tool"], result.task_id) == ("ok", "Bash", f"{site.run_id}.triple.w1")
     assert "permission given by policy" in told(site, "note")
     charges = log.ledger.find(site.run_id)
     assert sum(charge.cost_microdollars or 0 for charge in charges) == 750_000
@@ -75,7 +78,8 @@ def test_what_the_policy_denies_is_not_run_and_what_it_leaves_open_goes_as_the_s
     assert landed(site, "open") == ""
     with pytest.raises(AssertionError):
         landed(site, "denied")
-    assert told(site, "result")[0].startswith("denied: ")
+    results = log.journal.find(site.run_id, subtype="agent.result", oldest_first=True)
+    assert [entry.payload["outcome"] for entry in results] == ["denied", "ok"]  # type: ignore[index,call-overload]
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """An agent is started, watched, charged and ended; after a crash it is adopted, or ends by itself."""
 
+import json
 import os
 import shutil
 import signal
@@ -261,7 +262,7 @@ DIALECTS: dict[str, tuple[list[dict[str, Any]], list[str], list[dict[str, int]],
     ),
     "codex": (
         CODEX,
-        ["start", "result", "end", "end", "error"],
+        ["start", "text", "end", "end", "error"],
         [
             {"input_tokens": 60, "cache_read_tokens": 40, "output_tokens": 5},
             {"input_tokens": 50, "cache_read_tokens": 0, "output_tokens": 4},
@@ -300,14 +301,49 @@ DIALECTS: dict[str, tuple[list[dict[str, Any]], list[str], list[dict[str, int]],
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_each_program_is_understood_by_its_description(name: str) -> None:
-    import json
-
     lines, kinds, usage, error_class = DIALECTS[name]
     reader = stream.Reader(describe("it", {"extends": name}))
-    events = [event for line in lines if (event := reader.read(json.dumps(line))) is not None]
+    events = [event for line in lines for event in reader.read(json.dumps(line))]
     assert [event.kind for event in events] == kinds
     assert [dict(event.usage) for event in events if event.usage is not None] == usage
     assert events[-1].error_class == error_class
+
+
+def read_lines(name: str, *lines: dict[str, Any]) -> list[stream.Event]:
+    reader = stream.Reader(describe("it", {"extends": name}))
+    return [*(event for line in lines for event in reader.read(json.dumps(line))), *reader.rest()]
+
+
+def test_a_line_with_several_blocks_is_several_events() -> None:
+    blocks = [
+        {"type": "thinking", "thinking": "Hm."},
+        {"type": "text", "text": "I look."},
+        {"type": "tool_use", "id": "t1", "name": "Read", "input": {"file_path": "a"}},
+        {"type": "tool_use", "id": "t2", "name": "Bash", "input": {"command": "ls"}},
+    ]
+    events = read_lines("claude-code", {"type": "assistant", "message": {"content": blocks}})
+    assert [event.kind for event in events] == ["thought", "text", "tool", "tool"]
+    assert [event.taken.get("call") for event in events[2:]] == ["t1", "t2"]
+
+
+def test_a_text_that_comes_in_pieces_is_one_event() -> None:
+    pieces = [{"type": "message", "role": "assistant", "content": text, "delta": True} for text in ("I ", "look.")]
+    use = {"type": "tool_use", "tool_id": "1", "tool_name": "ls", "parameters": {}}
+    events = read_lines("gemini", *pieces, use, pieces[0])
+    assert [(event.kind, event.taken.get("text")) for event in events] == [("text", "I look."), ("tool", None), ("text", "I ")]
+
+
+def test_a_program_that_reports_no_price_leaves_it_to_the_price_list_and_thoughts_are_paid_for() -> None:
+    tokens = {"total": 137, "input": 100, "output": 20, "reasoning": 10, "cache": {"read": 7, "write": 0}}
+    (event,) = read_lines("opencode", {"type": "step_finish", "part": {"cost": 0, "tokens": tokens}})
+    expected = {"input_tokens": 100, "cache_read_tokens": 7, "cache_create_tokens": 0, "output_tokens": 30}
+    assert event.usage == expected
+
+
+def test_tokens_that_codex_wrote_to_the_cache_are_not_counted_twice() -> None:
+    usage = {"input_tokens": 100, "cached_input_tokens": 40, "cache_write_input_tokens": 10, "output_tokens": 5}
+    (event,) = read_lines("codex", {"type": "turn.completed", "usage": usage})
+    assert event.usage == {"input_tokens": 50, "cache_read_tokens": 40, "cache_create_tokens": 10, "output_tokens": 5}
 
 
 def test_a_command_leaves_out_what_is_not_set() -> None:

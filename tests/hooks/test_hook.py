@@ -504,3 +504,16 @@ def test_the_next_hook_ends_a_session_whose_program_was_killed(place: Path, log:
         program.kill()
     assert hook(place, told(place, "UserPromptSubmit", prompt="Go on", prompt_id="p1"), "codex").code == 0
     wait_until(lambda: log.runs.get("codex-old").status == "failed")
+
+
+def test_a_call_that_comes_while_another_process_takes_events_in_is_left_to_that_one(log: Decklog, place: Path) -> None:
+    spool = Spool(str(place / ".decklog" / "decklog.db-spool"))
+    with spool.alone() as is_mine:
+        assert is_mine
+        assert spool.is_being_taken_in
+        call_of_tool = told(place, "PreToolUse", tool_name="Bash", tool_use_id="t1", tool_input={"command": "ls"})
+        assert hook(place, call_of_tool).code == 0
+        assert not spool.is_empty
+    assert not spool.is_being_taken_in
+    take_in(log, spool)
+    assert [entry.body for entry in log.journal.find("claude-s1", subtype="call")] == ["ls"]

@@ -23,6 +23,7 @@ NOT_RUN = {
     "decklog mcp --http 8420 --token-file ~/.config/decklog-token": "it never ends by itself; tests/mcp/test_http.py runs it",
     "[agents.claude]": "it needs Claude Code itself; tests/agents/real/test_conductor.py runs it",
     "[agents.careful]": "it needs agents' own programs; tests/agents/real/test_conductor.py runs them",
+    "[[agents.mine.events]]": "a part of a file; tests/conductor/test_sessions.py reads such settings",
     "[run]": "a part of a file; tests/conductor/test_machines.py works with such settings",
     "first$  decklog run --plan plan.toml": "it needs several machines; tests/conductor/test_machines.py has them",
     "decklog serve": "it serves until it is ended; tests/web/test_serving.py runs it",

@@ -4,7 +4,7 @@ import hashlib
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from decklog.agents.events import Answered, Called, Compacted, Event, Noted, Outcome, Prompted, Returned, Said, Thought
+from decklog.agents.events import Answered, Called, Compacted, Event, Noted, Prompted, Returned, Said, Thought
 from decklog.agents.texts import as_name, storable, tellable
 from decklog.journal.entry import EntryKind
 
@@ -48,9 +48,7 @@ def entry_of(program: str, run_id: str, event: Event) -> "dict[str, Any] | None"
         case Returned():
             output, cut = cut_of(event.output)
             facts = {"call": event.call_id, "tool": event.tool, "outcome": event.outcome._value_, **event.facts, **cut}
-            # What became of a call that was given up may yet be told, and is then what became of it.
-            known_by = "lost" if event.outcome is Outcome.LOST else "result"
-            told = (_TOOL, "result", output or event.outcome._value_, f"{known_by}:{event.call_id}", facts)
+            told = (_TOOL, "result", output or event.outcome._value_, f"result:{event.call_id}", facts)
         case Said():
             told = (_SAID, "said", event.text, event.message_id and f"said:{event.message_id}", {})
         case Thought():

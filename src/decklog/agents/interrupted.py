@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    from decklog.agents.spool import Spool
     from decklog.journal.entry import Entry
     from decklog.log import Decklog
     from decklog.stores.runs.run import Run
@@ -32,10 +33,14 @@ def own_identity() -> str:
     return Identity.own().as_text()
 
 
-def close_killed_sessions(log: "Decklog") -> None:
-    """End the newest runs whose program was killed. Do nothing where the log can't be written."""
+def close_killed_sessions(log: "Decklog", spool: "Spool | None" = None) -> None:
+    """End the newest runs whose program was killed. Do nothing where the log can't be written.
+
+    A program that told of its end before it was gone may have that wait in the spool. Only an empty one rules that out.
+    """
+    is_all_told = spool is not None and spool.is_empty
     with suppress(ReadOnly, Unavailable):
-        close_interrupted(log, most=_NEWEST, quiet_seconds=_QUIET_SECONDS)
+        close_interrupted(log, most=_NEWEST, quiet_seconds=0.0 if is_all_told else _QUIET_SECONDS)
 
 
 def close_interrupted(log: "Decklog", *, most: int | None = None, quiet_seconds: float = 0.0) -> "list[Run]":

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from decklog.agents.views.last_session import last_session, told
 from decklog.core.errors import Busy, NotFound, ReadOnly
 from decklog.journal.entry import EntryKind
 
@@ -52,17 +53,19 @@ class Prime:
     run_id: str | None = None
     task_id: str | None = None
     since: "datetime | None" = None
+    # The folder that it begins in.
+    folder: str | None = None
     wording: Wording = COMMANDS
 
     def text(self) -> str:
         """Give the situation, what matters most first, never longer than it may be."""
-        parts = [self._task(), self._waiting(), self._budgets(), self._lessons(), self._news()]
-        told = [list(part) for part in parts]
+        parts = [self._task(), self._waiting(), self._budgets(), self._last_session(), self._lessons(), self._news()]
+        lines_of_parts = [list(part) for part in parts]
         end = ["", self.wording.title, *(f"- {line}" for line in self.wording.lines)]
         room = MOST_BYTES - sum(map(_room_of, end))
         lines: list[str] = ["This work is on record with Decklog."]
         room -= _room_of(lines[0])
-        for part in told:
+        for part in lines_of_parts:
             for line in part:
                 if room < _room_of(line):
                     break
@@ -119,6 +122,11 @@ class Prime:
         for one in self.log.overview.budgets():
             if one.run_id in (None, self.run_id):
                 yield f"Budget of {_line(one.whose)}: {one.said} spent"
+
+    def _last_session(self) -> "Iterator[str]":
+        # One that was here before has its own conversation.
+        if self.since is None and (found := last_session(self.log, self.folder)) is not None:
+            yield from told(self.log, found)
 
     def _lessons(self) -> "Iterator[str]":
         task = self._own()

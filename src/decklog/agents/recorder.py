@@ -162,7 +162,9 @@ class Recorder:
                 self._rest(event)
             case Ended():
                 if (event.reason != IMPORTED or self._is_imported(event)) and not self._goes_on(event):
-                    self._close_calls(self.run_of(event), event)
+                    if event.reason != IMPORTED:
+                        # A file that is imported may go on, and then tells how the call ended.
+                        self._close_calls(self.run_of(event), event)
                     self._end(event, event.reason)
             case _:
                 raise AssertionError(f"no such event: {event!r}")
@@ -214,8 +216,6 @@ class Recorder:
         shown = {"cwd": event.cwd, "model": event.model, "version": event.version, "transcript": event.transcript}
         if not self._is_told_otherwise(run_id, event):
             self._entry(event, EntryKind.EVENT, "session", f"session {event.source}", key, shown)
-        if event.source in ("startup", "resume"):
-            self._close_calls(run_id, event)
 
     def _is_there(self, event: Event) -> bool:
         try:

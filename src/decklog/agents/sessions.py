@@ -8,11 +8,26 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from decklog.log import Decklog
+    from decklog.stores.runs.run import Run, RunStatus
+
+_PAGE = 100
 
 
 def is_session(metadata: "Mapping[str, object]") -> bool:
     """Check by a run's metadata whether the run is a recorded session, or a sub-agent's part of one."""
     return "program" in metadata and "session" in metadata
+
+
+def planned_runs(log: "Decklog", status: "RunStatus", most: int) -> "list[Run]":
+    """Return the newest runs of a status that are not recorded sessions: nobody plans in those."""
+    found: list[Run] = []
+    after = None
+    while len(found) < most:
+        page = log.runs.find(status=status, limit=_PAGE, after=after)
+        found += [run for run in page if not is_session(run.metadata)]
+        if (after := page.next) is None:
+            break
+    return found[:most]
 
 
 def charge_of_session(session: str | None, number: int) -> str | None:

@@ -136,6 +136,12 @@ class Spool:
         finally:
             os.close(descriptor)
 
+    @property
+    def is_being_taken_in(self) -> bool:
+        """Whether another process takes events in. It looks for what came meanwhile before it ends."""
+        with self.alone() as is_free:
+            return not is_free
+
     def read(self, name: str) -> "tuple[list[tuple[dict[str, Any], bytes]], int]":
         """Give a file's whole lines, each as what the hook knew and what it was told, and where they end."""
         try:

@@ -7,6 +7,7 @@ from decklog.core.errors import Invalid
 if TYPE_CHECKING:
     from collections.abc import Container
 
+    from decklog.agents.spool import Spool
     from decklog.location.locate import Place
     from decklog.log import Decklog
 
@@ -139,3 +140,10 @@ class Call:
         from decklog.location.locate import locate
 
         return locate(self.db)
+
+    def spool(self) -> "Spool":
+        """Return the folder in which events wait for the log this call is about."""
+        from decklog.agents.spool import Spool
+        from decklog.location.locate import spool_folder
+
+        return Spool(spool_folder(self.place()))

@@ -58,7 +58,7 @@ def run_operation(call: Call) -> int:
         if store == "runs" and not operation.writes:
             from decklog.agents.interrupted import close_killed_sessions
 
-            close_killed_sessions(log)
+            close_killed_sessions(log, call.spool())
         result = getattr(getattr(log, store), operation.name)(**arguments)
         reason = _reason(log, store, operation, arguments) if result is None else None
         warnings = list(getattr(result, "warnings", ()))

@@ -42,6 +42,7 @@ COMMANDS = {
     "acp": ("agent_setup", "Stand between an editor and an agent that it starts: put on record what passes, and guard."),
     "verify": ("health", "Walk the hash chains and rebuild every record; name the first thing that is wrong (exit 1)."),
     "rebuild": ("health", "Make anew what the log derives from its journal: sums, counts, and the words that searches look up."),
+    "sessions": ("sessions", "List, search and read recorded sessions of coding agents, and go on with one."),
     "watch": ("journal", "Show entries as they happen, of one run or of all."),
     "search": ("journal", "Find entries that have all the words, newest first; `word*` matches a beginning."),
     "redact": ("redact", "Copy text from a file or stdin to stdout with its secrets replaced by `[redacted:KIND]`."),

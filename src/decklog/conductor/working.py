@@ -108,6 +108,7 @@ class Attempt:
             run_id=self._site.run_id,
             task_id=self._task.id,
             worker=self._task.worker,
+            folder=str(self._place.tree),
             budget_microdollars=self._site.configuration.piece_microdollars,
             reservation_id=self._task.reservation_id,
         )
@@ -174,10 +175,11 @@ class Attempt:
             "policy_hook": policy_hook(agent),
         }
         ground = (str(self._site.repository.objects), str(told), *agent.reads, *READABLE)
-        argv = agent.arguments(values, is_sandboxed=self._sandbox_kind is not Kind.NONE)
+        is_sandboxed = self._sandbox_kind is not Kind.NONE
+        argv = agent.arguments(values, is_sandboxed=is_sandboxed)
         if agent.stream == "acp":
             answers = answers_of(self._place.folder / "agent")
-            argv, ground = driven(agent, argv, told, answers), (*ground, str(answers))
+            argv, ground = driven(agent, argv, told, answers, is_sandboxed=is_sandboxed), (*ground, str(answers))
         return Command(
             argv=argv,
             mark=self._mark,

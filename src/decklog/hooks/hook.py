@@ -90,7 +90,8 @@ class Hook:
             self._prime(place, spool, out)
         elif self.event in _CRITICISED and self._asks_for_critique():
             self._criticise(place, out)
-        elif self.event not in _ONLY_RECORDED:
+        elif self.event not in _ONLY_RECORDED and not (self.event in _JUDGED and spool.is_being_taken_in):
+            # Who finds that nobody is at it starts a process: for that moment others took this one for it.
             _apart(lambda: self._take_in(place, spool), spool)
 
     def _told_with_process(self) -> bytes:
@@ -124,7 +125,7 @@ class Hook:
             since = self._last_here(log)
         taking_in = _apart(lambda: self._take_in(place, spool), spool)
         is_taken_in = _wait_for(taking_in, _LONGEST_TAKING_IN_SECONDS)
-        asked = {"worker": who.name, "run_id": run_id, "task_id": task_id, "since": since}
+        asked = {"worker": who.name, "run_id": run_id, "task_id": task_id, "since": since, "folder": self._root}
         out.write(_situation(place, asked, is_held=not is_taken_in))
 
     def _asks_for_critique(self) -> bool:
@@ -244,7 +245,7 @@ def _take_in(place: "Place", spool: Spool, *, closes_killed: bool = False) -> No
     with place.open() as log:
         take_in(log, spool)
         if closes_killed:
-            close_killed_sessions(log)
+            close_killed_sessions(log, spool)
 
 
 def _situation(place: "Place", asked: "dict[str, Any]", *, is_held: bool) -> str:

@@ -7,11 +7,11 @@ redaction: it is read from the user's own settings, and from a repository's file
 
 import os
 from collections.abc import Iterator
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 import re2
 
-from decklog.core.digests import sha256
 from decklog.core.errors import Invalid
 from decklog.core.user_consents import has_consent, settings_home
 from decklog.redaction.rules import Rule, compile_pattern, parse_rules

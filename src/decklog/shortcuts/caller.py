@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from decklog.agents.context.claims import Claims, Remembered
-from decklog.agents.sessions import is_session
+from decklog.agents.sessions import planned_runs
 from decklog.core.clock import from_text, to_text
 from decklog.core.errors import NotFound
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
 
-    from decklog import Decklog, RunStatus, Task
+    from decklog import Decklog, Task
     from decklog.agents.context.worker import Worker
     from decklog.core.errors import Invalid
 
@@ -171,20 +171,10 @@ class Caller:
         """
         from decklog import RunStatus
 
-        return [run_id for status in (RunStatus.ACTIVE, RunStatus.PLANNING) for run_id in self._working(status)]
-
-    def _working(self, status: "RunStatus") -> list[str]:
-        found: list[str] = []
-        after = None
-        while len(found) < _RUNS:
-            page = self.log.runs.find(status=status, limit=_PAGE, after=after)
-            found += [run.id for run in page if not is_session(run.metadata)]
-            if (after := page.next) is None:
-                break
-        return found[:_RUNS]
+        found = (run.id for status in (RunStatus.ACTIVE, RunStatus.PLANNING) for run in planned_runs(self.log, status, _RUNS))
+        return [*found]
 
 
 # Agents think longer than programs do between two calls.
 LEASE_SECONDS = 1800.0
 _RUNS = 10
-_PAGE = 100

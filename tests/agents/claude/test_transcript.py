@@ -3,7 +3,7 @@
 from typing import Any
 
 from decklog.agents.claude.transcript import Transcript
-from decklog.agents.events import Answered, Begun, Called, Compacted, Event, Outcome, Prompted, Rested, Returned, Said
+from decklog.agents.events import Answered, Begun, Called, Compacted, Event, Outcome, Prompted, Rested, Returned, Said, Thought
 from decklog.agents.reading import Reading
 
 
@@ -31,6 +31,13 @@ def test_an_answer_of_several_lines_is_paid_for_once_with_what_it_had_at_the_end
     answers = [event for event in events if isinstance(event, Answered)]
     assert [(event.answer_id, event.input_tokens, event.output_tokens) for event in answers] == [("msg_1:req_1", 10, 30)]
     assert [type(event) for event in events] == [Said, Called, Answered]
+
+
+def test_thoughts_are_read_each_with_its_number_in_the_answer() -> None:
+    first, second, empty = ({"type": "thinking", "thinking": text} for text in ("The commas.", "Or the lexer?", ""))
+    events = told(said(first), said(TEXT), said(second), said(empty))
+    thoughts = [(event.message_id, event.text) for event in events if isinstance(event, Thought)]
+    assert thoughts == [("msg_1", "The commas."), ("msg_1:2", "Or the lexer?")]
 
 
 def test_all_four_kinds_of_tokens_are_read() -> None:

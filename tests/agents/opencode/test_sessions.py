@@ -113,7 +113,7 @@ def test_a_session_is_a_run_with_its_tools_its_sub_agents_and_its_spend(log: Dec
     assert _said(log, RUN, "said") == ["Let me look.", "And again."]
     assert _said(log, RUN, "thought") == ["A comma, I think."]
     results = log.journal.find(RUN, subtype="result", oldest_first=True)
-    assert [entry.payload["outcome"] for entry in results] == ["ok", "failed", "failed", "denied", "interrupted", "lost"]
+    assert [entry.payload["outcome"] for entry in results] == ["ok", "failed", "failed", "denied", "interrupted"]
     assert _said(log, RUN, "error") == ["busy"]
     assert _said(log, RUN, "compacted") == ["auto"]
     (below,) = log.runs.find(parent_run_id=RUN)

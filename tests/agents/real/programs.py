@@ -205,9 +205,10 @@ class Gemini(Desk):
 class Opencode(Desk):
     """opencode with a plugin that it finds in the repository."""
 
-    def configure(self) -> None:
-        """Name the model, and have it give up at once what it would fetch."""
-        models = {"m1": {"name": "m1", "tool_call": True, "limit": {"context": 200_000, "output": 8_000}}}
+    def configure(self, **prices: float) -> None:
+        """Name the model with its prices, and have it give up at once what it would fetch."""
+        cost = {"cost": prices} if prices else {}
+        models = {"m1": {"name": "m1", "tool_call": True, "limit": {"context": 200_000, "output": 8_000}, **cost}}
         options = {"baseURL": f"{self.model.address}/v1", "apiKey": "dummy"}
         provider = {"npm": "@ai-sdk/openai-compatible", "name": "fake", "options": options, "models": models}
         own = {"model": "fake/m1", "small_model": "fake/m1", "autoupdate": False, "share": "disabled"}

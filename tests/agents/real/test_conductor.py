@@ -212,21 +212,21 @@ SCRIPTS = {CLAUDE_ADAPTER: "claude-agent-acp", CODEX_ADAPTER: "codex-acp", GEMIN
 REFUSED_TWICE = ("claude", "codex", "claude-acp")
 
 
-def _asked(name: str) -> Any:
+def of_program(name: str) -> Any:
     return pytest.param(name, marks=needs(PROGRAMS[name][0]))
 
 
 pytestmark = pytest.mark.skipif(best_kind() is Kind.NONE, reason="no sandbox can be had here")
 
 
-@pytest.fixture(params=[_asked(name) for name in PROGRAMS])
+@pytest.fixture(params=[of_program(name) for name in PROGRAMS])
 def ground(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ground]:
-    with _prepared(request.param, tmp_path, monkeypatch) as ground:
+    with prepared(request.param, tmp_path, monkeypatch) as ground:
         yield ground
 
 
 @contextmanager
-def _prepared(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ground]:
+def prepared(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ground]:
     program, settings, use, run = PROGRAMS[name]
     home = tmp_path / "home"
     home.mkdir()
@@ -245,8 +245,6 @@ def test_a_piece_lands(ground: Ground) -> None:
     ground.check_landed(ground.work())
 
 
-# Codex's adapter has no mode that asks and uses no sandbox; its own can't be built within ours, so it only edits files there.
-@pytest.mark.parametrize("ground", [_asked(name) for name in PROGRAMS if name != "codex-acp"], indirect=True)
 def test_an_agent_runs_the_check_of_its_brief_fixes_what_it_shows_and_lands(ground: Ground) -> None:
     check = 'python3 run_tests.py "$TMPDIR"/report.xml'
     ground.model.script["tested"] = [
@@ -291,7 +289,7 @@ def test_a_lost_login_waits_for_a_person(ground: Ground) -> None:
     ground.check_landed(ground.work())
 
 
-@pytest.mark.parametrize("ground", [_asked(name) for name in PROGRAMS if name != "opencode-acp"], indirect=True)
+@pytest.mark.parametrize("ground", [of_program(name) for name in PROGRAMS if name != "opencode-acp"], indirect=True)
 def test_a_program_outlives_its_conductor_and_is_adopted(ground: Ground) -> None:
     assert conducted(ground.target, ground.folder, (SLOW,), "spawn:settled") == -signal.SIGKILL
     with Decklog.open(ground.target) as log:
@@ -323,7 +321,7 @@ def _kill_supervisors(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("with_supervisors", [False, True])
-@pytest.mark.parametrize("ground", [_asked(name) for name in ("claude", "codex")], indirect=True)
+@pytest.mark.parametrize("ground", [of_program(name) for name in ("claude", "codex")], indirect=True)
 def test_programs_whose_conductor_is_killed_while_they_work_land_each_piece_once(ground: Ground, with_supervisors: bool) -> None:
     chance = random.Random(5)
     pieces = []

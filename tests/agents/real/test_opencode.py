@@ -27,7 +27,7 @@ def test_a_session_is_on_record_with_what_failed_what_was_held_and_what_a_sub_ag
     with FakeModel(SCRIPT) as model:
         opencode = Opencode(tmp_path, model)
         opencode.prepare()
-        opencode.configure()
+        opencode.configure(input=3, output=15, cache_read=1)
         decklog(opencode, "setup", "opencode", "--project")
         run = f"opencode-{opencode.run('lane=main go')[0]['sessionID']}"
         # It has the model think of a title too, and tells nobody what that cost.
@@ -37,6 +37,10 @@ def test_a_session_is_on_record_with_what_failed_what_was_held_and_what_a_sub_ag
             assert_told(log, run)
             assert not (opencode.home / ".bashrc").exists()
             opencode.assert_paid(log)
+            steps = [given.step for given in model.given]
+            # In dollars for a million tokens, so that each token has its price in microdollars.
+            price = sum(3 * step.input_tokens + 15 * step.output_tokens + step.cache_read_tokens for step in steps)
+            assert sum(charge.cost_microdollars or 0 for charge in log.ledger.find(limit=200)) == price
 
 
 def assert_told(log: Decklog, run: str) -> None:

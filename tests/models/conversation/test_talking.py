@@ -94,6 +94,12 @@ def test_a_skill_that_is_invoked_lies_in_the_run_for_its_agents(ana: Person) -> 
     assert "there is no skill 'juggling'" in str(refusal)
 
 
+def test_a_recorded_session_is_not_the_run_that_a_message_means(ana: Person) -> None:
+    ana.log.runs.start("Session of claude", run_id="claude-s1", metadata={"program": "claude", "session": "s1"})
+    outcome = ana.say("skill bisect", guess("free_form"))
+    assert "is in run run_1" in str(outcome.message.answer)
+
+
 @pytest.mark.parametrize("how", ["command", "model"])
 def test_what_the_manager_alone_may_order_needs_the_proof_however_it_is_worded(ana: Person, how: str) -> None:
     asked(ana.log)

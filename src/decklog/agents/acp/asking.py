@@ -29,13 +29,16 @@ _OPENCODE = "OPENCODE_CONFIG_CONTENT"
 _CODEX = "INITIAL_AGENT_MODE"
 
 
-def variables(environment: "Mapping[str, str]") -> dict[str, str]:
-    """Give the variables that make agents ask; those of one agent mean nothing to another."""
+def variables(environment: "Mapping[str, str]", *, is_sandboxed: bool = False) -> dict[str, str]:
+    """Return the variables that make agents ask; those of one agent mean nothing to another.
+
+    Codex asks only in modes that use its own sandbox, which can't be built within Decklog's: there it works without asking.
+    """
     try:
         given = dict_of(json.loads(environment.get(_OPENCODE) or "{}"))
     except ValueError:
         given = {}
-    return {_CODEX: "read-only", _OPENCODE: json.dumps({**given, "permission": {"*": "ask"}})}
+    return {_CODEX: _codex_mode(is_sandboxed), _OPENCODE: json.dumps({**given, "permission": {"*": "ask"}})}
 
 
 def made_to_ask(program: str, message: "Message") -> "Message | None":
@@ -83,13 +86,19 @@ def without_standing_yes(message: "Message") -> "Message | None":
     return {**message, "params": {**params, "options": left}}
 
 
-def told(program: str) -> list[str]:
-    """Say what was done to make the agent ask."""
+def _codex_mode(is_sandboxed: bool) -> str:
+    return "agent-full-access" if is_sandboxed else "read-only"
+
+
+def told(program: str, *, is_sandboxed: bool = False) -> list[str]:
+    """Return what was done to make the agent ask."""
+    if program == "codex" and is_sandboxed:
+        return [f"not made to ask: Decklog's sandbox holds it, its own is off ({_CODEX}={_codex_mode(is_sandboxed)})"]
     done = ["no answer is offered that holds for more than one call"]
     if program == "claude":
         done.append(f"told to ask for {', '.join(_CLAUDE_ASKS)}")
     if program == "codex":
-        done.append(f"begun with {_CODEX}=read-only")
+        done.append(f"begun with {_CODEX}={_codex_mode(is_sandboxed)}")
     if program == "opencode":
         done.append(f"begun with everything to be asked for, by {_OPENCODE}")
     if asking := _ASKING_MODES.get(program):

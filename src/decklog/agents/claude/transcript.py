@@ -18,6 +18,7 @@ from decklog.agents.events import (
     Rested,
     Returned,
     Said,
+    Thought,
 )
 from decklog.agents.reading import Reading, Sums, add
 from decklog.agents.texts import as_text, whole
@@ -73,6 +74,7 @@ class Transcript:
         self._last: tuple[str, list[int]] = (kept.get("last_answer") or "", kept.get("last_tokens") or [0, 0, 0, 0])
         # Texts of one answer are told apart by their number in it; an editor's connection knows no more of them.
         self._said: tuple[str, int] = (kept.get("said_in") or "", kept.get("said") or 0)
+        self._thoughts: tuple[str, int] = (kept.get("thoughts_in") or "", kept.get("thoughts") or 0)
         # What the program said at the end of a process that the whole session took, and what was known of it by then.
         self._total: Sums | None = kept.get("total")
         self._known: Sums = kept.get("known") or {}
@@ -90,6 +92,8 @@ class Transcript:
             "last_tokens": self._last[1],
             "said_in": self._said[0],
             "said": self._said[1],
+            "thoughts_in": self._thoughts[0],
+            "thoughts": self._thoughts[1],
             "total": self._total,
             "known": self._known,
             "forked_at": self._forked_at,
@@ -187,13 +191,11 @@ class Transcript:
                     arguments=arguments if isinstance(arguments, dict) else {"input": arguments},
                 )
             elif kind == "text" and (text := as_text(block.get("text"))).strip():
-                yield Said(**place, text=text, message_id=self._text_id(message, line))
-
-    def _text_id(self, message: "Line", line: "Line") -> str:
-        name = str(message.get("id") or line.get("uuid") or "")
-        count = self._said[1] + 1 if self._said[0] == name else 1
-        self._said = (name, count)
-        return name if count == 1 else f"{name}:{count}"
+                self._said = _counted(self._said, message, line)
+                yield Said(**place, text=text, message_id=_numbered(self._said))
+            elif kind == "thinking" and (text := as_text(block.get("thinking"))).strip():
+                self._thoughts = _counted(self._thoughts, message, line)
+                yield Thought(**place, text=text, message_id=_numbered(self._thoughts))
 
     def _user(self, line: "Line", place: "dict[str, Any]") -> "Iterator[Event]":
         message = line.get("message")
@@ -220,6 +222,17 @@ class Transcript:
             # Hooks know a prompt by this id; older programs have only the line's own.
             prompt_id = line.get("promptId") or line.get("uuid")
             yield Prompted(**place, prompt_id=prompt_id and str(prompt_id), text=text, by=by)
+
+
+def _counted(last: tuple[str, int], message: "Line", line: "Line") -> tuple[str, int]:
+    """Return the answer that a text is part of, and the number of the text in it."""
+    name = str(message.get("id") or line.get("uuid") or "")
+    return name, last[1] + 1 if last[0] == name else 1
+
+
+def _numbered(part: tuple[str, int]) -> str:
+    name, count = part
+    return name if count == 1 else f"{name}:{count}"
 
 
 def _difference(more: "Sequence[int]", less: "Sequence[int]") -> list[int]:

@@ -4,7 +4,20 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from decklog.agents.events import IMPORTED, Answered, Begun, Called, Compacted, Event, Outcome, Prompted, Rested, Returned, Said
+from decklog.agents.events import (
+    IMPORTED,
+    Answered,
+    Begun,
+    Called,
+    Compacted,
+    Event,
+    Outcome,
+    Prompted,
+    Rested,
+    Returned,
+    Said,
+    Thought,
+)
 from decklog.agents.reading import Reading, Sums, add
 from decklog.agents.texts import as_text, whole
 from decklog.agents.times import as_time
@@ -130,6 +143,8 @@ class Rollout:
 
     def _item(self, payload: "dict[str, Any]", place: "dict[str, Any]") -> "Iterator[Event]":
         kind, call = payload.get("type"), payload.get("call_id")
+        if kind == "reasoning":
+            yield from _thought(place, payload.get("id"), payload.get("summary"))
         if not isinstance(call, str):
             return
         if kind in ("function_call", "custom_tool_call"):
@@ -161,6 +176,8 @@ class Rollout:
                 yield Prompted(**place, prompt_id=str(turn or name), text=as_text(item.get("content")), by=by)
             case "AgentMessage":
                 yield Said(**place, text=as_text(item.get("content")), message_id=name or None)
+            case "Reasoning":
+                yield from _thought(place, name, item.get("summary_text"))
             case "CommandExecution":
                 facts = {"exit_code": item.get("exit_code")}
                 output = as_text(item.get("aggregated_output"))
@@ -171,6 +188,14 @@ class Rollout:
             case "McpToolCall":
                 tool = f"mcp__{item.get('server')}__{item.get('tool')}"
                 yield Returned(**place, call_id=name, tool=tool, outcome=_outcome(item), output=as_text(item.get("result")))
+
+
+def _thought(place: "dict[str, Any]", name: "Any", summary: "Any") -> "Iterator[Event]":
+    """Yield what the model shows of its thoughts; both kinds of lines that tell it have the same id."""
+    parts = summary if isinstance(summary, list) else []
+    text = "\n\n".join(part for part in (one if isinstance(one, str) else as_text([one]) for one in parts) if part.strip())
+    if text and isinstance(name, str) and name:
+        yield Thought(**place, text=text, message_id=name)
 
 
 def _tokens(usage: "Any") -> list[int]:

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from decklog.agents.claude import payloads as claude
-from decklog.agents.events import Answered, Event, Said, Spawned
+from decklog.agents.events import Answered, Event, Said, Spawned, Thought
 from decklog.agents.texts import as_text, text_or_none, whole
 
 if TYPE_CHECKING:
@@ -23,6 +23,9 @@ def events_of(told: "dict[str, Any]", at: "datetime | None") -> list[Event]:
         case "AssistantText" if isinstance(name, str):
             text = as_text(told.get("text"))
             return [Said(**place, text=text, message_id=name)] if text.strip() else []
+        case "AssistantThought" if isinstance(name, str):
+            text = as_text(told.get("text"))
+            return [Thought(**place, text=text, message_id=name)] if text.strip() else []
         case "ModelAnswer" if isinstance(name, str):
             return answered(told, name, place)
         case "SubagentStart":

@@ -56,10 +56,10 @@ export const Decklog = async ({ directory }) => {
     known.add(id)
     await event(id, "SubagentStart", { agent_type: agent ?? "agent", description: title })
   }
-  const answered = async ({ id, role, sessionID, modelID, tokens, time }) => {
+  const answered = async ({ id, role, sessionID, modelID, tokens, cost, time }) => {
     if (role !== "assistant" || !time?.completed || answers.has(id) || isPaidOnTheWire) return
     answers.add(id)
-    await event(sessionID, "ModelAnswer", { message_id: id, model: modelID, tokens })
+    await event(sessionID, "ModelAnswer", { message_id: id, model: modelID, tokens, cost })
   }
   // The texts of an answer are told apart by their number in it.
   const named = (message, part) => {
@@ -71,6 +71,7 @@ export const Decklog = async ({ directory }) => {
   const grown = async ({ type, sessionID, messageID, text, time, state, ...part }) => {
     if (type === "text" && time?.end)
       await event(sessionID, "AssistantText", { message_id: named(messageID, part.id), text })
+    if (type === "reasoning" && time?.end) await event(sessionID, "AssistantThought", { message_id: part.id, text })
     if (type === "tool" && state.status === "error")
       await event(sessionID, "PostToolUseFailure", { ...call(part, state.input), error: state.error })
   }

@@ -31,7 +31,7 @@ _ELSEWHERE = ("recent_entries", "attempts", "dependencies")
 def show(call: Call, run_id: str, at: str | None) -> int:
     """Show a run on one screen: state, tasks, agents, money and the latest entries; with --at as it was then."""
     with call.open(writing=False) as log:
-        close_killed_sessions(log)
+        close_killed_sessions(log, call.spool())
         picture = log.runs.snapshot(run_id, at=at)
         data = picture.as_dict()
         if at is None:

@@ -35,7 +35,7 @@ _BAR = 20
 def tell_now(call: "Call", limit: int = LISTED) -> int:
     """Say what goes on, once; give the exit code, which says whether something waits for a decision."""
     with call.open(writing=False) as log:
-        close_killed_sessions(log)
+        close_killed_sessions(log, call.spool())
         summary = log.overview.now(limit=limit)
         strips = None if call.json or call.brief else log.overview.pulse([run.id for run in summary.runs])
     if call.json:

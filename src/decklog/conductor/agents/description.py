@@ -17,7 +17,7 @@ PROMPTS = ("stdin", "argument", "file")
 STREAMS = ("jsonl", "none", "acp")
 PERMISSIONS = ("person", "allow", "deny")
 COMMITS = ("conductor", "agent")
-KINDS = ("start", "text", "tool", "result", "usage", "note", "ask", "end", "error")
+KINDS = ("start", "text", "thought", "tool", "result", "usage", "note", "ask", "end", "error")
 # What is nobody's fault, and costs no attempt.
 WEATHER = ("quota", "login", "overload")
 CLASSES = (*WEATHER, "context", "refused", "budget")
@@ -30,11 +30,15 @@ _WORDS = {"prompt": PROMPTS, "stream": STREAMS, "commits": COMMITS, "permissions
 
 @dataclass(frozen=True)
 class EventRule:
-    """Which lines are events of a kind, and what is taken out of them. A `total` counts from the beginning of the session."""
+    """Which lines are events of a kind, and what is taken out of them. A `total` counts from the beginning of the session.
+
+    `each` points to a list in the line: every element may be an event, and is found at `/item`.
+    """
 
     when: Mapping[str, object]
     kind: str
     take: Mapping[str, str] = field(default_factory=dict)
+    each: str | None = None
     total: bool = False
     cached_within_input: bool = False
 
@@ -85,6 +89,8 @@ class Description:
     ask_minutes: float = 10.0
     events: tuple[EventRule, ...] = ()
     errors: tuple[ErrorRule, ...] = ()
+    # Names of its tools, each with the name that the record gives it: the same as in recorded sessions.
+    tools: Mapping[str, str] = field(default_factory=dict)
 
     def arguments(self, values: Mapping[str, object], *, is_sandboxed: bool) -> list[str]:
         """Fill in the command; a part whose values are not all set is left out."""
@@ -200,7 +206,7 @@ def _event_rule(name: str, rule: Mapping[str, Any]) -> EventRule:
     if rule.get("as") not in KINDS:
         raise Invalid(f"agent {name}: an event is one of {', '.join(KINDS)}, not {rule.get('as')!r}", field="events")
     flags = {key: bool(rule.get(key)) for key in ("total", "cached_within_input")}
-    return EventRule(dict(rule.get("when", {})), rule["as"], dict(rule.get("take", {})), **flags)
+    return EventRule(dict(rule.get("when", {})), rule["as"], dict(rule.get("take", {})), rule.get("each"), **flags)
 
 
 def _error_rule(name: str, rule: Mapping[str, Any]) -> ErrorRule:

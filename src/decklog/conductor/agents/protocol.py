@@ -16,14 +16,15 @@ _SOURCE = str(Path(__file__).resolve().parents[3])
 READABLE = tuple(dict.fromkeys((_SOURCE, sys.prefix, sys.base_prefix)))
 
 
-def driven(agent: "Description", argv: list[str], prompt: Path, answers: Path) -> list[str]:
-    """Give the command that prompts an agent with a file, and finds in a folder what a person answers."""
+def driven(agent: "Description", argv: list[str], prompt: Path, answers: Path, *, is_sandboxed: bool) -> list[str]:
+    """Return the command that prompts an agent with a file, and finds in a folder what a person answers."""
     order = {
         "command": argv,
         "prompt_file": str(prompt),
         "answers": str(answers),
         "permissions": agent.permissions,
         "model": agent.model,
+        "is_sandboxed": is_sandboxed,
     }
     return [sys.executable, "-I", "-c", _DRIVER, _SOURCE, json.dumps(order)]
 

@@ -2,13 +2,15 @@
 
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from decklog.agents.entries import cut_of
 from decklog.agents.sessions import charge_of_session
+from decklog.conductor.agents.calls import Calls, Told
 from decklog.conductor.agents.description import WEATHER, Description
 from decklog.conductor.agents.questions import Questions
 from decklog.conductor.agents.reset_times import stated
@@ -25,8 +27,9 @@ SHORTEST_WAIT, LONGEST_WAIT = 0.004, 2.0
 LONGEST_TEXT = 4096
 # Why an agent is ended that waits for a person: what it left is kept, and its task waits in its place.
 ASKED = "asked"
+_ENTRY_KINDS = {"tool": "tool", "result": "tool", "thought": "reasoning"}
 # Whoever tells one of these has had an answer of a model. A text may be the program's own.
-_ANSWERS = ("tool", "result", "usage")
+_ANSWERS = ("tool", "result", "usage", "thought")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +39,8 @@ class Terms:
     run_id: str
     task_id: str
     worker: str | None = None
+    # The folder that it works in.
+    folder: str | None = None
     budget_microdollars: int | None = None
     reservation_id: str | None = None
 
@@ -102,7 +107,9 @@ class Session:
         self._running = running
         self._follower = Follower(running.folder)
         self._reader = Reader(description)
+        self._calls = Calls(description)
         self._number = 0
+        self._started: str | None = None
         self._model = description.model
         self._overdrawn = False
         self._on_answer = on_answer
@@ -117,6 +124,8 @@ class Session:
         with self._running.watched() as wait:
             ended = self._followed(wanted_end, wait)
         self._take(self._follower.rest())
+        self._note_all(self._reader.rest())
+        self._append(self._calls.unfinished())
         self.outcome.exit_code, self.outcome.reason = ended.get("exit_code"), ended.get("reason", "refused")
         self.outcome.killed = killed_by(ended) if self.outcome.ended_for is None and "reason" in ended else None
         self._take_errors()
@@ -187,27 +196,47 @@ class Session:
         stall = self._description.stall_minutes * 60
         return max(SHORTEST_WAIT, min(stall - silent, 2 * stall - without_progress))
 
-    def _take(self, lines: Any) -> list[Event]:
-        events = [event for line in lines if (event := self._reader.read(line)) is not None]
-        told = [self._entry(event) for event in events if event.is_recorded]
-        if told:
-            self._log.journal.append_many(told)
-        for event in events:
-            self._note(event)
+    def _take(self, lines: Iterable[str]) -> list[Event]:
+        events = [event for line in lines for event in self._reader.read(line, self._follower.arrived)]
+        self._note_all(events)
         return events
 
-    def _entry(self, event: Event) -> dict[str, Any]:
-        self._number += 1
-        text = str(event.taken.get("text") or event.taken.get("tool") or event.kind)[:LONGEST_TEXT]
+    def _note_all(self, events: list[Event]) -> None:
+        self._append(told for event in events if event.is_recorded for told in self._told(event))
+        for event in events:
+            self._note(event)
+
+    def _append(self, told: Iterable[Told]) -> None:
+        entries = [self._entry(one) for one in told]
+        if entries:
+            self._log.journal.append_many(entries)
+
+    def _told(self, event: Event) -> Iterable[Told]:
+        """Return what is recorded of an event."""
+        if event.kind in ("tool", "result"):
+            return [*self._calls.told(event), *([Told("unread", event.problem)] if event.problem else ())]
+        named = {name: event.taken[name] for name in ("session", "model") if name in event.taken}
+        if event.kind == "start":
+            if named and named.get("session") == self._started:
+                # Some programs name the session with each answer.
+                return []
+            self._started = named.get("session")
+            named |= {"folder": self._terms.folder} if self._terms.folder else {}
+        text, cut = cut_of(str(event.taken.get("text") or event.kind))
         if event.problem is not None:
             text = event.problem if event.kind == "noise" else f"{text} ({event.problem})"
+        return [Told("unread" if event.kind == "noise" else event.kind, text, {**named, **(event.usage or {}), **cut} or None)]
+
+    def _entry(self, told: Told) -> dict[str, Any]:
+        self._number += 1
         return {
             "stream": self._terms.run_id,
-            "body": text,
-            "kind": "tool" if event.kind in ("tool", "result") else "event",
-            "subtype": "agent.unread" if event.kind == "noise" else f"agent.{event.kind}",
+            "body": told.body,
+            "kind": _ENTRY_KINDS.get(told.kind, "event"),
+            "subtype": f"agent.{told.kind}",
             "agent": self._description.name,
             "task_id": self._terms.task_id,
+            "payload": told.payload,
             # The stream is read from its start after an adoption: what is on record already is not written again.
             "key": f"{self._running.mark}:{self._number}",
         }
@@ -216,7 +245,8 @@ class Session:
         outcome, taken = self.outcome, event.taken
         outcome.counts[event.kind] = outcome.counts.get(event.kind, 0) + 1
         outcome.session = taken.get("session") or outcome.session
-        outcome.text = str(taken.get("text") or outcome.text)[-LONGEST_TEXT:]
+        if event.kind != "thought":
+            outcome.text = str(taken.get("text") or outcome.text)[-LONGEST_TEXT:]
         self._model = self._description.model or taken.get("model") or self._model
         # An error that was got over is no longer what the session ended in.
         outcome.error_class = event.error_class if event.kind in ("error", "end") else outcome.error_class

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,8 @@ FIGURES = ("input_tokens", "cache_read_tokens", "cache_create_tokens", "output_t
 MOST_TOKENS, MOST_DOLLARS = 10**12, 10**6
 _LONGEST_NAME = 200
 _MOST_QUESTIONS = 10**6
+# Names in `take` that begin like this are arguments of a call.
+INPUT = "input/"
 
 
 class Follower:
@@ -27,6 +29,8 @@ class Follower:
         self._at = 0
         self._place = 0
         self._line = _Line()
+        # When the piece came that the last line ended in, in nanoseconds since 1970.
+        self.arrived: int | None = None
 
     def lines(self) -> Iterator[str]:
         """Give the lines that have come since the last call."""
@@ -42,14 +46,15 @@ class Follower:
         """Read on in the file of the beginning; past it, whatever the two files of the end still have."""
         content = _tail_of(Path(f"{self._path}.head"), self._at)
         at = 0
-        for place, data, end in _pieces(content):
+        for self.arrived, place, data, end in _pieces(content):
             at, self._place = end, place + len(data)
             yield data
         self._at += at
         later = [piece for name in ("tail0", "tail1") for piece in _pieces(_tail_of(Path(f"{self._path}.{name}"), 0))]
-        for place, data, _ in sorted(later):
+        for arrived, place, data, _ in sorted(later):
             if place + len(data) <= self._place:
                 continue
+            self.arrived = arrived
             if place > self._place:
                 yield f"\n[… {place - self._place} bytes were not kept …]\n".encode()
             yield data[max(self._place - place, 0) :]
@@ -65,14 +70,14 @@ def _tail_of(path: Path, at: int) -> bytes:
         return b""
 
 
-def _pieces(content: bytes) -> Iterator[tuple[int, bytes, int]]:
+def _pieces(content: bytes) -> Iterator[tuple[int, int, bytes, int]]:
     at = 0
     while at + HEAD.size <= len(content):
-        _, place, size = HEAD.unpack_from(content, at)
+        arrived, place, size = HEAD.unpack_from(content, at)
         end = at + HEAD.size + size
         if end > len(content):
             return
-        yield place, content[at + HEAD.size : end], end
+        yield arrived, place, content[at + HEAD.size : end], end
         at = end
 
 
@@ -120,6 +125,8 @@ class Event:
     usage: Mapping[str, int] | None = None
     error_class: str | None = None
     problem: str | None = None
+    # When its line came, in nanoseconds since 1970.
+    arrived: int | None = None
 
     @property
     def is_recorded(self) -> bool:
@@ -136,43 +143,81 @@ class Reader:
     def __init__(self, description: Description) -> None:
         self._description = description
         self._totals: dict[str, int] = {}
+        # None is the line itself.
+        self._lists = dict.fromkeys(rule.each for rule in description.events)
+        self._held: Event | None = None
 
-    def read(self, line: str) -> Event | None:
-        """Say what a line tells; an empty one tells nothing."""
+    def read(self, line: str, arrived: int | None = None) -> list[Event]:
+        """Return the events of a line. A text that comes in pieces is returned with the first event that is none of it."""
+        return self._joined([replace(event, arrived=arrived) for event in self._read(line)])
+
+    def rest(self) -> list[Event]:
+        """Return a text whose last piece was the last line."""
+        held, self._held = self._held, None
+        return [held] if held is not None else []
+
+    def _joined(self, events: list[Event]) -> list[Event]:
+        done = []
+        for event in events:
+            if event.kind == "text" and event.taken.get("delta"):
+                before = "" if self._held is None else self._held.taken.get("text", "")
+                self._held = replace(event, taken={**event.taken, "text": f"{before}{event.taken.get('text', '')}"})
+            elif event.kind == "noise":
+                done.append(event)
+            else:
+                done += [*self.rest(), event]
+        return done
+
+    def _read(self, line: str) -> list[Event]:
         if not line.strip():
-            return None
+            return []
         if self._description.stream == "none":
-            return Event("text", {"text": line})
+            return [Event("text", {"text": line})]
         try:
             # Only values that the log can store: no lone surrogates, no infinite numbers, no deep nesting.
             data = tellable(json.loads(line))
         except ValueError:
-            # Escape codes and warnings were seen between the lines of JSON.
-            return Event("noise", {"text": line})
+            # Escape codes and warnings were seen between the lines of JSON. A line of JSON that is too long was cut.
+            problem = f"a line is too long to be read: {line[:200]}" if line.startswith("{") and line.endswith("]") else None
+            return [Event("noise", {"text": line}, problem=problem)]
         except RecursionError:
-            return Event("noise", problem=f"a line of {len(line)} characters is nested too deeply to be read: {line[:40]}")
-        rule = next((one for one in self._description.events if _meets(one, data)), None)
+            problem = f"a line of {len(line)} characters is nested too deeply to be read: {line[:40]}"
+            return [Event("noise", problem=problem)]
+        found = [
+            event
+            for pointer in self._lists
+            for document in _documents(data, pointer)
+            for event in self._events(document, pointer)
+        ]
+        return found or [Event("noise")]
+
+    def _events(self, document: object, pointer: str | None) -> Iterator[Event]:
+        """Yield the event of a line, or of an element of a list in it: by the first rule that it meets."""
+        rule = next((one for one in self._description.events if one.each == pointer and _meets(one, document)), None)
         if rule is None:
-            return Event("noise")
-        taken = {name: value for name, path in rule.take.items() if (value := at(data, path)) is not None}
+            return
+        taken = {name: value for name, path in rule.take.items() if (value := at(document, path)) is not None}
         problem = _remove_unusable(rule.kind, taken)
         if rule.kind == "ask" and problem is not None:
-            return Event("noise", problem=problem)
-        return Event(rule.kind, taken, self._usage(rule, taken), self._class(rule.kind, taken), problem)
+            yield Event("noise", problem=problem)
+        else:
+            yield Event(rule.kind, taken, self._usage(rule, taken), self._class(rule.kind, taken), problem)
 
     def _usage(self, rule: EventRule, taken: Mapping[str, Any]) -> dict[str, int] | None:
-        figures = {name: int(taken[name]) for name in FIGURES if name in taken}
-        if rule.cached_within_input and "input_tokens" in figures:
-            figures["input_tokens"] = max(0, figures["input_tokens"] - figures.get("cache_read_tokens", 0))
+        figures = _tokens(taken, cached_within_input=rule.cached_within_input)
         if "cost_usd" in taken:
             figures["cost_microdollars"] = round(float(taken["cost_usd"]) * 1_000_000)
         if not figures:
             return None
+        is_priced = bool(figures.get("cost_microdollars"))
         if rule.total:
             before, self._totals = self._totals, {**self._totals, **figures}
             figures = {name: max(0, value - before.get(name, 0)) for name, value in figures.items()}
         # Zeros are what a program reports that no model has answered.
-        return figures if any(figures.values()) else {}
+        if not any(figures.values()):
+            return {}
+        # A program that reports tokens and no cost does not know the price.
+        return figures if is_priced else {name: value for name, value in figures.items() if name != "cost_microdollars"}
 
     def _class(self, kind: str, taken: Mapping[str, Any]) -> str | None:
         return self.class_of(taken) if kind == "error" or taken.get("is_error") else None
@@ -180,6 +225,18 @@ class Reader:
     def class_of(self, taken: Mapping[str, Any]) -> str | None:
         """Return the class of an error by what is known of it; None if it has none."""
         return next((rule.error_class for rule in self._description.errors if _is_error(rule, taken)), None)
+
+
+def _tokens(taken: Mapping[str, Any], *, cached_within_input: bool) -> dict[str, int]:
+    """Return the four kinds of tokens. What a total has besides them was thought, and is paid for as what was said."""
+    figures = {name: int(taken[name]) for name in FIGURES if name in taken}
+    cached = figures.get("cache_read_tokens", 0) + figures.get("cache_create_tokens", 0)
+    if cached_within_input and "input_tokens" in figures:
+        figures["input_tokens"] = max(0, figures["input_tokens"] - cached)
+    if "total_tokens" in taken and "output_tokens" in figures:
+        said = int(taken["total_tokens"]) - figures.get("input_tokens", 0) - cached
+        figures["output_tokens"] = max(figures["output_tokens"], said)
+    return figures
 
 
 def at(data: object, pointer: str) -> Any:
@@ -194,6 +251,14 @@ def at(data: object, pointer: str) -> Any:
     return data
 
 
+def _documents(data: object, pointer: str | None) -> Iterator[object]:
+    """Yield a line as it is, or once for each element of a list in it, which is then found at `/item`."""
+    if pointer is None:
+        yield data
+    elif isinstance(data, dict) and isinstance(found := at(data, pointer), list):
+        yield from ({**data, "item": item} for item in found)
+
+
 def _meets(rule: EventRule, data: object) -> bool:
     return all(at(data, pointer) == value for pointer, value in rule.when.items())
 
@@ -206,7 +271,7 @@ def _is_error(rule: ErrorRule, taken: Mapping[str, Any]) -> bool:
 
 def _remove_unusable(kind: str, taken: dict[str, Any]) -> str | None:
     """Remove values that could not be used from what was taken out of a line, and name them; None if all can."""
-    most = {**dict.fromkeys(FIGURES, MOST_TOKENS), "cost_usd": MOST_DOLLARS}
+    most = {**dict.fromkeys((*FIGURES, "total_tokens"), MOST_TOKENS), "cost_usd": MOST_DOLLARS}
     unusable = [name for name, limit in most.items() if name in taken and not _is_number(taken[name], limit)]
     unusable += [name for name in ("session", "model") if name in taken and not _is_name(taken[name])]
     if kind == "ask" and not (_is_number(taken.get("number"), _MOST_QUESTIONS) and isinstance(taken.get("about"), dict)):

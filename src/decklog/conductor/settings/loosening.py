@@ -78,6 +78,7 @@ RULES: Mapping[str, Rule] = {
     "agents.*.permissions": Rule("allows what the policy would ask you about", values=("person", "deny")),
     "agents.*.stream": Rule("changes how the agent's spending is read", same=True),
     "agents.*.events": Rule("changes how the agent's spending is read", same=True),
+    "agents.*.tools": Rule("changes how the agent's calls are named in the record", same=True),
     "agents.*.errors": Rule("changes which failures of the agent cost no attempt", same=True),
     **_free("checks.*", _CHECK_FREE),
     "checks.*.network": Rule("lets the check use the network", values=(False,)),

@@ -38,6 +38,7 @@ from decklog.agents.acp.messages import (
 )
 from decklog.agents.acp.tool_calls import arguments_of, tool_of
 from decklog.agents.acp.wire import Wire
+from decklog.agents.entries import MOST_CHARACTERS
 from decklog.agents.events import Answered, Begun, Called, Event, Noted, Rested, Returned, Said, Thought
 from decklog.hooks.proxy.guarding import Guard, denial
 from decklog.hooks.proxy.pipes import Outlet, lines
@@ -66,6 +67,8 @@ class Order:
     answers: str
     permissions: str = "person"
     model: str | None = None
+    # Whether Decklog's sandbox holds the agent.
+    is_sandboxed: bool = False
 
 
 class Gone(Exception):
@@ -87,7 +90,7 @@ class Driver:
         self._waiting: dict[int, Message] = {}
         self._is_cancelled = False
         self._said = ""
-        environment = {**os.environ, **asking.variables(os.environ)}
+        environment = {**os.environ, **asking.variables(os.environ, is_sandboxed=order.is_sandboxed)}
         self._child = subprocess.Popen(order.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
         assert self._child.stdin is not None
         assert self._child.stdout is not None
@@ -208,8 +211,8 @@ class Driver:
         if method in OPENING and "error" not in message:
             self._session = str(result_of(message).get("sessionId"))
             self._wire = Wire(self._exchange.program, self._session)
-            for done in asking.told(self._exchange.program):
-                tell("note", text=f"made to ask: {done}")
+            for done in asking.told(self._exchange.program, is_sandboxed=self._order.is_sandboxed):
+                tell("note", text=f"made to ask: {done}" if not done.startswith("not ") else done)
         self._take({"from": AGENT, "re": method, "asked": asked, "about": self._exchange.about}, message)
 
     def _take(self, facts: "dict[str, Any]", message: "Message") -> None:
@@ -303,19 +306,24 @@ def _begun(event: Begun) -> None:
 
 
 @show.register
-def _said(event: Said | Thought) -> None:
-    tell("text", text=event.text[:_SHOWN])
+def _said(event: Said) -> None:
+    tell("text", text=event.text[:MOST_CHARACTERS])
+
+
+@show.register
+def _thought(event: Thought) -> None:
+    tell("thought", text=event.text[:MOST_CHARACTERS])
 
 
 @show.register
 def _called(event: Called) -> None:
-    told = event.arguments.get("command") or event.arguments.get("path") or json.dumps(event.arguments)
-    tell("tool", tool=event.tool, text=f"{event.tool}: {told}"[:_SHOWN])
+    tell("tool", call=event.call_id, tool=event.tool, input=event.arguments)
 
 
 @show.register
 def _returned(event: Returned) -> None:
-    tell("result", tool=event.tool, text=f"{event.outcome}: {event.output}"[:_SHOWN])
+    output, code = event.output[:MOST_CHARACTERS], event.facts.get("exit_code")
+    tell("result", call=event.call_id, tool=event.tool, outcome=event.outcome.value, exit_code=code, output=output)
 
 
 @show.register

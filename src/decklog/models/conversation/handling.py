@@ -3,9 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from decklog.agents.sessions import planned_runs
 from decklog.core.errors import Conflict, Denied, Invalid, NotFound
 from decklog.core.figures import counted, dollars
 from decklog.models.conversation.intents import COMMANDS, Intent, Understood
+from decklog.stores.runs.run import RunStatus
 
 if TYPE_CHECKING:
     from decklog.log import Decklog
@@ -108,7 +110,7 @@ class Handler:
         return f"Skill {path} is in run {run_id} for its agents to read, entry {entry.id}."
 
     def _only_run(self) -> str:
-        active = self._log.runs.find(status="active", limit=2)
+        active = planned_runs(self._log, RunStatus.ACTIVE, 2)
         if len(active) != 1:
             raise Invalid("which run is this for?", hint="Add --run RUN", field="run_id")
         return active[0].id

@@ -72,7 +72,7 @@ class AgentModel:
         ended = running.until_end(self.wanted_end, _KILL)
         reader = Reader(agent)
         lines = Follower(scratch / "command").rest()
-        events = [event for line in lines if (event := reader.read(line)) is not None]
+        events = [*(event for line in lines for event in reader.read(line)), *reader.rest()]
         return self._told(events, ended, read_output(scratch / "command").text[-_LONGEST_SAID:])
 
     def _command(self, scratch: Path, told: Path, text: str, mark: str, wish: Wish) -> Command:
@@ -121,7 +121,7 @@ class AgentModel:
         """Give what it said last; a program without a stream of events says only its answer."""
         if self.description.stream == "none":
             return "\n".join(_text(event) for event in events)
-        return next((text for event in reversed(events) if event.kind != "noise" and (text := _text(event))), "")
+        return next((text for event in reversed(events) if event.kind not in ("noise", "thought") and (text := _text(event))), "")
 
     def _seconds(self, error: Event) -> float | None:
         now = self.clock.now()

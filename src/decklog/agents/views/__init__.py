@@ -1,0 +1,1 @@
+"""Recorded sessions as people and agents read them."""

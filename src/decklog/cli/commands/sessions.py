@@ -1,0 +1,155 @@
+"""Recorded sessions of coding agents: list them, search them, read one, and go on with it."""
+
+import os
+from itertools import islice
+from shlex import quote
+from typing import TYPE_CHECKING
+
+import click
+
+from decklog.agents.interrupted import close_killed_sessions
+from decklog.agents.views.listing import find_session, hits_by_session, priced
+from decklog.agents.views.listing import sessions as all_sessions
+from decklog.agents.views.steps import steps_of
+from decklog.cli import terminal
+from decklog.cli.call import Call
+from decklog.cli.screens import session as screen
+from decklog.cli.screens.lines import Line, Piece, fit
+from decklog.cli.screens.lines import say as say_lines
+from decklog.cli.show import show as show_data
+from decklog.cli.styles import DIM
+from decklog.cli.terminal import say
+from decklog.core.errors import NotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from datetime import datetime
+
+    from decklog.agents.views.listing import SessionSummary
+    from decklog.journal.entry import Entry
+    from decklog.log import Decklog
+
+_LISTED = 20
+_HITS_SHOWN = 2
+
+
+def _list_options(command: "Callable[..., int]") -> "Callable[..., int]":
+    command = click.option("--here", is_flag=True, help="only those that worked in this folder")(command)
+    command = click.option("--program", metavar="NAME", help="only of this program: claude, codex, gemini, opencode")(command)
+    limit = click.option("--limit", type=click.IntRange(1, 10_000), default=_LISTED, metavar="N", help="how many, default 20")
+    return limit(command)
+
+
+@click.group(invoke_without_command=True)
+@_list_options
+@click.pass_context
+def sessions(context: click.Context, limit: int, program: str | None, here: bool) -> int:
+    """List, search and read recorded sessions of coding agents, and go on with one.
+
+    SESSION is an id, or the beginning of one. Without a command, the newest sessions are listed.
+    """
+    if context.invoked_subcommand is None:
+        return _list(context.obj, limit, program, here)
+    return 0
+
+
+@sessions.command("list")
+@_list_options
+@click.pass_obj
+def list_(call: Call, limit: int, program: str | None, here: bool) -> int:
+    """List sessions, one line each: id, program, age, length, cost, status and what it was about."""
+    return _list(call, limit, program, here)
+
+
+def _list(call: Call, limit: int, program: str | None, here: bool) -> int:
+    folder = os.path.realpath(os.getcwd()) if here else None
+    with call.open(writing=False) as log:
+        close_killed_sessions(log, call.spool())
+        found = [priced(log, one) for one in islice(all_sessions(log, program=program, folder=folder), limit)]
+        now = log.clock.now()
+    if call.json:
+        return show_data([one.as_dict() for one in found], as_json=True)
+    if not found:
+        say("No session is on record. Set one up: decklog setup claude")
+    say_lines(screen.listed(found, now, terminal.width()))
+    return 0
+
+
+@sessions.command()
+@click.argument("session", required=False)
+@click.option("--full", is_flag=True, help="whole texts, diffs and outputs")
+@click.option("--failed", is_flag=True, help="only calls that failed")
+@click.pass_obj
+def show(call: Call, session: str | None, full: bool, failed: bool) -> int:
+    """Show a session step by step; without an id, the newest one."""
+    with call.open(writing=False) as log:
+        close_killed_sessions(log, call.spool())
+        found = priced(log, _named(log, session))
+        steps, now = steps_of(log, found), log.clock.now()
+    shown = [step for step in steps if step.is_failed] if failed else steps
+    if call.json:
+        return show_data({**found.as_dict(), "steps": [step.as_dict() for step in shown]}, as_json=True)
+    places = terminal.width()
+    say_lines([*screen.head(found, steps, now, places), [Piece("")], *screen.drawn(shown, places, full=full)])
+    return 0
+
+
+@sessions.command()
+@click.argument("words", nargs=-1, required=True)
+@click.option("--limit", type=click.IntRange(1, 1000), default=_LISTED, metavar="N", help="how many sessions, default 20")
+@click.pass_obj
+def search(call: Call, words: tuple[str, ...], limit: int) -> int:
+    """Find sessions in which all the words were said, run or printed, the newest first; `word*` matches a beginning."""
+    with call.open(writing=False) as log:
+        hits = hits_by_session(log, " ".join(words))
+        found = [(priced(log, one), hits[one.session]) for one in islice(_having(log, hits), limit)]
+        now = log.clock.now()
+    if call.json:
+        data = [{**one.as_dict(), "hits": [entry.body for entry in entries]} for one, entries in found]
+        return show_data(data, as_json=True)
+    if not found:
+        say("Nothing found.")
+    say_lines([line for one, entries in found for line in _found(one, entries, now)])
+    return 0
+
+
+@sessions.command()
+@click.argument("session", required=False)
+@click.pass_obj
+def resume(call: Call, session: str | None) -> int:
+    """Print the command that goes on with a session; without an id, with the newest one."""
+    with call.open(writing=False) as log:
+        found = _named(log, session)
+    command = found.resume
+    if command is None:
+        raise NotFound(
+            f"session {found.session} can't be gone on with: its program kept no files of it",
+            hint=f"Read it: decklog sessions show {found.session}",
+        )
+    folder = found.folder
+    is_here = not folder or os.path.realpath(folder) == os.path.realpath(os.getcwd())
+    whole = command if is_here else f"cd {quote(str(folder))} && {command}"
+    if call.json:
+        return show_data({"session": found.session, "command": whole}, as_json=True)
+    say(whole)
+    return 0
+
+
+def _named(log: "Decklog", session: str | None) -> "SessionSummary":
+    if session is not None:
+        return find_session(log, session)
+    newest = next(all_sessions(log), None)
+    if newest is None:
+        raise NotFound("no session is on record", hint="Set one up: decklog setup claude")
+    return newest
+
+
+def _having(log: "Decklog", hits: "dict[str, list[Entry]]") -> "Iterator[SessionSummary]":
+    return (one for one in all_sessions(log) if one.session in hits)
+
+
+def _found(one: "SessionSummary", entries: "list[Entry]", now: "datetime") -> "Iterator[Line]":
+    places = terminal.width()
+    yield from screen.listed([one], now, places)
+    for entry in entries[:_HITS_SHOWN]:
+        yield [Piece(f"          {fit(entry.body or '', max(20, places - 10)).rstrip()}", DIM)]

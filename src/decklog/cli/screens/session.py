@@ -1,0 +1,145 @@
+"""Sessions of coding agents on a terminal: one line each, or all steps of one by time."""
+
+from datetime import timedelta
+from textwrap import wrap
+from typing import TYPE_CHECKING
+
+from decklog.agents.views.listing import short_ids
+from decklog.agents.views.steps import Step
+from decklog.cli.screens.lines import Line, Piece, cells, clipped, fit
+from decklog.cli.styles import BAD, BUSY, DIM, GOOD, LOUD, PLAIN, STRONG, of_word
+from decklog.core.characters import revealed
+from decklog.core.figures import counted, dollars, span, took
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+    from decklog.agents.views.listing import SessionSummary
+
+# Lines of a text, of a diff and of an output that are shown; `--full` shows all.
+_TEXT_LINES, _DIFF_LINES, _OUTPUT_LINES = 12, 16, 6
+_INDENT = " " * 12
+_MARKS = {
+    None: ("…", BUSY),
+    "ok": ("✓", GOOD),
+    "failed": ("✗", BAD),
+    "denied": ("⊘", LOUD),
+    "interrupted": ("✗", BAD),
+    "lost": ("?", DIM),
+}
+
+
+def listed(found: "Sequence[SessionSummary]", now: "datetime", places: int) -> list[Line]:
+    """Draw one line for each session: its id, program, age, length, cost, status and goal."""
+    program = max((cells(one.program) for one in found), default=0)
+    ids = short_ids(found)
+    size = max((len(name) for name in ids), default=0)
+    lines: list[Line] = []
+    for name, one in zip(ids, found, strict=True):
+        length = (one.ended_at or now) - one.started_at
+        line = [
+            Piece(f"{fit(name, size)}  ", STRONG),
+            Piece(f"{fit(one.program, min(program, 12))}  "),
+            Piece(f"{fit(span(now - one.started_at), 6, right=True)} ago  ", DIM),
+            Piece(f"{fit(span(length), 6, right=True)}  ", DIM),
+            Piece(f"{fit(_cost(one), 8, right=True)}  "),
+            Piece(f"{fit(one.status, 9)}  ", of_word(one.status)),
+        ]
+        where = f" ({one.task_id})" if one.task_id else ""
+        left = max(20, places - sum(cells(piece.text) for piece in line))
+        lines.append([*line, Piece(fit(f"{one.goal}{where}", left).rstrip())])
+    return lines
+
+
+def _cost(one: "SessionSummary") -> str:
+    if not one.microdollars and one.unpriced_calls:
+        return "unpriced"
+    return dollars(one.microdollars)
+
+
+def head(one: "SessionSummary", steps: "Sequence[Step]", now: "datetime", places: int) -> list[Line]:
+    """Draw what a session was about, how long it took, what it cost and how to go on with it."""
+    calls = [step for step in steps if step.kind == "call"]
+    failed = sum(step.is_failed for step in calls)
+    length = took((one.ended_at or now) - one.started_at)
+    facts = [one.program, one.model, one.folder, one.branch]
+    lines: list[Line] = [
+        [Piece(fit(one.goal, places).rstrip(), STRONG)],
+        [Piece("  ".join(revealed(fact) for fact in facts if fact), DIM)],
+        [
+            Piece(f"{one.started_at:%Y-%m-%d %H:%M} UTC, {length}, "),
+            Piece(one.status, of_word(one.status)),
+            Piece(f", {_cost(one)}, {counted(len(calls), 'call')}"),
+            Piece(f", {failed} failed" if failed else "", BAD),
+        ],
+    ]
+    if one.task_id:
+        lines.append([Piece(f"run {one.run_id}, work item {one.task_id}", DIM)])
+    if one.resume:
+        lines.append([Piece(f"go on with it: {one.resume}", DIM)])
+    return [clipped(line, places) for line in lines]
+
+
+def drawn(steps: "Sequence[Step]", places: int, *, full: bool = False) -> list[Line]:
+    """Draw steps in their order, each with its time; long texts are cut unless all is wanted."""
+    return [clipped(line, places) for step in steps for line in _step(step, places, full)]
+
+
+def _step(step: Step, places: int, full: bool) -> "Iterator[Line]":
+    time = Piece(f"{step.at:%H:%M:%S}  ", DIM)
+    inner = "↳ " if step.agent_id else ""
+    if step.kind == "call":
+        yield from _call(step, time, inner, places, full)
+        return
+    who, style = {
+        "prompt": ("you" if step.who in (None, "person") else str(step.who), STRONG),
+        "said": (step.who or "agent", PLAIN),
+        "thought": ("thinks", DIM),
+        "error": ("error", BAD),
+    }.get(step.kind, ("note", DIM))
+    label = f"{inner}{revealed(who)}: "
+    lines = _cut(_wrapped(step.text, places - cells(time.text), cells(label)), None if full else _TEXT_LINES)
+    first, *rest = lines
+    yield [time, Piece(label, STRONG if step.kind in ("prompt", "error") else DIM), Piece(first, style)]
+    yield from ([Piece(" " * cells(time.text) + line, style)] for line in rest)
+
+
+def _wrapped(text: str, places: int, first: int = 0) -> list[str]:
+    """Break a text into lines that fit; of the first line some places are taken."""
+    lines: list[str] = []
+    for line in text.strip().splitlines() or [""]:
+        taken = 0 if lines else first
+        room, indent = max(20, places), " " * (len(line) - len(line.lstrip()))
+        broken = wrap(revealed(line), room, initial_indent=" " * taken, subsequent_indent=indent, drop_whitespace=True)
+        lines += [broken[0][taken:], *broken[1:]] if broken else [""]
+    return lines
+
+
+def _length(seconds: float) -> str:
+    return f"{seconds:.2f} s" if seconds < 1 else took(timedelta(seconds=seconds))
+
+
+def _call(step: Step, time: Piece, inner: str, places: int, full: bool) -> "Iterator[Line]":
+    mark, style = _MARKS.get(step.outcome, ("✗", BAD))
+    seconds = "" if step.seconds is None else f"  {_length(step.seconds)}"
+    first, *rest = step.text.strip().splitlines() or [step.tool or "call"]
+    more = f" (+{counted(len(rest), 'line')})" if rest and not full else ""
+    room = max(20, places - cells(time.text) - cells(inner) - 2 - cells(seconds) - cells(more))
+    yield [time, Piece(f"{inner}{mark} ", style), Piece(fit(first, room).rstrip()), Piece(more, DIM), Piece(seconds, DIM)]
+    if full:
+        yield from ([Piece(_INDENT + revealed(line))] for line in rest)
+    for line in _cut(list(step.diff), None if full else _DIFF_LINES):
+        yield [Piece(_INDENT + revealed(line), GOOD if line.startswith("+") else BAD if line.startswith("-") else DIM)]
+    if full or step.is_failed:
+        # The end of what a failed command printed says most; a refusal is a sentence.
+        output = step.output.strip().splitlines()
+        shown = _wrapped(step.output, places - len(_INDENT)) if step.outcome == "denied" else [revealed(line) for line in output]
+        yield from ([Piece(_INDENT + line, DIM)] for line in _cut(shown, None if full else _OUTPUT_LINES, keep_end=True))
+
+
+def _cut(lines: list[str], most: int | None, *, keep_end: bool = False) -> list[str]:
+    if most is None or len(lines) <= most:
+        return lines
+    left_out = f"… {counted(len(lines) - most, 'line')} more (--full)"
+    return [left_out, *lines[-most:]] if keep_end else [*lines[:most], left_out]

@@ -1,0 +1,121 @@
+"""The tool calls of a headless agent's session: what each was given, how it ended, what it gave back and how long it took."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from decklog.agents.entries import call_told, cut_of
+from decklog.agents.events import Outcome
+from decklog.agents.texts import as_text
+from decklog.conductor.agents.description import Description
+from decklog.conductor.agents.stream import INPUT, Event
+
+_OUTCOMES = {
+    **dict.fromkeys(("completed", "success", "ok"), Outcome.OK),
+    **dict.fromkeys(("failed", "error"), Outcome.FAILED),
+    **dict.fromkeys(("declined", "denied", "reject", "rejected"), Outcome.DENIED),
+    **dict.fromkeys(("cancelled", "canceled", "interrupted", "aborted"), Outcome.INTERRUPTED),
+}
+_UNFINISHED = "the session ended before the call did"
+
+
+@dataclass(frozen=True)
+class Told:
+    """What is recorded of a call, or of its result."""
+
+    kind: str
+    body: str
+    payload: dict[str, Any] | None = None
+
+
+@dataclass
+class _Call:
+    tool: str
+    # In nanoseconds; none where the stream does not say when it began.
+    began: int | None
+
+
+@dataclass
+class Calls:
+    """Pairs the calls of one session with their results."""
+
+    description: Description
+    _open: dict[str, _Call] = field(default_factory=dict)
+
+    def told(self, event: Event) -> Iterator[Told]:
+        """Yield what a `tool` or `result` event tells; a result that brings its input along tells its call too."""
+        call_id = event.taken.get("call")
+        if call_id is None:
+            yield self._unnamed(event)
+        elif event.kind == "tool":
+            yield from self._begun(str(call_id), event, event.arrived)
+        else:
+            if str(call_id) not in self._open and _arguments(event.taken):
+                yield from self._begun(str(call_id), event, None)
+            yield self._ended(str(call_id), event)
+
+    def unfinished(self) -> Iterator[Told]:
+        """Yield a result for each call that has none when the session is over."""
+        for call_id, call in self._open.items():
+            facts = {"call": call_id, "tool": call.tool, "outcome": Outcome.INTERRUPTED.value}
+            yield Told("result", _UNFINISHED, facts)
+        self._open.clear()
+
+    def _tool(self, taken: Mapping[str, Any]) -> str:
+        tool = str(taken.get("tool") or "tool")
+        return f"mcp__{taken['server']}__{tool}" if taken.get("server") else self.description.tools.get(tool, tool)
+
+    def _unnamed(self, event: Event) -> Told:
+        """Tell of a call without an id, which can't be paired."""
+        taken = event.taken
+        outcome = {"outcome": self._outcome(taken).value} if event.kind == "result" else {}
+        body = taken.get("text") or as_text(taken.get("output")) or taken.get("tool") or event.kind
+        text, cut = cut_of(str(body))
+        return Told(event.kind, text, {"tool": self._tool(taken), **outcome, **cut} if "tool" in taken or outcome else None)
+
+    def _begun(self, call_id: str, event: Event, began: int | None) -> Iterator[Told]:
+        if call_id in self._open:
+            return
+        tool = self._tool(event.taken)
+        self._open[call_id] = _Call(tool, began)
+        line, _, facts = call_told(call_id, tool, _arguments(event.taken))
+        parent = {"parent": event.taken["parent"]} if event.taken.get("parent") else {}
+        text, cut = cut_of(line)
+        yield Told("tool", text, {name: value for name, value in {**facts, **parent, **cut}.items() if value is not None})
+
+    def _ended(self, call_id: str, event: Event) -> Told:
+        taken = event.taken
+        call = self._open.pop(call_id, None) or _Call(self._tool(taken), None)
+        outcome, output = self._outcome(taken), as_text(taken.get("output"))
+        text, cut = cut_of(output)
+        facts = {
+            "call": call_id,
+            "tool": call.tool,
+            "outcome": outcome.value,
+            "exit_code": taken.get("exit_code"),
+            "duration_ms": _duration(call, event),
+            **cut,
+        }
+        return Told("result", text or outcome.value, {name: value for name, value in facts.items() if value is not None})
+
+    def _outcome(self, taken: Mapping[str, Any]) -> Outcome:
+        outcome = _OUTCOMES.get(str(taken.get("outcome")), Outcome.OK)
+        is_failed = bool(taken.get("is_error")) or taken.get("exit_code") not in (None, 0)
+        return Outcome.FAILED if is_failed and outcome is Outcome.OK else outcome
+
+
+def _arguments(taken: Mapping[str, Any]) -> dict[str, Any]:
+    whole = taken.get("input")
+    named = {name.removeprefix(INPUT): value for name, value in taken.items() if name.startswith(INPUT)}
+    given = whole if isinstance(whole, dict) else {} if whole is None else {"input": whole}
+    return {**given, **named}
+
+
+def _duration(call: _Call, event: Event) -> int | None:
+    """Return a call's milliseconds: by its own times, or else from the arrival of its line to that of its result."""
+    began, ended = event.taken.get("began_ms"), event.taken.get("ended_ms")
+    if isinstance(began, (int, float)) and isinstance(ended, (int, float)):
+        return max(0, round(ended - began))
+    if call.began is None or event.arrived is None:
+        return None
+    return max(0, (event.arrived - call.began) // 1_000_000)
