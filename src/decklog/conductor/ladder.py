@@ -10,6 +10,9 @@ from decklog.values import to_json
 REPEATS = 2
 # What makes two findings the same; a check's output differs with every run.
 _SAME = ("check", "kind", "tests", "paths")
+# What else is true of every round of a piece: how often a person let it go on, and who is to work on it.
+RACER = "racer"
+_KEPT = ("more_rounds", "yeses", "wanted_agent", "wanted_model", RACER)
 START: Mapping[str, object] = {"rung": 0, "trouble": "", "repeats": 0}
 
 
@@ -38,4 +41,4 @@ def trouble_of(findings: Sequence[Mapping[str, Any]]) -> str:
 
 def standing(inputs: Mapping[str, object]) -> dict[str, object]:
     """Take what says where a piece stands out of its inputs, for the next round."""
-    return {name: inputs[name] for name in (*START, "more_rounds", "yeses") if name in inputs}
+    return {name: inputs[name] for name in (*START, *_KEPT) if name in inputs}

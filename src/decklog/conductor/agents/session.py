@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from decklog.agents.sessions import charge_of_session
 from decklog.conductor.agents.description import WEATHER, Description
+from decklog.conductor.agents.messages import Messages
 from decklog.conductor.agents.questions import Questions
 from decklog.conductor.agents.reset_times import stated
 from decklog.conductor.agents.stream import Event, Follower, Reader
@@ -95,6 +96,7 @@ class Session:
         terms: Terms,
         running: Running,
         on_answer: Callable[[], object] = lambda: None,
+        messages: Messages | None = None,
     ) -> None:
         self._log = log
         self._description = description
@@ -109,6 +111,7 @@ class Session:
         self._is_answered = False
         # Reported by the program: no model has answered.
         self._is_unasked = False
+        self._messages = messages
         self._questions = Questions(log, terms.run_id, terms.task_id, answers_of(running.folder))
         self.outcome = Outcome()
 
@@ -150,6 +153,8 @@ class Session:
             events = self._take(self._follower.lines())
             now = time.monotonic()
             self._questions.look()
+            if self._messages is not None:
+                self._messages.look()
             # Whoever waits for a person is not to blame for being silent.
             is_waiting = self._questions.newest is not None
             heard = now if events or is_waiting else heard
@@ -230,6 +235,8 @@ class Session:
             self._charge(event.usage)
         elif event.usage is not None:
             self._is_unasked = True
+        if event.kind == "delivered" and self._messages is not None:
+            self._messages.delivered(taken.get("message"))
         if event.kind == "ask":
             self._questions.ask(self._description.name, taken)
 

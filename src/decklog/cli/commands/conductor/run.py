@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING
 import click
 
 from decklog.cli.call import Call, Usage
+from decklog.cli.commands.conductor.items import COMMANDS, person_of, watch_item
 from decklog.cli.exits import print_json
 from decklog.cli.manager import for_the_manager
 from decklog.cli.screens.run import View
 from decklog.cli.show import show
 from decklog.cli.styles import are_shown
 from decklog.cli.terminal import say
+from decklog.errors import NotFound
 from decklog.figures import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
     from types import FrameType
     from typing import Any
 
@@ -63,10 +66,17 @@ def run(
     decklog run --plan plan.toml  start it, or go on with it
     decklog run --tasks RUN       the plan is what is to be done in that run
     decklog run watch RUN         how it stands, from anywhere
+    decklog run watch ITEM        steps, diff and cost of a work item
+    decklog run diff ITEM         what it changes so far
+    decklog run comment ITEM FILE:LINE "…"   another round with your comment
+    decklog run message ITEM "…"  its agent gets it at its next turn
+    decklog run open ITEM         take it over by hand
+    decklog run continue ITEM     go on from what you changed
     decklog run work RUN          work on it too, from another machine
     decklog run stop RUN          claim nothing more; agents finish theirs
     decklog run fork RUN --at 120 work it again from there, beside it
     decklog run land RUN          bring what has landed there into your branch
+    decklog run land RUN --pr     push it and open a pull request
     decklog run rescue            what every attempt left, even without a log
     decklog run gc                clean up after runs that are over
 
@@ -122,7 +132,7 @@ def _begin(call: Call, wanted: "Callable[[Decklog], Wanted]", given: "Mapping[st
         asked = wanted(log)
         asked = replace(asked, known_red=given["from_red"], is_again=asked.is_again or given["again"])
         site = starting.begin(log, asked, cwd=Path.cwd(), state=state_home(), commit=given["commit"], say=_say_aside)
-        return _conduct(call, site)
+        return conduct(call, site)
 
 
 def _say_aside(text: str) -> None:
@@ -141,7 +151,8 @@ def _start(call: Call, path: Path, given: "Mapping[str, Any]") -> int:
     return _begin(call, lambda _log: Wanted(plan.goal, content, plan), given)
 
 
-def _conduct(call: Call, site: "Site") -> int:
+def conduct(call: Call, site: "Site") -> int:
+    """Work on a run until nothing is left to do, and return the exit code."""
     from dataclasses import replace
 
     from decklog.conductor.conductor import Conductor
@@ -154,7 +165,7 @@ def _conduct(call: Call, site: "Site") -> int:
     conductor.run()
     stands = told.tell()
     if _is_plan_taken(call, site, conductor):
-        return _conduct(call, site)
+        return conduct(call, site)
     if stands.outcome == "landed":
         site.log.runs.finish(site.run_id, summary=f"{len(stands.pieces)} pieces landed")
     _say_what_next(call, site, stands)
@@ -270,15 +281,21 @@ def _meant(log: "Decklog", run_id: str | None) -> str:
 
 
 @run.command()
-@click.argument("run_id", metavar="[RUN]", required=False)
-@click.option("--no-follow", is_flag=True, help="say how it stands now, and end")
+@click.argument("name", metavar="[RUN | ITEM]", required=False)
+@click.option("--no-follow", is_flag=True, help="show how it is now, and end")
 @click.pass_obj
-def watch(call: Call, run_id: str | None, no_follow: bool) -> int:
-    """Say how a run stands, and what becomes of it, whichever process works on it; without RUN the newest of this repository."""
+def watch(call: Call, name: str | None, no_follow: bool) -> int:
+    """Show how a run or a work item is, and what happens to it until its end, whichever process works on it.
+
+    Without a name it is the newest run of this repository. Of a work item (ITEM of that run, or RUN.ITEM) you see the steps of
+    its agents as they come, the files that it changes so far, and what it cost.
+    """
     from decklog.conductor.standing import standing
 
+    if name is not None and not _is_run(call, name):
+        return watch_item(call, name, follow=not no_follow)
     with call.open(writing=False) as log:
-        run_id = _meant(log, run_id)
+        run_id = _meant(log, name)
         if no_follow:
             stands = standing(log, run_id)
             _show(call, stands)
@@ -293,6 +310,18 @@ def watch(call: Call, run_id: str | None, no_follow: bool) -> int:
             if (newest := _newest_entry(log, run_id)) != seen:
                 stands, seen = told.tell(), newest
         return _EXITS[stands.outcome]
+
+
+def _is_run(call: Call, name: str) -> bool:
+    with call.open(writing=False) as log:
+        try:
+            log.runs.get(name)
+        except NotFound:
+            # A run is named by one word; items of it have a name of their own.
+            if name.startswith("run_") and "." not in name:
+                raise
+            return False
+    return True
 
 
 def _newest_entry(log: "Decklog", run_id: str) -> int:
@@ -336,7 +365,7 @@ def work(call: Call, run_id: str, remote: str | None) -> int:
     with call.open() as log:
         site = starting.resume(log, run_id, cwd=Path.cwd(), state=state_home(), remote=remote)
         starting.check_agents(site.configuration)
-        return _conduct(call, site)
+        return conduct(call, site)
 
 
 @run.command()
@@ -358,7 +387,7 @@ def fork(call: Call, run_id: str, at: str | None, new_run: str | None, budget: f
         site = forking.fork(log, run_id, at=at, new_run_id=new_run, budget_microdollars=money, cwd=Path.cwd(), state=state_home())
         starting.check_agents(site.configuration)
         _say_aside(f"run {site.run_id} goes on from {site.target_commit()[:12]}")
-        return _conduct(call, site)
+        return conduct(call, site)
 
 
 @run.command()
@@ -367,12 +396,21 @@ def fork(call: Call, run_id: str, at: str | None, new_run: str | None, budget: f
 @click.option("--by", metavar="NAME", help="who lands it, default your name in git, or the manager's where one is bound")
 @click.option("--key", metavar="FILE", help="prove with this key that it is the manager who lands")
 @click.option("--dry-run", is_flag=True, help="say what would land; nothing is moved")
+@click.option("--pr", is_flag=True, help="push it as a branch and open a request by gh or glab, instead of moving a branch here")
+@click.option("--remote", metavar="NAME", default="origin", show_default=True, help="with --pr: where to push")
+@click.option("--as", "new_branch", metavar="NAME", help="with --pr: the name of the pushed branch, default decklog/RUN")
 @click.pass_obj
-def land(call: Call, run_id: str | None, branch: str | None, by: str | None, key: str | None, dry_run: bool) -> int:
+def land(
+    call: Call, run_id: str | None, branch: str | None, by: str | None, key: str | None, dry_run: bool, pr: bool, **given: str
+) -> int:
     """Bring what has landed in a run into a branch of yours: forward only, checked as it lands, never over changed files.
 
     Without RUN it is the newest run of this repository. A branch that has gone on since gets a merge, which is checked first.
     Where a manager is bound it takes the manager's proof.
+
+    With --pr nothing moves here. The result is pushed as a branch, and `gh` or `glab` opens a request to merge it into BRANCH:
+    with the work items, the checks, the verdict of the review, and the cost. Where the repository has a review gate, it decides as
+    about every push.
     """
     from decklog.cli.proving import proving
     from decklog.conductor import starting
@@ -381,13 +419,45 @@ def land(call: Call, run_id: str | None, branch: str | None, by: str | None, key
 
     with call.open() as log:
         site = starting.found(log, _meant(log, run_id), cwd=Path.cwd(), state=state_home())
+        who, proof = person_of(log, site, by), proving(log, key)
+        if pr:
+            return _publish(call, site, branch, given, is_trial=dry_run, by=who, proof=proof)
         found = landing.prepare(site, branch, cwd=Path.cwd())
         if not found.is_done and not dry_run:
             landing.examine(site, found)
-            trust = log.trust.show()
-            who = by or (str(trust["manager"]) if trust["is_bound"] else site.person.name)
-            landing.land(site, found, by=who, proof=proving(log, key))
+            landing.land(site, found, by=who, proof=proof)
         _say_landed(call, found, is_trial=dry_run)
+    return 0
+
+
+def _publish(
+    call: Call,
+    site: "Site",
+    base: str | None,
+    given: "Mapping[str, Any]",
+    *,
+    is_trial: bool,
+    by: str,
+    proof: "AbstractContextManager[object]",
+) -> int:
+    from dataclasses import replace
+
+    from decklog.conductor.results import pull_request
+    from decklog.review.publishing import why_held
+    from decklog.tools.policy import Publication
+    from decklog.tools.toolbox.toolbox import state_home
+
+    def held(one: pull_request.Published) -> str | None:
+        refspec = f"{one.commit}:refs/heads/{one.branch}"
+        push = Publication("git", (one.remote, refspec), frozenset(), (), str(Path.cwd()))
+        return why_held(site.log, [push], root=str(Path.cwd()), state=state_home())
+
+    wanted = pull_request.prepare(site, cwd=Path.cwd(), remote=given["remote"], branch=given["new_branch"], base=base)
+    if not is_trial:
+        wanted = replace(wanted, url=pull_request.publish(site, wanted, by=by, proof=proof, held=held))
+    if call.json:
+        return show({**wanted.as_dict(), "published": not is_trial}, as_json=True)
+    say(wanted.body.rstrip() if is_trial else f"{wanted.branch} is pushed to {wanted.remote}: {wanted.url}")
     return 0
 
 
@@ -454,3 +524,7 @@ def agents(call: Call) -> int:
     found = [{**row, "found": shutil.which(row["program"]) if row["program"] else None} for row in rows]
     show(found, as_json=call.json)
     return 0
+
+
+for _command in COMMANDS:
+    run.add_command(_command)
