@@ -1,8 +1,8 @@
 """A client of an agent that takes prompts as lines of JSON: gives it the brief, and what people write while it works.
 
 The conductor starts it in an agent's place, within the agent's own sandbox. It prints what the agent prints, and a line
-of its own for each message that it has handed on. Messages lie in a folder that only the conductor writes to: so neither needs the other
-to be alive.
+of its own for each message that it has handed on. Messages lie in a folder that only the conductor writes to: so neither
+needs the other to be alive.
 """
 
 import json

@@ -409,8 +409,8 @@ def land(
     Where a manager is bound it takes the manager's proof.
 
     With --pr nothing moves here. The result is pushed as a branch, and `gh` or `glab` opens a request to merge it into BRANCH:
-    with the work items, the checks, the verdict of the review, and the cost. Where the repository has a review gate, it decides as
-    about every push.
+    with the work items, the checks, the verdict of the review, and the cost. Where the repository has a review gate, it decides
+    as about every push.
     """
     from decklog.cli.proving import proving
     from decklog.conductor import starting
