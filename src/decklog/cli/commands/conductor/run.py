@@ -47,7 +47,14 @@ class _Goals(click.Group):
 @for_the_manager
 @click.group(cls=_Goals, invoke_without_command=True, subcommand_metavar="[GOAL | COMMAND] …")
 @click.option("--plan", metavar="FILE", help="a plan as TOML or JSON: a goal, and pieces with what each needs")
-@click.option("--from", "commit", metavar="COMMIT", default="HEAD", help="the commit that the run starts from, default HEAD")
+@click.option("--commit", metavar="COMMIT", default="HEAD", help="the commit that the run starts from, default HEAD")
+@click.option(
+    "--from",
+    "tracker",
+    nargs=2,
+    metavar="TRACKER QUERY",
+    help="work on items of beads, github or taskmaster, and write their states back; a query has label:NAME, #12, or words",
+)
 @click.option("--tasks", metavar="RUN", help="make the plan of tasks that are in the log: those of this run that are to be done")
 @click.option(
     "--from-red", metavar="TEST", multiple=True, help="let a test stay red that is so on the first commit; again for more"
@@ -56,7 +63,14 @@ class _Goals(click.Group):
 @click.option("--check", is_flag=True, help="start every agent and check once in the sandbox; name what is missing")
 @click.pass_context
 def run(
-    ctx: click.Context, plan: str | None, commit: str, tasks: str | None, from_red: tuple[str, ...], again: bool, check: bool
+    ctx: click.Context,
+    plan: str | None,
+    commit: str,
+    tracker: tuple[str, str] | None,
+    tasks: str | None,
+    from_red: tuple[str, ...],
+    again: bool,
+    check: bool,
 ) -> int:
     """Take a goal or a plan through this repository: agents work side by side, code checks, one lane merges what is green.
 
@@ -65,6 +79,7 @@ def run(
     decklog run "Teach the parser trailing commas"   an agent proposes the plan
     decklog run --plan plan.toml  start it, or go on with it
     decklog run --tasks RUN       the plan is what is to be done in that run
+    decklog run --from beads "label:ready"   the plan is items of a tracker
     decklog run watch RUN         how it stands, from anywhere
     decklog run watch ITEM        steps, diff and cost of a work item
     decklog run diff ITEM         what it changes so far
@@ -89,6 +104,8 @@ def run(
     if check:
         return _check(ctx.obj, commit)
     given = {"commit": commit, "from_red": from_red, "again": again}
+    if tracker is not None:
+        return _start_tracker(ctx.obj, *tracker, given)
     if tasks is not None:
         return _start_tasks(ctx.obj, tasks, given)
     if plan is None:
@@ -119,6 +136,24 @@ def _start_tasks(call: Call, run_id: str, given: "Mapping[str, Any]") -> int:
         return Wanted(found.goal, f"tasks of {run_id}".encode(), found, is_again=True)
 
     return _begin(call, wanted, given)
+
+
+def _start_tracker(call: Call, name: str, query: str, given: "Mapping[str, Any]") -> int:
+    """Work on items of a tracker; it learns their states before and after, also when the run is interrupted in between."""
+    from decklog.conductor.planning.from_tracker import Tracker
+    from decklog.tools.toolbox.toolbox import state_home
+
+    tracker = Tracker.of(name, Path.cwd(), state_home())
+
+    def wanted(log: "Decklog") -> "Wanted":
+        tracker.sync(log)
+        return tracker.wanted(log, query)
+
+    code = _begin(call, wanted, given)
+    with call.open() as log:
+        done = tracker.sync(log)
+    _say_aside(f"{counted(done.totals['given'], 'item')} of {name} brought up to date")
+    return code
 
 
 def _begin(call: Call, wanted: "Callable[[Decklog], Wanted]", given: "Mapping[str, Any]") -> int:
