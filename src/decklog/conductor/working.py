@@ -322,8 +322,9 @@ class Attempt:
             self._weather.met(self._agent, outcome, datetime.fromtimestamp(int(self._facts["at"]), UTC))
             later = self._weather.opening(self._site.configuration.agents_for(self._task))
         why = outcome.error_class or outcome.ended_for or outcome.reason
-        words = f": {_last_words(outcome)}" if outcome.stderr else ""
-        self._claim.release(f"{why} of {self._agent.name}: no attempt is used{words}", not_before=later)
+        # What it was ended for by the conductor is nothing that the agent could explain.
+        words = _last_words(outcome) if outcome.error_class is not None or outcome.stderr else ""
+        self._claim.release(f"{why} of {self._agent.name}: no attempt is used{f': {words}' if words else ''}", not_before=later)
 
     def _tip(self, kept: dict[str, Any]) -> str:
         """Give the commit that is judged: the agent's own, or what the conductor made of what it left."""
