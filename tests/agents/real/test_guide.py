@@ -39,7 +39,7 @@ def test_the_page_about_agents_leads_to_a_landed_change_by_each(tmp_path: Path, 
             elif block.language == CONSOLE:
                 steps = steps_of(block)
                 for step, (code, said) in zip(steps, answers(steps, folder, home, further=further), strict=True):
-                    assert code == 0, (step.command, said)
-                    assert not step.shown or shows(step.shown, said), (step.command, said)
+                    assert code == 0, f"{step.command}\n{said}"
+                    assert not step.shown or shows(step.shown, said), f"{step.command}\n{said}"
     assert (folder / "README.md").read_text() == "Prices are in cents.\n" * 2
     assert (folder / "HOURS.md").read_text() == "From 9 to 5.\n"

@@ -261,7 +261,9 @@ class Session:
         self.outcome.is_priced = charge.cost_microdollars is not None
         self.outcome.microdollars += charge.cost_microdollars or 0
         limit = self._terms.budget_microdollars
-        self._overdrawn = self._overdrawn or charge.overdrew or (limit is not None and self.outcome.microdollars > limit)
+        # A price that is not known has no room in any budget; minutes end such an agent, and not its first charge.
+        is_over = charge.overdrew and charge.cost_microdollars is not None
+        self._overdrawn = self._overdrawn or is_over or (limit is not None and self.outcome.microdollars > limit)
 
 
 def answers_of(folder: Path) -> Path:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from decklog.cli.call import Call, Usage
+from decklog.cli.commands.conductor.conducting import conduct
 from decklog.cli.exits import print_json
 from decklog.cli.show import show
 from decklog.cli.terminal import say
@@ -161,7 +162,6 @@ def continue_item(call: Call, item: str, by: str | None, text: str | None, no_wo
     What you changed is committed under your name, checked and landed; if it is red, or you leave a message, an agent goes on
     from it.
     """
-    from decklog.cli.commands.conductor.run import conduct
     from decklog.conductor import starting, takeover
     from decklog.tools.toolbox.toolbox import state_home
 

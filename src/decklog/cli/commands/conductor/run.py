@@ -1,7 +1,5 @@
 """The conductor on the command line: take a plan through this repository, watch it, stop it."""
 
-import signal
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,12 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from decklog.cli.call import Call, Usage
+from decklog.cli.commands.conductor.conducting import EXITS, Changes, conduct, say_aside
 from decklog.cli.commands.conductor.items import COMMANDS, person_of, watch_item
-from decklog.cli.exits import print_json
 from decklog.cli.manager import for_the_manager
-from decklog.cli.screens.run import View
 from decklog.cli.show import show
-from decklog.cli.styles import are_shown
 from decklog.cli.terminal import say
 from decklog.errors import NotFound
 from decklog.figures import counted
@@ -22,17 +18,13 @@ from decklog.figures import counted
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
-    from types import FrameType
     from typing import Any
 
     from decklog.app import Decklog
-    from decklog.conductor.conductor import Conductor
     from decklog.conductor.results.landing import Landing
     from decklog.conductor.site import Site
     from decklog.conductor.standing import Standing
     from decklog.conductor.starting import Wanted
-
-_EXITS = {"landed": 0, "needs you": 7, "blocked": 1, "open": 7}
 
 
 class _Goals(click.Group):
@@ -152,7 +144,7 @@ def _start_tracker(call: Call, name: str, query: str, given: "Mapping[str, Any]"
     code = _begin(call, wanted, given)
     with call.open() as log:
         done = tracker.sync(log)
-    _say_aside(f"{counted(done.totals['given'], 'item')} of {name} brought up to date")
+    say_aside(f"{counted(done.totals['given'], 'item')} of {name} brought up to date")
     return code
 
 
@@ -166,12 +158,8 @@ def _begin(call: Call, wanted: "Callable[[Decklog], Wanted]", given: "Mapping[st
     with call.open() as log:
         asked = wanted(log)
         asked = replace(asked, known_red=given["from_red"], is_again=asked.is_again or given["again"])
-        site = starting.begin(log, asked, cwd=Path.cwd(), state=state_home(), commit=given["commit"], say=_say_aside)
+        site = starting.begin(log, asked, cwd=Path.cwd(), state=state_home(), commit=given["commit"], say=say_aside)
         return conduct(call, site)
-
-
-def _say_aside(text: str) -> None:
-    click.echo(text, err=True)
 
 
 def _start(call: Call, path: Path, given: "Mapping[str, Any]") -> int:
@@ -184,113 +172,6 @@ def _start(call: Call, path: Path, given: "Mapping[str, Any]") -> int:
         raise Usage(f"the plan can't be read: {problem}") from problem
     plan = parse(content, is_json=path.suffix == ".json")
     return _begin(call, lambda _log: Wanted(plan.goal, content, plan), given)
-
-
-def conduct(call: Call, site: "Site") -> int:
-    """Work on a run until nothing is left to do, and return the exit code."""
-    from dataclasses import replace
-
-    from decklog.conductor.conductor import Conductor
-    from decklog.review.conducting import reviewed
-
-    site = replace(site, reviewer=reviewed)
-    told = _Changes(call, site.log, site.run_id)
-    conductor = Conductor(site, on_change=lambda: told.tell(conductor.trouble))
-    _hear_signals(conductor)
-    conductor.run()
-    stands = told.tell()
-    if _is_plan_taken(call, site, conductor):
-        return conduct(call, site)
-    if stands.outcome == "landed":
-        site.log.runs.finish(site.run_id, summary=f"{len(stands.pieces)} pieces landed")
-    _say_what_next(call, site, stands)
-    return _EXITS[stands.outcome]
-
-
-def _is_plan_taken(call: Call, site: "Site", conductor: "Conductor") -> bool:
-    """Show a plan that waits for a person; where one can answer, ask, and say whether there is an answer."""
-    from decklog.cli.proving import proving
-
-    waiting = site.log.approvals.find(site.run_id, state="open", limit=200)
-    asked = next((one for one in waiting if one.source == "conductor.plan"), None)
-    if asked is None or call.json or conductor.is_interrupted:
-        return False
-    task = site.log.tasks.get(str(asked.task_id))
-    for piece in _pieces_of(task.inputs.get("plan")):
-        after = f" (after {', '.join(piece['needs'])})" if piece["needs"] else ""
-        say(f"  {piece['name']:<16} {piece['title']}{after}  {' '.join(piece['paths'])}")
-    if not sys.stdin.isatty():
-        say(f"To have it worked: decklog approvals decide {asked.id} granted --by NAME; then start it again.")
-        return False
-    verdict = "granted" if click.confirm("Work this plan?", err=True) else "denied"
-    why = None if verdict == "granted" else click.prompt("Why not? The next plan is told", err=True)
-    with proving(site.log, None):
-        site.log.approvals.decide(
-            asked.id,
-            verdict,  # type: ignore[arg-type]
-            by=site.person.name,
-            rationale=why,
-            subject_digest=asked.subject_digest,
-        )
-    return True
-
-
-def _pieces_of(plan: object) -> "list[dict[str, Any]]":
-    return list(plan["pieces"]) if isinstance(plan, dict) else []
-
-
-def _hear_signals(conductor: "Conductor") -> None:
-    """Let the first interrupt stop new work, and the second end what runs."""
-
-    def interrupted(number: int, _frame: "FrameType | None") -> None:
-        if number == signal.SIGTERM or conductor.is_stopping:
-            conductor.stop_now()
-        else:
-            click.echo("No new work; agents finish what they do. Once more ends them.", err=True)
-            conductor.stop()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, interrupted)
-
-
-class _Changes:
-    """Tells what has changed since it was told last: drawn on a terminal, a line each elsewhere, with --json an object each."""
-
-    def __init__(self, call: Call, log: "Decklog", run_id: str) -> None:
-        self._call = call
-        self._log = log
-        self._run_id = run_id
-        self._told: dict[str, tuple[object, ...]] = {}
-        self._trouble: str | None = None
-        self._view = View() if not call.json and are_shown() else None
-
-    def tell(self, trouble: str | None = None) -> "Standing":
-        from decklog.conductor.standing import standing
-
-        if trouble is not None and trouble != self._trouble:
-            self._trouble = trouble
-            _say_aside(trouble)
-        stands = standing(self._log, self._run_id)
-        if self._view is not None:
-            self._view.draw(stands)
-            return stands
-        for piece in stands.pieces:
-            now = (piece.state, piece.detail, piece.round, piece.meets)
-            if self._told.get(piece.name) != now:
-                self._told[piece.name] = now
-                print_json({"run_id": self._run_id, **vars(piece)}) if self._call.json else say(piece.line())
-        return stands
-
-
-def _say_what_next(call: Call, site: "Site", stands: "Standing") -> None:
-    if call.json:
-        commit = site.repository.ref(site.target)
-        print_json({"run_id": site.run_id, "outcome": stands.outcome, "target": site.target, "commit": commit})
-        return
-    say(f"{stands.counts()}; {stands.spent()}")
-    if stands.outcome == "needs you":
-        say(f"Questions wait: decklog approvals find {site.run_id} --state open; then start it again.")
-    say(f"What has landed: git log {site.target}; to take it: decklog run land {site.run_id}")
 
 
 def _check(call: Call, commit: str) -> int:
@@ -335,7 +216,7 @@ def watch(call: Call, name: str | None, no_follow: bool) -> int:
             stands = standing(log, run_id)
             _show(call, stands)
             return 0
-        told = _Changes(call, log, run_id)
+        told = Changes(call, log, run_id)
         # Taken before it is told: what comes in between is told again.
         seen = _newest_entry(log, log.runs.get(run_id).id)
         stands = told.tell()
@@ -344,7 +225,7 @@ def watch(call: Call, name: str | None, no_follow: bool) -> int:
             time.sleep(0.2)
             if (newest := _newest_entry(log, run_id)) != seen:
                 stands, seen = told.tell(), newest
-        return _EXITS[stands.outcome]
+        return EXITS[stands.outcome]
 
 
 def _is_run(call: Call, name: str) -> bool:
@@ -421,7 +302,7 @@ def fork(call: Call, run_id: str, at: str | None, new_run: str | None, budget: f
     with call.open() as log:
         site = forking.fork(log, run_id, at=at, new_run_id=new_run, budget_microdollars=money, cwd=Path.cwd(), state=state_home())
         starting.check_agents(site.configuration)
-        _say_aside(f"run {site.run_id} goes on from {site.target_commit()[:12]}")
+        say_aside(f"run {site.run_id} goes on from {site.target_commit()[:12]}")
         return conduct(call, site)
 
 
