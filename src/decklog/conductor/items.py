@@ -96,7 +96,7 @@ def workspace_of(site: "Site", item: Item) -> tuple[Place, dict[str, Any]] | Non
 def change_of(site: "Site", item: Item) -> ItemChange | None:
     """Find what an item changes so far; None before its first change."""
     if item.is_landed:
-        commit = str(item.landing.result["commit"])  # type: ignore[call-overload,index]
+        commit = str(item.landing.result["commit"])  # type: ignore[index]
         return ItemChange(site.repository.parents(commit)[0], commit)
     if (found := workspace_of(site, item)) is not None:
         place, facts = found

@@ -76,7 +76,7 @@ def publish(
     program = forge(site, wanted.remote)
     if (reason := held(wanted)) is not None:
         raise Denied(f"the gate holds this: {reason}", hint="See: decklog reviews find")
-    about = {"remote": wanted.remote, "branch": wanted.branch, "commit": wanted.commit, "base": wanted.base}
+    about: dict[str, object] = {"remote": wanted.remote, "branch": wanted.branch, "commit": wanted.commit, "base": wanted.base}
     question = f"Publish {wanted.branch} at {wanted.remote}? {counted(wanted.files, 'file')}."
     approval = landing.approve(site, question, about, by=by, proof=proof, source="conductor.publish")
     remote, ref = Remote(site.repository, wanted.remote), f"refs/heads/{wanted.branch}"

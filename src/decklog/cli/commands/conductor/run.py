@@ -317,7 +317,15 @@ def fork(call: Call, run_id: str, at: str | None, new_run: str | None, budget: f
 @click.option("--as", "new_branch", metavar="NAME", help="with --pr: the name of the pushed branch, default decklog/RUN")
 @click.pass_obj
 def land(
-    call: Call, run_id: str | None, branch: str | None, by: str | None, key: str | None, dry_run: bool, pr: bool, **given: str
+    call: Call,
+    run_id: str | None,
+    branch: str | None,
+    by: str | None,
+    key: str | None,
+    dry_run: bool,
+    pr: bool,
+    remote: str,
+    new_branch: str | None,
 ) -> int:
     """Bring what has landed in a run into a branch of yours: forward only, checked as it lands, never over changed files.
 
@@ -337,7 +345,8 @@ def land(
         site = starting.found(log, _meant(log, run_id), cwd=Path.cwd(), state=state_home())
         who, proof = person_of(log, site, by), proving(log, key)
         if pr:
-            return _publish(call, site, branch, given, is_trial=dry_run, by=who, proof=proof)
+            pushed = {"remote": remote, "branch": new_branch, "base": branch}
+            return _publish(call, site, pushed, is_trial=dry_run, by=who, proof=proof)
         found = landing.prepare(site, branch, cwd=Path.cwd())
         if not found.is_done and not dry_run:
             landing.examine(site, found)
@@ -349,7 +358,6 @@ def land(
 def _publish(
     call: Call,
     site: "Site",
-    base: str | None,
     given: "Mapping[str, Any]",
     *,
     is_trial: bool,
@@ -368,7 +376,7 @@ def _publish(
         push = Publication("git", (one.remote, refspec), frozenset(), (), str(Path.cwd()))
         return why_held(site.log, [push], root=str(Path.cwd()), state=state_home())
 
-    wanted = pull_request.prepare(site, cwd=Path.cwd(), remote=given["remote"], branch=given["new_branch"], base=base)
+    wanted = pull_request.prepare(site, cwd=Path.cwd(), **given)
     if not is_trial:
         wanted = replace(wanted, url=pull_request.publish(site, wanted, by=by, proof=proof, held=held))
     if call.json:
