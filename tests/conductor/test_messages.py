@@ -8,7 +8,7 @@ from pathlib import Path
 
 from decklog import Decklog
 from decklog.conductor.conductor import Conductor
-from decklog.conductor.items import find_item
+from decklog.conductor.items.item import find_item
 from tests.conductor.plans import SETTINGS, Work, landed, landed_titles, piece, settle, states
 from tests.conductor.scripts import COMMAND
 from tests.conductor.scripts import script as written

@@ -8,7 +8,7 @@ import pytest
 
 from decklog import Decklog
 from decklog.conductor.conductor import Conductor
-from decklog.conductor.items import find_item
+from decklog.conductor.items.item import find_item
 from decklog.conductor.site import Site
 from decklog.errors import Conflict, Invalid, NotFound
 from tests.conductor.plans import NO_STRATEGIST, SETTINGS, Work, landed, landed_titles, piece, settle, states
@@ -82,7 +82,7 @@ def test_a_comment_lets_an_item_go_on_at_which_every_agent_failed(log: Decklog, 
 
 
 def test_what_no_line_of_the_change_has_is_refused_and_so_is_nothing(log: Decklog, checked: Path) -> None:
-    from decklog.conductor.review_comments import located
+    from decklog.conductor.items.comments import located
 
     site = Work(log, checked, piece("triple", TRIPLE)).run()
     with pytest.raises(NotFound, match="no file"):

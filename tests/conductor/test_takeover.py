@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog
-from decklog.conductor import takeover
 from decklog.conductor.conductor import Conductor
-from decklog.conductor.items import Item, find_item, patch_of
+from decklog.conductor.items import takeover
+from decklog.conductor.items.item import Item, find_item, patch_of
 from decklog.conductor.recovery import Recovery
 from decklog.conductor.site import Site
 from decklog.errors import Conflict

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from decklog import Decklog
 from decklog.conductor.conductor import Conductor
-from decklog.conductor.items import find_item
-from decklog.conductor.watching import ItemWatch, Seen
+from decklog.conductor.items.item import find_item
+from decklog.conductor.items.watching import ItemWatch, Seen
 from tests.conductor.plans import Work, piece
 
 TRIPLE = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]

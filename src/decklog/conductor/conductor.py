@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from decklog.conductor import commands, races
+from decklog.conductor import commands, ladder
 from decklog.conductor.checks.examination import Interrupted
 from decklog.conductor.checks.overlap_probe import OverlapProbe
 from decklog.conductor.lane import Lane
@@ -281,14 +281,14 @@ class Conductor:
             self._site.stages.unfinished(claim, problem.code, self.trouble)
 
     def _ender(self, claim: "Claim") -> Callable[[], str | None]:
-        race = races.Watch(self._log, self._site.stages.landing_of, claim.task)
+        race = ladder.RaceWatch(self._log, self._site.stages.landing_of, claim.task)
 
         def wanted_end() -> str | None:
             if claim.lost is not None:
                 return "lease"
             if self._ending.is_set():
                 return "stopped"
-            return races.OUTRUN if race.is_lost() else None
+            return ladder.OUTRUN if race.is_lost() else None
 
         return wanted_end
 
@@ -316,14 +316,14 @@ class Conductor:
 
     def _check(self, claim: "Claim") -> None:
         task, site, ender = claim.task, self._site, self._ender(claim)
-        if ender() == races.OUTRUN:
+        if ender() == ladder.OUTRUN:
             site.stages.outrun(claim)
             return
         if site.rounds.has_another(claim):
             return
         site.tips.bring([task.inputs["base"], task.inputs["tip"]])
         found = site.examined(task, str(task.inputs["base"]), str(task.inputs["tip"]), ender)
-        if ender() == races.OUTRUN:
+        if ender() == ladder.OUTRUN:
             site.stages.outrun(claim)
         elif ender() is not None:
             claim.release("it was being checked when the conductor was told to stop")

@@ -8,7 +8,7 @@ from decklog.conductor import commands
 from decklog.conductor.commands import Running
 from decklog.conductor.git import keeping, places
 from decklog.conductor.git.places import place_of
-from decklog.conductor.items import BY_HAND
+from decklog.conductor.items.item import BY_HAND
 from decklog.conductor.site import Site
 from decklog.conductor.stages import PLAN, WORK
 from decklog.errors import Conflict, Unavailable

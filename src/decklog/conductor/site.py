@@ -13,9 +13,9 @@ from decklog.conductor.checks.examination import Examination, Examiner
 from decklog.conductor.checks.running import Runner
 from decklog.conductor.git.removal import Removal
 from decklog.conductor.git.repository import Person, Repository, ref_part
+from decklog.conductor.items.rounds import Rounds
 from decklog.conductor.machines.host import Host
 from decklog.conductor.machines.tips import Tips, tips_of
-from decklog.conductor.rounds import Rounds
 from decklog.conductor.settings.configuration import Configuration
 from decklog.conductor.stages import Stages
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from decklog.conductor import kill_points, ladder, races
+from decklog.conductor import kill_points, ladder
 from decklog.errors import Conflict, NotFound
 
 if TYPE_CHECKING:
@@ -163,21 +163,21 @@ class Stages:
             landing = self.landing_of(task)
             claim.finish("green", result={"findings": findings})
             self._log.tasks.edit(landing.id, reason=f"{task.id} is green", inputs=_fresh(task.inputs))
-            races.won(self._log, landing, task)
+            ladder.end_race(self._log, landing, task)
             kill_points.reached("stages:passed")
 
     def outrun(self, claim: "Claim") -> None:
         """End the work or check of an agent that another one was faster than; what it cost stays on record."""
         with self._log.transaction():
-            races.drop_out(self._log, claim, self.landing_of(claim.task), races.OUTRUN)
+            ladder.drop_out(self._log, claim, self.landing_of(claim.task), ladder.OUTRUN)
 
     def failed(self, claim: "Claim", findings: list[dict[str, Any]]) -> None:
         """Hand back what the checks found bad: another round with the findings; after the last one the piece is held."""
         task = claim.task
         number = int(str(task.inputs["round"]))
         with self._log.transaction():
-            if races.others(self._log, task):
-                races.drop_out(self._log, claim, self.landing_of(task), f"red: {_signature(findings)}")
+            if ladder.racing_with(self._log, task):
+                ladder.drop_out(self._log, claim, self.landing_of(task), f"red: {_signature(findings)}")
                 return
             climbed = self._climbed(task, findings)
             if climbed is None:
@@ -290,8 +290,8 @@ class Stages:
         with self._log.transaction():
             climbed = ladder.climb(task.inputs, blocker, self._rungs(task), at_once=at_once)
             is_last_try = climbed is None or task.failures + 1 >= task.max_attempts
-            if is_last_try and races.others(self._log, task):
-                races.drop_out(self._log, claim, self.landing_of(task), f"{blocker}: {summary}")
+            if is_last_try and ladder.racing_with(self._log, task):
+                ladder.drop_out(self._log, claim, self.landing_of(task), f"{blocker}: {summary}")
                 return
             if climbed is None and task.failures + 1 < task.max_attempts:
                 ended = claim.block(blocker, summary)

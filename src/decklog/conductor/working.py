@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from decklog.conductor import commands, overlaps, races
+from decklog.conductor import commands, ladder, overlaps
 from decklog.conductor.agents.description import LONGEST_ARGUMENT, WEATHER, Description
 from decklog.conductor.agents.messages import Messages
 from decklog.conductor.agents.protocol import READABLE, driven, policy_hook
@@ -257,7 +257,7 @@ class Attempt:
     # What is made of it
 
     def _hand_over(self, outcome: Outcome, kept: dict[str, Any]) -> None:
-        if outcome.ended_for == races.OUTRUN:
+        if outcome.ended_for == ladder.OUTRUN:
             self._site.stages.outrun(self._claim)
             return
         if outcome.is_weather:

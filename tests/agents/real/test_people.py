@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 
 from decklog import Decklog
-from decklog.conductor import takeover
 from decklog.conductor.conductor import Conductor
-from decklog.conductor.items import find_item, patch_of
+from decklog.conductor.items import takeover
+from decklog.conductor.items.item import find_item, patch_of
 from decklog.conductor.site import Site
 from decklog.tools.sandbox.sandbox import Kind, best_kind
 from decklog.tools.shell import process_tree

@@ -13,7 +13,7 @@ from decklog.cli.terminal import say
 
 if TYPE_CHECKING:
     from decklog.app import Decklog
-    from decklog.conductor.items import Item
+    from decklog.conductor.items.item import Item
     from decklog.conductor.site import Site
 
 _item = click.argument("item", metavar="ITEM")
@@ -23,7 +23,7 @@ _by = click.option("--by", metavar="NAME", help="who acts, default your name in 
 def found_item(log: "Decklog", name: str) -> "tuple[Site, Item]":
     """Find a work item that is named as ITEM, of the newest run of this repository, or as RUN.ITEM."""
     from decklog.conductor import starting
-    from decklog.conductor.items import find_item, split_name
+    from decklog.conductor.items.item import find_item, split_name
     from decklog.tools.toolbox.toolbox import state_home
 
     run_id, item = split_name(name)
@@ -40,7 +40,7 @@ def person_of(log: "Decklog", site: "Site", by: str | None) -> str:
 
 def watch_item(call: Call, name: str, *, follow: bool) -> int:
     """Show what happens to a work item, line by line, until its end."""
-    from decklog.conductor.watching import ItemWatch
+    from decklog.conductor.items.watching import ItemWatch
 
     with call.open(writing=False) as log:
         site, item = found_item(log, name)
@@ -59,8 +59,8 @@ def diff(call: Call, item: str, stat: bool) -> int:
 
     A comment on a line of it begins another round: decklog run comment ITEM FILE:LINE "…"
     """
-    from decklog.conductor.items import patch_of
-    from decklog.conductor.watching import files_of
+    from decklog.conductor.items.item import patch_of
+    from decklog.conductor.items.watching import files_of
 
     with call.open(writing=False) as log:
         site, found = found_item(log, item)
@@ -85,8 +85,8 @@ def comment(call: Call, item: str, where: str, text: str, by: str | None) -> int
 
     Write as many as you like. A round begins as soon as a conductor works on the run: decklog run continue ITEM
     """
-    from decklog.conductor.items import change_of
-    from decklog.conductor.review_comments import located
+    from decklog.conductor.items.comments import located
+    from decklog.conductor.items.item import change_of
 
     with call.open() as log:
         site, found = found_item(log, item)
@@ -136,7 +136,7 @@ def open_item(call: Call, item: str, by: str | None) -> int:
     The first line is the path alone, so that `cd "$(decklog run open ITEM | head -1)"` goes there. Where the agent can go on in
     your terminal, the second is the command for that.
     """
-    from decklog.conductor import takeover
+    from decklog.conductor.items import takeover
 
     with call.open() as log:
         site, found = found_item(log, item)
@@ -162,7 +162,8 @@ def continue_item(call: Call, item: str, by: str | None, text: str | None, no_wo
     What you changed is committed under your name, checked and landed; if it is red, or you leave a message, an agent goes on
     from it.
     """
-    from decklog.conductor import starting, takeover
+    from decklog.conductor import starting
+    from decklog.conductor.items import takeover
     from decklog.tools.toolbox.toolbox import state_home
 
     with call.open() as log:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor.git.changes import lines_of
-from decklog.conductor.items import Item, change_of, find_item, patch_of
+from decklog.conductor.items.item import Item, change_of, find_item, patch_of
 from decklog.conductor.standing import PieceStanding, standing
 from decklog.errors import DecklogError
 from decklog.figures import dollars

@@ -12,7 +12,7 @@ from decklog.errors import Conflict, Invalid
 
 if TYPE_CHECKING:
     from decklog.app import Decklog
-    from decklog.conductor.items import Item
+    from decklog.conductor.items.item import Item
     from decklog.stores.desk.inbox import Message, MessageStateLike
     from decklog.stores.work.claim import Claim
     from decklog.stores.work.task import Task

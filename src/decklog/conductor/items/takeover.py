@@ -17,7 +17,7 @@ from decklog.conductor.commands import Running
 from decklog.conductor.git import keeping, places
 from decklog.conductor.git.changes import changes, faults
 from decklog.conductor.git.places import Place, place_of
-from decklog.conductor.items import BY_HAND, Item, find_item, workspace_of
+from decklog.conductor.items.item import BY_HAND, Item, find_item, workspace_of
 from decklog.conductor.stages import WORK
 from decklog.errors import Conflict
 from decklog.tools.calls.tool import Finding
