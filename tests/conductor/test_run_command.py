@@ -112,7 +112,7 @@ def test_a_completed_plan_is_not_worked_again_unless_that_is_asked_for(person: P
 BAD: dict[str, tuple[list[str], int, str]] = {
     "no plan": (["run"], 2, "needs a goal or a plan"),
     "no file": (["run", "--plan", "nowhere.toml"], 2, "can't be read"),
-    "no commit": (["run", "--plan", "{plan}", "--from", "nowhere"], 3, "there is no commit"),
+    "no commit": (["run", "--plan", "{plan}", "--commit", "nowhere"], 3, "there is no commit"),
     "no command": (["run", "wach"], 2, "wach"),
     "no run": (["run", "watch", "run_none"], 3, "run_none"),
     "nothing to join": (["run", "work", "run_none"], 3, "run_none"),
@@ -149,7 +149,7 @@ def test_what_a_run_would_need_is_told_without_writing(person: Person) -> None:
     assert "this clone has no remote 'nowhere'" in person.call("run", "--check").out
     git(person.repository, "remote", "add", "nowhere", str(person.repository.parent / "nowhere.git"))
     assert "remote nowhere can't be reached" in person.call("run", "--check").out
-    assert person.call("run", "--check", "--from", "nowhere").code == 1
+    assert person.call("run", "--check", "--commit", "nowhere").code == 1
     assert not (person.repository.parent / "state").exists()
     refused = person.call("run", "--plan", person.plan(piece("it", GOOD)))
     assert (refused.code, "no such program" in refused.err) == (1, True), refused

@@ -19,7 +19,8 @@ echo "$1 $2" >> "$here/calls"
 if [ "$2" = list ]; then cat "$here/open" 2>/dev/null; exit 0; fi
 cat > "$here/body"
 echo "$@" > "$here/words"
-echo https://example.test/pull/7 | tee "$here/open"
+echo '[{"url": "https://example.test/pull/7"}]' > "$here/open"
+echo https://example.test/pull/7
 """
 
 

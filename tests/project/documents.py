@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,6 +56,8 @@ NOT_RUN = {
 }
 # Pages that are written from the code, and held against it by tests/test_docs.py.
 GENERATED = {"docs/cli.md", "docs/reference/errors.md", "docs/reference/python.md"}
+# Pages whose console blocks need agents' own programs; tests/agents/real/test_guide.py runs them.
+WITH_AGENTS = {"docs/how-to/run-agents.md"}
 # Commands that ask a person at a terminal, who says yes.
 AT_A_TERMINAL = ("decklog accept --settings",)
 _SPAWN = """
@@ -151,15 +154,17 @@ def variables(home: Path) -> dict[str, str]:
     return environment(HOME=str(home), XDG_DATA_HOME=str(home / "data"), PATH=path, COLUMNS="100")
 
 
-def answers(steps: list[Step], folder: Path, home: Path, *, is_forked: bool = False) -> list[tuple[int, str]]:
-    """Run commands one after the other in one shell; give the exit code and the words of each.
+def answers(
+    steps: list[Step], folder: Path, home: Path, *, is_forked: bool = False, further: Mapping[str, str] | None = None
+) -> list[tuple[int, str]]:
+    """Run commands one after the other in one shell; give the exit code and the words of each. `further` are more variables.
 
     Forked, `decklog` is a process of its own that needs not import everything; otherwise it is the installed program.
     """
     mark = "\x1e"
     run = [step for step in steps if not step.command.startswith(LEAVES_THE_MACHINE)]
     script = "\n".join(f"{_typed(step.command)}\nprintf '{mark}%d{mark}' $?" for step in run)
-    surroundings = variables(home)
+    surroundings = {**variables(home), **(further or {})}
     inherited = [stand_in(home)] if is_forked else []
     done = subprocess.run(
         ["bash", "-c", f"exec 2>&1\n{script}"],

@@ -19,6 +19,7 @@ from tests.project.documents import (
     CONSOLE,
     GENERATED,
     NOT_RUN,
+    WITH_AGENTS,
     Block,
     answers,
     blocks_of,
@@ -40,7 +41,7 @@ def stories() -> list[list[Block]]:
     """Give the console blocks that are run in one folder, one after the other, with the files that are saved there."""
     told: list[list[Block]] = []
     for block in BLOCKS:
-        if block.language == CONSOLE or block.file_name:
+        if block.page not in WITH_AGENTS and (block.language == CONSOLE or block.file_name):
             if not told or told[-1][-1].page != block.page or block.begins_a_story:
                 told.append([])
             told[-1].append(block)

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from decklog.conductor import commands
+from decklog.conductor import commands, ladder
 from decklog.conductor.checks.examination import Interrupted
 from decklog.conductor.checks.overlap_probe import OverlapProbe
 from decklog.conductor.lane import Lane
@@ -190,8 +190,8 @@ class Conductor:
 
     @property
     def _everybody(self) -> "list[Description]":
-        """Everybody who may be started at all."""
-        return list({agent.name: agent for agent in (*self._site.configuration.ladder(), *self._strategists)}.values())
+        """Everybody who may be started at all: a plan may name any agent that is described."""
+        return list(self._site.configuration.agents.values())
 
     @property
     def _strategists(self) -> "list[Description]":
@@ -207,7 +207,7 @@ class Conductor:
 
     def _is_bad_weather(self, role: str) -> bool:
         """Say whether no agent can be started now; wait a while if so, without a claim."""
-        agents = self._strategists if role == PLAN else self._site.configuration.ladder()
+        agents = self._strategists if role == PLAN else self._everybody
         is_full = self._weather.is_disk_full()
         if is_full:
             self.trouble = f"the disk of {self._site.repository.state} is full: nothing new is begun"
@@ -281,10 +281,14 @@ class Conductor:
             self._site.stages.unfinished(claim, problem.code, self.trouble)
 
     def _ender(self, claim: "Claim") -> Callable[[], str | None]:
+        race = ladder.RaceWatch(self._log, self._site.stages.landing_of, claim.task)
+
         def wanted_end() -> str | None:
             if claim.lost is not None:
                 return "lease"
-            return "stopped" if self._ending.is_set() else None
+            if self._ending.is_set():
+                return "stopped"
+            return ladder.OUTRUN if race.is_lost() else None
 
         return wanted_end
 
@@ -312,9 +316,16 @@ class Conductor:
 
     def _check(self, claim: "Claim") -> None:
         task, site, ender = claim.task, self._site, self._ender(claim)
+        if ender() == ladder.OUTRUN:
+            site.stages.outrun(claim)
+            return
+        if site.rounds.has_another(claim):
+            return
         site.tips.bring([task.inputs["base"], task.inputs["tip"]])
         found = site.examined(task, str(task.inputs["base"]), str(task.inputs["tip"]), ender)
-        if ender() is not None:
+        if ender() == ladder.OUTRUN:
+            site.stages.outrun(claim)
+        elif ender() is not None:
             claim.release("it was being checked when the conductor was told to stop")
         elif found.is_green:
             site.stages.passed(claim, found.findings)

@@ -1,15 +1,33 @@
-"""The ladder of escalation: the same trouble again goes to the next agent, then to a person, each rung once."""
+"""Who works on a piece: one agent after the other by the ladder of escalation, or several at once in a race.
+
+The same trouble again goes to the next agent, then to a person, each rung once. In a race each agent has tasks of its own,
+and the first whose change passes the checks lands it. An agent that fails while others still work drops out; the last one
+goes on as if it had been alone. What the others cost stays on record.
+"""
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from typing import Any
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from decklog.records.values import to_json
+
+if TYPE_CHECKING:
+    from decklog.log import Decklog
+    from decklog.stores.tasks.claim import Claim
+    from decklog.stores.tasks.task import Task
 
 # So often an agent may end in the same trouble: the second time it had been told.
 REPEATS = 2
 # What makes two findings the same; a check's output differs with every run.
 _SAME = ("check", "kind", "tests", "paths")
+# What else is true of every round of a piece: how often a person let it go on, and who is to work on it.
+RACER = "racer"
+_KEPT = ("more_rounds", "yeses", "wanted_agent", "wanted_model", RACER)
+OUTRUN = "another agent was faster"
+_LOOK_SECONDS = 1.0
+_PAGE = 200
+_IN_RACE = ("pending", "running", "waiting", "paused")
 START: Mapping[str, object] = {"rung": 0, "trouble": "", "repeats": 0}
 
 
@@ -38,4 +56,56 @@ def trouble_of(findings: Sequence[Mapping[str, Any]]) -> str:
 
 def standing(inputs: Mapping[str, object]) -> dict[str, object]:
     """Take what says where a piece stands out of its inputs, for the next round."""
-    return {name: inputs[name] for name in (*START, "more_rounds", "yeses") if name in inputs}
+    return {name: inputs[name] for name in (*START, *_KEPT) if name in inputs}
+
+
+# Races
+
+
+def racing_with(log: "Decklog", task: "Task") -> "list[Task]":
+    """List the tasks of other agents that still race with the one of a task."""
+    racer = task.inputs.get(RACER)
+    if racer is None:
+        return []
+    tag = next(tag for tag in task.tags if tag.startswith("piece:"))
+    found = log.tasks.find(task.run_id, tag=tag, limit=_PAGE)
+    return [
+        one for one in found if one.inputs.get(RACER) not in (None, racer) and one.role != "land" and one.state.value in _IN_RACE
+    ]
+
+
+def end_race(log: "Decklog", landing: "Task", task: "Task") -> None:
+    """End a race: nobody waits for the others. Whoever still works finds out, and ends its agent."""
+    for other in racing_with(log, task):
+        log.tasks.undepend(landing.id, other.id)
+        if other.state != "running":
+            log.tasks.abandon(other.id, reason=OUTRUN)
+
+
+def drop_out(log: "Decklog", claim: "Claim", landing: "Task", reason: str) -> None:
+    """Take the task of an agent out of its race."""
+    claim.release(reason)
+    if landing.state.value not in ("done", "abandoned"):
+        log.tasks.undepend(landing.id, claim.task.id)
+    log.tasks.abandon(claim.task.id, reason=reason)
+
+
+class RaceWatch:
+    """Tells an agent that races whether another has won."""
+
+    def __init__(self, log: "Decklog", landing_of: "Callable[[Task], Task]", task: "Task") -> None:
+        self._log = log
+        self._landing_of = landing_of
+        self._task = task
+        self._looked = -_LOOK_SECONDS
+        self._is_lost = False
+
+    def is_lost(self) -> bool:
+        """Check whether another agent has won; the log is asked once a second."""
+        racer = self._task.inputs.get(RACER)
+        if racer is None or self._task.role == "land" or self._is_lost or time.monotonic() < self._looked + _LOOK_SECONDS:
+            return self._is_lost
+        self._looked = time.monotonic()
+        winner = self._landing_of(self._task).inputs.get(RACER)
+        self._is_lost = winner is not None and winner != racer
+        return self._is_lost

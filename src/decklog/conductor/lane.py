@@ -33,11 +33,13 @@ class Lane:
         if task.inputs.get("parts"):
             # Others were put in its place, and all of them are in the target.
             target = self._site.target_commit()
-            self._site.stages.landed(claim, target, self._repository.tree(target))
+            self._say_landed(claim, target)
             return
         landed = self._landed_before(task)
         if landed is not None:
             self._has_landed(claim, landed)
+            return
+        if self._site.rounds.has_another(claim):
             return
         for _ in range(MOST_RACES):
             if self._tried(claim):
@@ -73,7 +75,8 @@ class Lane:
         task = claim.task
         found = self._site.examined(task, target, candidate, self._wanted_end)
         if found.is_green:
-            return False
+            # Checks and a review take their time.
+            return self._site.rounds.has_another(claim)
         if self._wanted_end() is not None:
             claim.release("it was being checked when the conductor was told to stop")
         elif found.about is not None and self._site.stages.was_denied(task) is None:
@@ -100,7 +103,9 @@ class Lane:
         """Say that a piece is in the target, and of what others began to land of it that it came to nothing."""
         for effect in self._begun:
             self._site.acts.abandon(effect)
-        self._site.stages.landed(claim, commit, self._repository.tree(commit), files)
+        with self._site.log.transaction():
+            self._site.stages.landed(claim, commit, self._repository.tree(commit), files)
+            self._site.rounds.landed(claim.task, commit)
 
     def _advance(self, step: str, task_id: str, candidate: str, old: str) -> bool:
         facts: dict[str, object] = {"candidate": candidate, "old": old}

@@ -8,6 +8,7 @@ from decklog.conductor import commands
 from decklog.conductor.commands import Running
 from decklog.conductor.git import keeping, places
 from decklog.conductor.git.places import place_of
+from decklog.conductor.items.item import BY_HAND
 from decklog.conductor.site import Site
 from decklog.conductor.stages import PLAN, WORK
 from decklog.core.errors import Conflict, Unavailable
@@ -126,8 +127,12 @@ class Recovery:
 
         Asked anew each time, since others claim meanwhile.
         """
-        is_newest = _fence_of(effect) >= newest.get(str(effect.task_id), 0)
-        return is_newest and self._log.tasks.get(str(effect.task_id)).state == "running"
+        task = self._log.tasks.get(str(effect.task_id))
+        held: Any = task.inputs.get(BY_HAND)
+        if held:
+            # A person works there.
+            return _fence_of(effect) == int(held["fence"])
+        return _fence_of(effect) >= newest.get(task.id, 0) and task.state == "running"
 
     def _drop_left_over(self) -> None:
         """Remove the folders of checks that died with their conductor, and what it had still to remove.

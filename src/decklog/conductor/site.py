@@ -13,6 +13,7 @@ from decklog.conductor.checks.examination import Examination, Examiner
 from decklog.conductor.checks.running import Runner
 from decklog.conductor.git.removal import Removal
 from decklog.conductor.git.repository import Person, Repository, ref_part
+from decklog.conductor.items.rounds import Rounds
 from decklog.conductor.machines.host import Host
 from decklog.conductor.machines.tips import Tips, tips_of
 from decklog.conductor.settings.configuration import Configuration
@@ -103,6 +104,11 @@ class Site:
     @cached_property
     def stages(self) -> Stages:
         return Stages(self.log, self.run_id, self.configuration)
+
+    @cached_property
+    def rounds(self) -> Rounds:
+        """What people ask of the work items."""
+        return Rounds(self.log, self.run_id, self.stages)
 
     @cached_property
     def acts(self) -> Acts:

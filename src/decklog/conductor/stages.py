@@ -13,14 +13,14 @@ from decklog.core.errors import Conflict, NotFound
 
 if TYPE_CHECKING:
     from decklog.conductor.settings.configuration import Configuration
-    from decklog.conductor.settings.plan import Plan
+    from decklog.conductor.settings.plan import Piece, Plan
     from decklog.log import Decklog
     from decklog.stores.approvals.approval import Approval
     from decklog.stores.tasks.claim import Claim
     from decklog.stores.tasks.task import Task
 
 PLAN, WORK, CHECK, LAND = "plan", "work", "check", "land"
-_SHORT = {WORK: "w", CHECK: "c"}
+_SHORT = {WORK: "w", CHECK: "c", LAND: "l"}
 STUCK = "conductor.stuck"
 _SOURCE = "source:"
 _PART_OF = "part-of:"
@@ -41,9 +41,9 @@ class Stages:
     def __init__(self, log: "Decklog", run_id: str, configuration: "Configuration") -> None:
         self._log = log
         self._run_id = run_id
-        self._rungs = len(configuration.workers)
-        self._rounds = configuration.rounds * self._rungs
-        self._attempts = configuration.attempts * self._rungs
+        self._configuration = configuration
+        self._rounds = configuration.rounds * len(configuration.workers)
+        self._attempts = configuration.attempts * len(configuration.workers)
         self._is_plan_asked = configuration.is_plan_asked
         self._has_strategist = bool(configuration.strategists)
 
@@ -59,28 +59,39 @@ class Stages:
                 "allowed_paths": list(piece.paths),
                 "max_attempts": self._attempts,
             }
-            land, first = self._name(piece.name), self._name(piece.name, WORK, 1)
-            inputs: dict[str, object] = {"piece": piece.name, "round": 1}
             needs = [self._name(needed) for needed in piece.needs]
-            work = {"task_id": first, "title": piece.title, "role": WORK, "inputs": inputs, "depends_on": needs}
-            tasks.append({**common, **work})
+            works = [
+                {
+                    "task_id": self._name(piece.name, WORK, 1, str(inputs.get("racer", ""))),
+                    "title": piece.title,
+                    "role": WORK,
+                    "inputs": inputs,
+                    "depends_on": needs,
+                }
+                for inputs in _first_inputs(piece)
+            ]
+            tasks += [{**common, **work} for work in works]
             more = ((_SOURCE, piece.source), (_PART_OF, part_of))
             tags = [*common["tags"], *(f"{kind}{of}" for kind, of in more if of)]
-            landing = {"task_id": land, "title": f"Land: {piece.title}", "role": LAND, "depends_on": [first], "tags": tags}
-            tasks.append({**common, **landing})
+            landing = {"task_id": self._name(piece.name), "title": f"Land: {piece.title}", "role": LAND, "tags": tags}
+            tasks.append({**common, **landing, "depends_on": [work["task_id"] for work in works]})
         self._log.tasks.add_many(self._run_id, tasks)
 
-    def _name(self, piece: str, stage: str | None = None, number: int = 1) -> str:
+    def _name(self, piece: str, stage: str | None = None, number: int = 1, racer: str = "") -> str:
         whole = f"{self._run_id}.{piece}"
-        return whole if stage is None else f"{whole}.{_SHORT[stage]}{number}"
+        return whole if stage is None else f"{whole}.{_SHORT[stage]}{number}{f'-{racer}' if racer else ''}"
 
     def landing_of(self, task: "Task") -> "Task":
-        """Find the task that lands the piece of a task."""
+        """Find the task that lands the piece of a task: the open one, if it has landed before."""
+        return newest_landing(self.landings_of(task))
+
+    def landings_of(self, task: "Task") -> "list[Task]":
+        """List the tasks that land the piece of a task: one, and one more each time it is worked on after it landed."""
         tag = piece_tag(task)
         found = self._log.tasks.find(self._run_id, role=LAND, tag=tag)
         if not found:
             raise NotFound(f"run {self._run_id} has no task that lands {tag}", task_id=task.id)
-        return found[0]
+        return list(found)
 
     # Planning
 
@@ -141,7 +152,7 @@ class Stages:
         with self._log.transaction():
             landing = self.landing_of(task)
             claim.finish("worked", result=result)
-            check = self._add(task, CHECK, int(str(inputs["round"])), inputs, f"Check: {task.title}")
+            check = self.add(task, CHECK, int(str(inputs["round"])), inputs, f"Check: {task.title}")
             self._log.tasks.depend(landing.id, check.id)
             kill_points.reached("stages:worked")
 
@@ -152,13 +163,22 @@ class Stages:
             landing = self.landing_of(task)
             claim.finish("green", result={"findings": findings})
             self._log.tasks.edit(landing.id, reason=f"{task.id} is green", inputs=_fresh(task.inputs))
+            ladder.end_race(self._log, landing, task)
             kill_points.reached("stages:passed")
+
+    def outrun(self, claim: "Claim") -> None:
+        """End the work or check of an agent that another one was faster than; what it cost stays on record."""
+        with self._log.transaction():
+            ladder.drop_out(self._log, claim, self.landing_of(claim.task), ladder.OUTRUN)
 
     def failed(self, claim: "Claim", findings: list[dict[str, Any]]) -> None:
         """Hand back what the checks found bad: another round with the findings; after the last one the piece is held."""
         task = claim.task
         number = int(str(task.inputs["round"]))
         with self._log.transaction():
+            if ladder.racing_with(self._log, task):
+                ladder.drop_out(self._log, claim, self.landing_of(task), f"red: {_signature(findings)}")
+                return
             climbed = self._climbed(task, findings)
             if climbed is None:
                 claim.block(_signature(findings), f"red in round {number}, and all is tried")
@@ -174,7 +194,7 @@ class Stages:
                 "base": task.inputs["base"],
                 "start": task.inputs["tip"],
             }
-            again = self._add(landing, WORK, number + 1, inputs, task.title.removeprefix("Check: "))
+            again = self.add(landing, WORK, number + 1, inputs, task.title.removeprefix("Check: "))
             self._log.tasks.depend(landing.id, again.id)
             kill_points.reached("stages:failed")
 
@@ -215,7 +235,7 @@ class Stages:
                 "start": target,
                 "earlier": task.inputs["tip"],
             }
-            again = self._add(task, WORK, number + 1, inputs, task.title.removeprefix("Land: "))
+            again = self.add(task, WORK, number + 1, inputs, task.title.removeprefix("Land: "))
             self._log.tasks.depend(task.id, again.id)
             kill_points.reached("stages:rework")
 
@@ -268,7 +288,11 @@ class Stages:
         """End an attempt that is not done: the next is by the same agent, by the next one, or for a person to allow."""
         task = claim.task
         with self._log.transaction():
-            climbed = ladder.climb(task.inputs, blocker, self._rungs, at_once=at_once)
+            climbed = ladder.climb(task.inputs, blocker, self._rungs(task), at_once=at_once)
+            is_last_try = climbed is None or task.failures + 1 >= task.max_attempts
+            if is_last_try and ladder.racing_with(self._log, task):
+                ladder.drop_out(self._log, claim, self.landing_of(task), f"{blocker}: {summary}")
+                return
             if climbed is None and task.failures + 1 < task.max_attempts:
                 ended = claim.block(blocker, summary)
             else:
@@ -279,12 +303,15 @@ class Stages:
                 self._log.tasks.edit(task.id, reason=f"after {blocker}", inputs={**task.inputs, **climbed})
             kill_points.reached("stages:unfinished")
 
+    def _rungs(self, task: "Task") -> int:
+        return len(self._configuration.ladder(task.inputs))
+
     def _climbed(self, task: "Task", findings: list[dict[str, Any]]) -> dict[str, object] | None:
         """Give where a piece stands on the ladder for its next round; None when there is none."""
         inputs = task.inputs
         if int(str(inputs["round"])) >= self._rounds + int(str(inputs.get("more_rounds", 0))):
             return None
-        climbed = ladder.climb(inputs, ladder.trouble_of(findings), self._rungs)
+        climbed = ladder.climb(inputs, ladder.trouble_of(findings), self._rungs(task))
         return None if climbed is None else {**ladder.standing(inputs), **climbed}
 
     def _is_stuck(self, task: "Task", blocker: str, findings: list[dict[str, Any]]) -> None:
@@ -380,12 +407,13 @@ class Stages:
             if not any(plan.state in ("pending", "running", "waiting") for plan in plans):
                 self._ask_whether_to_go_on(task, str(task.blocker))
 
-    def _add(self, like: "Task", stage: str, number: int, inputs: dict[str, object], title: str) -> "Task":
+    def add(self, like: "Task", stage: str, number: int, inputs: dict[str, object], title: str) -> "Task":
+        """Add the task of a stage of a piece, which another task of the piece describes."""
         piece = str(inputs["piece"])
         return self._log.tasks.add(
             self._run_id,
             title,
-            task_id=self._name(piece, stage, number),
+            task_id=self._name(piece, stage, number, "" if stage == LAND else str(inputs.get("racer", ""))),
             role=stage,
             tags=[piece_tag(like)],
             priority=like.priority,
@@ -429,6 +457,16 @@ class Stages:
                 self._begin_ladder_again(task)
             self._log.tasks.resume(task.id)
 
+    def resume_for(self, task: "Task", reason: str) -> None:
+        """Let a task go on that waits for a person, or at which all agents failed, and take back the question about it."""
+        for is_stuck in (True, False):
+            question = self._question(task, is_stuck=is_stuck)
+            if question is not None and question.state == "open":
+                self._log.approvals.withdraw(question.id, reason=reason)
+        if task.state == "blocked":
+            self._begin_ladder_again(task)
+        self._log.tasks.resume(task.id)
+
     def _begin_ladder_again(self, task: "Task") -> None:
         inputs = task.inputs
         more = {name: int(str(inputs.get(name, 0))) + by for name, by in (("more_rounds", self._rounds), ("yeses", 1))}
@@ -462,6 +500,15 @@ class Stages:
         return question.rationale or "a person said no"
 
 
+def _first_inputs(piece: "Piece") -> list[dict[str, object]]:
+    """Return the inputs of a piece's first round: one, or one for each agent of a race."""
+    common: dict[str, object] = {"piece": piece.name, "round": 1}
+    if piece.race:
+        return [{**common, "wanted_agent": name, "racer": name} for name in piece.race]
+    wanted = {"wanted_agent": piece.agent, "wanted_model": piece.model}
+    return [{**common, **{name: value for name, value in wanted.items() if value}}]
+
+
 def all_tasks(log: "Decklog", run_id: str) -> "Iterator[Task]":
     """List every task of a run."""
     after = None
@@ -470,6 +517,11 @@ def all_tasks(log: "Decklog", run_id: str) -> "Iterator[Task]":
         yield from page
         if (after := page.next) is None:
             return
+
+
+def newest_landing(landings: "Sequence[Task]") -> "Task":
+    """Choose the task that lands a piece next, or did so last."""
+    return next((task for task in landings if task.state != "done"), landings[-1])
 
 
 def is_cut_anew(task: "Task") -> bool:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor import overlaps
-from decklog.conductor.stages import CHECK, LAND, PLAN, WORK, all_tasks, piece_tag
+from decklog.conductor.stages import CHECK, LAND, PLAN, WORK, all_tasks, newest_landing, piece_tag
 from decklog.core.figures import dollars
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def _because(open_work: "list[Task]") -> str:
 
 
 def _state(tasks: "list[Task]") -> tuple[str, str]:
-    (land,) = [task for task in tasks if task.role == LAND]
+    land = newest_landing([task for task in tasks if task.role == LAND])
     if land.state == "done":
         return "landed", str(land.summary or "").removeprefix("landed as ")
     by_state = {task.state.value: task for task in tasks}
@@ -148,12 +148,14 @@ def _state(tasks: "list[Task]") -> tuple[str, str]:
         return "waits", f"for what is in its place: {', '.join(str(part) for part in parts)}"  # type: ignore[attr-defined]
     if any(task.role == PLAN and task.state == "pending" for task in tasks):
         return "ready", "to be planned anew"
-    for state, word in (("waiting", "needs you"), ("blocked", "blocked"), ("paused", "needs you"), ("abandoned", "given up")):
+    for state, word in (("waiting", "needs you"), ("blocked", "blocked"), ("paused", "needs you")):
         if (task := by_state.get(state)) is not None:
             return word, " ".join(part for part in (task.blocker if state == "blocked" else "", task.reason) if part)
     if land.open_dependencies == 0:
         return "queued", ""
     ready = [task for task in tasks if task.state == "pending" and task.role != LAND and task.open_dependencies == 0]
+    if not ready and (task := by_state.get("abandoned")) is not None:
+        return "given up", str(task.reason or "")
     if not ready:
         return "waits", "for another piece"
     return "ready", str(ready[0].reason or ("to be checked" if ready[0].role == CHECK else ""))

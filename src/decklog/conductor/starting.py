@@ -63,7 +63,7 @@ def begin(log: "Decklog", wanted: Wanted, *, cwd: Path, state: Path, commit: str
     _refuse_completed(earlier, is_again=wanted.is_again)
     first = starting_commit(repository, commit, cwd=cwd)
     settings = replace(configuration.read(repository, first), known_red=frozenset(wanted.known_red))
-    check_agents(settings)
+    check_agents(settings, wanted.plan)
     if wanted.plan is None and not settings.strategists:
         raise Invalid("nobody plans here: [roles] strategist is empty", hint="Give a plan: decklog run --plan plan.toml")
     if settings.remote is not None:
@@ -198,9 +198,12 @@ def _of_plan(log: "Decklog", key: str) -> "list[Run]":
     return [run for run in _all_runs(log) if (run.key or "").startswith(f"{key}:")]
 
 
-def check_agents(settings: configuration.Configuration) -> None:
-    """Refuse to start without the programs that are to do the work."""
-    for agent in (settings.agents[name] for name in dict.fromkeys((*settings.workers, *settings.strategists))):
+def check_agents(settings: configuration.Configuration, given: Plan | None = None) -> None:
+    """Refuse to start without the programs that are to do the work, those that a plan names among them."""
+    named = () if given is None else [name for piece in given.pieces for name in piece.agents]
+    if given is not None:
+        settings.check_plan(given)
+    for agent in (settings.agents[name] for name in dict.fromkeys((*settings.workers, *settings.strategists, *named))):
         program = str(agent.command[0])
         if shutil.which(program) is None:
             raise Unavailable(

@@ -1,12 +1,15 @@
 """The stage of work: a place, an agent in it, what it left kept, and facts that say whether it is done."""
 
+import json
 import os
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from decklog.conductor import commands, overlaps
+from decklog.conductor import commands, ladder, overlaps
 from decklog.conductor.agents.description import LONGEST_ARGUMENT, WEATHER, Description
+from decklog.conductor.agents.messages import Messages
 from decklog.conductor.agents.protocol import READABLE, driven, policy_hook
 from decklog.conductor.agents.session import ASKED, Outcome, Session, Terms, answers_of
 from decklog.conductor.agents.status_words import Wish, wish_of
@@ -18,13 +21,18 @@ from decklog.conductor.git.places import Place, place_of
 from decklog.conductor.ladder import rung_of
 from decklog.conductor.machines.taking_up import Untold
 from decklog.conductor.site import Site
+from decklog.conductor.stages import WORK
 from decklog.conductor.weather import Weather
 from decklog.core.errors import Invalid, Unavailable
 from decklog.guard.calls.tool import Finding
 from decklog.guard.sandbox.sandbox import Kind, Sandbox
 
 if TYPE_CHECKING:
+    from decklog.stores.approvals.inbox import Message
     from decklog.stores.tasks.claim import Claim
+
+# The file of a place that lists the messages of people that the brief has.
+_IN_BRIEF = "messages.json"
 
 
 class Attempt:
@@ -55,7 +63,9 @@ class Attempt:
         known = self._site.log.effects.known(self._site.run_id, f"place:{self._task.id}:{self._fence}")
         configuration = self._site.configuration
         name = str(known.facts["agent"]) if known is not None else configuration.workers[0]
-        return configuration.agents[name]
+        # Its plan may have it use another model.
+        known_as = {agent.name: agent for agent in configuration.agents_for(self._task)}
+        return known_as.get(name, configuration.agents[name])
 
     def work(self) -> None:
         """Take the task through its stage."""
@@ -112,7 +122,9 @@ class Attempt:
             budget_microdollars=self._site.configuration.piece_microdollars,
             reservation_id=self._task.reservation_id,
         )
-        session = Session(self._site.log, self._agent, terms, running, lambda: self._weather.answered(self._agent))
+        session = Session(
+            self._site.log, self._agent, terms, running, lambda: self._weather.answered(self._agent), self._messages()
+        )
         try:
             return session.watch(self._wanted_end)
         except BaseException:
@@ -120,6 +132,18 @@ class Attempt:
             session.end()
             keeping.keep(self._site.repository, self._place, str(self._facts["start"]), self._site.person, int(self._facts["at"]))
             raise
+
+    def _messages(self) -> Messages:
+        """What people write to the agent while it works. Those that its brief has are delivered with that."""
+        rounds, agent = self._site.rounds, self._agent
+        for message_id in json.loads((self._place.folder / _IN_BRIEF).read_text(encoding="utf-8")):
+            rounds.delivered(message_id, agent.name)
+        return Messages(
+            answers_of(self._place.folder / "agent"),
+            lambda: rounds.pending(self._task),
+            lambda message_id: rounds.delivered(message_id, agent.name),
+            is_taken=agent.takes_messages and self._task.role == WORK,
+        )
 
     def _look_for_agent(self) -> Finding:
         folder = self._place.folder / "agent"
@@ -135,11 +159,18 @@ class Attempt:
         text = self._brief()
         told = self._place.folder / "brief.md"
         told.write_text(text, encoding="utf-8")
+        # So that whoever adopts the agent knows it too.
+        (self._place.folder / _IN_BRIEF).write_text(json.dumps([one.id for one in self._wishes]), encoding="utf-8")
         if agent.prompt == "argument" and len(text.encode()) > LONGEST_ARGUMENT:
             raise Invalid(
                 f"the brief of {self._task.id} is too long for an argument", hint='Use prompt = "file".', field="prompt"
             )
         commands.start(self._command(text))
+
+    @cached_property
+    def _wishes(self) -> "list[Message]":
+        """What people wrote to the item, as its brief has it."""
+        return self._site.rounds.unanswered(self._task)
 
     def _brief(self) -> str:
         site, piece = self._site, str(self._task.inputs["piece"])
@@ -154,6 +185,7 @@ class Attempt:
             report=f"{temporary}/report.xml",
             commits=self._agent.commits == "agent",
             meets=meets,
+            wishes=[message.body for message in self._wishes],
         )
 
     @property
@@ -177,7 +209,7 @@ class Attempt:
         ground = (str(self._site.repository.objects), str(told), *agent.reads, *READABLE)
         is_sandboxed = self._sandbox_kind is not Kind.NONE
         argv = agent.arguments(values, is_sandboxed=is_sandboxed)
-        if agent.stream == "acp":
+        if agent.takes_messages:
             answers = answers_of(self._place.folder / "agent")
             argv, ground = driven(agent, argv, told, answers, is_sandboxed=is_sandboxed), (*ground, str(answers))
         return Command(
@@ -227,6 +259,9 @@ class Attempt:
     # What is made of it
 
     def _hand_over(self, outcome: Outcome, kept: dict[str, Any]) -> None:
+        if outcome.ended_for == ladder.OUTRUN:
+            self._site.stages.outrun(self._claim)
+            return
         if outcome.is_weather:
             self._sit_out(outcome)
             return
@@ -289,8 +324,9 @@ class Attempt:
             self._weather.met(self._agent, outcome, datetime.fromtimestamp(int(self._facts["at"]), UTC))
             later = self._weather.opening(self._site.configuration.agents_for(self._task))
         why = outcome.error_class or outcome.ended_for or outcome.reason
-        words = f": {_last_words(outcome)}" if outcome.stderr else ""
-        self._claim.release(f"{why} of {self._agent.name}: no attempt is used{words}", not_before=later)
+        # What it was ended for by the conductor is nothing that the agent could explain.
+        words = _last_words(outcome) if outcome.error_class is not None or outcome.stderr else ""
+        self._claim.release(f"{why} of {self._agent.name}: no attempt is used{f': {words}' if words else ''}", not_before=later)
 
     def _tip(self, kept: dict[str, Any]) -> str:
         """Give the commit that is judged: the agent's own, or what the conductor made of what it left."""

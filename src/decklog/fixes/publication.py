@@ -1,15 +1,13 @@
 """Hands a fix on, once: as a branch here, as a pull request by `gh` where the settings ask for one, or as a patch file."""
 
-import os
 import shutil
-import subprocess
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from decklog.conductor import kill_points
 from decklog.conductor.git.remote import Remote
 from decklog.conductor.git.repository import ref_part
-from decklog.core.errors import Conflict, NotFound, TimedOut, Unavailable
+from decklog.conductor.results.forges import GITHUB, Request
+from decklog.core.errors import Conflict, NotFound
 from decklog.fixes import telling
 from decklog.guard.calls.tool import Finding
 from decklog.review.publishing import publish_block_reason
@@ -19,8 +17,6 @@ from decklog.stores.workflow.mends import MendState
 if TYPE_CHECKING:
     from decklog.fixes.ground import Ground
     from decklog.stores.workflow.mends import Mend
-
-_SECONDS = 120.0
 
 
 def publish(ground: "Ground") -> "Mend":
@@ -111,7 +107,7 @@ def _pull_request(ground: "Ground", branch: str) -> dict[str, Any]:
         remote.check()
     except NotFound as problem:
         return {"note": f"no pull request: {problem.message}"}
-    if shutil.which("gh") is None:
+    if shutil.which(GITHUB.program) is None:
         return {"note": "no pull request: gh is not installed"}
     ref = f"refs/heads/{branch}"
 
@@ -119,37 +115,14 @@ def _pull_request(ground: "Ground", branch: str) -> dict[str, Any]:
         remote.offer(branch, head, known=list(ground.repository.refs(f"{ground.refs}/head").values()))
 
     ground.acts.perform(f"push:{branch}:{head}", push, lambda _: Finding(remote.refs(ref).get(ref) == head), task_id=None)
-    opened = ground.acts.perform(
-        f"pr:{branch}:{head}", lambda: _open(ground, branch), lambda _: _opened(ground, branch), task_id=None
-    )
-    return {"url": str(opened)}
-
-
-def _open(ground: "Ground", branch: str) -> str:
-    already = _opened(ground, branch)
-    if already.happened:
-        return str(already.result)
     title, _, body = ground.change.message.partition("\n")
     base = ground.settings.rules.base or "main"
-    words = ("pr", "create", "--draft", "--base", base, "--head", branch, "--title", title, "--body-file", "-")
-    return _gh(ground.repository.folder, *words, given=body.strip()).splitlines()[-1].strip()
-
-
-def _opened(ground: "Ground", branch: str) -> Finding:
-    """Look for a pull request of the branch that is open."""
-    words = ("pr", "list", "--head", branch, "--state", "open", "--json", "url", "--jq", ".[].url")
-    found = _gh(ground.repository.folder, *words).split()
-    return Finding(bool(found), found[0] if found else None)
-
-
-def _gh(folder: Path, *words: str, given: str = "") -> str:
-    env = {**os.environ, "GH_PROMPT_DISABLED": "1", "NO_COLOR": "1"}
-    try:
-        done = subprocess.run(
-            ["gh", *words], cwd=folder, env=env, input=given, capture_output=True, text=True, timeout=_SECONDS, check=False
-        )
-    except subprocess.TimeoutExpired as problem:
-        raise TimedOut(f"gh {words[0]} {words[1]} did not end in {_SECONDS:g} seconds") from problem
-    if done.returncode:
-        raise Unavailable(f"gh {words[0]} {words[1]} failed: {done.stderr.strip()[:300]}", hint="Try it: gh auth status")
-    return done.stdout.strip()
+    request = Request(branch=branch, base=base, title=title, body=body.strip(), is_draft=True)
+    folder = ground.repository.folder
+    opened = ground.acts.perform(
+        f"pr:{branch}:{head}",
+        lambda: GITHUB.open(folder, request),
+        lambda _: GITHUB.opened(folder, branch),
+        task_id=None,
+    )
+    return {"url": str(opened)}

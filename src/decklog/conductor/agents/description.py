@@ -12,12 +12,13 @@ from typing import Any
 from decklog.conductor.private_home import HomeFiles
 from decklog.core.errors import Invalid, NotFound
 
-PROMPTS = ("stdin", "argument", "file")
+# With the last the brief is a line of JSON on standard input, and further lines reach the program while it works.
+PROMPTS = ("stdin", "argument", "file", "stream-json")
 # Of the last, the lines are those of the Agent Client Protocol.
 STREAMS = ("jsonl", "none", "acp")
 PERMISSIONS = ("person", "allow", "deny")
 COMMITS = ("conductor", "agent")
-KINDS = ("start", "text", "thought", "tool", "result", "usage", "note", "ask", "end", "error")
+KINDS = ("start", "text", "thought", "tool", "result", "usage", "note", "ask", "delivered", "end", "error")
 # What is nobody's fault, and costs no attempt.
 WEATHER = ("quota", "login", "overload")
 CLASSES = (*WEATHER, "context", "refused", "budget")
@@ -80,6 +81,8 @@ class Description:
     home_writable: tuple[str, ...] = ()
     home_variables: Mapping[str, str] = field(default_factory=dict)
     probe: tuple[str, ...] = ()
+    # The command by which a person goes on with a session of its program.
+    resume: tuple[str, ...] = ()
     # Arguments that have its program start and end at once; none leaves it unstarted by `decklog run --check`.
     trial: tuple[str, ...] = ("--version",)
     turns: int | None = None
@@ -101,6 +104,11 @@ class Description:
             elif all(values.get(name) is not None for word in part for name in _names(word)):  # type: ignore[attr-defined]
                 words += [_filled(word, values) for word in part]  # type: ignore[attr-defined]
         return words
+
+    @property
+    def takes_messages(self) -> bool:
+        """Whether its client hands messages of people to it while it works."""
+        return self.stream == "acp" or self.prompt == "stream-json"
 
     @property
     def home_files(self) -> HomeFiles:
@@ -190,6 +198,7 @@ def _checked(name: str, table: Mapping[str, Any]) -> Description:
         "readable",
         "writable",
         "probe",
+        "resume",
         *_HOME_LISTS,
     ):
         if not isinstance(table.get(key, []), list):

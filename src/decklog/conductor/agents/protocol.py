@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 # By their names alone: they are programs of their own, within the sandbox, and no part of this one.
 _BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from decklog.{} import main; main()"
-_DRIVER, _HOOK = _BOOT.format("hooks.proxy.driving"), _BOOT.format("hooks.headless")
+_DRIVER, _FEEDER, _HOOK = (_BOOT.format(name) for name in ("hooks.proxy.driving", "hooks.proxy.feeding", "hooks.headless"))
 _SOURCE = str(Path(__file__).resolve().parents[3])
 READABLE = tuple(dict.fromkeys((_SOURCE, sys.prefix, sys.base_prefix)))
 
 
 def driven(agent: "Description", argv: list[str], prompt: Path, answers: Path, *, is_sandboxed: bool) -> list[str]:
-    """Return the command that prompts an agent with a file, and finds in a folder what a person answers."""
+    """Build the command that prompts an agent with a file, and finds in a folder what people answer and write."""
     order = {
         "command": argv,
         "prompt_file": str(prompt),
@@ -26,7 +26,7 @@ def driven(agent: "Description", argv: list[str], prompt: Path, answers: Path, *
         "model": agent.model,
         "is_sandboxed": is_sandboxed,
     }
-    return [sys.executable, "-I", "-c", _DRIVER, _SOURCE, json.dumps(order)]
+    return [sys.executable, "-I", "-c", _DRIVER if agent.stream == "acp" else _FEEDER, _SOURCE, json.dumps(order)]
 
 
 def policy_hook(agent: "Description") -> str:

@@ -12,6 +12,7 @@ from decklog.agents.entries import cut_of
 from decklog.agents.sessions import charge_of_session
 from decklog.conductor.agents.calls import Calls, Told
 from decklog.conductor.agents.description import WEATHER, Description
+from decklog.conductor.agents.messages import Messages
 from decklog.conductor.agents.questions import Questions
 from decklog.conductor.agents.reset_times import stated
 from decklog.conductor.agents.stream import Event, Follower, Reader
@@ -100,6 +101,7 @@ class Session:
         terms: Terms,
         running: Running,
         on_answer: Callable[[], object] = lambda: None,
+        messages: Messages | None = None,
     ) -> None:
         self._log = log
         self._description = description
@@ -116,6 +118,7 @@ class Session:
         self._is_answered = False
         # Reported by the program: no model has answered.
         self._is_unasked = False
+        self._messages = messages
         self._questions = Questions(log, terms.run_id, terms.task_id, answers_of(running.folder))
         self.outcome = Outcome()
 
@@ -159,6 +162,8 @@ class Session:
             events = self._take(self._follower.lines())
             now = time.monotonic()
             self._questions.look()
+            if self._messages is not None:
+                self._messages.look()
             # Whoever waits for a person is not to blame for being silent.
             is_waiting = self._questions.newest is not None
             heard = now if events or is_waiting else heard
@@ -260,6 +265,8 @@ class Session:
             self._charge(event.usage)
         elif event.usage is not None:
             self._is_unasked = True
+        if event.kind == "delivered" and self._messages is not None:
+            self._messages.delivered(taken.get("message"))
         if event.kind == "ask":
             self._questions.ask(self._description.name, taken)
 
@@ -284,7 +291,9 @@ class Session:
         self.outcome.is_priced = charge.cost_microdollars is not None
         self.outcome.microdollars += charge.cost_microdollars or 0
         limit = self._terms.budget_microdollars
-        self._overdrawn = self._overdrawn or charge.overdrew or (limit is not None and self.outcome.microdollars > limit)
+        # A price that is not known has no room in any budget; minutes end such an agent, and not its first charge.
+        is_over = charge.overdrew and charge.cost_microdollars is not None
+        self._overdrawn = self._overdrawn or is_over or (limit is not None and self.outcome.microdollars > limit)
 
 
 def answers_of(folder: Path) -> Path:

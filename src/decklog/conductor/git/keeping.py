@@ -53,9 +53,12 @@ def keep(repository: Repository, place: Place, start: str, person: Person, at: i
     return Kept(tip, changed, folder, changed == (tip or start), tuple(left), (*found.notes, *notes))
 
 
-def snapshot(repository: Repository, place: Place, start: str, person: Person, at: int) -> str:
-    """Make a commit of a place's files as they are now, ignored ones left out, while an agent works there; nothing holds it."""
-    tree = _tree_of(repository, place.tree, place.index, is_all=False, scratch="index.looking")
+def snapshot(repository: Repository, place: Place, start: str, person: Person, at: int, *, scratch: str = "index.looking") -> str:
+    """Make a commit of a place's files as they are now, ignored ones left out, while an agent works there; nothing holds it.
+
+    Each process that looks needs a `scratch` index of its own.
+    """
+    tree = _tree_of(repository, place.tree, place.index, is_all=False, scratch=scratch)
     return start if tree == repository.tree(start) else repository.commit(tree, [start], "So far\n", person, at)
 
 

@@ -8,20 +8,25 @@ from decklog.conductor.stages import all_tasks
 from decklog.core.errors import Conflict
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from decklog.log import Decklog
+    from decklog.stores.tasks.task import Task
 
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9_-]+")
 
 
-def plan_of(log: "Decklog", run_id: str) -> Plan:
+def plan_of(log: "Decklog", run_id: str, is_wanted: "Callable[[Task], bool]" = lambda _: True) -> Plan:
     """Make a plan of a run's tasks that are still to be done; what they wait for and is to be done too comes first.
 
-    A task that has parts is no piece itself: it is done with its last part, and whoever waits for it waits for all of them.
+    A task that has parts is no piece itself: it is done with its last part, and whoever waits for it waits for all of them. Of
+    the others those that are wanted are planned, as such or by what they are a part of, and what those wait for.
     """
     run = log.runs.get(run_id)
     still_open = [task for task in all_tasks(log, run_id) if task.state.value in ("pending", "blocked")]
     links = _Links(log, run_id, {task.id for task in still_open})
-    tasks = [task for task in still_open if task.id not in links.parts]
+    chosen = links.closure([task.id for task in still_open if is_wanted(task)])
+    tasks = [task for task in still_open if task.id not in links.parts and task.id in chosen]
     if not tasks:
         raise Conflict(f"run {run_id} has no task that is still to be done", hint=f"See: decklog tasks find {run_id}")
     if len(tasks) > MOST_PIECES:
@@ -68,6 +73,16 @@ class _Links:
             own += [leaf for needed in self._waits.get(one, ()) for leaf in self._leaves(needed)]
             left += self._wholes.get(one, ())
         return list(dict.fromkeys(own))
+
+    def closure(self, task_ids: list[str]) -> set[str]:
+        """Return the tasks without parts that some tasks are made of, and all that those wait for."""
+        found: set[str] = set()
+        left = [leaf for task_id in task_ids for leaf in self._leaves(task_id)]
+        while left:
+            if (one := left.pop()) not in found:
+                found.add(one)
+                left += self.needs(one)
+        return found
 
     def _leaves(self, task_id: str) -> list[str]:
         if task_id not in self.parts:

@@ -11,11 +11,17 @@ from decklog.core.errors import DecklogError
 
 if TYPE_CHECKING:
     from decklog.conductor.site import Site
+    from decklog.stores.approvals.inbox import Message
     from decklog.stores.tasks.claim import Claim
 
 
 class PlanningAttempt(Attempt):
     """One attempt at a plan. Whatever else it changed in its place is kept as all attempts are, and used for nothing."""
+
+    @property
+    def _wishes(self) -> "list[Message]":
+        """What people wrote to a work item is for who works on it."""
+        return []
 
     def _brief(self) -> str:
         site = self._site
@@ -36,6 +42,7 @@ class PlanningAttempt(Attempt):
         try:
             goal = self._task.title if self._is_anew else self._task.objective
             proposed = proposal.read(content, outcome.text, goal, self._site.stages.names())
+            self._site.configuration.check_plan(proposed)
         except DecklogError as problem:
             words = " ".join(part for part in (problem.message + ".", problem.hint) if part)
             self._site.stages.unfinished(self._claim, "bad-plan", words)

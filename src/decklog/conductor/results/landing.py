@@ -42,7 +42,7 @@ class Landing:
 def prepare(site: Site, branch: str | None, *, cwd: Path) -> Landing:
     """Work out what would land on a branch, the one that is checked out unless another is named; refuse what could not."""
     repository = site.repository
-    _refuse_unstarted(site)
+    refuse_unstarted(site)
     branches = Branches(repository)
     name = branch or branches.current(cwd)
     old, target = branches.commit(name), site.target_commit()
@@ -57,7 +57,7 @@ def prepare(site: Site, branch: str | None, *, cwd: Path) -> Landing:
     return Landing(branch=name, old=old, new=new, tree=repository.tree(new), files=files, is_merge=is_merge, worktree=worktree)
 
 
-def _refuse_unstarted(site: Site) -> None:
+def refuse_unstarted(site: Site) -> None:
     """Refuse a run that ended before it had a target, as after a red first commit, with its reason."""
     run = site.log.runs.get(site.run_id)
     if run.status in ENDED and site.repository.ref(site.target) is None:
@@ -95,17 +95,12 @@ def examine(site: Site, landing: Landing) -> None:
         )
 
 
-def land(site: Site, landing: Landing, *, by: str, proof: "AbstractContextManager[object]") -> None:
-    """Move the branch, as a person's own act: the approval of exactly this is on record before, and used up by it."""
+def approve(
+    site: Site, question: str, about: dict[str, object], *, by: str, proof: "AbstractContextManager[object]", source: str
+) -> str:
+    """Record a person's approval of exactly one act, and use it up; return its id. A registered owner has to prove it."""
     log = site.log
-    about = {"branch": landing.branch, "from": landing.old, "to": landing.new, "tree": landing.tree}
-    asked = log.approvals.ask(
-        site.run_id,
-        f"Land on {landing.branch}? {counted(landing.files, 'file')}.",
-        by="conductor",
-        about=about,
-        source="conductor.land",
-    )
+    asked = log.approvals.ask(site.run_id, question, by="conductor", about=about, source=source)
     digest = str(asked.subject_digest)
     try:
         with proof:
@@ -116,9 +111,17 @@ def land(site: Site, landing: Landing, *, by: str, proof: "AbstractContextManage
         raise
     if log.approvals.use(site.run_id, digest) is None:
         raise Denied(
-            f"landing on {landing.branch} needs the manager's proof",
+            f"{question.partition('?')[0].lower()} needs the manager's proof",
             hint="Give the key: decklog run land RUN --key FILE, or run it in a terminal to be asked for the password.",
         )
+    return asked.id
+
+
+def land(site: Site, landing: Landing, *, by: str, proof: "AbstractContextManager[object]") -> None:
+    """Move the branch, as a person's own act: the approval of exactly this is on record before, and used up by it."""
+    about: dict[str, object] = {"branch": landing.branch, "from": landing.old, "to": landing.new, "tree": landing.tree}
+    question = f"Land on {landing.branch}? {counted(landing.files, 'file')}."
+    approval = approve(site, question, about, by=by, proof=proof, source="conductor.land")
     branches = Branches(site.repository)
 
     def move() -> bool:
@@ -129,4 +132,4 @@ def land(site: Site, landing: Landing, *, by: str, proof: "AbstractContextManage
         return Finding(site.repository.is_ancestor(landing.new, branches.commit(landing.branch)), True)
 
     step = f"land:{landing.branch}:{landing.new}:{landing.old}"
-    site.acts.perform(step, move, look, task_id=None, facts={**about, "approval": asked.id})
+    site.acts.perform(step, move, look, task_id=None, facts={**about, "approval": approval})

@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from decklog.guard.policy.policy import control_files
 from decklog.guard.sandbox.sandbox import Kind
 
 if TYPE_CHECKING:
+    from decklog.conductor.settings.plan import Plan
     from decklog.stores.tasks.task import Task
 
 # Whoever changes one of these changes what is run, or what counts as good: a person decides.
@@ -82,15 +83,30 @@ class Configuration:
         """The checks that a tree must pass."""
         return tuple(check for check in self.checks if check.gate)
 
-    def ladder(self, rung: int = 0) -> list[Description]:
-        """List the agents that work on pieces, from a rung of the ladder on: the first that can be started is used."""
-        return [self.agents[name] for name in self.workers[min(rung, len(self.workers) - 1) :]]
+    def ladder(self, inputs: Mapping[str, object] | None = None) -> list[Description]:
+        """List the agents that work on a piece, one after the other: those that its plan names first, then the other workers."""
+        wanted, model = (str((inputs or {}).get(name) or "") for name in ("wanted_agent", "wanted_model"))
+        names = list(dict.fromkeys((*((wanted,) if wanted in self.agents else ()), *self.workers)))
+        found = [self.agents[name] for name in names]
+        return [replace(found[0], model=model), *found[1:]] if model else found
 
     def agents_for(self, task: "Task") -> list[Description]:
         """List the agents that may be started for a task: those who plan, or those who work from its rung on."""
         if task.role == "plan":
             return [self.agents[name] for name in self.strategists]
-        return self.ladder(int(str(task.inputs.get("rung", 0))))
+        ladder = self.ladder(task.inputs)
+        return ladder[min(int(str(task.inputs.get("rung", 0))), len(ladder) - 1) :]
+
+    def check_plan(self, plan: "Plan") -> None:
+        """Refuse a plan whose pieces name agents that are not described."""
+        for piece in plan.pieces:
+            for name in piece.agents:
+                if name not in self.agents:
+                    raise Invalid(
+                        f"piece {piece.name} names the agent {name!r}, which is not described",
+                        hint=f"There are {', '.join(self.agents)}. Describe it in {NAME}: [agents.{name}]",
+                        field="agent",
+                    )
 
 
 def read(repository: Repository, commit: str) -> Configuration:

@@ -74,6 +74,7 @@ RULES: Mapping[str, Rule] = {
     "agents.*.home_variables": Rule("changes where the agent's settings are looked for", values=({},), same=True),
     "agents.*.keeps_home": Rule("starts the agent in your home", values=(False,), same=True),
     "agents.*.probe": Rule("runs this program outside of the sandbox", values=([],), same=True),
+    "agents.*.resume": Rule("names a command for you to run", values=([],), same=True),
     "agents.*.trial": Rule("starts the agent with these arguments to see whether it starts", values=([],), same=True),
     "agents.*.permissions": Rule("allows what the policy would ask you about", values=("person", "deny")),
     "agents.*.stream": Rule("changes how the agent's spending is read", same=True),

@@ -15,7 +15,7 @@ MOST_PIECES = 500
 MOST_PRIORITY = 100
 LONGEST_GOAL = 10_000
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}")
-_KEYS = ("name", "title", "objective", "paths", "needs", "acceptance", "priority")
+_KEYS = ("name", "title", "objective", "paths", "needs", "acceptance", "priority", "agent", "model", "race")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,12 +29,23 @@ class Piece:
     needs: tuple[str, ...] = ()
     acceptance: tuple[str, ...] = ()
     priority: int = 50
+    # Who works on it first, instead of the first of [roles] worker, and with which model.
+    agent: str = ""
+    model: str = ""
+    # Agents that work on it at the same time; the first whose change passes the checks lands it.
+    race: tuple[str, ...] = ()
     # The task of the log that it was made of, which is done when this has landed.
     source: str = ""
 
     def as_given(self) -> dict[str, Any]:
         """Spell a piece as a plan has it."""
-        return {key: list(value) if isinstance(value := getattr(self, key), tuple) else value for key in _KEYS}
+        given = {key: list(value) if isinstance(value := getattr(self, key), tuple) else value for key in _KEYS}
+        return {key: value for key, value in given.items() if value or key not in ("agent", "model", "race")}
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """The agents that it names."""
+        return (*((self.agent,) if self.agent else ()), *self.race)
 
 
 @dataclass(frozen=True)
@@ -90,14 +101,16 @@ def _piece(number: int, table: Any) -> Piece:
     name = table.get("name")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise Invalid(f"piece {number} needs a name of small letters, digits, - and _; got {name!r}", field="name")
-    for key in ("paths", "needs", "acceptance"):
+    for key in ("paths", "needs", "acceptance", "race"):
         if not isinstance(table.get(key, []), list) or not all(isinstance(one, str) for one in table.get(key, [])):
             raise Invalid(f"{key} of piece {name} is a list of texts", field=key)
-    for key in ("title", "objective"):
+    for key in ("title", "objective", "agent", "model"):
         if not isinstance(table.get(key, ""), str):
             raise Invalid(f"{key} of piece {name} is a text", field=key)
     if type(table.get("priority", 50)) is not int or not 0 <= table.get("priority", 50) <= MOST_PRIORITY:
         raise Invalid(f"priority of piece {name} is a whole number from 0 to {MOST_PRIORITY}", field="priority")
+    if table.get("race") and (table.get("agent") or table.get("model") or len(set(table["race"])) < 2):
+        raise Invalid(f"race of piece {name} names two agents or more, and stands without agent and model", field="race")
     for path in table.get("paths", []):
         if path.startswith("/..") or ".." in path.split("/"):
             raise Invalid(f"piece {name} names a path outside of the repository: {path}", field="paths")

@@ -41,6 +41,7 @@ from decklog.agents.acp.wire import Wire
 from decklog.agents.entries import MOST_CHARACTERS
 from decklog.agents.events import Answered, Begun, Called, Event, Noted, Rested, Returned, Said, Thought
 from decklog.hooks.proxy.guarding import Guard, denial
+from decklog.hooks.proxy.messages import Mailbox
 from decklog.hooks.proxy.pipes import Outlet, lines
 
 if TYPE_CHECKING:
@@ -125,7 +126,17 @@ class Driver:
         self._choose_model(result_of(opened))
         with open(self._order.prompt_file, encoding="utf-8") as file:
             text = file.read()
-        return self._ended(self._call(PROMPT, sessionId=self._session, prompt=[{"type": "text", "text": text}]))
+        answered = self._say(text)
+        mailbox = Mailbox(self._order.answers)
+        while result_of(answered).get("stopReason") == "end_turn" and (new := list(mailbox.new())):
+            # Each turn takes what was written during the one before.
+            for message_id, written_text in new:
+                tell("delivered", message=message_id, text=written_text)
+            answered = self._say("\n\n".join(written_text for _, written_text in new))
+        return self._ended(answered)
+
+    def _say(self, text: str) -> "Message":
+        return self._call(PROMPT, sessionId=self._session, prompt=[{"type": "text", "text": text}])
 
     def _choose_model(self, opened: "dict[str, Any]") -> None:
         model = self._order.model

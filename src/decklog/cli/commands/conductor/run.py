@@ -1,7 +1,5 @@
 """The conductor on the command line: take a plan through this repository, watch it, stop it."""
 
-import signal
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,27 +7,24 @@ from typing import TYPE_CHECKING
 import click
 
 from decklog.cli.call import Call, Usage
-from decklog.cli.exits import print_json
+from decklog.cli.commands.conductor.conducting import EXITS, Changes, conduct, say_aside
+from decklog.cli.commands.conductor.items import COMMANDS, person_of, watch_item
 from decklog.cli.manager import for_the_manager
-from decklog.cli.screens.run import View
 from decklog.cli.show import show
-from decklog.cli.styles import are_shown
 from decklog.cli.terminal import say
+from decklog.core.errors import NotFound
 from decklog.core.figures import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from types import FrameType
+    from contextlib import AbstractContextManager
     from typing import Any
 
-    from decklog.conductor.conductor import Conductor
     from decklog.conductor.results.landing import Landing
     from decklog.conductor.site import Site
     from decklog.conductor.standing import Standing
     from decklog.conductor.starting import Wanted
     from decklog.log import Decklog
-
-_EXITS = {"landed": 0, "needs you": 7, "blocked": 1, "open": 7}
 
 
 class _Goals(click.Group):
@@ -44,7 +39,14 @@ class _Goals(click.Group):
 @for_the_manager
 @click.group(cls=_Goals, invoke_without_command=True, subcommand_metavar="[GOAL | COMMAND] …")
 @click.option("--plan", metavar="FILE", help="a plan as TOML or JSON: a goal, and pieces with what each needs")
-@click.option("--from", "commit", metavar="COMMIT", default="HEAD", help="the commit that the run starts from, default HEAD")
+@click.option("--commit", metavar="COMMIT", default="HEAD", help="the commit that the run starts from, default HEAD")
+@click.option(
+    "--from",
+    "tracker",
+    nargs=2,
+    metavar="TRACKER QUERY",
+    help="work on items of beads, github or taskmaster, and write their states back; a query has label:NAME, #12, or words",
+)
 @click.option("--tasks", metavar="RUN", help="make the plan of tasks that are in the log: those of this run that are to be done")
 @click.option(
     "--from-red", metavar="TEST", multiple=True, help="let a test stay red that is so on the first commit; again for more"
@@ -53,7 +55,14 @@ class _Goals(click.Group):
 @click.option("--check", is_flag=True, help="start every agent and check once in the sandbox; name what is missing")
 @click.pass_context
 def run(
-    ctx: click.Context, plan: str | None, commit: str, tasks: str | None, from_red: tuple[str, ...], again: bool, check: bool
+    ctx: click.Context,
+    plan: str | None,
+    commit: str,
+    tracker: tuple[str, str] | None,
+    tasks: str | None,
+    from_red: tuple[str, ...],
+    again: bool,
+    check: bool,
 ) -> int:
     """Take a goal or a plan through this repository: agents work side by side, code checks, one lane merges what is green.
 
@@ -62,15 +71,23 @@ def run(
     decklog run "Teach the parser trailing commas"   an agent proposes the plan
     decklog run --plan plan.toml  start it, or go on with it
     decklog run --tasks RUN       the plan is what is to be done in that run
-    decklog run watch RUN         its progress, from anywhere
+    decklog run --from beads "label:ready"   the plan is items of a tracker
+    decklog run watch RUN         how it stands, from anywhere
+    decklog run watch ITEM        steps, diff and cost of a work item
+    decklog run diff ITEM         what it changes so far
+    decklog run comment ITEM FILE:LINE "…"   another round with your comment
+    decklog run message ITEM "…"  its agent gets it at its next turn
+    decklog run open ITEM         take it over by hand
+    decklog run continue ITEM     go on from what you changed
     decklog run work RUN          work on it too, from another machine
     decklog run stop RUN          claim nothing more; agents finish theirs
-    decklog run fork RUN --at 120 work it again from there
+    decklog run fork RUN --at 120 work it again from there, beside it
     decklog run land RUN          bring what has landed there into your branch
+    decklog run land RUN --pr     push it and open a pull request
     decklog run rescue            what every attempt left, even without a log
     decklog run gc                clean up after runs that are over
 
-    Checks and agents are configured in decklog.toml, as it is in the commit that the run starts from. Nothing of your working
+    How to check and who works stands in decklog.toml, as it is in the commit that the run starts from. Nothing of your working
     tree, index, branches and settings is touched: what lands is in refs/decklog/RUN/target, until you land it. Killed at any
     moment, the same command goes on. Ctrl-C once lets agents finish; twice ends them and keeps what they left.
     """
@@ -79,6 +96,8 @@ def run(
     if check:
         return _check(ctx.obj, commit)
     given = {"commit": commit, "from_red": from_red, "again": again}
+    if tracker is not None:
+        return _start_tracker(ctx.obj, *tracker, given)
     if tasks is not None:
         return _start_tasks(ctx.obj, tasks, given)
     if plan is None:
@@ -111,6 +130,24 @@ def _start_tasks(call: Call, run_id: str, given: "Mapping[str, Any]") -> int:
     return _begin(call, wanted, given)
 
 
+def _start_tracker(call: Call, name: str, query: str, given: "Mapping[str, Any]") -> int:
+    """Work on items of a tracker; it learns their states before and after, also when the run is interrupted in between."""
+    from decklog.guard.toolbox.toolbox import state_home
+    from decklog.plugins.trackers import Tracker
+
+    tracker = Tracker.of(name, Path.cwd(), state_home())
+
+    def wanted(log: "Decklog") -> "Wanted":
+        tracker.sync(log)
+        return tracker.wanted(log, query)
+
+    code = _begin(call, wanted, given)
+    with call.open() as log:
+        done = tracker.sync(log)
+    say_aside(f"{counted(done.totals['given'], 'item')} of {name} brought up to date")
+    return code
+
+
 def _begin(call: Call, wanted: "Callable[[Decklog], Wanted]", given: "Mapping[str, Any]") -> int:
     """Start a run, or go on with it, by the options of `decklog run`."""
     from dataclasses import replace
@@ -121,12 +158,8 @@ def _begin(call: Call, wanted: "Callable[[Decklog], Wanted]", given: "Mapping[st
     with call.open() as log:
         asked = wanted(log)
         asked = replace(asked, known_red=given["from_red"], is_again=asked.is_again or given["again"])
-        site = starting.begin(log, asked, cwd=Path.cwd(), state=state_home(), commit=given["commit"], say=_say_aside)
-        return _conduct(call, site)
-
-
-def _say_aside(text: str) -> None:
-    click.echo(text, err=True)
+        site = starting.begin(log, asked, cwd=Path.cwd(), state=state_home(), commit=given["commit"], say=say_aside)
+        return conduct(call, site)
 
 
 def _start(call: Call, path: Path, given: "Mapping[str, Any]") -> int:
@@ -139,112 +172,6 @@ def _start(call: Call, path: Path, given: "Mapping[str, Any]") -> int:
         raise Usage(f"the plan can't be read: {problem}") from problem
     plan = parse(content, is_json=path.suffix == ".json")
     return _begin(call, lambda _log: Wanted(plan.goal, content, plan), given)
-
-
-def _conduct(call: Call, site: "Site") -> int:
-    from dataclasses import replace
-
-    from decklog.conductor.conductor import Conductor
-    from decklog.review.conducting import review_attempt
-
-    site = replace(site, reviewer=review_attempt)
-    told = _Changes(call, site.log, site.run_id)
-    conductor = Conductor(site, on_change=lambda: told.tell(conductor.trouble))
-    _hear_signals(conductor)
-    conductor.run()
-    stands = told.tell()
-    if _is_plan_taken(call, site, conductor):
-        return _conduct(call, site)
-    if stands.outcome == "landed":
-        site.log.runs.finish(site.run_id, summary=f"{len(stands.pieces)} pieces landed")
-    _say_what_next(call, site, stands)
-    return _EXITS[stands.outcome]
-
-
-def _is_plan_taken(call: Call, site: "Site", conductor: "Conductor") -> bool:
-    """Show a plan that waits for a person; where one can answer, ask, and say whether there is an answer."""
-    from decklog.cli.proving import proving
-
-    waiting = site.log.approvals.find(site.run_id, state="open", limit=200)
-    asked = next((one for one in waiting if one.source == "conductor.plan"), None)
-    if asked is None or call.json or conductor.is_interrupted:
-        return False
-    task = site.log.tasks.get(str(asked.task_id))
-    for piece in _pieces_of(task.inputs.get("plan")):
-        after = f" (after {', '.join(piece['needs'])})" if piece["needs"] else ""
-        say(f"  {piece['name']:<16} {piece['title']}{after}  {' '.join(piece['paths'])}")
-    if not sys.stdin.isatty():
-        say(f"To have it worked: decklog approvals decide {asked.id} granted --by NAME; then start it again.")
-        return False
-    verdict = "granted" if click.confirm("Work this plan?", err=True) else "denied"
-    why = None if verdict == "granted" else click.prompt("Why not? The next plan is told", err=True)
-    with proving(site.log, None):
-        site.log.approvals.decide(
-            asked.id,
-            verdict,  # type: ignore[arg-type]
-            by=site.person.name,
-            rationale=why,
-            subject_digest=asked.subject_digest,
-        )
-    return True
-
-
-def _pieces_of(plan: object) -> "list[dict[str, Any]]":
-    return list(plan["pieces"]) if isinstance(plan, dict) else []
-
-
-def _hear_signals(conductor: "Conductor") -> None:
-    """Let the first interrupt stop new work, and the second end what runs."""
-
-    def interrupted(number: int, _frame: "FrameType | None") -> None:
-        if number == signal.SIGTERM or conductor.is_stopping:
-            conductor.stop_now()
-        else:
-            click.echo("No new work; agents finish what they do. Once more ends them.", err=True)
-            conductor.stop()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, interrupted)
-
-
-class _Changes:
-    """Tells what has changed since it was told last: drawn on a terminal, a line each elsewhere, with --json an object each."""
-
-    def __init__(self, call: Call, log: "Decklog", run_id: str) -> None:
-        self._call = call
-        self._log = log
-        self._run_id = run_id
-        self._told: dict[str, tuple[object, ...]] = {}
-        self._trouble: str | None = None
-        self._view = View() if not call.json and are_shown() else None
-
-    def tell(self, trouble: str | None = None) -> "Standing":
-        from decklog.conductor.standing import standing
-
-        if trouble is not None and trouble != self._trouble:
-            self._trouble = trouble
-            _say_aside(trouble)
-        stands = standing(self._log, self._run_id)
-        if self._view is not None:
-            self._view.draw(stands)
-            return stands
-        for piece in stands.pieces:
-            now = (piece.state, piece.detail, piece.round, piece.meets)
-            if self._told.get(piece.name) != now:
-                self._told[piece.name] = now
-                print_json({"run_id": self._run_id, **vars(piece)}) if self._call.json else say(piece.line())
-        return stands
-
-
-def _say_what_next(call: Call, site: "Site", stands: "Standing") -> None:
-    if call.json:
-        commit = site.repository.ref(site.target)
-        print_json({"run_id": site.run_id, "outcome": stands.outcome, "target": site.target, "commit": commit})
-        return
-    say(f"{stands.counts()}; {stands.spent()}")
-    if stands.outcome == "needs you":
-        say(f"Questions wait: decklog approvals find {site.run_id} --state open; then start it again.")
-    say(f"What has landed: git log {site.target}; to take it: decklog run land {site.run_id}")
 
 
 def _check(call: Call, commit: str) -> int:
@@ -270,20 +197,26 @@ def _meant(log: "Decklog", run_id: str | None) -> str:
 
 
 @run.command()
-@click.argument("run_id", metavar="[RUN]", required=False)
-@click.option("--no-follow", is_flag=True, help="show the current state and exit")
+@click.argument("name", metavar="[RUN | ITEM]", required=False)
+@click.option("--no-follow", is_flag=True, help="show how it is now, and end")
 @click.pass_obj
-def watch(call: Call, run_id: str | None, no_follow: bool) -> int:
-    """Show the progress of a run, whichever process works on it; without RUN the newest of this repository."""
+def watch(call: Call, name: str | None, no_follow: bool) -> int:
+    """Show how a run or a work item is, and what happens to it until its end, whichever process works on it.
+
+    Without a name it is the newest run of this repository. Of a work item (ITEM of that run, or RUN.ITEM) you see the steps of
+    its agents as they come, the files that it changes so far, and what it cost.
+    """
     from decklog.conductor.standing import standing
 
+    if name is not None and not _is_run(call, name):
+        return watch_item(call, name, follow=not no_follow)
     with call.open(writing=False) as log:
-        run_id = _meant(log, run_id)
+        run_id = _meant(log, name)
         if no_follow:
             stands = standing(log, run_id)
             _show(call, stands)
             return 0
-        told = _Changes(call, log, run_id)
+        told = Changes(call, log, run_id)
         # Taken before it is told: what comes in between is told again.
         seen = _newest_entry(log, log.runs.get(run_id).id)
         stands = told.tell()
@@ -292,7 +225,19 @@ def watch(call: Call, run_id: str | None, no_follow: bool) -> int:
             time.sleep(0.2)
             if (newest := _newest_entry(log, run_id)) != seen:
                 stands, seen = told.tell(), newest
-        return _EXITS[stands.outcome]
+        return EXITS[stands.outcome]
+
+
+def _is_run(call: Call, name: str) -> bool:
+    with call.open(writing=False) as log:
+        try:
+            log.runs.get(name)
+        except NotFound:
+            # A run is named by one word; items of it have a name of their own.
+            if name.startswith("run_") and "." not in name:
+                raise
+            return False
+    return True
 
 
 def _newest_entry(log: "Decklog", run_id: str) -> int:
@@ -336,7 +281,7 @@ def work(call: Call, run_id: str, remote: str | None) -> int:
     with call.open() as log:
         site = starting.resume(log, run_id, cwd=Path.cwd(), state=state_home(), remote=remote)
         starting.check_agents(site.configuration)
-        return _conduct(call, site)
+        return conduct(call, site)
 
 
 @run.command()
@@ -346,9 +291,9 @@ def work(call: Call, run_id: str, remote: str | None) -> int:
 @click.option("--budget", type=click.FloatRange(min=0), metavar="USD", help="what it may spend, default run_usd of decklog.toml")
 @click.pass_obj
 def fork(call: Call, run_id: str, at: str | None, new_run: str | None, budget: float | None) -> int:
-    """Work a run again from an entry on: from what had landed then, with its own money and agents.
+    """Work a run again from an entry on, beside it: from what had landed then, with money of its own and agents of its own.
 
-    What was done by then is done, what was under way is begun anew. `decklog runs diff ONE OTHER` compares them.
+    What was done by then is done, what was under way is begun anew. `decklog runs diff ONE OTHER` tells what came of each.
     """
     from decklog.conductor import forking, starting
     from decklog.guard.toolbox.toolbox import state_home
@@ -357,8 +302,8 @@ def fork(call: Call, run_id: str, at: str | None, new_run: str | None, budget: f
     with call.open() as log:
         site = forking.fork(log, run_id, at=at, new_run_id=new_run, budget_microdollars=money, cwd=Path.cwd(), state=state_home())
         starting.check_agents(site.configuration)
-        _say_aside(f"run {site.run_id} goes on from {site.target_commit()[:12]}")
-        return _conduct(call, site)
+        say_aside(f"run {site.run_id} goes on from {site.target_commit()[:12]}")
+        return conduct(call, site)
 
 
 @run.command()
@@ -367,12 +312,29 @@ def fork(call: Call, run_id: str, at: str | None, new_run: str | None, budget: f
 @click.option("--by", metavar="NAME", help="who lands it, default your name in git, or the manager's where one is bound")
 @click.option("--key", metavar="FILE", help="prove with this key that it is the manager who lands")
 @click.option("--dry-run", is_flag=True, help="say what would land; nothing is moved")
+@click.option("--pr", is_flag=True, help="push it as a branch and open a request by gh or glab, instead of moving a branch here")
+@click.option("--remote", metavar="NAME", default="origin", show_default=True, help="with --pr: where to push")
+@click.option("--as", "new_branch", metavar="NAME", help="with --pr: the name of the pushed branch, default decklog/RUN")
 @click.pass_obj
-def land(call: Call, run_id: str | None, branch: str | None, by: str | None, key: str | None, dry_run: bool) -> int:
+def land(
+    call: Call,
+    run_id: str | None,
+    branch: str | None,
+    by: str | None,
+    key: str | None,
+    dry_run: bool,
+    pr: bool,
+    remote: str,
+    new_branch: str | None,
+) -> int:
     """Bring what has landed in a run into a branch of yours: forward only, checked as it lands, never over changed files.
 
     Without RUN it is the newest run of this repository. A branch that has gone on since gets a merge, which is checked first.
     Where a manager is bound it takes the manager's proof.
+
+    With --pr nothing moves here. The result is pushed as a branch, and `gh` or `glab` opens a request to merge it into BRANCH:
+    with the work items, the checks, the verdict of the review, and the cost. Where the repository has a review gate, it decides
+    as about every push.
     """
     from decklog.cli.proving import proving
     from decklog.conductor import starting
@@ -381,13 +343,45 @@ def land(call: Call, run_id: str | None, branch: str | None, by: str | None, key
 
     with call.open() as log:
         site = starting.found(log, _meant(log, run_id), cwd=Path.cwd(), state=state_home())
+        who, proof = person_of(log, site, by), proving(log, key)
+        if pr:
+            pushed = {"remote": remote, "branch": new_branch, "base": branch}
+            return _publish(call, site, pushed, is_trial=dry_run, by=who, proof=proof)
         found = landing.prepare(site, branch, cwd=Path.cwd())
         if not found.is_done and not dry_run:
             landing.examine(site, found)
-            trust = log.trust.show()
-            who = by or (str(trust["manager"]) if trust["is_bound"] else site.person.name)
-            landing.land(site, found, by=who, proof=proving(log, key))
+            landing.land(site, found, by=who, proof=proof)
         _say_landed(call, found, is_trial=dry_run)
+    return 0
+
+
+def _publish(
+    call: Call,
+    site: "Site",
+    given: "Mapping[str, Any]",
+    *,
+    is_trial: bool,
+    by: str,
+    proof: "AbstractContextManager[object]",
+) -> int:
+    from dataclasses import replace
+
+    from decklog.conductor.results import pull_request
+    from decklog.guard.policy import Publication
+    from decklog.guard.toolbox.toolbox import state_home
+    from decklog.review.publishing import push_block_reason
+
+    def held(one: pull_request.Published) -> str | None:
+        refspec = f"{one.commit}:refs/heads/{one.branch}"
+        push = Publication("git", (one.remote, refspec), frozenset(), (), str(Path.cwd()))
+        return push_block_reason(site.log, [push], root=str(Path.cwd()), state=state_home())
+
+    wanted = pull_request.prepare(site, cwd=Path.cwd(), **given)
+    if not is_trial:
+        wanted = replace(wanted, url=pull_request.publish(site, wanted, by=by, proof=proof, held=held))
+    if call.json:
+        return show({**wanted.as_dict(), "published": not is_trial}, as_json=True)
+    say(wanted.body.rstrip() if is_trial else f"{wanted.branch} is pushed to {wanted.remote}: {wanted.url}")
     return 0
 
 
@@ -406,7 +400,7 @@ def _say_landed(call: Call, found: "Landing", *, is_trial: bool) -> None:
 @click.argument("run_id", metavar="[RUN]", required=False)
 @click.pass_obj
 def rescue(call: Call, run_id: str | None) -> int:
-    """List what is kept of every attempt, from git alone: it works also when the log is lost or damaged.
+    """List what is kept of every attempt, told by git alone: it is there also when the log is lost or damaged.
 
     To have one back: git branch NAME COMMIT
     """
@@ -454,3 +448,7 @@ def agents(call: Call) -> int:
     found = [{**row, "found": shutil.which(row["program"]) if row["program"] else None} for row in rows]
     show(found, as_json=call.json)
     return 0
+
+
+for _command in COMMANDS:
+    run.add_command(_command)

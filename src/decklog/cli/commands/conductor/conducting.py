@@ -1,0 +1,135 @@
+"""Conducts a run from the command line: shows what changes, asks about plans, and ends on signals."""
+
+import signal
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from decklog.cli.call import Call
+from decklog.cli.exits import print_json
+from decklog.cli.screens.run import View
+from decklog.cli.styles import are_shown
+from decklog.cli.terminal import say
+
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import Any
+
+    from decklog.conductor.conductor import Conductor
+    from decklog.conductor.site import Site
+    from decklog.conductor.standing import Standing
+    from decklog.log import Decklog
+
+EXITS = {"landed": 0, "needs you": 7, "blocked": 1, "open": 7}
+
+
+def say_aside(text: str) -> None:
+    """Print a remark to standard error."""
+    click.echo(text, err=True)
+
+
+def conduct(call: Call, site: "Site") -> int:
+    """Work on a run until nothing is left to do, and return the exit code."""
+    from decklog.conductor.conductor import Conductor
+    from decklog.review.conducting import review_attempt
+
+    site = replace(site, reviewer=review_attempt)
+    told = Changes(call, site.log, site.run_id)
+    conductor = Conductor(site, on_change=lambda: told.tell(conductor.trouble))
+    _hear_signals(conductor)
+    conductor.run()
+    stands = told.tell()
+    if _is_plan_taken(call, site, conductor):
+        return conduct(call, site)
+    if stands.outcome == "landed":
+        site.log.runs.finish(site.run_id, summary=f"{len(stands.pieces)} pieces landed")
+    _say_what_next(call, site, stands)
+    return EXITS[stands.outcome]
+
+
+def _is_plan_taken(call: Call, site: "Site", conductor: "Conductor") -> bool:
+    """Show a plan that waits for a person; where one can answer, ask, and say whether there is an answer."""
+    from decklog.cli.proving import proving
+
+    waiting = site.log.approvals.find(site.run_id, state="open", limit=200)
+    asked = next((one for one in waiting if one.source == "conductor.plan"), None)
+    if asked is None or call.json or conductor.is_interrupted:
+        return False
+    task = site.log.tasks.get(str(asked.task_id))
+    for piece in _pieces_of(task.inputs.get("plan")):
+        after = f" (after {', '.join(piece['needs'])})" if piece["needs"] else ""
+        say(f"  {piece['name']:<16} {piece['title']}{after}  {' '.join(piece['paths'])}")
+    if not sys.stdin.isatty():
+        say(f"To have it worked: decklog approvals decide {asked.id} granted --by NAME; then start it again.")
+        return False
+    verdict = "granted" if click.confirm("Work this plan?", err=True) else "denied"
+    why = None if verdict == "granted" else click.prompt("Why not? The next plan is told", err=True)
+    with proving(site.log, None):
+        site.log.approvals.decide(
+            asked.id,
+            verdict,  # type: ignore[arg-type]
+            by=site.person.name,
+            rationale=why,
+            subject_digest=asked.subject_digest,
+        )
+    return True
+
+
+def _pieces_of(plan: object) -> "list[dict[str, Any]]":
+    return list(plan["pieces"]) if isinstance(plan, dict) else []
+
+
+def _hear_signals(conductor: "Conductor") -> None:
+    """Let the first interrupt stop new work, and the second end what runs."""
+
+    def interrupted(number: int, _frame: "FrameType | None") -> None:
+        if number == signal.SIGTERM or conductor.is_stopping:
+            conductor.stop_now()
+        else:
+            click.echo("No new work; agents finish what they do. Once more ends them.", err=True)
+            conductor.stop()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupted)
+
+
+class Changes:
+    """Tells what has changed since it was told last: drawn on a terminal, a line each elsewhere, with --json an object each."""
+
+    def __init__(self, call: Call, log: "Decklog", run_id: str) -> None:
+        self._call = call
+        self._log = log
+        self._run_id = run_id
+        self._told: dict[str, tuple[object, ...]] = {}
+        self._trouble: str | None = None
+        self._view = View() if not call.json and are_shown() else None
+
+    def tell(self, trouble: str | None = None) -> "Standing":
+        from decklog.conductor.standing import standing
+
+        if trouble is not None and trouble != self._trouble:
+            self._trouble = trouble
+            say_aside(trouble)
+        stands = standing(self._log, self._run_id)
+        if self._view is not None:
+            self._view.draw(stands)
+            return stands
+        for piece in stands.pieces:
+            now = (piece.state, piece.detail, piece.round, piece.meets)
+            if self._told.get(piece.name) != now:
+                self._told[piece.name] = now
+                print_json({"run_id": self._run_id, **vars(piece)}) if self._call.json else say(piece.line())
+        return stands
+
+
+def _say_what_next(call: Call, site: "Site", stands: "Standing") -> None:
+    if call.json:
+        commit = site.repository.ref(site.target)
+        print_json({"run_id": site.run_id, "outcome": stands.outcome, "target": site.target, "commit": commit})
+        return
+    say(f"{stands.counts()}; {stands.spent()}")
+    if stands.outcome == "needs you":
+        say(f"Questions wait: decklog approvals find {site.run_id} --state open; then start it again.")
+    say(f"What has landed: git log {site.target}; to take it: decklog run land {site.run_id}")

@@ -1,0 +1,1 @@
+"""Work items and the people around them: comments, messages, takeovers, and a live view."""

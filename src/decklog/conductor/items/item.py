@@ -1,0 +1,120 @@
+"""A work item of a run with its tasks: found by its name, with its change so far."""
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from decklog.conductor.git import keeping
+from decklog.conductor.git.places import Place, place_of
+from decklog.conductor.stages import LAND, WORK, newest_landing
+from decklog.core.errors import Invalid, NotFound
+
+if TYPE_CHECKING:
+    from decklog.conductor.site import Site
+    from decklog.log import Decklog
+    from decklog.stores.tasks.task import Task
+
+_MOST_TASKS = 200
+# The key of a work task's inputs that names who works on it by hand.
+BY_HAND = "by_hand"
+
+
+@dataclass(frozen=True)
+class Item:
+    """A work item: the tasks of all its rounds, in the order in which they were added."""
+
+    run_id: str
+    name: str
+    tasks: "tuple[Task, ...]"
+
+    @property
+    def landing(self) -> "Task":
+        """The task that lands it, the newest if it landed before."""
+        return newest_landing([task for task in self.tasks if task.role == LAND])
+
+    @property
+    def is_landed(self) -> bool:
+        return self.landing.state == "done"
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more happens to it: it has landed, or was given up."""
+        return self.landing.state.value in ("done", "abandoned")
+
+    @property
+    def open_tasks(self) -> "list[Task]":
+        """The tasks that are neither done nor given up."""
+        return [task for task in self.tasks if task.state.value not in ("done", "abandoned")]
+
+    @property
+    def work(self) -> "Task | None":
+        """The task in which it is worked on now, or will be next; None between rounds."""
+        return next((task for task in reversed(self.open_tasks) if task.role == WORK), None)
+
+
+@dataclass(frozen=True)
+class ItemChange:
+    """What an item changes: between which commits. `is_live` if somebody may be changing it now."""
+
+    base: str
+    tip: str
+    is_live: bool = False
+
+
+def split_name(text: str) -> tuple[str | None, str]:
+    """Split ITEM or RUN.ITEM into the run, None if it is not named, and the item."""
+    run_id, _, name = text.rpartition(".")
+    if not name:
+        raise Invalid(f"{text!r} names no work item", hint="Write ITEM, or RUN.ITEM.", field="item")
+    return run_id or None, name
+
+
+def find_item(log: "Decklog", run_id: str, name: str) -> Item:
+    """Find a work item of a run. Raise NotFound with the names that there are."""
+    tasks = tuple(log.tasks.find(run_id, tag=f"piece:{name}", limit=_MOST_TASKS))
+    if not any(task.role == LAND for task in tasks):
+        landings = log.tasks.find(run_id, role=LAND, limit=_MOST_TASKS)
+        names = sorted({tag.removeprefix("piece:") for task in landings for tag in task.tags if tag.startswith("piece:")})
+        raise NotFound(
+            f"run {run_id} has no work item {name!r}", hint=f"It has {', '.join(names) or 'none yet'}.", run_id=run_id, item=name
+        )
+    return Item(run_id, name, tasks)
+
+
+def workspace_of(site: "Site", item: Item) -> tuple[Place, dict[str, Any]] | None:
+    """Find the workspace on this host in which an item is worked on, with the facts of its attempt; None if there is none."""
+    work = item.work
+    if work is None:
+        return None
+    held: Any = work.inputs.get(BY_HAND)
+    fence = int(held["fence"]) if held else work.fence
+    known = site.log.effects.known(site.run_id, f"place:{work.id}:{fence}")
+    place = place_of(site.repository, site.run_id, work.id, fence)
+    return (place, dict(known.facts)) if known is not None and place.is_made else None
+
+
+def change_of(site: "Site", item: Item) -> ItemChange | None:
+    """Find what an item changes so far; None before its first change."""
+    if item.is_landed:
+        commit = str(item.landing.result["commit"])  # type: ignore[index]
+        return ItemChange(site.repository.parents(commit)[0], commit)
+    if (found := workspace_of(site, item)) is not None:
+        place, facts = found
+        scratch = f"index.looking.{os.getpid()}"
+        tip = keeping.snapshot(site.repository, place, facts["start"], site.person, facts["at"], scratch=scratch)
+        return ItemChange(str(facts["base"]), tip, is_live=True)
+    for task in reversed(item.tasks):
+        tip = str(task.inputs.get("tip") or task.inputs.get("start") or "")
+        if tip and task.inputs.get("base"):
+            site.tips.bring([tip, task.inputs["base"]])
+            return ItemChange(str(task.inputs["base"]), tip)
+    return None
+
+
+def patch_of(site: "Site", item: Item) -> str:
+    """Write the change of an item so far as a patch; empty if there is none."""
+    change = change_of(site, item)
+    if change is None:
+        return ""
+    words = ("diff-tree", "-r", "-p", "--find-renames", "--no-color", change.base, change.tip)
+    return site.repository.on_objects(*words).out.decode(errors="replace")

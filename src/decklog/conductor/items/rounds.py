@@ -1,0 +1,144 @@
+"""Rounds that a person asks for: comments and messages to a work item, which its next turn or its next round works on.
+
+Each is a message of the inbox to the task that lands the item. It is pending until an agent has got it, seen from then on, and
+answered when the item lands. An item does not land over one that is pending: another round begins instead.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from decklog.conductor import kill_points, ladder
+from decklog.conductor.stages import CHECK, LAND, WORK, Stages, piece_tag
+from decklog.core.errors import Conflict, Invalid
+
+if TYPE_CHECKING:
+    from decklog.conductor.items.item import Item
+    from decklog.log import Decklog
+    from decklog.stores.approvals.inbox import Message, MessageStateLike
+    from decklog.stores.tasks.claim import Claim
+    from decklog.stores.tasks.task import Task
+
+COMMENT, MESSAGE = "conductor.comment", "conductor.message"
+# Messages of the conductor itself inform people; they ask for nothing.
+_OWN = "conductor"
+_PAGE = 200
+
+
+class Rounds:
+    """Takes what people write to the work items of one run, and begins the rounds that it asks for."""
+
+    def __init__(self, log: "Decklog", run_id: str, stages: Stages) -> None:
+        self._log = log
+        self._run_id = run_id
+        self._stages = stages
+
+    # What was written
+
+    def post(self, item: "Item", text: str, *, by: str, where: tuple[str, int] | None = None, quoted: str = "") -> "Message":
+        """Record what a person writes to an item, and have the item go on if it had come to rest.
+
+        `where` is the path and line that a comment is about, and `quoted` that line.
+        """
+        if not text.strip():
+            raise Invalid("it has no text", hint='Write what is to be changed: "Use a set here"', field="text")
+        if item.landing.state == "abandoned":
+            raise Conflict(f"{item.name} was given up", hint="Start a run for what is to be done.", item=item.name)
+        place = "" if where is None else f"{where[0]}:{where[1]}: "
+        body = f"{place}{text}" + (f"\n> {quoted}" if quoted else "")
+        with self._log.transaction():
+            # First of all: the entry locks the run's stream, so that nobody lands the item in between.
+            kind = MESSAGE if where is None else COMMENT
+            self._log.journal.append(
+                self._run_id, f"{by} on {item.name}: {body}", kind="event", subtype=kind, agent=by, task_id=item.landing.id
+            )
+            message = self._log.inbox.post(
+                by,
+                body,
+                run_id=self._run_id,
+                task_id=item.landing.id,
+                context_url=None if where is None else f"{where[0]}#L{where[1]}",
+            )
+            self.wake(item)
+        return message
+
+    def _read(self, task: "Task", state: "MessageStateLike") -> "list[Message]":
+        """List what people wrote to the item of a task, oldest first. With a registered owner only recognised people count."""
+        found, after = [], None
+        while True:
+            page = self._log.inbox.find(self._run_id, state=state, limit=_PAGE, after=after)
+            found += [one for one in page if one.task_id is not None and one.from_handle != _OWN]
+            if (after := page.next) is None:
+                break
+        if not found:
+            return []
+        landings = {one.id for one in self._stages.landings_of(task)}
+        is_bound = bool(self._log.trust.show()["is_bound"])
+        return [one for one in reversed(found) if one.task_id in landings and (one.is_authorised or not is_bound)]
+
+    def pending(self, task: "Task") -> "list[Message]":
+        """List what was written to the item of a task and no agent has got yet."""
+        return self._read(task, "pending")
+
+    def unanswered(self, task: "Task") -> "list[Message]":
+        """List what was written to the item of a task since it landed last, if it did."""
+        return sorted([*self._read(task, "seen"), *self.pending(task)], key=lambda one: (one.received_at, one.id))
+
+    def delivered(self, message_id: str, agent: str) -> None:
+        """Record that an agent has got a message."""
+        self._log.inbox.mark_seen(message_id, by=agent)
+
+    # The rounds
+
+    def has_another(self, claim: "Claim") -> bool:
+        """Begin another round from what a check or a landing was to work on, if somebody asked for one; say whether."""
+        if not self.pending(claim.task):
+            return False
+        self.begin(claim)
+        return True
+
+    def begin(self, claim: "Claim") -> "Task":
+        """Begin another round from the tip that a check or a landing has."""
+        task = claim.task
+        with self._log.transaction():
+            if task.role == CHECK:
+                claim.finish("another round is asked for")
+            else:
+                claim.release("another round is asked for")
+            given = {"base": task.inputs["base"], "start": task.inputs["tip"]}
+            again = self._add(self._stages.landing_of(task), task.inputs, given)
+            kill_points.reached("rounds:begun")
+        return again
+
+    def _add(self, landing: "Task", inputs: "dict[str, Any]", given: "dict[str, object]") -> "Task":
+        number = int(str(inputs["round"])) + 1
+        # A round that a person asks for does not count among those that agents have.
+        more = {"more_rounds": int(str(inputs.get("more_rounds", 0))) + 1}
+        again = {**ladder.standing(inputs), **more, "piece": inputs["piece"], "round": number, **given}
+        work = self._stages.add(landing, WORK, number, again, landing.title.removeprefix("Land: "))
+        self._log.tasks.depend(landing.id, work.id)
+        return work
+
+    def landed(self, task: "Task", commit: str) -> None:
+        """Answer what an item has landed with; what came too late for that begins another round."""
+        for one in self._read(task, "seen"):
+            self._log.inbox.answer(one.id, f"landed as {commit[:12]}", by="conductor")
+        if self.pending(task):
+            self._begin_after_landing(task)
+
+    def _begin_after_landing(self, task: "Task") -> None:
+        """Have an item worked on again that has landed: from where the target is by then, and landed once more."""
+        tag = piece_tag(task)
+        rounds = [int(str(one.inputs["round"])) for one in self._log.tasks.find(self._run_id, role=WORK, tag=tag, limit=_PAGE)]
+        inputs: dict[str, Any] = {**task.inputs, "piece": tag.removeprefix("piece:"), "round": max(rounds)}
+        landing = self._stages.add(task, LAND, max(rounds) + 1, {"piece": inputs["piece"]}, task.title)
+        self._add(landing, inputs, {})
+
+    def wake(self, item: "Item") -> None:
+        """Let an item go on that has landed, or waits for a person. What runs, or is to run, finds messages itself."""
+        with self._log.transaction():
+            if self._log.tasks.get(item.landing.id).state == "done":
+                if self._log.runs.get(self._run_id).ended_at is not None:
+                    self._log.runs.update(self._run_id, status="active")
+                self._begin_after_landing(item.landing)
+            for task in item.open_tasks:
+                if task.state.value in ("waiting", "blocked"):
+                    self._stages.resume_for(task, "a person goes on with it")

@@ -1,0 +1,207 @@
+"""A person takes over a work item: its agent is ended, the workspace is the person's, and the run goes on from what they change.
+
+Meanwhile the item's task is paused, so that nobody claims it. A takeover ends as an attempt of an agent does: what is in the
+workspace is kept, checked and landed, and the record names the person.
+"""
+
+import os
+import shlex
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from decklog.conductor.agents.description import Description
+from decklog.conductor.agents.session import KINDLY
+from decklog.conductor.agents.stream import Follower, Reader
+from decklog.conductor.commands import Running
+from decklog.conductor.git import keeping, places
+from decklog.conductor.git.changes import changes, faults
+from decklog.conductor.git.places import Place, place_of
+from decklog.conductor.items.item import BY_HAND, Item, find_item, workspace_of
+from decklog.conductor.stages import WORK
+from decklog.core.errors import Conflict
+from decklog.guard.calls.tool import Finding
+from decklog.guard.files.gitignore import Patterns
+
+if TYPE_CHECKING:
+    from decklog.conductor.site import Site
+    from decklog.stores.tasks.claim import Claim
+    from decklog.stores.tasks.task import Task
+
+SUBTYPE = "conductor.by-hand"
+_LEASE_SECONDS = 60.0
+_MOST_SECONDS_TO_END = 15.0
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A workspace that is a person's. `resume` is the command that goes on with the agent's own session there, if it has one."""
+
+    folder: str
+    resume: str | None
+    # Whether it was the person's already.
+    already: bool = False
+
+
+def open_item(site: "Site", item: Item, *, by: str) -> Opened:
+    """Give a work item to a person: end its agent if one works on it, and return the workspace."""
+    if item.landing.state == "abandoned":
+        raise Conflict(f"{item.name} was given up", hint="Start a run for what is to be done.", item=item.name)
+    task = item.work or _begin_round(site, item)
+    if task.inputs.get(BY_HAND):
+        return _opened(site, find_item(site.log, site.run_id, item.name), already=True)
+    place = place_of(site.repository, site.run_id, task.id, task.fence)
+    is_working = task.state == "running" and place.is_made
+    with site.log.transaction():
+        if task.state == "paused":
+            site.log.tasks.resume(task.id)
+        paused = site.log.tasks.pause(task.id, reason=f"{by} works on it by hand; then: decklog run continue {item.name}")
+        fence = task.fence if is_working else paused.fence
+        inputs = {**paused.inputs, BY_HAND: {"by": by, "fence": fence}}
+        site.log.tasks.edit(task.id, reason=f"{by} takes it over", inputs=inputs)
+        _record(site, task, by, f"{by} takes {item.name} over by hand", event="taken")
+    if is_working:
+        _end_agent(site, task, place)
+    else:
+        _make_place(site, paused, by)
+    return _opened(site, find_item(site.log, site.run_id, item.name))
+
+
+def _begin_round(site: "Site", item: Item) -> "Task":
+    """Begin the round in which a person works on an item that waits to be checked or landed, or has landed."""
+    site.rounds.wake(item)
+    again = find_item(site.log, site.run_id, item.name)
+    if again.work is not None:
+        return again.work
+    task = next((one for one in reversed(again.open_tasks) if "tip" in one.inputs), again.landing)
+    if task.state == "running":
+        raise Conflict(f"{item.name} is being checked or landed now", hint="Try again in a moment.", item=item.name)
+    claim = site.log.tasks.claim(site.run_id, worker=_worker(site), task_id=task.id, lease_seconds=_LEASE_SECONDS)
+    assert claim is not None, "a task that is named is claimed or refused"
+    return site.rounds.begin(claim)
+
+
+def _worker(site: "Site") -> str:
+    return f"{site.person.name} ({os.uname().nodename})"
+
+
+def _end_agent(site: "Site", task: "Task", place: Place) -> None:
+    """End the agent in a place and wait until it has ended; the conductor that watches it keeps what it did."""
+    running = Running.find(site.mark(task.id, task.fence), place.folder / "agent")
+    if running is None:
+        return
+    running.stop(KINDLY)
+    end = time.monotonic() + _MOST_SECONDS_TO_END
+    while running.ending() is None and time.monotonic() < end:
+        time.sleep(0.05)
+
+
+def _make_place(site: "Site", task: "Task", by: str) -> None:
+    base = str(task.inputs.get("base") or site.target_commit())
+    start = str(task.inputs.get("earlier") or task.inputs.get("start") or base)
+    site.tips.bring([base, start])
+    place = place_of(site.repository, site.run_id, task.id, task.fence)
+    at = int(site.log.clock.now().timestamp())
+    facts: dict[str, object] = {"base": base, "start": start, "at": at, "agent": f"by hand: {by}", "host": site.host.id}
+    site.acts.perform(
+        f"place:{task.id}:{task.fence}",
+        lambda: places.make(site.repository, place, start, site.person),
+        lambda _: Finding(place.is_made),
+        task_id=task.id,
+        facts=facts,
+    )
+
+
+def _opened(site: "Site", item: Item, *, already: bool = False) -> Opened:
+    found = workspace_of(site, item)
+    if found is None:
+        raise Conflict(f"the workspace of {item.name} is on another machine", hint="Open it there.", item=item.name)
+    place, facts = found
+    return Opened(str(place.tree), _resume_line(site, place, facts), already)
+
+
+def _resume_line(site: "Site", place: Place, facts: dict[str, Any]) -> str | None:
+    """Write the command that goes on with the session of the agent that worked in a place; its files are still there."""
+    agent = site.configuration.agents.get(str(facts["agent"]))
+    session = _session_of(agent, place) if agent is not None and agent.resume else None
+    if agent is None or session is None:
+        return None
+    words = [session if word == "{session}" else word for word in agent.resume]
+    home = place.folder / "agent" / "home"
+    variables = [f"HOME={home}"] if home.is_dir() and not agent.keeps_home else []
+    return f"cd {shlex.quote(str(place.tree))} && {shlex.join([*variables, *words])}"
+
+
+def _session_of(agent: Description, place: Place) -> str | None:
+    """Find the session that the agent of a place named in what it printed."""
+    reader = Reader(agent)
+    events = (event for line in Follower(place.folder / "agent").lines() for event in reader.read(line))
+    return next((str(event.taken["session"]) for event in events if event.taken.get("session")), None)
+
+
+# The hand-back
+
+
+def continue_item(site: "Site", item: Item, *, by: str) -> int:
+    """Take back a work item that a person worked on: have what they changed checked and landed. Return how many files it changes.
+
+    Without a change an agent goes on from where the item was.
+    """
+    task = item.work
+    if task is None or not task.inputs.get(BY_HAND):
+        return 0
+    found = workspace_of(site, item)
+    if found is None:
+        raise Conflict(f"the workspace of {item.name} is on another machine", hint="Continue it there.", item=item.name)
+    place, facts = found
+    kept = keeping.keep(site.repository, place, facts["start"], site.person, int(facts["at"]))
+    tip = str(kept.tip if kept.is_clean and kept.tip else kept.changed)
+    site.tips.publish(place.refs, lambda: "nobody waits for it")
+    _refuse_unfit(site, item, facts, tip)
+    files = [one.path for one in changes(site.repository, str(facts["start"]), tip)]
+    with site.log.transaction():
+        inputs = {name: value for name, value in task.inputs.items() if name != BY_HAND}
+        site.log.tasks.edit(task.id, reason=f"{by} gives it back", inputs=inputs)
+        site.log.tasks.resume(task.id)
+        _record(site, task, by, f"{by} changed {len(files)} files of {item.name} by hand", event="given back", files=files[:200])
+        if files:
+            _hand_over(site, item, task, {**facts, "tip": tip, "agent": f"by hand: {by}", "cost": 0})
+    site.acts.perform(
+        f"clean:{task.id}:{place.folder.name.rpartition('-')[2]}",
+        lambda: places.remove(place),
+        lambda _: Finding(not place.folder.exists()),
+        task_id=task.id,
+    )
+    return len(files)
+
+
+def _refuse_unfit(site: "Site", item: Item, facts: dict[str, Any], tip: str) -> None:
+    """Refuse what can't be a change at all. A person may change what the item does not allow its agents."""
+    found = faults(site.repository, str(facts["base"]), str(facts["start"]), tip, ())
+    unfit = [fault for fault in found if fault.signature != "no-change"]
+    if unfit:
+        raise Conflict(f"{item.name} can't go on: {unfit[0].text}", hint="Change it, then continue.", paths=list(unfit[0].paths))
+
+
+def _hand_over(site: "Site", item: Item, task: "Task", result: dict[str, Any]) -> None:
+    changed = [one.path for one in changes(site.repository, str(result["base"]), str(result["tip"]))]
+    _allow(site, item, changed)
+    claim: Claim | None = site.log.tasks.claim(site.run_id, worker=_worker(site), task_id=task.id, lease_seconds=_LEASE_SECONDS)
+    assert claim is not None, "a task that is named is claimed or refused"
+    site.stages.worked(claim, result)
+
+
+def _allow(site: "Site", item: Item, changed: list[str]) -> None:
+    """Let later rounds of an item keep what a person changed outside of its paths."""
+    allowed = list(item.landing.allowed_paths)
+    patterns = Patterns(tuple(allowed))
+    outside = [f"/{path}" for path in changed if allowed and not patterns.covers(path)]
+    if outside:
+        site.log.tasks.edit(item.landing.id, reason="a person changed more", allowed_paths=[*allowed, *outside])
+
+
+def _record(site: "Site", task: "Task", by: str, body: str, **payload: object) -> None:
+    assert task.role == WORK, "only work is done by hand"
+    site.log.journal.append(
+        site.run_id, body, kind="event", subtype=SUBTYPE, agent=by, task_id=task.id, payload={"by": by, **payload}
+    )

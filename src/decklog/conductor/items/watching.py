@@ -1,0 +1,131 @@
+"""What happens to a work item, as it comes: steps of its agents, its change so far, what it cost, and its end."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from decklog.conductor.git.changes import lines_of
+from decklog.conductor.items.item import Item, change_of, find_item, patch_of
+from decklog.conductor.standing import PieceStanding, standing
+from decklog.core.errors import DecklogError
+from decklog.core.figures import dollars
+from decklog.journal.entry import EntryKind
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from decklog.conductor.site import Site
+    from decklog.journal.entry import Entry
+
+# How often a workspace is looked into. It costs a call of git.
+LOOK_SECONDS = 2.0
+_LONGEST_TEXT = 400
+_OVER = ("landed", "given up", "needs you", "blocked")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One thing to show: a `step`, the `state` of the item, its `diff` by files, its `cost`."""
+
+    kind: str
+    text: str
+    at: "datetime | None" = None
+    more: dict[str, Any] = field(default_factory=dict)
+
+    def line(self) -> str:
+        """Write it in one line."""
+        clock = f"{self.at:%H:%M:%S}" if self.at is not None else " " * 8
+        return f"{clock}  {self.kind:<6} {' '.join(self.text.split())}"
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "at": None if self.at is None else self.at.isoformat()}
+
+
+class ItemWatch:
+    """Follows one work item by the journal of its run."""
+
+    def __init__(self, site: "Site", item: Item) -> None:
+        self._site = site
+        self._item = item
+        self._after = 0
+        self._told: dict[str, str] = {}
+        self._looked = -LOOK_SECONDS
+
+    def look(self) -> list[Seen]:
+        """Return what is new since the last look: all there is, the first time."""
+        log, run_id = self._site.log, self._site.run_id
+        entries = list(log.journal.tail(run_id, after=self._after, follow=False))
+        self._after = entries[-1].seq if entries else self._after
+        self._item = find_item(log, run_id, self._item.name)
+        tasks = {task.id for task in self._item.tasks}
+        seen = [_step(entry) for entry in entries if entry.task_id in tasks and entry.kind is not EntryKind.CHANGE]
+        if entries or time.monotonic() > self._looked + LOOK_SECONDS:
+            self._looked = time.monotonic()
+            seen += self._changed(tasks)
+        return seen
+
+    @property
+    def state(self) -> PieceStanding:
+        stands = standing(self._site.log, self._site.run_id)
+        return next(piece for piece in stands.pieces if piece.name == self._item.name)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more happens to the item unless a person acts."""
+        return self.state.state in _OVER
+
+    def follow(self) -> Iterator[Seen]:
+        """Yield what happens to the item until its end, waiting for it."""
+        while True:
+            is_over = self.is_over
+            yield from self.look()
+            if is_over:
+                return
+            self._site.log.db.wait_for_change(LOOK_SECONDS)
+            time.sleep(0.1)
+
+    def _changed(self, tasks: set[str]) -> Iterator[Seen]:
+        now, state = self._site.log.clock.now(), self.state
+        found = {
+            "state": f"{state.state} {state.told()}".strip(),
+            "diff": self._files(),
+            "cost": dollars(cost_of(self._site, tasks)),
+        }
+        for kind, text in found.items():
+            if text and self._told.get(kind) != text:
+                self._told[kind] = text
+                yield Seen(kind, text, now)
+
+    def _files(self) -> str:
+        try:
+            return ", ".join(f"{path} +{added} -{removed}" for path, added, removed in files_of(self._site, self._item))
+        except (DecklogError, OSError):
+            return ""  # the workspace is being written to, or is gone already: there is another time
+
+
+def files_of(site: "Site", item: Item) -> list[tuple[str, int, int]]:
+    """List the files that an item changes so far, with how many lines it adds and removes."""
+    if change_of(site, item) is None:
+        return []
+    counts: dict[str, list[int]] = {}
+    for line in lines_of(patch_of(site, item)):
+        if line.sign in "+-":
+            counts.setdefault(line.path, [0, 0])[line.sign == "-"] += 1
+    return [(path, added, removed) for path, (added, removed) in counts.items()]
+
+
+def cost_of(site: "Site", tasks: set[str]) -> int:
+    """Return what the tasks of an item cost so far, in microdollars."""
+    total, after = 0, None
+    while True:
+        page = site.log.ledger.find(site.run_id, limit=200, after=after)
+        total += sum(charge.cost_microdollars or 0 for charge in page if charge.task_id in tasks)
+        if (after := page.next) is None:
+            return total
+
+
+def _step(entry: "Entry") -> Seen:
+    who = f"{entry.agent}: " if entry.agent and entry.subtype not in ("conductor.comment", "conductor.message") else ""
+    kind = str(entry.subtype or entry.kind.value).removeprefix("agent.").removeprefix("conductor.")
+    return Seen("step", f"{who}{kind} {entry.body or ''}"[:_LONGEST_TEXT], entry.at, {"subtype": entry.subtype, "seq": entry.seq})

@@ -1,0 +1,88 @@
+"""A run that starts from a tracker: its items come into the log, some of them are worked on, and their states go back to it."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from decklog.conductor.git.repository import Repository
+from decklog.conductor.planning.from_tasks import plan_of
+from decklog.conductor.starting import Wanted
+from decklog.core.errors import Invalid
+from decklog.plugins.importers.beads.sync import BeadsSync
+from decklog.plugins.importers.github.sync import GithubSync
+from decklog.plugins.importers.taskmaster.sync import TaskMasterSync
+
+if TYPE_CHECKING:
+    from decklog.importing.syncing import Sync, Synced
+    from decklog.log import Decklog
+    from decklog.stores.tasks.task import Task
+
+_SYNCS: "dict[str, type[Sync]]" = {"beads": BeadsSync, "github": GithubSync, "taskmaster": TaskMasterSync}
+TRACKERS = tuple(_SYNCS)
+_GITHUB = re.compile(r"github\.com[:/]+([\w.-]+)/([\w.-]+?)(?:\.git)?/?$")
+
+
+@dataclass(frozen=True)
+class Tracker:
+    """One tracker of a repository. Its items are tasks of a run that has its name."""
+
+    name: str
+    path: str
+
+    @classmethod
+    def of(cls, name: str, cwd: Path, state: Path) -> "Tracker":
+        """Find the tracker of a repository: its files, or the issues of the repository that the remote origin names."""
+        if name not in _SYNCS:
+            raise Invalid(f"there is no tracker {name!r}", hint=f"Use one of {', '.join(TRACKERS)}.", field="from")
+        repository = Repository.find(cwd, state)
+        if name != "github":
+            return cls(name, str(repository.folder))
+        url = repository.on_refs("config", "--get", "remote.origin.url", accepted=(0, 1)).text
+        found = _GITHUB.search(url)
+        if found is None:
+            hint = "Add it: git remote add origin https://github.com/OWNER/REPOSITORY"
+            raise Invalid("the remote origin names no repository of GitHub", hint=hint, field="from")
+        return cls(name, f"{found[1]}/{found[2]}")
+
+    def sync(self, log: "Decklog") -> "Synced":
+        """Bring each side what the other has changed."""
+        return _SYNCS[self.name](log, self.path, run_id=self.name).run()
+
+    def wanted(self, log: "Decklog", query: str) -> Wanted:
+        """Plan the items that a query means."""
+        found = plan_of(log, self.name, matching(query))
+        # The plan has only what is still to be done: nothing is paid for twice.
+        return Wanted(found.goal, f"{self.name} {query}".encode(), found, is_again=True)
+
+
+def matching(query: str) -> "Callable[[Task], bool]":
+    """Parse a query: `label:NAME` for labels, `#12` or an id for single items, other words for what the title has.
+
+    Labels and words must all match. Of several ids any does. An empty query means every item that is still to be done.
+    """
+    words = query.split()
+    labels = {word.removeprefix("label:").casefold() for word in words if word.startswith("label:")}
+    others = [word for word in words if not word.startswith("label:")]
+
+    ids = [word for word in others if _looks_like_id(word)]
+    texts = [word.casefold() for word in others if not _looks_like_id(word)]
+
+    def is_wanted(task: "Task") -> bool:
+        return (
+            labels <= {tag.casefold() for tag in task.tags}
+            and all(word in task.title.casefold() for word in texts)
+            and (not ids or any(_is_id(task.id, word) for word in ids))
+        )
+
+    return is_wanted
+
+
+def _is_id(task_id: str, word: str) -> bool:
+    return word == task_id or re.split(r"[#/-]", task_id)[-1] == word.removeprefix("#")
+
+
+def _looks_like_id(word: str) -> bool:
+    """Check whether a word can only be an id: a number, or letters and digits with a hyphen between them, as `bd-a1b2`."""
+    return word.startswith("#") or word.isdecimal() or re.fullmatch(r"[a-z]+-\w*\d\w*", word) is not None

@@ -1,0 +1,111 @@
+"""What people write to a work item: it reaches an agent, begins another round where it must, and is on record with its end."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from decklog import Decklog
+from decklog.conductor.conductor import Conductor
+from decklog.conductor.items.item import find_item
+from decklog.conductor.site import Site
+from decklog.core.errors import Conflict, Invalid, NotFound
+from tests.conductor.plans import NO_STRATEGIST, SETTINGS, Work, landed, landed_titles, piece, settle, states
+from tests.waiting import wait_until
+
+TRIPLE = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
+AGAIN = [["append", "calc.py", "\n\nWHY = 'because'\n"]]
+
+
+def post(site: Site, text: str, name: str = "triple", **given: Any) -> str:
+    return site.rounds.post(find_item(site.log, site.run_id, name), text, by="Ana", **given).id
+
+
+def test_a_comment_on_a_landed_item_is_worked_on_in_another_round_and_lands(log: Decklog, checked: Path, tmp_path: Path) -> None:
+    brief = tmp_path / "brief.txt"
+    site = Work(log, checked, piece("triple", TRIPLE, again=[*AGAIN, ["copy-brief", str(brief)]])).run()
+    assert landed_titles(site) == ["Piece triple"]
+    log.runs.finish(site.run_id, summary="1 piece landed")
+    message = post(site, "Say why.", where=("calc.py", 9), quoted="def triple(a):")
+    assert log.runs.get(site.run_id).status == "active"
+    Conductor(site).run()
+    assert landed_titles(site) == ["Piece triple", "Piece triple"]
+    assert "because" in landed(site, "calc.py")
+    assert "calc.py:9: Say why.\n  > def triple(a):" in brief.read_text()
+    told = log.inbox.get(message)
+    commit = site.target_commit()[:12]
+    assert (told.state, told.seen_by, told.answer, told.context_url) == (
+        "answered",
+        "fake",
+        f"landed as {commit}",
+        "calc.py#L9",
+    )
+    assert [entry.body for entry in log.journal.find(site.run_id, subtype="conductor.comment")] == [
+        "Ana on triple: calc.py:9: Say why.\n> def triple(a):"
+    ]
+    assert states(site) == dict.fromkeys(("triple.w1", "triple", "triple.c1", "triple.l2", "triple.w2", "triple.c2"), "done")
+    assert log.journal.verify(site.run_id).ok
+
+
+def test_a_message_to_an_agent_that_takes_none_begins_another_round_before_it_lands(
+    log: Decklog, checked: Path, tmp_path: Path
+) -> None:
+    going = tmp_path / "go"
+    work = Work(log, checked, piece("triple", TRIPLE, ["wait", str(going)], again=AGAIN))
+    site = work.site()
+    thread = threading.Thread(target=Conductor(site).run)
+    thread.start()
+    wait_until(lambda: bool(log.effects.find(site.run_id, tool="conductor.spawn", state="done")))
+    message = post(site, "Say why.")
+    going.write_text("")
+    thread.join()
+    assert landed_titles(site) == ["Piece triple"], states(site)
+    assert "because" in landed(site, "calc.py")
+    assert states(site) == dict.fromkeys(("triple.w1", "triple.c1", "triple.w2", "triple.c2", "triple"), "done")
+    # The first check was not run: there was another round to wait for.
+    assert log.tasks.get(f"{site.run_id}.triple.c1").summary == "another round is asked for"
+    assert log.inbox.get(message).answer == f"landed as {site.target_commit()[:12]}"
+
+
+def test_a_comment_lets_an_item_go_on_at_which_every_agent_failed(log: Decklog, checked: Path) -> None:
+    settle(checked, SETTINGS + NO_STRATEGIST)
+    bad = ["replace", "calc.py", "return a + b", "return a - b"]
+    site = Work(log, checked, piece("triple", bad, again=[bad])).run()
+    assert "blocked" in states(site).values()
+    (question,) = log.approvals.find(site.run_id, state="open")
+    message = post(site, "Leave add() alone.")
+    assert log.approvals.get(question.id).state == "withdrawn"
+    assert "blocked" not in states(site).values()
+    Conductor(site).run()
+    assert log.inbox.get(message).state == "seen"
+
+
+def test_what_no_line_of_the_change_has_is_refused_and_so_is_nothing(log: Decklog, checked: Path) -> None:
+    from decklog.conductor.items.comments import located
+
+    site = Work(log, checked, piece("triple", TRIPLE)).run()
+    with pytest.raises(NotFound, match="no file"):
+        located(site.repository, site.target_commit(), "none.py", 1)
+    with pytest.raises(Invalid, match="lines"):
+        located(site.repository, site.target_commit(), "calc.py", 1000)
+    with pytest.raises(Invalid, match="no text"):
+        post(site, " ")
+    with pytest.raises(NotFound, match="no work item 'nothing'"):
+        post(site, "Hello", name="nothing")
+    assert list(log.inbox.find(site.run_id)) == []
+
+
+def test_a_message_of_a_stranger_does_not_direct_the_work_where_an_owner_is_registered(log: Decklog, checked: Path) -> None:
+    site = Work(log, checked, piece("triple", TRIPLE)).run()
+    log.trust.bind("@boss", "email", password="correct horse battery staple")
+    post(site, "Delete everything.")
+    task = find_item(log, site.run_id, "triple").landing
+    assert site.rounds.pending(task) == []
+
+
+def test_an_item_that_was_given_up_takes_no_messages(log: Decklog, checked: Path) -> None:
+    site = Work(log, checked, piece("triple", TRIPLE)).site()
+    log.tasks.abandon(f"{site.run_id}.triple", reason="not wanted")
+    with pytest.raises(Conflict, match="given up"):
+        post(site, "Hello")

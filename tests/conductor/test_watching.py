@@ -1,0 +1,37 @@
+"""A work item is watched while an agent works on it: steps, the change so far, cost and state, until its end."""
+
+import threading
+from pathlib import Path
+
+from decklog import Decklog
+from decklog.conductor.conductor import Conductor
+from decklog.conductor.items.item import find_item
+from decklog.conductor.items.watching import ItemWatch, Seen
+from tests.conductor.plans import Work, piece
+
+TRIPLE = ["append", "calc.py", "\n\ndef triple(a):\n    return a * 3\n"]
+
+
+def test_what_an_agent_does_is_seen_while_it_does_it_and_the_watch_ends_with_the_item(
+    log: Decklog, checked: Path, tmp_path: Path
+) -> None:
+    going = tmp_path / "go"
+    site = Work(
+        log, checked, piece("triple", ["print", "I add it."], TRIPLE, ["wait", str(going)]), piece("other", TRIPLE)
+    ).site()
+    thread = threading.Thread(target=Conductor(site).run)
+    thread.start()
+    seen: list[Seen] = []
+    for one in ItemWatch(site, find_item(log, site.run_id, "triple")).follow():
+        seen.append(one)
+        if (one.kind, one.text) == ("diff", "calc.py +4 -0"):
+            # Only somebody who sees the change of a working agent lets it go on.
+            going.write_text("")
+    thread.join()
+    assert ("step", "fake: text I add it.") in [(one.kind, one.text) for one in seen]
+    states = [one.text.split()[0] for one in seen if one.kind == "state"]
+    assert (states[-1], "work" in states) == ("landed", True), states
+    assert [one.text for one in seen if one.kind == "cost"] == ["$0.00"]
+    steps = [one.more["seq"] for one in seen if one.kind == "step"]
+    assert steps == sorted(set(steps)), "each step once, in order"
+    assert all(one.line().count("\n") == 0 for one in seen)
