@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from decklog.clock import to_text
 from decklog.db.sqlite.scratch import Scratch
+from decklog.disk import sync_descriptor
 from decklog.errors import NotFound
 from decklog.importers.engine.exports.report import ExportReport
 from decklog.importers.engine.exports.rows import each
@@ -196,4 +197,4 @@ def _write(path: str, texts: "Iterable[str]") -> None:
     with open(opened, "w", encoding="utf-8", newline="") as file:
         file.writelines(texts)
         file.flush()
-        os.fsync(file.fileno())
+        sync_descriptor(file.fileno())
