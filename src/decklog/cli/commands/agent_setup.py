@@ -10,6 +10,7 @@ from decklog.agents.setup.supported import PROGRAMS
 from decklog.cli.agent_programs.serving import serve_mcp
 from decklog.cli.agent_programs.setting_up import set_up
 from decklog.cli.call import Call, Usage
+from decklog.cli.groups import Group
 from decklog.cli.manager import for_the_manager
 from decklog.errors import NotFound
 
@@ -27,7 +28,7 @@ _SERVER = click.option("--mcp", is_flag=True, help="Have the program start `deck
 
 
 @for_the_manager
-@click.group()
+@click.group(cls=Group)
 def setup() -> None:
     """Have an agent's program put its sessions on record here; --remove takes it back."""
 

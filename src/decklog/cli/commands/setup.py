@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from decklog.agents.found import present
 from decklog.cli import terminal
 from decklog.cli.call import Call, Usage
 from decklog.cli.manager import for_the_manager
@@ -130,8 +131,23 @@ def _made(call: Call, meant: Place, *, already: bool, warnings: list[str]) -> in
     terminal.say(f"{'This log is used' if already or meant.is_server else 'Made a log'}: {meant.shown}")
     for warning in warnings:
         terminal.say(f"Note: {warning}")
-    terminal.say('Next: decklog runs start "What is to be done"')
+    for line in _next_steps():
+        terminal.say(line)
     return 0
+
+
+def _next_steps() -> list[str]:
+    """Suggest what to do with a log: import and record the agents that were used here, or else start a run."""
+    found = present()
+    commands = [
+        *((f"decklog import {one.program}", f"import your sessions of {one.title}") for one in found),
+        *((f"decklog setup {one.program}", f"record new sessions of {one.title}") for one in found),
+    ]
+    if not commands:
+        return ['Next: decklog runs start "What is to be done"']
+    size = max(len(command) for command, _ in commands)
+    heads = ["Next: ", *("      " for _ in commands[1:])]
+    return [f"{head}{command:<{size}}  {what}" for head, (command, what) in zip(heads, commands, strict=True)]
 
 
 def _forget(inside: str) -> None:

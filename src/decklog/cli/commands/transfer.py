@@ -6,6 +6,7 @@ import click
 
 from decklog.cli.call import Call, Usage
 from decklog.cli.examples import with_examples
+from decklog.cli.groups import Group
 from decklog.cli.manager import for_the_manager
 from decklog.cli.progress import Meter
 from decklog.cli.show import show
@@ -47,7 +48,7 @@ IMPORTS = {
 }
 
 
-class Formats(click.Group):
+class Formats(Group):
     """Looks a format up in a table and imports only the one that is asked for."""
 
     def __init__(self, formats: dict[str, tuple[str, str]], **settings: object) -> None:
