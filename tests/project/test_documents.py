@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from tests.importers.langgraph import langgraph_files
 from tests.importers.other_files import build_gaia, build_runstore
 from tests.importers.taskmaster import taskmaster_files
 from tests.importers.vibekanban import vibekanban_files
+from tests.pictures import history
 from tests.project.documents import (
     CONSOLE,
     GENERATED,
@@ -34,6 +36,8 @@ POSTGRES = "postgresql://you@host/agents"
 PROJECT = "/home/you/project"
 # The first commands that most people try are run with the installed program; starting it is most of what a page costs.
 INSTALLED = {"README.md"}
+# Pages for somebody who has used coding agents in the project before.
+WITH_SESSIONS = {"README.md"}
 
 
 def stories() -> list[list[Block]]:
@@ -97,6 +101,8 @@ def folder(first_folder: Path, tmp_path: Path) -> Path:
 def test_commands_answer_as_the_page_shows(story: list[Block], folder: Path, request: pytest.FixtureRequest) -> None:
     is_on_a_server = any(POSTGRES in block.text for block in story)
     url = request.getfixturevalue("empty_postgres_url") if is_on_a_server else POSTGRES
+    if story[0].page in WITH_SESSIONS:
+        history.write(folder.parent / "home", folder, datetime.now(UTC), sessions=5)
     for block in story:
         if block.file_name:
             (folder / block.file_name).write_text(block.text, encoding="utf-8")

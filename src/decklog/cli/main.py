@@ -113,6 +113,7 @@ _FIRST = (
             ('plan "TITLE" …', "add tasks; without titles, list them"),
             ("next", "agents: get a task"),
             ('done "WHAT"', "agents: finish it"),
+            ('ask "QUESTION"', "agents: ask a person"),
         ),
     ),
     (
