@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 BY = {"model": "model", "day": "day", "session": "session", "repo": "worktree"}
 _LISTED = 14
 _DAYS = 60
+_COSTLIEST = 3
 _FIGURES = (
     *("calls", "input_tokens", "cache_read_tokens", "cache_create_tokens", "output_tokens"),
     *("cost_microdollars", "unpriced_calls"),
@@ -40,14 +41,14 @@ def gather(log: "Decklog", by: str = "model", *, since: datetime | None = None, 
         rows = _by_repository(rows)
     if by == "session":
         rows = [_with_goal(log, row) if place < _LISTED else row for place, row in enumerate(rows)]
-    costliest = _with_goal(log, {**sessions[0]}) if sessions and sessions[0]["key"] else None
+    named = [row for row in sessions if row["key"] is not None]
     return {
         "by": by,
         "rows": rows,
         "total": summary["total"],
-        "sessions": sum(row["key"] is not None for row in sessions),
+        "sessions": len(named),
         "days": [{"day": row["key"], "cost_microdollars": row["cost_microdollars"]} for row in days],
-        "costliest_session": costliest,
+        "costliest_sessions": [_with_goal(log, {**row}) for row in named[:_COSTLIEST]],
         "unpriced": {str(row["key"]): row["unpriced_calls"] for row in models["rows"] if row["unpriced_calls"]},
     }
 
@@ -76,13 +77,14 @@ def screen(spent: Row, width: int) -> list[Line]:
     """Write the whole screen for a width."""
     if not spent["total"]["calls"]:
         return [[Piece("Nothing was spent yet.", STRONG)], [Piece("Import sessions: decklog import claude")]]
-    lines = [*head_lines(spent), [], *row_lines(spent, width), []]
+    parts = [head_lines(spent), row_lines(spent, width)]
     if spent["by"] != "day" and len(spent["days"]) > 1:
-        lines.append(_day_line(spent["days"]))
-    if spent["by"] != "session" and spent["costliest_session"]:
-        lines.append(costliest_line(spent["costliest_session"]))
-    lines += unpriced_lines(spent)
-    return [clipped(line, width) for line in (lines if lines[-1] else lines[:-1])]
+        parts.append([_day_line(spent["days"])])
+    if spent["by"] != "session":
+        parts.append(costliest_lines(spent))
+    parts.append(unpriced_lines(spent))
+    lines = [line for part in parts if part for line in ([], *part)]
+    return [clipped(line, width) for line in lines[1:]]
 
 
 def head_lines(spent: Row) -> list[Line]:
@@ -173,15 +175,17 @@ def _day_line(days: list[Row]) -> Line:
     ]
 
 
-def costliest_line(row: Row) -> Line:
-    """Write the costliest session in a line."""
-    name = f"  {row['key']}" if row["goal"] else ""
-    goal = str(row["goal"] or row["key"])
+def costliest_lines(spent: Row) -> list[Line]:
+    """Write the costliest sessions, one in a line."""
+    rows = spent["costliest_sessions"]
+    amounts = [dollars(row["cost_microdollars"]) for row in rows]
+    size = max(map(len, amounts), default=0)
+    goals = [str(row["goal"] or "") for row in rows]
+    goal = min(_WIDEST_NAME, max(map(cells, goals), default=0))
+    heads = ["Costliest ", *(" " * 10 for _ in rows[1:])]
     return [
-        Piece("Costliest "),
-        Piece(dollars(row["cost_microdollars"]), STRONG),
-        Piece(f"  {fit(goal, min(_WIDEST_NAME, cells(goal)))}"),
-        Piece(name, DIM),
+        [Piece(head), Piece(f"{amount:>{size}}", STRONG), Piece(f"  {fit(text, goal)}"), Piece(f"  {revealed(row['key'])}", DIM)]
+        for head, row, amount, text in zip(heads, rows, amounts, goals, strict=True)
     ]
 
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from decklog.agents.found import HISTORIES
-from decklog.cli.screens.cost import costliest_line, gather, head_lines, row_lines, unpriced_lines
+from decklog.cli.screens.cost import costliest_lines, gather, head_lines, row_lines, unpriced_lines
 from decklog.cli.screens.lines import Line, Piece, clipped
 from decklog.cli.styles import DIM, STRONG
 from decklog.cli.terminal import width
@@ -37,11 +37,9 @@ def imported_lines(program: str, done: "Imported", spent: dict[str, Any], second
     lines: list[Line] = [[Piece(found, STRONG), Piece(f"{facts}{unchanged}")], *_redacted(done)]
     known = spent["spent"]
     if known["total"]["calls"]:
-        size = width(_UNLESS_TERMINAL)
-        lines += [[], *head_lines(known), *row_lines(known, size, _MODELS)]
-        if known["costliest_session"]:
-            lines.append(costliest_line(known["costliest_session"]))
-        lines = [clipped(line, size) for line in [*lines, *unpriced_lines(known)]]
+        lines += [[], *head_lines(known), *row_lines(known, width(_UNLESS_TERMINAL), _MODELS)]
+        lines += [*costliest_lines(known)[:1], *unpriced_lines(known)]
+    lines = [clipped(line, width(_UNLESS_TERMINAL)) for line in lines]
     return [*lines, [], [Piece("Next: decklog cost, decklog serve, decklog now", DIM)]]
 
 
