@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from tests.async_types import async_types
+from tests.man import man_page
 from tests.reference import errors_md, python_md
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -198,6 +199,7 @@ def documents() -> dict[Path, str]:
     return {
         DOCS / "schema.sql": schema_sql(),
         DOCS / "cli.md": cli_md(),
+        DOCS / "decklog.1": man_page(),
         DOCS / "reference/errors.md": errors_md(),
         DOCS / "reference/python.md": python_md(),
         CHECKSUMS: checksums_py(),

@@ -88,7 +88,7 @@ COMMANDS = {
 }
 
 # The first screen of the help, in the order in which people need it; `help all` has every command.
-_FIRST = (
+FIRST = (
     ("Start", (("start", "set up this repository with a few questions"), ("init", "only create the log"))),
     (
         "Record",
@@ -130,7 +130,7 @@ _MORE = "Every command: decklog help all. One command: decklog COMMAND --help."
 # Set by the script of `decklog completion`: click then answers with completions.
 _COMPLETING = "_DECKLOG_COMPLETE"
 
-_EPILOG = """Every command takes --json, --brief, --fields A,B, --no-color and --db PATH|URL;
+EXITS_AND_OPTIONS = """Every command takes --json, --brief, --fields A,B, --no-color and --db PATH|URL;
 those that write also --agent NAME and --agent-id ID.
 Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 not permitted, 5 conflict, 6 refused, 7 pending, 75 busy, 124 timed out."""
 
@@ -149,8 +149,8 @@ class Menu(Group):
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Show the commands that people need first, in groups."""
         formatter.write_text(self.help or "")
-        size = max(len(words) for _, commands in _FIRST for words, _ in commands)
-        for title, commands in _FIRST:
+        size = max(len(words) for _, commands in FIRST for words, _ in commands)
+        for title, commands in FIRST:
             formatter.write(f"\n{title}\n")
             for words, summary in commands:
                 formatter.write(f"  {ctx.command_path} {words:<{size}}  {summary}\n")
@@ -280,7 +280,7 @@ def _option(parameter: "Any", told: str | None = None) -> click.Option:
     return click.Option([parameter.flag], metavar=parameter.shown, help=help_text)
 
 
-@click.group(cls=Menu, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Menu, epilog=EXITS_AND_OPTIONS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(version=__version__, prog_name="decklog")
 def menu() -> None:
     """Audit log, task queue and spending limits for coding agents."""
