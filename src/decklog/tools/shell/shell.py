@@ -2,7 +2,6 @@
 
 import json
 import os
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from decklog.tools.calls.results import to_data
 from decklog.tools.calls.tool import Finding
 from decklog.tools.files.access import Op
 from decklog.tools.sandbox import sandbox
+from decklog.tools.sandbox.linux import require_linux
 from decklog.tools.sandbox.sandbox import Kind, Site
 from decklog.tools.shell import launch, process_tree
 from decklog.tools.shell.environment import environment
@@ -63,8 +63,7 @@ class Ran:
 
 def order_for(call: Call, command: Command, cwd: str, env: dict[str, str] | None, **terms: Any) -> launch.Order:
     """Write out what a supervisor is to run."""
-    if sys.platform != "linux":
-        raise Unavailable("Commands run on Linux only: elsewhere nobody could be sure to end them", hint="Use Linux.")
+    require_linux()
     place = place_of(call, cwd)
     chosen = environment(call.commands.passed, env)
     if chosen.withheld:
