@@ -37,11 +37,16 @@ def show(result: "Any", *, as_json: bool, warnings: list[str] | None = None, rea
         sys.stderr.write(f"Not shown: {', '.join(left_out)}; --json has all\n")
     if isinstance(result, Page) and result.next is not None:
         sys.stderr.write(f"More: add --after '{result.next}'\n")
-    for warning in warnings:
-        sys.stderr.write(f"{painted('warning:', STRONG, sys.stderr)} {terminal.visible(warning, sys.stderr)}\n")
+    print_warnings(warnings)
     if reason is not None:
         sys.stderr.write(f"Nothing: {terminal.visible(reason['message'], sys.stderr)}\n  {reason['hint']}\n")
     return 0
+
+
+def print_warnings(warnings: list[str]) -> None:
+    """Print warnings for a person, each in a line."""
+    for warning in warnings:
+        sys.stderr.write(f"{painted('warning:', STRONG, sys.stderr)} {terminal.visible(warning, sys.stderr)}\n")
 
 
 def _shaped(result: "Any") -> "Any":

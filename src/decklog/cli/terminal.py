@@ -40,11 +40,6 @@ def say(text: str) -> None:
     put(visible(text))
 
 
-def warn(text: str) -> None:
-    """Write a warning to stderr."""
-    sys.stderr.write(f"warning: {visible(text, sys.stderr)}\n")
-
-
 def put(text: str) -> None:
     """Write a line, or several, in which nothing is left that others wrote and a terminal would obey."""
     sys.stdout.write(text + "\n")

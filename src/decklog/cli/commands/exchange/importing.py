@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from decklog.cli import terminal
 from decklog.cli.call import Call
 from decklog.cli.progress import Meter
-from decklog.cli.show import show
+from decklog.cli.show import print_warnings, show
 from decklog.errors import NotFound
 from decklog.figures import sized
 
@@ -326,8 +325,7 @@ def _history(call: Call, program: str, path: str, dry_run: bool, roots: "list[st
     if call.json:
         return show({**done.as_dict(), **spent}, as_json=True, warnings=done.warnings)
     say(imported_lines(program, done, spent, time.monotonic() - begun))
-    for warning in done.warnings:
-        terminal.warn(warning)
+    print_warnings(done.warnings)
     return 0
 
 
