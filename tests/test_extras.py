@@ -1,5 +1,6 @@
 """Hints for optional extras name a source that exists."""
 
+import sys
 from importlib.metadata import distribution
 from pathlib import Path
 
@@ -23,3 +24,15 @@ def test_install_hint_names_the_folder_of_an_editable_install() -> None:
 def test_install_hint_names_its_origin(monkeypatch: pytest.MonkeyPatch, record: str | None, requirement: str) -> None:
     monkeypatch.setattr(type(distribution("decklog")), "read_text", lambda *_: record)
     assert install_hint("web") == f"Run: pip install '{requirement}'"
+
+
+@pytest.mark.parametrize(
+    ("left", "command"),
+    [("pipx_metadata.json", "pipx install --force"), ("uv-receipt.toml", "uv tool install --force"), ("other", "pip install")],
+)
+def test_install_hint_uses_the_tool_that_made_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: str, command: str
+) -> None:
+    (tmp_path / left).touch()
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    assert install_hint("web").startswith(f"Run: {command} '")
