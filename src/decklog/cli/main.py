@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 COMMANDS = {
     "help": ("help", "Show every command (`all`), or what one command takes."),
     "start": ("start", "Set up Decklog in this repository with a few questions, from the log to the first recorded session."),
-    "init": ("setup", "Make a log for this repository or folder, or adopt the one that it has."),
-    "where": ("setup", "Say which log a call from here means, and why."),
+    "init": ("setup", "Create a log for this repository or folder, or use the one it has."),
+    "where": ("setup", "Show which log is used here, and how it was found."),
     "accept": ("setup", "Say yes to the log that was found for this folder and that you did not make there."),
     "migrate": ("setup", "Bring the log's schema up to date, and a SQLite file's journal mode back to WAL."),
     "roles": (
@@ -42,7 +42,7 @@ COMMANDS = {
         "health",
         "Look for trouble with the engine, the file, its pages, leases, budgets and locks, and say what mends it.",
     ),
-    "setup": ("agent_setup", "Have an agent's program put its sessions on record here; --remove takes it back."),
+    "setup": ("agent_setup", "Record the sessions of a coding agent here; --remove takes it back."),
     "mcp": ("agent_setup", "Answer agents that call tools: next, done, note, ask and the like, by the Model Context Protocol."),
     "acp": ("agent_setup", "Stand between an editor and an agent that it starts: put on record what passes, and guard."),
     "verify": ("health", "Walk the hash chains and rebuild every record; name the first thing that is wrong (exit 1)."),
@@ -74,7 +74,7 @@ COMMANDS = {
     "prompt": ("gate.prompt", "Show what a model is told at a call site: its parts, their order, and about how many tokens."),
     "report": ("report", "Sum up what happened over all runs, as Markdown or as a page to hand on."),
     "export": ("transfer", "Write a log, or one run of it, in another form."),
-    "import": ("transfer", "Take another form of a log into this one."),
+    "import": ("transfer", "Import sessions, the data of other trackers, or an exported log."),
     "sync": ("exchange.syncing", "Keep a run and another tracker in step, both ways."),
     "receive": ("exchange.telemetry", "Take in what other programs send, as it happens."),
     "move": ("transfer", "Copy a whole log to another place or engine, and prove that it arrived."),

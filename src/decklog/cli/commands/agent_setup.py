@@ -30,7 +30,7 @@ _SERVER = click.option("--mcp", is_flag=True, help="Have the program start `deck
 @for_the_manager
 @click.group(cls=Group)
 def setup() -> None:
-    """Have an agent's program put its sessions on record here; --remove takes it back."""
+    """Record the sessions of a coding agent here; --remove takes it back."""
 
 
 def _with_options(function: "Callable[..., int]") -> "Callable[..., int]":
