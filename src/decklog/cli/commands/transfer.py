@@ -69,7 +69,7 @@ class Formats(Group):
 
 
 export = Formats(EXPORTS, name="export", help="Write a log, or one run of it, in another form.")
-import_ = for_the_manager(Formats(IMPORTS, name="import", help="Import sessions, the data of other trackers, or an exported log."))
+import_ = for_the_manager(Formats(IMPORTS, name="import", help="Import sessions, data of other trackers, or an exported log."))
 
 
 @click.command("jsonl")
