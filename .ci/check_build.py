@@ -16,7 +16,7 @@ ROOT = Path(__file__).parent.parent
 
 def tracked() -> list[str]:
     """List the files that git would commit, new ones too."""
-    words = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    words = ["git", "-c", "safe.directory=*", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
     listed = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
     return [name for name in listed if name and (ROOT / name).is_file()]
 
