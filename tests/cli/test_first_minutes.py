@@ -218,3 +218,15 @@ def test_an_import_shows_progress_with_a_rate_on_a_terminal(used: Path, monkeypa
     meter("events", 0, 30_000_000)
     meter("events", 10_000_000, 30_000_000)
     assert written[-1].endswith("events: 10 MB of 30 MB (33 %)  6.7 MB/s  3 s left")
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+def test_cost_fits_the_terminal_and_keeps_amounts_whole(decklog: Program, used: Path, width: int) -> None:
+    decklog("init")
+    decklog("import", "claude")
+    amounts = {f"${row['cost_microdollars'] / 1_000_000:.2f}" for row in decklog("cost", "--json").data["rows"]}
+    for by in ("model", "day", "session", "repo"):
+        lines = decklog("cost", "--by", by, COLUMNS=str(width)).out.splitlines()
+        assert max(map(len, lines)) <= width, by
+    shown = decklog("cost", COLUMNS=str(width)).out
+    assert all(amount in shown for amount in amounts)

@@ -24,7 +24,9 @@ _FIGURES = (
     *("calls", "input_tokens", "cache_read_tokens", "cache_create_tokens", "output_tokens"),
     *("cost_microdollars", "unpriced_calls"),
 )
-_NARROWEST_NAME, _WIDEST_NAME, _BAR = 12, 44, 24
+_NARROWEST_NAME, _NARROWEST_GOAL, _WIDEST_NAME = 12, 20, 44
+# The length of a bar; on a narrow terminal, a shorter one.
+_BAR, _SHORT_BAR, _NARROW = 24, 8, 76
 _WITHOUT = {"model": "no model", "day": "no day", "session": "no run", "repo": "no folder"}
 
 Row = dict[str, Any]
@@ -81,7 +83,7 @@ def screen(spent: Row, width: int) -> list[Line]:
     if spent["by"] != "day" and len(spent["days"]) > 1:
         parts.append([_day_line(spent["days"])])
     if spent["by"] != "session":
-        parts.append(costliest_lines(spent))
+        parts.append(costliest_lines(spent, width))
     parts.append(unpriced_lines(spent))
     lines = [line for part in parts if part for line in ([], *part)]
     return [clipped(line, width) for line in lines[1:]]
@@ -125,12 +127,13 @@ def row_lines(spent: Row, width: int, listed: int = _LISTED) -> list[Line]:
     whole = spent["total"]["cost_microdollars"]
     money = max((len(amount) for amount in amounts), default=0)
     calls = max((len(_calls(row)) for row in shown), default=0)
+    long = _BAR if width >= _NARROW else _SHORT_BAR
     # Name, bar, amount, share and calls, two blanks apart.
-    name = min(max(map(cells, names), default=0), max(_NARROWEST_NAME, min(_WIDEST_NAME, width - _BAR - money - calls - 15)))
+    name = min(max(map(cells, names), default=0), max(_NARROWEST_NAME, min(_WIDEST_NAME, width - long - money - calls - 15)))
     lines: list[Line] = []
     for row, label, amount in zip(shown, names, amounts, strict=True):
         cost = row["cost_microdollars"]
-        drawn = bar(cost * 100 / most, _BAR) if most else " " * _BAR
+        drawn = bar(cost * 100 / most, long) if most else " " * long
         lines.append(
             [
                 Piece(f"{fit(label, name)}  "),
@@ -175,13 +178,14 @@ def _day_line(days: list[Row]) -> Line:
     ]
 
 
-def costliest_lines(spent: Row) -> list[Line]:
+def costliest_lines(spent: Row, width: int) -> list[Line]:
     """Write the costliest sessions, one in a line."""
     rows = spent["costliest_sessions"]
     amounts = [dollars(row["cost_microdollars"]) for row in rows]
     size = max(map(len, amounts), default=0)
     goals = [str(row["goal"] or "") for row in rows]
-    goal = min(_WIDEST_NAME, max(map(cells, goals), default=0))
+    left = width - 10 - size - 4 - max((cells(row["key"]) for row in rows), default=0)
+    goal = min(max(map(cells, goals), default=0), max(_NARROWEST_GOAL, min(_WIDEST_NAME, left)))
     heads = ["Costliest ", *(" " * 10 for _ in rows[1:])]
     return [
         [Piece(head), Piece(f"{amount:>{size}}", STRONG), Piece(f"  {fit(text, goal)}"), Piece(f"  {revealed(row['key'])}", DIM)]

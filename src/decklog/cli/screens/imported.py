@@ -38,7 +38,7 @@ def imported_lines(program: str, done: "Imported", spent: dict[str, Any], second
     known = spent["spent"]
     if known["total"]["calls"]:
         lines += [[], *head_lines(known), *row_lines(known, width(_UNLESS_TERMINAL), _MODELS)]
-        lines += [*costliest_lines(known)[:1], *unpriced_lines(known)]
+        lines += [*costliest_lines(known, width(_UNLESS_TERMINAL))[:1], *unpriced_lines(known)]
     lines = [clipped(line, width(_UNLESS_TERMINAL)) for line in lines]
     return [*lines, [], [Piece("Next: decklog cost, decklog serve, decklog now", DIM)]]
 
