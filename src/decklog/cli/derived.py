@@ -65,7 +65,7 @@ def run_operation(call: Call) -> int:
         reason = _reason(log, store, operation, arguments) if result is None else None
         warnings = list(getattr(result, "warnings", ()))
         if operation.writes and isinstance(result, Record) and not (call.json or call.fields):
-            from decklog.cli.confirmation import confirm
+            from decklog.cli.show import confirm
 
             return confirm(verb, result, warnings)
         if (store, operation.name) in _AMOUNTS and not call.json:

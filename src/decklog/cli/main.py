@@ -12,8 +12,8 @@ from decklog.app import STORES
 from decklog.cli.call import HAND_WRITTEN, SENTENCES, SHORT_WAY, Call, Usage
 from decklog.cli.derived import operations
 from decklog.cli.examples import with_examples
-from decklog.cli.groups import Group
 from decklog.cli.manager import SENTENCE
+from decklog.cli.meant import Group
 
 if TYPE_CHECKING:
     from typing import Any
@@ -31,7 +31,7 @@ COMMANDS = {
         "Write the SQL that makes PostgreSQL roles for readers, agents and managers; the owner of the log runs it.",
     ),
     "now": ("overview", "Say what needs a person, what runs, what has gone quiet and what it costs."),
-    "cost": ("cost", "Show what was spent, by model, day, session or repository."),
+    "cost": ("ledger", "Show what was spent, by model, day, session or repository."),
     "top": ("overview", "Show what `now` says live, on the whole terminal: move, open, read, approve or deny, quit."),
     "serve": (
         "overview",
@@ -82,7 +82,7 @@ COMMANDS = {
     "restore": ("transfer", "Put a backup in the place of a log."),
     "recover": ("transfer", "Take what can be read out of a damaged SQLite file into a new log, and say what is missing."),
     "prune": ("transfer", "Drop old texts; their digests stay, so the log still verifies. Without --apply nothing is changed."),
-    "completion": ("completion", "Print a script that completes commands in bash, zsh or fish."),
+    "completion": ("help", "Print a script that completes commands in bash, zsh or fish."),
     "demo": ("demo", "Watch workers share a run, one of them killed in the middle, and nothing lost."),
     "bazinga": ("bazinga", "Answer as bazinga-db does, so that agents' prompts and scripts for it go on working."),
 }

@@ -10,8 +10,8 @@ from decklog.agents.setup.supported import PROGRAMS
 from decklog.cli.agent_programs.serving import serve_mcp
 from decklog.cli.agent_programs.setting_up import set_up
 from decklog.cli.call import Call, Usage
-from decklog.cli.groups import Group
 from decklog.cli.manager import for_the_manager
+from decklog.cli.meant import Group
 from decklog.errors import NotFound
 
 if TYPE_CHECKING:

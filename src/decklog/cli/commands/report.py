@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from decklog.cli.call import Call
-from decklog.cli.groups import Group
+from decklog.cli.meant import Group
 from decklog.cli.show import show
 from decklog.cli.styles import STRONG, painted
 from decklog.cli.terminal import put, visible

@@ -8,7 +8,7 @@ import click
 
 from decklog.cli.call import Call, Usage
 from decklog.cli.exits import print_json
-from decklog.cli.groups import Group
+from decklog.cli.meant import Group
 from decklog.cli.show import show
 from decklog.errors import Denied
 

@@ -6,8 +6,8 @@ import click
 
 from decklog.cli.call import Call, Usage
 from decklog.cli.examples import with_examples
-from decklog.cli.groups import Group
 from decklog.cli.manager import for_the_manager
+from decklog.cli.meant import Group
 from decklog.cli.progress import Meter
 from decklog.cli.show import show
 from decklog.figures import counted

@@ -3,7 +3,7 @@
 import click
 
 from decklog.cli.call import Call
-from decklog.cli.groups import Group
+from decklog.cli.meant import Group
 from decklog.cli.show import show as show_result
 from decklog.extras import install_hint
 

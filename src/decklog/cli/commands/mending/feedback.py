@@ -5,7 +5,7 @@ import getpass
 import click
 
 from decklog.cli.call import Call
-from decklog.cli.groups import Group
+from decklog.cli.meant import Group
 from decklog.cli.show import show
 from decklog.cli.terminal import say
 
