@@ -117,6 +117,7 @@ screenshots: $(STAMP)
 # What is handed out, proven by installing it where nothing else is.
 dist: $(STAMP)
 	@rm -rf dist
+	@$(BIN)/python .ci/check_build.py
 	@$(BIN)/python -m hatchling build
 	@$(PYTHON) -m venv --clear $(VENV)-dist
 	@$(VENV)-dist/bin/python -m pip --disable-pip-version-check -qq install dist/*.whl

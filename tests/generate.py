@@ -17,6 +17,7 @@ from decklog.cli.derived import find_operation
 from decklog.cli.manager import SENTENCE
 from decklog.log import STORES
 from tests.async_types import async_types
+from tests.man import man_page
 from tests.reference import errors_md, python_md
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -279,6 +280,7 @@ def documents() -> dict[Path, str]:
     return {
         DOCS / "schema.sql": schema_sql(),
         DOCS / "cli.md": cli_md(),
+        DOCS / "decklog.1": man_page(),
         DOCS / "reference/errors.md": errors_md(),
         DOCS / "reference/python.md": python_md(),
         CHECKSUMS: checksums_py(),

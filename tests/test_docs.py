@@ -21,6 +21,7 @@ from tests.generate import (
     policy_json,
     schema_sql,
 )
+from tests.man import man_page
 from tests.reference import errors_md, python_md
 from tests.registry import named, operations
 
@@ -30,6 +31,7 @@ from tests.registry import named, operations
     [
         (schema_sql, DOCS / "schema.sql"),
         (cli_md, DOCS / "cli.md"),
+        (man_page, DOCS / "decklog.1"),
         (errors_md, DOCS / "reference/errors.md"),
         (python_md, DOCS / "reference/python.md"),
         (policy_json, SHIPPED),

@@ -260,7 +260,7 @@ def test_search_finds_words(decklog: Program, log_folder: Path) -> None:
 
 
 def test_verify_ends_with_1_and_names_what_was_tampered_with(decklog: Program, log_folder: Path) -> None:
-    assert decklog("verify").out.startswith("Whole: 1 stream, 1 entry, 1 record")
+    assert decklog("verify").out.startswith("OK: 1 entry in 1 stream verified, 1 record")
     tampering(log_folder, "update runs set goal = 'another'")
     said = decklog("verify")
     assert said.code == 1

@@ -12,7 +12,7 @@ from tests.cli.conftest import Program
 
 def test_amounts_are_in_dollars_wherever_a_person_looks(decklog: Program, log_folder: Path) -> None:
     charge = ("ledger", "charge", "opus", "--cost", "16.966884", "--run", "run_1")
-    assert "cost_dollars" in decklog(*charge).out
+    assert decklog(*charge).out.rstrip().endswith("opus  $16.97")
     decklog("budgets", "set", "run", "--scope-id", "run_1", "--limit", "20.00")
     for words in (
         ("ledger", "find", "run_1"),
@@ -84,3 +84,29 @@ def test_no_command_has_two_options_of_one_name_and_none_in_microdollars() -> No
             flags = [parameter.flag for parameter in parameters_of(operation)]
             assert len(flags) == len(set(flags)), operation.name
             assert not [flag for flag in flags if "microdollars" in flag], operation.name
+
+
+def test_prices_are_in_dollars_on_the_command_line_and_in_microdollars_in_json(decklog: Program, log_folder: Path) -> None:
+    assert decklog("prices", "set", "m", "4.00", "20", "--cache-read-price", "0.2").out.startswith("set: m ")
+    row = decklog("prices", "find", "--model", "m", "--json").data[0]
+    assert (row["input_price"], row["output_price"], row["cache_read_price"]) == (4_000_000, 20_000_000, 200_000)
+    shown = decklog("prices", "find", "--model", "m").out
+    assert "$4.00" in shown
+    assert "4000000" not in shown
+    assert decklog("prices", "quote", "m", "--input-tokens", "1000").out == "$0.004\n"
+    assert decklog("prices", "quote", "m", "--input-tokens", "1000", "--json").data == 4_000
+
+
+def test_a_confirmation_is_one_line(decklog: Program, log_folder: Path) -> None:
+    for words, told in (
+        (["runs", "start", "Teach the parser", "--run", "commas"], "start: commas  Teach the parser (active)"),
+        (["tasks", "add", "commas", "Write it down", "--task", "docs"], "add: docs  Write it down (pending)"),
+        (["runs", "start", "Teach the parser", "--run", "commas"], "start: commas  Teach the parser (active, already)"),
+        (["approvals", "ask", "commas", "Push?", "--by", "dev", "--about", '"x"', "--approval", "a"], "ask: a  Push? (open)"),
+        (["approvals", "decide", "a", "granted", "--by", "ana"], "decide: a  Push? (granted)"),
+    ):
+        assert decklog(*words).out == f"{told}\n"
+    assert decklog("budgets", "set", "run", "--scope-id", "commas", "--limit", "5.00").out.rstrip().endswith("run  $5.00")
+    assert decklog("ledger", "charge", "m", "--cost", "0.42", "--run", "commas").out.rstrip().endswith("m  $0.42")
+    edit = ("tasks", "edit", "docs", "--priority", "20", "--reason", "late")
+    assert decklog(*edit, "--fields", "priority").out.split() == ["priority", "20"]

@@ -1,6 +1,7 @@
 """Hints for optional extras name a source that exists."""
 
 import re
+import sys
 from importlib.metadata import distribution
 from pathlib import Path
 
@@ -27,8 +28,20 @@ def test_install_hint_names_its_origin(monkeypatch: pytest.MonkeyPatch, record: 
 
 
 def test_no_page_or_hint_installs_decklog_from_a_package_index() -> None:
-    root = Path(__file__).parents[1]
+    root = Path(__file__).parents[2]
     pages = [root / "README.md", *(root / "docs").rglob("*.md"), *(root / "src").rglob("*.py")]
     lines = [line for page in pages for line in page.read_text(encoding="utf-8").splitlines()]
     found = [line for line in lines if re.search(r"pip install (--\w+ )?['\"]?decklog\b", line)]
     assert [line for line in found if "not on a package index yet" not in line] == []
+
+
+@pytest.mark.parametrize(
+    ("left", "command"),
+    [("pipx_metadata.json", "pipx install --force"), ("uv-receipt.toml", "uv tool install --force"), ("other", "pip install")],
+)
+def test_install_hint_uses_the_tool_that_made_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: str, command: str
+) -> None:
+    (tmp_path / left).touch()
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    assert install_hint("web").startswith(f"Run: {command} '")

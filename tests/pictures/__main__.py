@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.cli.screens import Terminal
 from tests.db.processes import ROOT, environment
-from tests.pictures import dashboard, sample_log, sessions
+from tests.pictures import dashboard, recording, sample_log, sessions
 from tests.pictures.terminal import picture
 from tests.waiting import wait_until
 
@@ -23,6 +23,7 @@ SCREENS = {
     "board": ["tasks", "board", "scheduler"],
     "timeline": ["runs", "timeline", sample_log.RUN],
     "burn": ["ledger", "burn"],
+    "cost": ["cost"],
     "week": ["report", "week"],
 }
 
@@ -38,6 +39,7 @@ def main() -> None:
         take_sessions(Path(folder) / "sessions")
         (Path(folder) / "dashboard").mkdir()
         dashboard.take(Path(folder) / "dashboard", PICTURES)
+    _write("start", recording.recorded(PICTURES / "dashboard-now-light.png"))
 
 
 def take_sessions(folder: Path) -> None:

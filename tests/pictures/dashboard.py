@@ -108,7 +108,9 @@ def _more(log: Any, clock: ManualClock) -> None:
             call = {"tool": "run", "arguments": {"command": f"pytest -q tests/test_job_{number}.py"}, "result": {"exit_code": 0}}
             log.journal.append("scheduler", kind="tool", subtype="run", payload=call)
             clock.advance(minutes=3)
-            log.ledger.charge("a-model", input_tokens=90_000, output_tokens=4000, cost_microdollars=1_310_000, run_id="scheduler")
+            log.ledger.charge(
+                "claude-opus-5-5", input_tokens=90_000, output_tokens=4000, cost_microdollars=1_310_000, run_id="scheduler"
+            )
             claim.finish("It runs from the queue")
     log.tasks.claim("scheduler", worker="qa-2", lease_seconds=3600)
     log.approvals.ask(

@@ -85,7 +85,9 @@ def _work(
             call = {"tool": "run", "arguments": {"command": command}, "duration_ms": seconds * 1000}
             log.journal.append(run_id, kind="tool", subtype="run", payload={**call, "result": {"exit_code": code}})
             clock.advance(minutes=4)
-        log.ledger.charge("a-model", input_tokens=cost // 60, output_tokens=cost // 400, cost_microdollars=cost, run_id=run_id)
+        log.ledger.charge(
+            "claude-opus-5-5", input_tokens=cost // 60, output_tokens=cost // 400, cost_microdollars=cost, run_id=run_id
+        )
         claim.finish(summary)
     clock.advance(seconds=40)
 
@@ -104,7 +106,7 @@ def _others(log: Any, clock: ManualClock) -> None:
     log.runs.start("Upgrade to Python 3.13", run_id="upgrade", repo="parser")
     log.tasks.add_many("upgrade", [{"title": "Run the tests on it"}, {"title": "Drop what it deprecates"}])
     log.tasks.claim("upgrade", worker="dev-3", lease_seconds=300)
-    log.ledger.charge("a-model", input_tokens=9_000, cost_microdollars=380_000, run_id="upgrade", agent="dev-3")
+    log.ledger.charge("claude-haiku-5-5", input_tokens=9_000, cost_microdollars=380_000, run_id="upgrade", agent="dev-3")
     clock.advance(minutes=47)
     log.runs.start("Move the scheduler to its own package", run_id="scheduler", repo="core")
     log.tasks.add_many("scheduler", [{"title": title} for title in ("Cut the imports", "Move the tests", "Say so in the manual")])
@@ -114,7 +116,7 @@ def _others(log: Any, clock: ManualClock) -> None:
     with log.acting("dev-2"):
         done = log.tasks.claim("scheduler", worker="dev-2", lease_seconds=1800)
         clock.advance(minutes=9)
-        log.ledger.charge("a-model", input_tokens=80_000, cost_microdollars=6_900_000, run_id="scheduler")
+        log.ledger.charge("claude-sonnet-5-5", input_tokens=80_000, cost_microdollars=6_900_000, run_id="scheduler")
         done.finish("Nothing of it is imported from outside")
     with log.acting("qa-2"):
         moved = log.tasks.claim("scheduler", worker="qa-2", lease_seconds=1800)

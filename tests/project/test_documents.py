@@ -3,10 +3,12 @@
 import shutil
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from tests.pictures import history
 from tests.plugins.importers.bazinga import bazinga_files
 from tests.plugins.importers.beads import beads_files
 from tests.plugins.importers.github import github_files
@@ -35,6 +37,8 @@ POSTGRES = "postgresql://you@host/agents"
 PROJECT = "/home/you/project"
 # The first commands that most people try are run with the installed program; starting it is most of what a page costs.
 INSTALLED = {"README.md"}
+# Pages for somebody who has used coding agents in the project before.
+WITH_SESSIONS = {"README.md"}
 
 
 def stories() -> list[list[Block]]:
@@ -98,6 +102,8 @@ def folder(first_folder: Path, tmp_path: Path) -> Path:
 def test_commands_answer_as_the_page_shows(story: list[Block], folder: Path, request: pytest.FixtureRequest) -> None:
     is_on_a_server = any(POSTGRES in block.text for block in story)
     url = request.getfixturevalue("empty_postgres_url") if is_on_a_server else POSTGRES
+    if story[0].page in WITH_SESSIONS:
+        history.write(folder.parent / "home", folder, datetime.now(UTC), sessions=5)
     for block in story:
         if block.file_name:
             (folder / block.file_name).write_text(block.text, encoding="utf-8")

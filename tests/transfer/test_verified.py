@@ -170,7 +170,7 @@ def test_the_command_verifies_since_its_own_last_run(some: Decklog, state: Path)
         environment = {**os.environ, "XDG_STATE_HOME": str(state)}
         return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
 
-    assert run("--since-anchor").startswith("Whole: ")
+    assert run("--since-anchor").startswith("OK: ")
     grow(some)
-    assert run("--since-anchor") == "Whole since the anchor: 3 streams, 3 entries, 2 records, 4 anchors\n"
-    assert run("--since-anchor") == "Whole since the anchor: 0 streams, 0 entries, 0 records, 5 anchors\n"
+    assert run("--since-anchor") == "OK: 3 entries in 3 streams verified since the anchor, 2 records, 4 anchors\n"
+    assert run("--since-anchor") == "OK: 0 entries in 0 streams verified since the anchor, 0 records, 5 anchors\n"

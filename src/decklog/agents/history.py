@@ -41,6 +41,10 @@ class Imported:
     unread: int = 0
     events: Counter[str] = field(default_factory=Counter)
     new: int = 0
+    # The sessions that were read.
+    sessions: set[str] = field(default_factory=set)
+    # How many secrets of each kind were redacted.
+    redacted: Counter[str] = field(default_factory=Counter)
     # What could not be read or written, each with the reason.
     troubles: list[str] = field(default_factory=list)
 
@@ -61,7 +65,8 @@ class Imported:
     def as_dict(self) -> dict[str, Any]:
         events = dict(sorted(self.events.items()))
         rest = {"files": self.files, "unchanged": self.unchanged, "unread": self.unread, "new": self.new}
-        return {"path": self.path, "dry_run": self.dry_run, **rest, "events": events}
+        found = {"sessions": len(self.sessions), "redacted": dict(self.redacted.most_common())} if not self.dry_run else {}
+        return {"path": self.path, "dry_run": self.dry_run, **rest, "events": events, **found}
 
 
 class HistoryImport:
@@ -74,11 +79,14 @@ class HistoryImport:
         source: str,
         spool: "Spool",
         *,
+        roots: "Sequence[str] | None" = None,
         dry_run: bool = False,
         progress: "Callable[[str, int, int], None] | None" = None,
     ) -> None:
         self._log = log
         self._program = program
+        # Only sessions that began in one of these folders; None for all.
+        self._roots = roots
         self._spool = spool
         self._progress = progress
         # One for each run of others' that sessions are recorded in, and one for all sessions that have a run of their own.
@@ -91,17 +99,32 @@ class HistoryImport:
 
     def run(self) -> Imported:
         """Take in what is new."""
-        files = files_of(self.result.path, self._program)
+        files = files_of(self.result.path, self._program, self._roots)
         if not files:
-            raise NotFound(f"there is no file of {self._program}'s sessions below {self.result.path}", path=self.result.path)
+            raise self._nothing_found()
         asked = Asked(self._program, files, self._spool.folder, self._log.db.values.limit_bytes, self._age)
-        for part in reading_ahead.read(read_files, asked, size_of(asked)):
-            self._take(part, len(files))
+        size = size_of(asked)
+        for part in reading_ahead.read(read_files, asked, size):
+            self._take(part, size)
         if self.result.troubles and not self.result.files + self.result.unchanged:
             raise Unavailable(f"nothing could be read below {self.result.path}: {self.result.troubles[0]}", path=self.result.path)
         return self.result
 
-    def _take(self, part: "Part", whole: int) -> None:
+    def _nothing_found(self) -> NotFound:
+        """Return the error for a folder without sessions, or without sessions of this repository."""
+        path = self.result.path
+        if not self._roots:
+            return NotFound(f"there is no file of {self._program}'s sessions below {path}", path=path)
+        others = len(files_of(path, self._program))
+        hint = f"It has {others} files of sessions in other folders. Import all of them: decklog import {self._program} --all"
+        return NotFound(
+            f"no session of {self._program} in {self._roots[0]} found; looked below {path}",
+            hint=hint if others else None,
+            path=path,
+            folders=list(self._roots),
+        )
+
+    def _take(self, part: "Part", size: int) -> None:
         self.result.count(part)
         if self.result.dry_run:
             return
@@ -114,7 +137,7 @@ class HistoryImport:
         if part.marks:
             bear_witness(self._log, self._spool, self._age, self._last_run)
         if self._progress:
-            self._progress("files", part.files_done, whole)
+            self._progress(f"{self.result.events.total():,} events", part.bytes_done, size)
 
     def _is_charged(self, session: str) -> bool:
         """Check whether a session is on record with the run that Decklog started it for; such a session is not recorded again."""
@@ -146,7 +169,10 @@ class HistoryImport:
             self._write(named, told[middle:])
             return
         self.result.new += recorder.written
+        self.result.redacted.update(recorder.redacted)
+        self.result.sessions.update(_session_of(one) for one in told)
         recorder.written = 0
+        recorder.redacted.clear()
         self._last_run = recorder.last_run
 
 

@@ -21,7 +21,7 @@ from decklog.journal.preparing import prepared
 from decklog.records.values import Values
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from decklog.agents.events import Event
     from decklog.agents.reading import Sums
@@ -39,6 +39,8 @@ _REMEMBERED = 8 * 1024**2
 _DATABASE = ".db"
 _ENDINGS = {"opencode": _DATABASE}
 _BELOW = os.sep + "subagents" + os.sep
+# A session's folder is named in one of its first lines.
+_HEAD_LINES = 100
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class Part:
     files: int = 0
     unchanged: int = 0
     unread: int = 0
-    files_done: int = 0
+    bytes_done: int = 0
     # The files that can't be read, each with the reason.
     troubles: list[str] = field(default_factory=list)
     events: Counter[str] = field(default_factory=Counter)
@@ -70,10 +72,15 @@ class Part:
     named: dict[str, "Named"] = field(default_factory=dict)
 
 
-def files_of(source: str, program: str) -> list[str]:
-    """Name the files of a folder, or the one that was named, as they are read: sub-agents' own after all others."""
-    # By their whole names, by which it is remembered how far they were read.
-    files = sorted(_files(os.path.abspath(source), _ENDINGS.get(program, ".jsonl")), key=_begun_at)
+def files_of(source: str, program: str, roots: "Sequence[str] | None" = None) -> list[str]:
+    """List the session files below a folder, or one file, in reading order: files of sub-agents last.
+
+    With `roots`, list only sessions that began in one of these folders or below.
+    """
+    # Absolute paths: the marks of what was read are kept by path.
+    heads = {path: head_of(path) for path in _files(os.path.abspath(source), _ENDINGS.get(program, ".jsonl"))}
+    wanted = [path for path, head in heads.items() if roots is None or head.is_in(roots)]
+    files = sorted(wanted, key=lambda path: (heads[path].begun_at, path))
     return [*(path for path in files if _BELOW not in path), *(path for path in files if _BELOW in path)]
 
 
@@ -128,15 +135,15 @@ class _Files:
         self._known_lines = KnownLines()
         self._known_folders: set[str] = set()
         self._named: dict[str, Named] = {}
+        self._bytes_done = 0
 
     def parts(self) -> "Iterator[Part]":
-        for number, path in enumerate(self._paths, 1):
+        for path in self._paths:
             try:
                 yield from self._take_in(path)
             except OSError as problem:
                 # One that is gone by now, or not for us to read, costs no other its place.
                 self._part.troubles.append(f"{path}: {(problem.strerror or str(problem)).lower()}")
-            self._part.files_done = number
         yield self._handed_on()
 
     def _take_in(self, path: str) -> "Iterator[Part]":
@@ -168,7 +175,8 @@ class _Files:
     def _handed_on(self) -> Part:
         part, read = self._part, self._read
         part.named = {**self._named}
-        self._part, self._read = Part(files_done=part.files_done), []
+        part.bytes_done = self._bytes_done
+        self._part, self._read = Part(), []
         part.events.update({kind.__name__.lower(): count for kind, count in self._kinds.items()})
         self._kinds.clear()
         if self._balance.is_mine():
@@ -230,6 +238,7 @@ class _Files:
             for event in () if self._is_copied(line, folder, reading) else reader.events(line):
                 yield event
                 last = event
+            self._bytes_done += max(0, end - place)
             place = end
         yield from reader.rest()
         if last is not None:
@@ -296,17 +305,41 @@ def _files(source: str, ending: str) -> "Iterator[str]":
         yield from (os.path.join(folder, name) for name in sorted(names) if name.endswith(ending))
 
 
-def _begun_at(path: str) -> tuple[str, str]:
-    """Give the first moment that a file tells of: a fork's own is later than that of the session it was made of."""
+@dataclass(frozen=True)
+class Head:
+    """The first timestamp of a session file, and the folder that the session began in."""
+
+    begun_at: str = ""
+    cwd: str | None = None
+
+    def is_in(self, roots: "Sequence[str]") -> bool:
+        """Check whether the session began in one of these folders or below."""
+        if self.cwd is None:
+            return False
+        names = (os.path.normpath(self.cwd), os.path.realpath(self.cwd))
+        return any(name == root or name.startswith(root + os.sep) for name in names for root in roots)
+
+
+def head_of(path: str) -> Head:
+    """Read the head of a session file. A fork's first timestamp is later than that of the session it was made from."""
+    begun_at, cwd = "", None
     with suppress(OSError), opened(path) as file:
-        for line in file if not path.endswith(_DATABASE) else ():
+        for number, line in enumerate(file if not path.endswith(_DATABASE) else ()):
+            if begun_at and (cwd or number >= _HEAD_LINES):
+                break
             try:
                 found = json.loads(line)
             except (ValueError, RecursionError):
                 continue
-            if isinstance(found, dict) and isinstance(at := found.get("timestamp"), str):
-                return at, path
-    return "", path
+            if isinstance(found, dict):
+                begun_at = begun_at or _text_in(found, "timestamp")
+                cwd = cwd or _text_in(found, "cwd") or _text_in(found.get("payload"), "cwd") or None
+    return Head(begun_at, cwd)
+
+
+def _text_in(value: Any, name: str) -> str:
+    found = value.get(name) if isinstance(value, dict) else None
+    return found if isinstance(found, str) else ""
 
 
 def _agent_of(path: str) -> str | None:

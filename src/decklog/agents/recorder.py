@@ -3,6 +3,8 @@
 Whatever is told twice has the same key and is written once; whatever is told late is written where it belongs, with its own time.
 """
 
+import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from decklog.agents.entries import answer_of, cut_of, entry_of, given, key_of, prompt_of, run_of, run_of_session
@@ -50,6 +52,8 @@ if TYPE_CHECKING:
     PreparedBeside = tuple[Event, tuple[Any, ...]]
 
 _STREAM, _AT, _SUBTYPE, _KEY, _PAYLOAD = map(COLUMNS.index, ("stream", "at", "subtype", "key", "payload"))
+_BODY, _REDACTED = map(COLUMNS.index, ("body", "redacted"))
+_SECRET = re.compile(r"\[redacted:([\w-]+)\]")
 _GOAL_CHARACTERS = 200
 _STATUS = {Outcome.OK: RunStatus.COMPLETED, Outcome.FAILED: RunStatus.FAILED}
 _CALLS_LOOKED_AT = 1000
@@ -87,6 +91,8 @@ class Recorder:
         self._calls: dict[str, dict[str, Any]] = {}
         # How many entries and charges were new.
         self.written = 0
+        # How many secrets of each kind were redacted in what was read.
+        self.redacted: Counter[str] = Counter()
         # The run that something was told of last.
         self.last_run: str | None = None
 
@@ -109,9 +115,13 @@ class Recorder:
                 self._write(one)
             elif len(one) == 3:
                 session_id, agent_id, given = one
-                self._take(session_id, agent_id, prepared(values, given) if isinstance(given, dict) else given)
+                columns = prepared(values, given) if isinstance(given, dict) else given
+                self._count_redacted(columns)
+                self._take(session_id, agent_id, columns)
             else:
-                self._write(one[0], prepared_beside(values, one[1]) if isinstance(one[1], dict) else one[1])
+                beside = prepared_beside(values, one[1]) if isinstance(one[1], dict) else one[1]
+                self._count_redacted(beside)
+                self._write(one[0], beside)
         self._flush()
 
     def run_of(self, event: Event) -> str:
@@ -124,6 +134,12 @@ class Recorder:
         bound, self._bound = self._bound, set()
         if told:
             self.written += self._log.db.write(lambda: self._bulk.take(told, bound))
+
+    def _count_redacted(self, columns: "tuple[Any, ...]") -> None:
+        """Count the secrets that were redacted in an entry; an answer has no text."""
+        if len(columns) > _REDACTED and columns[_REDACTED]:
+            texts = (columns[place] for place in (_BODY, _PAYLOAD))
+            self.redacted.update(kind for text in texts if isinstance(text, str) for kind in _SECRET.findall(text))
 
     def _take(self, session_id: str, agent_id: str | None, columns: "tuple[Any, ...]") -> None:
         """Write an entry that was prepared where its event was read."""

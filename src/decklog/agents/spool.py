@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from decklog.agents.texts import as_name
+from decklog.core.disk import sync_descriptor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +54,7 @@ class Spool:
         with self._appending(f"{program}-{as_name(session)}{_SUFFIX}") as descriptor:
             _write(descriptor, line)
             if is_synced:
-                os.fsync(descriptor)
+                sync_descriptor(descriptor)
 
     def _make_folder(self) -> None:
         """Create the folder; raise NotADirectoryError for a symbolic link, which a repository could have planted."""
@@ -95,14 +96,14 @@ class Spool:
         line = json.dumps({"at": time.time(), "program": program, "bytes": size}, separators=(",", ":"))
         with self._appending(DROPPED) as descriptor:
             _write(descriptor, line.encode() + b"\n")
-            os.fsync(descriptor)
+            sync_descriptor(descriptor)
 
     def sync(self) -> None:
         """Wait until all that was appended is on the disk, whoever appended it."""
         for name in self.waiting():
             # Without the lock: nobody who has something to tell waits for the disk here.
             with suppress(FileNotFoundError), open(os.path.join(self.folder, name), "rb") as file:
-                os.fsync(file.fileno())
+                sync_descriptor(file.fileno())
 
     # Whoever takes them in
 
@@ -165,7 +166,7 @@ class Spool:
             with open(fresh, "wb") as file:
                 file.write(rest)
                 file.flush()
-                os.fsync(file.fileno())
+                sync_descriptor(file.fileno())
             os.rename(fresh, path)
 
     @contextmanager
@@ -220,7 +221,7 @@ class Spool:
             os.ftruncate(descriptor, 0)
             _write(descriptor, json.dumps(state).encode())
             if is_synced:
-                os.fsync(descriptor)
+                sync_descriptor(descriptor)
             os.rename(fresh, self._mark(path))
 
     def forget_mark(self, path: str) -> None:

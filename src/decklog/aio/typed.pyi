@@ -875,7 +875,7 @@ class AsyncPrices:
         source: str | None = ...,
         sourced_on: str | None = ...,
     ) -> Price:
-        """Set a model's price from a day on, in micro-dollars per million tokens; from today unless said otherwise."""
+        """Set a model's price of a million tokens from a day on; from today unless `valid_from` is given."""
     async def load(self, prices: object) -> list[Price]:
         """Set many prices, all or none: a list of objects with a price's fields, as in the file that comes with Decklog."""
     async def withdraw(self, model: str, valid_from: datetime, *, over_tokens: int = ...) -> Price:
@@ -1018,7 +1018,7 @@ class AsyncLedger:
         since: datetime | None = ...,
         until: datetime | None = ...,
     ) -> SpendSummary:
-        """Add charges up by day (of UTC), model, agent, agent_id, task, group, call_site or run."""
+        """Add charges up by day (of UTC), model, agent, agent_id, task, group, call_site, run, session or worktree."""
 
 class AsyncMemory:
     async def recall(

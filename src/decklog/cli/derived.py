@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 from decklog.cli.call import HAND_WRITTEN, SENTENCES, Call, Usage
 from decklog.cli.exits import use_shape_of
 from decklog.cli.parameters import parameters_of, read_words
+from decklog.core.figures import dollars
 from decklog.log import store_class
 from decklog.records.operations import Operation, operations_of
+from decklog.records.record import Record
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -62,6 +64,12 @@ def run_operation(call: Call) -> int:
         result = getattr(getattr(log, store), operation.name)(**arguments)
         reason = _reason(log, store, operation, arguments) if result is None else None
         warnings = list(getattr(result, "warnings", ()))
+        if operation.writes and isinstance(result, Record) and not (call.json or call.fields):
+            from decklog.cli.show import confirm
+
+            return confirm(verb, result, warnings)
+        if (store, operation.name) in _AMOUNTS and not call.json:
+            return show(dollars(result, exact=True), as_json=False)
         return show(_told(log, store, operation, result), as_json=call.json, warnings=warnings, reason=reason)
 
 
@@ -92,6 +100,8 @@ def _told(log: "Decklog", store: str, operation: Operation, result: "Any") -> "A
     return with_words(log, result)
 
 
+# Verbs that return an amount in microdollars, which people read in dollars.
+_AMOUNTS = {("prices", "quote")}
 # Verbs that may answer with nothing, and the verb that knows why when it is asked the same.
 _REASONS = {("tasks", "claim"): "why_none"}
 

@@ -19,7 +19,7 @@ EXAMPLES: "dict[str, tuple[str, ...]]" = {
     "tasks finish": ('decklog tasks finish docs --fence 1 --summary "Written"',),
     "next": ("decklog next", "decklog next --wait 600 --role tester"),
     "note": ('decklog note "A comma before ] is a token of its own" --phase approach',),
-    "spend": ("decklog spend a-model --in 9000 --out 500 --cost 0.42",),
+    "spend": ("decklog spend claude-sonnet-5-5 --in 9000 --out 500 --cost 0.42",),
     "ask": ('decklog ask "May I push the branch?"', 'git diff | decklog ask "May this be merged?" --about - --wait 600'),
     "standup": ("decklog standup",),
     "critical": ('decklog critical "Stop: this deletes data" --from ana --task docs',),
@@ -34,8 +34,9 @@ EXAMPLES: "dict[str, tuple[str, ...]]" = {
     "approvals show": ("decklog approvals show release",),
     "approvals decide": ('decklog approvals decide release granted --by ana --rationale "All is green"',),
     "budgets set": ("decklog budgets set run --scope-id commas --limit 5.00",),
-    "ledger charge": ("decklog ledger charge a-model --input-tokens 9000 --cost 0.42 --run commas",),
+    "ledger charge": ("decklog ledger charge claude-sonnet-5-5 --input-tokens 9000 --cost 0.42 --run commas",),
     "ledger burn": ("decklog ledger burn",),
+    "cost": ("decklog cost", "decklog cost --by session --days 7"),
     "overview days": ("decklog overview days --by model",),
     "now": ("decklog now", "decklog now --brief"),
     "top": ("decklog top",),
@@ -62,6 +63,7 @@ EXAMPLES: "dict[str, tuple[str, ...]]" = {
     "migrate": ("decklog migrate --check",),
     "roles": ("decklog roles > roles.sql",),
     "redact": ("env | decklog redact",),
+    "completion": ("decklog completion bash",),
     "demo": ("decklog demo",),
 }
 

@@ -1,15 +1,18 @@
 """The menu: commands a person needs in words of their own, and every store's verbs with their help."""
 
+import os
 from inspect import cleandoc
 from typing import TYPE_CHECKING
 
 import click
+from click.shell_completion import CompletionItem
 
 from decklog import __version__
 from decklog.cli.call import HAND_WRITTEN, SENTENCES, SHORT_WAY, Call, Usage
 from decklog.cli.derived import operations
 from decklog.cli.examples import with_examples
 from decklog.cli.manager import SENTENCE
+from decklog.cli.meant import Group
 from decklog.log import STORES
 
 if TYPE_CHECKING:
@@ -18,8 +21,9 @@ if TYPE_CHECKING:
 # Where each hand-written command lives, and what it does: it is imported when it is called, and a line of help is not worth that.
 COMMANDS = {
     "help": ("help", "Show every command (`all`), or what one command takes."),
-    "init": ("setup", "Make a log for this repository or folder, or adopt the one that it has."),
-    "where": ("setup", "Say which log a call from here means, and why."),
+    "start": ("start", "Set up Decklog in this repository with a few questions, from the log to the first recorded session."),
+    "init": ("setup", "Create a log for this repository or folder, or use the one it has."),
+    "where": ("setup", "Show which log is used here, and how it was found."),
     "accept": ("setup", "Say yes to the log that was found for this folder and that you did not make there."),
     "migrate": ("setup", "Bring the log's schema up to date, and a SQLite file's journal mode back to WAL."),
     "roles": (
@@ -27,6 +31,7 @@ COMMANDS = {
         "Write the SQL that makes PostgreSQL roles for readers, agents and managers; the owner of the log runs it.",
     ),
     "now": ("overview", "Say what needs a person, what runs, what has gone quiet and what it costs."),
+    "cost": ("ledger", "Show what was spent, by model, day, session or repository."),
     "top": ("overview", "Show `now` live, on the whole terminal: move, open, read, approve or deny, quit."),
     "serve": (
         "overview",
@@ -37,7 +42,7 @@ COMMANDS = {
         "health",
         "Look for trouble with the engine, the file, its pages, leases, budgets and locks, and say what mends it.",
     ),
-    "setup": ("agent_setup", "Have an agent's program put its sessions on record here; --remove takes it back."),
+    "setup": ("agent_setup", "Record the sessions of a coding agent here; --remove takes it back."),
     "mcp": ("agent_setup", "Answer agents that call tools: next, done, note, ask and the like, by the Model Context Protocol."),
     "acp": ("agent_setup", "Stand between an editor and an agent that it starts: put on record what passes, and guard."),
     "verify": ("health", "Walk the hash chains and rebuild every record; name the first thing that is wrong (exit 1)."),
@@ -70,7 +75,7 @@ COMMANDS = {
     "prompt": ("gate.prompt", "Show the prompt of a call site: its parts, their order, and about how many tokens."),
     "report": ("report", "Sum up what happened over all runs, as Markdown or as a page to hand on."),
     "export": ("transfer", "Write a log, or one run of it, in another form."),
-    "import": ("transfer", "Take another form of a log into this one."),
+    "import": ("transfer", "Import sessions, data of other trackers, or an exported log."),
     "sync": ("exchange.syncing", "Keep a run and another tracker in step, both ways."),
     "receive": ("exchange.telemetry", "Take in what other programs send, as it happens."),
     "move": ("transfer", "Copy a whole log to another place or engine, and prove that it arrived."),
@@ -78,25 +83,56 @@ COMMANDS = {
     "restore": ("transfer", "Put a backup in the place of a log."),
     "recover": ("transfer", "Take what can be read out of a damaged SQLite file into a new log, and say what is missing."),
     "prune": ("transfer", "Drop old texts; their digests stay, so the log still verifies. Without --apply nothing is changed."),
+    "completion": ("help", "Print a script that completes commands in bash, zsh or fish."),
     "demo": ("demo", "Watch workers share a run, one of them killed in the middle, and nothing lost."),
     "bazinga": ("bazinga", "Answer as bazinga-db does, so that agents' prompts and scripts for it go on working."),
 }
 
-# What people need on their first day; `help all` has the rest.
-_FIRST = (
-    ("init", "make a log for this repository"),
-    ('runs start "GOAL"', "begin a run; its id comes back"),
-    ('plan "TITLE" …', "plan its tasks; plan alone shows how they stand"),
-    ("next", "agents: get a task, or see the one you have"),
-    ('done "WHAT"', 'agents: end it; or fail "WHY", block "WHY"'),
-    ('ask "QUESTION"', 'agents: ask a person; or note "TEXT"'),
-    ("now", "what needs you, runs and costs; top shows it live"),
-    ("runs show RUN", "what became of a run; search WORDS finds it again"),
-    ("verify", "prove that nothing was changed"),
-    ("help all", "every command; help COMMAND says what one takes"),
+# The first screen of the help, in the order in which people need it; `help all` has every command.
+FIRST = (
+    ("Start", (("start", "set up this repository with a few questions"), ("init", "only create the log"))),
+    (
+        "Record",
+        (
+            ("setup claude", "record new sessions; also codex, gemini, opencode, …"),
+            ("import claude", "import sessions you already have; also codex, …"),
+            ("sessions", "list, search, read and resume them"),
+        ),
+    ),
+    (
+        "See",
+        (
+            ("now", "what needs attention, what runs, what it costs"),
+            ("cost", "what was spent, by model, day, session or repository"),
+            ("serve", "open the dashboard in a browser"),
+            ("report week", "one week over all runs, as Markdown or HTML"),
+        ),
+    ),
+    (
+        "Work",
+        (
+            ('run "GOAL"', "let agents work on a goal or a plan here"),
+            ('plan "TITLE" …', "add tasks; without titles, list them"),
+            ("next", "agents: get a task"),
+            ('done "WHAT"', "agents: finish it"),
+            ('ask "QUESTION"', "agents: ask a person"),
+        ),
+    ),
+    (
+        "Control",
+        (
+            ("budgets set", "limit what may be spent"),
+            ("approvals find", "questions from agents; `approvals decide` answers"),
+        ),
+    ),
+    ("Check", (("verify", "prove that no entry was changed"), ("doctor", "look for problems and how to fix them"))),
 )
+_MORE = "Every command: decklog help all. One command: decklog COMMAND --help."
 
-_EPILOG = """Every command takes --json, --brief, --fields A,B, --no-color and --db PATH|URL;
+# Set by the script of `decklog completion`: click then answers with completions.
+_COMPLETING = "_DECKLOG_COMPLETE"
+
+EXITS_AND_OPTIONS = """Every command takes --json, --brief, --fields A,B, --no-color and --db PATH|URL;
 those that write also --agent NAME and --agent-id ID.
 Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 not permitted, 5 conflict, 6 refused, 7 pending, 75 busy, 124 timed out."""
 
@@ -106,25 +142,38 @@ def spelled(name: str) -> str:
     return name.replace("_", "-")
 
 
-class Menu(click.Group):
+class Menu(Group):
     """Lists everything, and imports only what is chosen."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         return [*SHORT_WAY, *COMMANDS, *map(spelled, STORES)]
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Show what people need first."""
+        """Show the commands that people need first, in groups."""
         formatter.write_text(self.help or "")
-        formatter.write_paragraph()
-        size = max(len(words) for words, _ in _FIRST)
-        for words, summary in _FIRST:
-            formatter.write(f"  {ctx.command_path} {words:<{size}}  {summary}\n")
+        size = max(len(words) for _, commands in FIRST for words, _ in commands)
+        for title, commands in FIRST:
+            formatter.write(f"\n{title}\n")
+            for words, summary in commands:
+                formatter.write(f"  {ctx.command_path} {words:<{size}}  {summary}\n")
+        formatter.write(f"\n{_MORE}\n")
 
     def format_all(self, ctx: click.Context) -> str:
         """Write out every command with its summary."""
         formatter = ctx.make_formatter()
         super().format_help(ctx, formatter)
         return formatter.getvalue()
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete a command from the table of summaries: importing every command for one word takes too long."""
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        summaries = self._summaries()
+        return [CompletionItem(name, help=summaries.get(name)) for name in self.list_commands(ctx) if name.startswith(incomplete)]
+
+    def _summaries(self) -> dict[str, str]:
+        commands = {name: summary for name, (_, summary) in COMMANDS.items()}
+        return commands | {spelled(name): summary for name, summary in STORES.items()}
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands with their summaries from a table: importing all of them for one line each takes too long."""
@@ -137,18 +186,6 @@ class Menu(click.Group):
         for title, section in sections.items():
             with formatter.section(title):
                 formatter.write_dl(list(section.items()))
-
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command by its name. Raise Usage for an unknown one, with the one that was probably meant."""
-        name = args[0]
-        if not name.startswith("-") and self.get_command(ctx, name) is None:
-            from decklog.cli.meant import meant
-
-            near = meant(name, self.list_commands(ctx))
-            if near is None:
-                raise Usage(f"unknown command: {name}", hint="See: decklog --help")
-            raise Usage(f"unknown command: {name} (did you mean {near}?)", hint=f"See its options: decklog {near} --help")
-        return super().resolve_command(ctx, args)
 
     def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
         if name in SHORT_WAY:
@@ -175,7 +212,7 @@ def _store_menu(store: str) -> click.Group:
 def _group_of(store: str) -> type[click.Group]:
     """Give the kind of menu that a store has: of those that take a sentence, one that does."""
     if store not in SENTENCES:
-        return click.Group
+        return Group
     from importlib import import_module
 
     found: type[click.Group] = import_module(f"decklog.cli.commands.mending.{store}").Sentences
@@ -247,16 +284,18 @@ def _option(parameter: "Any", text: str) -> click.Option:
     return click.Option([parameter.flag], metavar=parameter.shown, help=help_text, required=parameter.required)
 
 
-@click.group(cls=Menu, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Menu, epilog=EXITS_AND_OPTIONS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(version=__version__, prog_name="decklog")
 def menu() -> None:
-    """The record your coding agents can't lose: every run, task, dollar, decision and proof."""
+    """Audit log, task queue and spending limits for coding agents."""
 
 
 def run_command(call: Call) -> int:
     """Run a hand-written command, or show help."""
-    if not call.words:
-        call.words = ["--help"]
+    if not call.words and _COMPLETING not in os.environ:
+        from decklog.cli.screens.welcome import welcome
+
+        return welcome(call)
     try:
         result = menu.main(args=call.words, prog_name="decklog", standalone_mode=False, obj=call)
     except click.exceptions.NoArgsIsHelpError as menu_help:

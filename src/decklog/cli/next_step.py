@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from decklog.cli.call import Call
 
 # A hint with one of these already names something to type.
-_TYPED = ("decklog ", "Did you mean ", "--run ", "--as ", "pip install", "chmod", "git ")
+_TYPED = ("decklog ", "Did you mean ", "--run ", "--as ", "pip install", "pipx install", "uv tool install", "chmod", "git ")
 
 # These list all runs at once only with a filter.
 _LISTED_BY = {"tasks": "tasks find --state running"}

@@ -26,6 +26,8 @@ _EXPECTED = {
 }
 # A parameter with this suffix is an integer in Python and JSON; on the command line it loses the suffix and takes dollars.
 _MONEY = "_microdollars"
+# So is a price of a million tokens, which keeps its name.
+_PRICE = "_price"
 
 
 def _one_of(words: str) -> str:
@@ -47,7 +49,7 @@ class Parameter:
         # Content of any kind: bytes of a file, a text, or JSON.
         self.is_content = isinstance(annotation, UnionType) and {bytes, object} <= set(annotation.__args__)
         self.is_flag = self.type is bool
-        self.is_money = name.endswith(_MONEY)
+        self.is_money = name.endswith((_MONEY, _PRICE))
         # All words that are left, each as it is.
         self.takes_rest = positional and getattr(self.type, "__origin__", None) is tuple
 

@@ -2,12 +2,15 @@
 
 import sys
 import time
+from collections.abc import Callable
 
 
 class Meter:
     """One line on stderr that is written anew a few times a second."""
 
-    def __init__(self) -> None:
+    def __init__(self, written: Callable[[int], str] = "{:,}".format) -> None:
+        # How an amount is written: a plain number, or bytes.
+        self._written = written
         self._shown = sys.stderr.isatty()
         self._begin = self._last = time.monotonic()
         self._what = ""
@@ -23,8 +26,9 @@ class Meter:
         self._draw(what, done, whole, (done - self._first) / max(now - self._since, 0.001))
 
     def _draw(self, what: str, done: int, whole: int, rate: float) -> None:
-        count = f"{done:,} of {whole:,} ({100 * done // whole} %)" if whole else (f"{done:,}" if done else "…")
-        speed = f"  {rate:,.0f}/s" if rate >= 1 else ""
+        counted = self._written(done) if done else "…"
+        count = f"{self._written(done)} of {self._written(whole)} ({100 * done // whole} %)" if whole else counted
+        speed = f"  {self._written(round(rate))}/s" if rate >= 1 else ""
         left = f"  {_duration((whole - done) / rate)} left" if whole and rate > 0 else ""
         sys.stderr.write(f"\r\x1b[K{what}: {count}{speed}{left}")
         sys.stderr.flush()

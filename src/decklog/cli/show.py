@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 
 # `2026-11-15 12:00:00`, with which a line of an entry begins.
 _TIME = 19
+# What describes a record, and what says how it is; the first that has a value is taken.
+_TEXTS = ("goal", "title", "question", "criterion", "insight", "body", "subject", "name", "model", "key", "summary", "scope")
+_STATES = ("state", "status", "verdict", "outcome")
+_AMOUNTS = ("cost_dollars", "dollars", "limit_dollars", "ceiling")
+_WIDTH = 100
 
 
 def show(result: "Any", *, as_json: bool, warnings: list[str] | None = None, reason: "dict[str, Any] | None" = None) -> int:
@@ -37,10 +42,31 @@ def show(result: "Any", *, as_json: bool, warnings: list[str] | None = None, rea
         sys.stderr.write(f"Not shown: {', '.join(left_out)}; --json has all\n")
     if isinstance(result, Page) and result.next is not None:
         sys.stderr.write(f"More: add --after '{result.next}'\n")
-    for warning in warnings:
-        sys.stderr.write(f"{painted('warning:', STRONG, sys.stderr)} {terminal.visible(warning, sys.stderr)}\n")
+    print_warnings(warnings)
     if reason is not None:
         sys.stderr.write(f"Nothing: {terminal.visible(reason['message'], sys.stderr)}\n  {reason['hint']}\n")
+    return 0
+
+
+def print_warnings(warnings: list[str]) -> None:
+    """Print warnings for a person, each in a line."""
+    for warning in warnings:
+        sys.stderr.write(f"{painted('warning:', STRONG, sys.stderr)} {terminal.visible(warning, sys.stderr)}\n")
+
+
+def confirm(verb: str, record: Record, warnings: list[str]) -> int:
+    """Print one line about a record that was just written; return the exit code."""
+    data = in_dollars(to_data(record))
+    names = record.identity if isinstance(record.identity, tuple) else (record.identity,)
+    parts = [" ".join(str(data[name]) for name in names if data.get(name) is not None)]
+    text = next((str(data[name]) for name in _TEXTS if data.get(name) and name not in names), "")
+    parts += [cut(" ".join(text.split()), _WIDTH)] if text else []
+    parts += [str(data[name]) for name in _AMOUNTS if data.get(name) is not None][:1]
+    state = next((str(data[name]) for name in _STATES if data.get(name)), None)
+    notes = [note for note in (state, "already" if getattr(record, "already", False) else None) if note]
+    end = f" ({', '.join(notes)})" if notes else ""
+    terminal.say(f"{verb}: {'  '.join(part for part in parts if part)}{end}")
+    print_warnings(warnings)
     return 0
 
 

@@ -31,7 +31,7 @@ def _words(operation: str, arguments: "Mapping[str, Any]") -> str:
 
 
 def _argument(name: str, value: object) -> str:
-    if name.endswith("_microdollars") and isinstance(value, int):
+    if name.endswith(("_microdollars", "_price")) and isinstance(value, int):
         return f"{name.removesuffix('_microdollars')}={dollars(value, exact=True)}"
     return f"{name}={value}"
 

@@ -58,6 +58,8 @@ _FIRST = (
 WORDS = frozenset({"stands", "state", "status", "outcome", "severity", "verdict", "default_verdict"})
 
 _SMALL = "microdollars"
+# Prices of a million tokens are in microdollars too.
+_PRICE = "_price"
 # Columns that are in the unit that their row names.
 _OF_UNIT = ("ceiling", "spent", "reserved", "left", "free", "asked")
 
@@ -134,7 +136,7 @@ def in_dollars(value: "Any") -> "Any":
 
 
 def _amount(name: str, value: "Any", is_of_unit: bool) -> "Any":
-    if type(value) is int and (is_of_unit or name.endswith(_SMALL)):
+    if type(value) is int and (is_of_unit or name.endswith((_SMALL, _PRICE))):
         from decklog.core.figures import dollars
 
         return dollars(value)

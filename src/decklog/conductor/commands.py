@@ -15,6 +15,7 @@ from typing import Any
 from decklog.conductor.private_home import HomeFiles, PrivateHome, prepare
 from decklog.core.processes import Identity
 from decklog.guard.sandbox import sandbox
+from decklog.guard.sandbox.linux import require_linux
 from decklog.guard.sandbox.sandbox import Kind, Sandbox, Site
 from decklog.guard.shell import launch
 from decklog.guard.shell.environment import environment
@@ -60,6 +61,7 @@ def rest(seconds: float = _REST_SECONDS) -> None:
 
 def start(command: Command) -> None:
     """Start a program and let go of it: it is found again by its folder, by this process and by the next."""
+    require_linux()
     command.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     settled, site = command.sandbox.settled(), _site(command)
     private = PrivateHome(env=_passed(command.home.variables))

@@ -1,7 +1,12 @@
 """Say how to install an optional extra."""
 
 import json
+import os
+import sys
 from urllib.parse import unquote
+
+# Files that tools leave in the environments they make, and the command that installs there again.
+_INSTALLERS = {"pipx_metadata.json": "pipx install --force", "uv-receipt.toml": "uv tool install --force"}
 
 
 def install_hint(extra: str) -> str:
@@ -13,7 +18,13 @@ def install_hint(extra: str) -> str:
         record = distribution("decklog").read_text("direct_url.json")
     except PackageNotFoundError:
         record = None
-    return f"Run: pip install '{_requirement(extra, record)}'"
+    return f"Run: {_installer(sys.prefix)} '{_requirement(extra, record)}'"
+
+
+def _installer(environment: str) -> str:
+    """Return the command that installs into an environment: that of the tool which made it, or pip."""
+    found = (command for name, command in _INSTALLERS.items() if os.path.exists(os.path.join(environment, name)))
+    return next(found, "pip install")
 
 
 def _requirement(extra: str, record: str | None) -> str:

@@ -28,6 +28,15 @@ def counted(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+def compact(number: int) -> str:
+    """Write a large number in few characters: `950`, `41k`, `3.1M`, `1.2B`."""
+    size, units = float(number), ("", "k", "M", "B")
+    place = 0
+    while size >= 999.5 and place < len(units) - 1:
+        size, place = size / 1000, place + 1
+    return f"{size:.1f}{units[place]}" if place > 0 and size < 9.95 else f"{size:.0f}{units[place]}"
+
+
 def span(passed: "timedelta") -> str:
     """Write a time that passed, in the largest unit that says enough: `41 s`, `12 min`, `2 h`, `3 d`."""
     seconds = max(0, int(passed.total_seconds()))

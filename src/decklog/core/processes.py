@@ -12,20 +12,21 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+_HAS_PROC = os.path.exists("/proc/self/stat")
+
+
 class Stat:
-    """What the kernel says of a process at one moment."""
+    """What the system says of a process at one moment."""
 
     __slots__ = ("group", "name", "parent", "pid", "session", "state", "ticks")
 
-    def __init__(self, pid: int, text: str) -> None:
-        # The name stands in parentheses and may hold any character, parentheses too.
-        head, _, tail = text.rpartition(")")
-        fields = tail.split()
+    def __init__(self, pid: int, name: str, state: str, family: "tuple[int, int, int]", ticks: int) -> None:
         self.pid = pid
-        self.name = head.partition("(")[2]
-        self.state = fields[0]
-        self.parent, self.group, self.session = (int(field) for field in fields[1:4])
-        self.ticks = int(fields[19])
+        self.name = name
+        self.state = state
+        self.parent, self.group, self.session = family
+        # When it started, in a unit that is the same for all processes of this machine.
+        self.ticks = ticks
 
     def __repr__(self) -> str:
         return f"Stat({self.pid}, {self.name!r}, {self.state})"
@@ -38,10 +39,36 @@ class Stat:
 
 def stat_of(pid: int) -> Stat | None:
     """Look a process up; None when there is none with this number."""
+    return _stat_from_proc(pid) if _HAS_PROC else _stat_from_ps(pid)
+
+
+def _stat_from_proc(pid: int) -> Stat | None:
     try:
-        return Stat(pid, _told(f"/proc/{pid}/stat"))
+        text = _told(f"/proc/{pid}/stat")
     except (FileNotFoundError, ProcessLookupError):
         return None
+    # The name is in parentheses and may contain any character, parentheses too.
+    head, _, tail = text.rpartition(")")
+    fields = tail.split()
+    parent, group, session = (int(field) for field in fields[1:4])
+    return Stat(pid, head.partition("(")[2], fields[0], (parent, group, session), int(fields[19]))
+
+
+def _stat_from_ps(pid: int) -> Stat | None:
+    """Ask ps, where there is no /proc, as on macOS. Processes of one second can't be told apart there."""
+    import subprocess
+    import time
+
+    words = ["ps", "-o", "state=,ppid=,pgid=,sess=,lstart=,comm=", "-p", str(pid)]
+    environment = {**os.environ, "LC_ALL": "C"}
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=10, check=False)
+    fields = done.stdout.split()
+    if done.returncode != 0 or len(fields) < 9:
+        return None
+    started = time.mktime(time.strptime(" ".join(fields[4:9]), "%a %b %d %H:%M:%S %Y"))
+    # On macOS the session is an address, and of no use here.
+    session = int(fields[3]) if fields[3].isdigit() else 0
+    return Stat(pid, " ".join(fields[9:]), fields[0][0], (int(fields[1]), int(fields[2]), session), int(started))
 
 
 def _told(path: str) -> str:
@@ -54,7 +81,11 @@ def _told(path: str) -> str:
 
 
 def _boot_id() -> str:
-    return _told("/proc/sys/kernel/random/boot_id").strip()
+    """Return the id of this boot; the name of the machine where there is no /proc, as on macOS."""
+    try:
+        return _told("/proc/sys/kernel/random/boot_id").strip()
+    except OSError:
+        return os.uname().nodename
 
 
 def _pid_space() -> str:
@@ -91,7 +122,7 @@ class Identity:
         if found is None:
             from decklog.core.errors import Unavailable
 
-            raise Unavailable("Processes can't be identified: there is no /proc", hint="Use Linux with /proc mounted.")
+            raise Unavailable("this process can't be identified", hint="Mount /proc, or install the program ps.")
         return found
 
     @classmethod
@@ -121,6 +152,8 @@ class Identity:
 
     def send(self, number: int) -> bool:
         """Send a signal to this very process; say whether it was there to get it."""
+        if not hasattr(os, "pidfd_open"):
+            return self._send_by_number(number)
         try:
             handle = os.pidfd_open(self.pid)
         except OSError:
@@ -136,3 +169,13 @@ class Identity:
             return True
         finally:
             os.close(handle)
+
+    def _send_by_number(self, number: int) -> bool:
+        """Send a signal where no handle pins the process: between check and signal its number could go to another."""
+        if not self.is_alive():
+            return False
+        try:
+            os.kill(self.pid, number)
+        except OSError:
+            return False
+        return True

@@ -11,6 +11,7 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from decklog.core.cores import usable_cores
 from decklog.core.errors import Unavailable
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def processes() -> int:
     """
     if threading.active_count() > 1 or not _has_one_thread():
         return 1
-    return min(_MOST_PROCESSES, len(os.sched_getaffinity(0)))
+    return min(_MOST_PROCESSES, usable_cores())
 
 
 def _has_one_thread() -> bool:

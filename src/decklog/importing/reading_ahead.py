@@ -4,6 +4,7 @@ What is read goes through a pipe, and little more than it holds waits in memory.
 with the pipe, and whoever writes is told.
 """
 
+import fcntl
 import gc
 import os
 import pickle
@@ -11,12 +12,12 @@ import subprocess
 import sys
 from collections import deque
 from contextlib import suppress
-from fcntl import F_GETPIPE_SZ, F_SETPIPE_SZ, fcntl, ioctl
 from importlib import import_module
 from termios import FIONREAD
 from threading import Condition, Thread
 from typing import TYPE_CHECKING
 
+from decklog.core.cores import usable_cores
 from decklog.core.errors import Unavailable
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 # To start a process costs as much as writing some megabytes.
 WORTH_A_PROCESS = 8 * 1024**2
 _PIPE_BYTES = 1024**2
+# Only Linux can change the size of a pipe.
+_SET_PIPE_SIZE, _GET_PIPE_SIZE = (getattr(fcntl, f"F_{name}PIPE_SZ", None) for name in ("SET", "GET"))
+_USUAL_PIPE_BYTES = 16 * 1024
 # So much waits to be sent, about twice what a writer takes at once.
 _AHEAD_BYTES = 4 * 1024**2
 _STEP, _LEAST_SHARE = 0.05, 0.2
@@ -62,7 +66,7 @@ class Balance:
 
 def read(reading: "Reading", asked: "Any", size: int) -> "Iterator[Any]":
     """Give what a function reads, in its order; in another process where so many bytes are worth it and a core is there."""
-    if size < WORTH_A_PROCESS or len(os.sched_getaffinity(0)) < 2:
+    if size < WORTH_A_PROCESS or usable_cores() < 2:
         # The writer checks and redacts what it gets anyway.
         yield from reading(asked, Balance(0.0))
         return
@@ -78,7 +82,8 @@ def _read_there(reading: "Reading", asked: "Any") -> "Iterator[Any]":
     assert process.stdout is not None
     try:
         with suppress(OSError):
-            fcntl(process.stdout.fileno(), F_SETPIPE_SZ, _PIPE_BYTES)
+            if _SET_PIPE_SIZE is not None:
+                fcntl.fcntl(process.stdout.fileno(), _SET_PIPE_SIZE, _PIPE_BYTES)
         _ask(process.stdin, asked)
         # A reader that has read all takes no signs any more, and waits until all that it read is taken.
         os.set_blocking(process.stdin.fileno(), False)
@@ -133,7 +138,7 @@ def _ended() -> Unavailable:
 
 def _waiting(pipe: "IO[bytes]") -> int:
     """Count the bytes in a pipe that nobody has read yet."""
-    return int.from_bytes(ioctl(pipe.fileno(), FIONREAD, bytes(4)), sys.byteorder)
+    return int.from_bytes(fcntl.ioctl(pipe.fileno(), FIONREAD, bytes(4)), sys.byteorder)
 
 
 class Sending:
@@ -144,7 +149,8 @@ class Sending:
 
     def __init__(self, pipe: "IO[bytes]") -> None:
         # A part that does not fit into the rest of a page of the pipe begins the next one, so that up to half of it stays empty.
-        self._pipe, self._room = pipe, fcntl(pipe.fileno(), F_GETPIPE_SZ) // 2
+        size = _USUAL_PIPE_BYTES if _GET_PIPE_SIZE is None else fcntl.fcntl(pipe.fileno(), _GET_PIPE_SIZE)
+        self._pipe, self._room = pipe, size // 2
         self._parts: deque[bytes] = deque()
         self._bytes = 0
         self._changed = Condition()

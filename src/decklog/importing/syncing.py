@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
 from decklog.core.clock import from_text, to_text
-from decklog.core.disk import sync
+from decklog.core.disk import sync, sync_descriptor
 from decklog.core.errors import Conflict, NotFound
 from decklog.importing.exports.rows import folder_of
 from decklog.importing.text_files import MOST_BYTES, opened
@@ -215,7 +215,7 @@ class FileSync(Sync):
             with os.fdopen(descriptor, "wb") as out:
                 out.write(text)
                 out.flush()
-                os.fsync(out.fileno())
+                sync_descriptor(out.fileno())
             os.chmod(made, os.stat(place).st_mode & 0o777)
             with open(place, "rb") as file:
                 if file.read() != self._read:

@@ -4,6 +4,7 @@ import json
 import os
 from typing import TYPE_CHECKING
 
+from decklog.core.disk import sync_descriptor
 from decklog.core.errors import Invalid
 from decklog.journal.rows import STREAM_SIZE
 from decklog.records.values import to_json
@@ -47,7 +48,7 @@ class Anchors:
             with open(partial, "w", encoding="utf-8") as file:
                 file.writelines(to_json(head) + "\n" for head in heads)
                 file.flush()
-                os.fsync(file.fileno())
+                sync_descriptor(file.fileno())
             os.replace(partial, self._path)
         except (OSError, ValueError) as problem:
             raise Invalid(f"the anchors can't be kept in {self._path!r}: {problem}") from None

@@ -219,6 +219,11 @@ def repository(folder: str) -> str | None:
     return next((above for above in _upwards(folder) if os.path.exists(os.path.join(above, ".git"))), None)
 
 
+def main_repository(folder: str) -> str | None:
+    """Return the root of the repository that a folder is in; for a linked worktree, the root of the main one."""
+    return _main_worktree(folder) or repository(folder)
+
+
 def _upwards(folder: str) -> list[str]:
     folders = [os.path.abspath(folder)]
     while (parent := os.path.dirname(folders[-1])) != folders[-1]:

@@ -7,7 +7,7 @@ import tempfile
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from decklog.core.disk import sync
+from decklog.core.disk import sync, sync_descriptor
 from decklog.core.errors import Conflict, Denied, DiskFull, Invalid, ReadOnly, TooLarge, Unavailable
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _write(path: str, before: str | None, after: str) -> None:
             file.write(after.encode())
             file.flush()
             _take_over_mode(path, file.fileno(), fresh, is_new=before is None)
-            os.fsync(file.fileno())
+            sync_descriptor(file.fileno())
         if read(path) != before:
             raise Conflict(f"{path} was changed by somebody else at this moment", hint="Try again.", path=path)
         os.rename(fresh, path)

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 
 from decklog.agents.setup.json_text import Insertion, without_insertions
+from decklog.core.disk import sync_descriptor
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Kept:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             json.dump({"path": path, "changes": [asdict(change) for change in changes]}, file)
             file.flush()
-            os.fsync(file.fileno())
+            sync_descriptor(file.fileno())
         os.rename(fresh, self._file(path, owner))
 
     def forget(self, path: str, owner: str) -> None:

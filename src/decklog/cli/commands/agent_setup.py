@@ -11,6 +11,7 @@ from decklog.cli.agent_programs.serving import serve_mcp
 from decklog.cli.agent_programs.setting_up import set_up
 from decklog.cli.call import Call, Usage
 from decklog.cli.manager import for_the_manager
+from decklog.cli.meant import Group
 from decklog.core.errors import NotFound
 
 if TYPE_CHECKING:
@@ -27,9 +28,9 @@ _SERVER = click.option("--mcp", is_flag=True, help="Have the program start `deck
 
 
 @for_the_manager
-@click.group()
+@click.group(cls=Group)
 def setup() -> None:
-    """Have an agent's program put its sessions on record here; --remove takes it back."""
+    """Record the sessions of a coding agent here; --remove takes it back."""
 
 
 def _with_options(function: "Callable[..., int]") -> "Callable[..., int]":

@@ -57,10 +57,11 @@ def verify(call: Call, stream: str | None, anchor: str | None, since_anchor: boo
         say(f"NOT CHECKED  {what}")
     if hint:
         say(hint)
-    parts = [counted(result.streams, "stream"), counted(result.entries, "entry", "entries"), counted(result.records, "record")]
-    parts += [counted(result.anchored, "anchor")] if anchor or since_anchor else []
+    entries, streams = counted(result.entries, "entry", "entries"), counted(result.streams, "stream")
     since = " since the anchor" if result.since_anchor else ""
-    click.echo(f"{'Whole' if result.ok else 'Not whole'}{since}: {', '.join(parts)}")
+    parts = [f"{entries} in {streams} verified{since}", counted(result.records, "record")]
+    parts += [counted(result.anchored, "anchor")] if anchor or since_anchor else []
+    click.echo(f"{'OK' if result.ok else 'FAILED'}: {', '.join(parts)}")
     return 0 if result.ok else 1
 
 

@@ -1,6 +1,13 @@
-"""Help by name: of everything, or of one command."""
+"""Help by name, of everything or of one command, and completion in a shell."""
 
 import click
+from click.shell_completion import get_completion_class
+
+from decklog.cli.call import Call
+from decklog.cli.show import show
+
+# click completes when this variable is set; the printed script sets it.
+_COMPLETING = "_DECKLOG_COMPLETE"
 
 
 @click.command()
@@ -15,3 +22,24 @@ def help(ctx: click.Context, command: tuple[str, ...]) -> None:
         click.echo(menu.format_all(top) if command else menu.get_help(top))
         return
     menu.main(args=[*command, "--help"], prog_name="decklog", standalone_mode=False, obj=ctx.obj)
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(ctx: click.Context, shell: str) -> int:
+    """Print a script that completes commands in bash, zsh or fish.
+
+    \b
+    bash  add to ~/.bashrc: eval "$(decklog completion bash)"
+    zsh   add to ~/.zshrc: eval "$(decklog completion zsh)"
+    fish  decklog completion fish > ~/.config/fish/completions/decklog.fish
+    """
+    kind = get_completion_class(shell)
+    assert kind is not None
+    script = kind(ctx.find_root().command, {}, "decklog", _COMPLETING).source()
+    call: Call = ctx.obj
+    if call.json:
+        return show({"shell": shell, "script": script}, as_json=True)
+    click.echo(script)
+    return 0

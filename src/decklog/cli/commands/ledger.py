@@ -1,10 +1,12 @@
 """Money for a person: what is spent against what may be."""
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import click
 
 from decklog.cli.call import Call
+from decklog.cli.screens.cost import BY, gather, screen
 from decklog.cli.screens.lines import Line, Piece, say
 from decklog.cli.show import show
 from decklog.cli.styles import DIM, PLAIN, of_word
@@ -13,6 +15,8 @@ from decklog.core.figures import bar, counted, dollars, sparkline
 
 if TYPE_CHECKING:
     from decklog import BudgetUsage
+
+_UNLESS_TERMINAL = 100
 
 
 @click.command()
@@ -66,3 +70,22 @@ def _facts(budget: "BudgetUsage") -> list[str]:
 
 def _amount(value: int, unit: str) -> str:
     return dollars(value) if unit == "microdollars" else f"{value:,} tokens"
+
+
+@click.command()
+@click.option("--by", type=click.Choice([*BY]), default="model", show_default=True, help="one line for each of these")
+@click.option("--days", type=click.IntRange(1, 36500), metavar="N", help="only the last N days")
+@click.option("--agent", metavar="NAME", help="only calls of this agent, such as claude or codex")
+@click.pass_obj
+def cost(call: Call, by: str, days: int | None, agent: str | None) -> int:
+    """Show what was spent, by model, day, session or repository.
+
+    A session includes its sub-agents. Days are in UTC. Calls without a known price are listed and not in the sum.
+    """
+    with call.open(writing=False) as log:
+        since = None if days is None else log.clock.now() - timedelta(days=days)
+        spent = gather(log, by, since=since, agent=agent)
+    if call.json:
+        return show(spent, as_json=True)
+    say(screen(spent, width(_UNLESS_TERMINAL)))
+    return 0

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from decklog.cli.call import Call
+from decklog.cli.meant import Group
 from decklog.cli.show import show
 from decklog.cli.terminal import say
 from decklog.core.errors import NotFound
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 _SHORTEST, _LONGEST = 1.0, 15.0
 
 
-@click.group()
+@click.group(cls=Group)
 def notify() -> None:
     """Tell people what happened, by the rules of `decklog notices`.
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from decklog.cli.call import Call
+from decklog.cli.meant import Group
 from decklog.cli.show import show
 from decklog.cli.styles import STRONG, painted
 from decklog.cli.terminal import put, visible
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-@click.group()
+@click.group(cls=Group)
 def report() -> None:
     """Sum up what happened over all runs, as Markdown or as a page to hand on."""
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from decklog.agents.found import present
 from decklog.cli import terminal
 from decklog.cli.call import Call, Usage
 from decklog.cli.manager import for_the_manager
@@ -30,11 +31,11 @@ PENDING = 7
 @click.option("--agents-md/--no-agents-md", default=None, help="Write the commands for agents into AGENTS.md; or do not ask.")
 @click.pass_obj
 def init(call: Call, folder: str | None, switch: bool, user: bool, outside: bool, agents_md: bool | None) -> int:
-    """Make a log for this repository or folder, or adopt the one that it has.
+    """Create a log for this repository or folder, or use the one it has.
 
-    Without FOLDER it serves the whole repository, or outside of one this folder and everything below it.
-    A log named by --db or DECKLOG_DB, a file or postgresql://…, is made there, and the folder remembers it.
-    With --outside the file lies in your data folder and only its address here; a log that is here already is copied there first.
+    Without FOLDER the log serves the whole repository; outside of a repository, this folder and all below it.
+    A log named by --db or DECKLOG_DB, a file or postgresql://…, is created there, and the folder remembers its address.
+    With --outside the file is in your data folder, and only its address here. An existing log is copied there first.
     """
     if user:
         return _make(call, users_own())
@@ -130,8 +131,23 @@ def _made(call: Call, meant: Place, *, already: bool, warnings: list[str]) -> in
     terminal.say(f"{'This log is used' if already or meant.is_server else 'Made a log'}: {meant.shown}")
     for warning in warnings:
         terminal.say(f"Note: {warning}")
-    terminal.say('Next: decklog runs start "What is to be done"')
+    for line in _next_steps():
+        terminal.say(line)
     return 0
+
+
+def _next_steps() -> list[str]:
+    """Suggest what to do with a log: import and record the agents that were used here, or else start a run."""
+    found = present()
+    commands = [
+        *((f"decklog import {one.program}", f"import your sessions of {one.title}") for one in found),
+        *((f"decklog setup {one.program}", f"record new sessions of {one.title}") for one in found),
+    ]
+    if not commands:
+        return ['Next: decklog runs start "What is to be done"']
+    size = max(len(command) for command, _ in commands)
+    heads = ["Next: ", *("      " for _ in commands[1:])]
+    return [f"{head}{command:<{size}}  {what}" for head, (command, what) in zip(heads, commands, strict=True)]
 
 
 def _forget(inside: str) -> None:
@@ -252,7 +268,7 @@ def _ignore(inside: str) -> None:
 @click.command()
 @click.pass_obj
 def where(call: Call) -> int:
-    """Say which log a call from here means, and why."""
+    """Show which log is used here, and how it was found."""
     place = locate(call.db)
     facts: dict[str, object] = {"target": place.shown, "because": place.reason, "exists": place.exists}
     try:

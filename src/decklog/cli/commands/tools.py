@@ -8,6 +8,7 @@ import click
 
 from decklog.cli.call import Call, Usage
 from decklog.cli.exits import print_json
+from decklog.cli.meant import Group
 from decklog.cli.show import show
 from decklog.core.errors import Denied
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 _EXITS = {"allow": 0, "ask": 7, "deny": 6}
 
 
-@click.group()
+@click.group(cls=Group)
 def tools() -> None:
     """Judge commands and paths, and use an agent's tools."""
 

@@ -7,6 +7,7 @@ import click
 from decklog.cli.call import Call, Usage
 from decklog.cli.examples import with_examples
 from decklog.cli.manager import for_the_manager
+from decklog.cli.meant import Group
 from decklog.cli.progress import Meter
 from decklog.cli.show import show
 from decklog.core.figures import counted
@@ -47,7 +48,7 @@ IMPORTS = {
 }
 
 
-class Formats(click.Group):
+class Formats(Group):
     """Looks a format up in a table and imports only the one that is asked for."""
 
     def __init__(self, formats: dict[str, tuple[str, str]], **settings: object) -> None:
@@ -68,7 +69,7 @@ class Formats(click.Group):
 
 
 export = Formats(EXPORTS, name="export", help="Write a log, or one run of it, in another form.")
-import_ = for_the_manager(Formats(IMPORTS, name="import", help="Take another form of a log into this one."))
+import_ = for_the_manager(Formats(IMPORTS, name="import", help="Import sessions, data of other trackers, or an exported log."))
 
 
 @click.command("jsonl")

@@ -10,6 +10,8 @@ from itertools import takewhile
 from pathlib import Path
 from secrets import token_hex
 
+from decklog.core.disk import sync_descriptor
+
 _LONGEST_HEAD = 64
 # As git has it: what is made is packed later.
 _QUICKLY = 1
@@ -105,7 +107,7 @@ def _is_put(path: Path, content: bytes) -> bool:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
-            os.fsync(handle)
+            sync_descriptor(handle)
         new.rename(path)
     except OSError:
         with suppress(OSError):

@@ -2,6 +2,7 @@
 
 import os
 import stat
+import sys
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -91,6 +92,10 @@ class Connections:
                 connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             connection.execute("pragma foreign_keys = on")
             connection.execute(f"pragma synchronous = {self._synchronous}")
+            if sys.platform == "darwin" and self._synchronous == "full":
+                # On macOS, fsync only reaches the drive's cache.
+                connection.execute("pragma fullfsync = on")
+                connection.execute("pragma checkpoint_fullfsync = on")
             connection.execute("pragma cache_size = -16384")
         except apsw.CantOpenError as problem:
             if self.read_only and file.lacks_wal_index(self.path):

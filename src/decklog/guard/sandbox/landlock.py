@@ -47,7 +47,8 @@ class _Beneath(ctypes.Structure):
 
 
 # What is called after a fork is made before it: to look a function up, or to make a type, copies pages in every child.
-_prctl, _capset = _libc.prctl, _libc.capset
+if sys.platform == "linux":
+    _prctl, _capset = _libc.prctl, _libc.capset
 _OF_THIS_PROCESS, _NO_CAPABILITIES = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION, 0), (ctypes.c_uint32 * 6)()
 
 

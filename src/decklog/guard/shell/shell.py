@@ -2,7 +2,6 @@
 
 import json
 import os
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from decklog.guard.calls.results import to_data
 from decklog.guard.calls.tool import Finding
 from decklog.guard.files.access import Op
 from decklog.guard.sandbox import sandbox
+from decklog.guard.sandbox.linux import require_linux
 from decklog.guard.sandbox.sandbox import Kind, Site
 from decklog.guard.shell import launch, process_tree
 from decklog.guard.shell.environment import environment
@@ -63,8 +63,7 @@ class Ran:
 
 def order_for(call: Call, command: Command, cwd: str, env: dict[str, str] | None, **terms: Any) -> launch.Order:
     """Write out what a supervisor is to run."""
-    if sys.platform != "linux":
-        raise Unavailable("Commands run on Linux only: elsewhere nobody could be sure to end them", hint="Use Linux.")
+    require_linux()
     place = place_of(call, cwd)
     chosen = environment(call.commands.passed, env)
     if chosen.withheld:

@@ -6,6 +6,7 @@ import tempfile
 from typing import TYPE_CHECKING
 
 from decklog.core.clock import to_text
+from decklog.core.disk import sync_descriptor
 from decklog.core.errors import Conflict, Invalid
 from decklog.importing.exports.report import ExportReport
 from decklog.importing.exports.rows import folder_of, refuse_full
@@ -65,7 +66,7 @@ class TextExport:
     def finish(self) -> "dict[str, Any]":
         """Put the file in its place; say what was written, and what was left out."""
         self._out.flush()
-        os.fsync(self._out.fileno())
+        sync_descriptor(self._out.fileno())
         if self._replace:
             if os.path.exists(self._place):
                 # Whoever could read it there still can.

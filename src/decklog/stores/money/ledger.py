@@ -32,10 +32,14 @@ class SpendBy(StrEnum):
     GROUP = "group"
     CALL_SITE = "call_site"
     RUN = "run"
+    SESSION = "session"
+    WORKTREE = "worktree"
 
 
 if TYPE_CHECKING:
-    SpendByLike = SpendBy | Literal["day", "model", "agent", "agent_id", "task", "group", "call_site", "run"]
+    SpendByLike = (
+        SpendBy | Literal["day", "model", "agent", "agent_id", "task", "group", "call_site", "run", "session", "worktree"]
+    )
 else:
     SpendByLike = SpendBy
 
@@ -45,6 +49,12 @@ _GROUPED = {
     SpendBy.TASK: "task_id",
     SpendBy.GROUP: "group_id",
     SpendBy.RUN: "run_id",
+    # A sub-agent's run counts for the session above it. A fork has a parent too, and counts for itself.
+    SpendBy.SESSION: """(
+        select case when r.parent_seq is null then coalesce(r.parent_run_id, r.id) else r.id end
+          from runs r where r.id = charges.run_id
+    )""",
+    SpendBy.WORKTREE: "(select r.worktree from runs r where r.id = charges.run_id)",
 }
 
 
@@ -276,8 +286,9 @@ class Ledger(Store):
         since: datetime | None = None,
         until: datetime | None = None,
     ) -> "SpendSummary":
-        """Add charges up by day (of UTC), model, agent, agent_id, task, group, call_site or run.
+        """Add charges up by day (of UTC), model, agent, agent_id, task, group, call_site, run, session or worktree.
 
+        A session is a run with the runs of its sub-agents. A worktree is the folder that a run works in.
         Each row has its name as `key`, which is null for charges that name none. The cost is that of the calls whose price is
         known; `unpriced_calls` counts the others.
         """

@@ -145,8 +145,9 @@ class Prices(Store):
         source: str | None = None,
         sourced_on: str | None = None,
     ) -> Price:
-        """Set a model's price from a day on, in micro-dollars per million tokens; from today unless said otherwise.
+        """Set a model's price of a million tokens from a day on; from today unless `valid_from` is given.
 
+        Prices are in microdollars here and in JSON, and in dollars on the command line.
         `over_tokens` sets the price of calls with a longer prompt than that. What was charged before keeps its cost.
         """
         today = self._now().replace(hour=0, minute=0, second=0, microsecond=0)
@@ -251,7 +252,7 @@ class Prices(Store):
 def _unknown(model: str) -> NotFound:
     return NotFound(
         f"the price of {model!r} is not known",
-        hint=f"Set it: decklog prices set {model} INPUT_PRICE OUTPUT_PRICE (micro-dollars per million tokens)",
+        hint=f"Set it: decklog prices set {model} INPUT_PRICE OUTPUT_PRICE, in dollars per million tokens",
         table="prices",
         id=model,
     )

@@ -5,6 +5,7 @@ import os
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from decklog.core.disk import sync_descriptor
 from decklog.core.errors import Conflict, NotFound
 from decklog.journal.replication import Replication
 from decklog.records.values import to_json
@@ -72,7 +73,7 @@ class JsonlExport:
                 self._done.entries += len(batch)
                 self._progress("exporting entries", self._done.entries, whole)
             file.flush()
-            os.fsync(file.fileno())
+            sync_descriptor(file.fileno())
         os.replace(partial, path)
         self._done.streams += 1
 

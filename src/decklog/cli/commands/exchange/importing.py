@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,9 @@ import click
 
 from decklog.cli.call import Call
 from decklog.cli.progress import Meter
-from decklog.cli.show import show
+from decklog.cli.show import print_warnings, show
+from decklog.core.errors import NotFound
+from decklog.core.figures import sized
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -230,30 +233,34 @@ def import_otlp(call: Call, file: str, by_conversation: bool, dry_run: bool) -> 
     return _show(call, taken)
 
 
+_everywhere = click.option("--all", "everywhere", is_flag=True, help="import sessions of all folders, not only this one")
+
+
 @click.command("claude")
 @click.argument("path", required=False)
+@_everywhere
 @_dry_run
 @click.pass_obj
-def import_claude(call: Call, path: str | None, dry_run: bool) -> int:
-    """Take over Claude Code's sessions from its transcripts: all of this user's, those below a folder, or one file.
+def import_claude(call: Call, path: str | None, everywhere: bool, dry_run: bool) -> int:
+    """Import the sessions of Claude Code from its transcripts: those of this repository, all (--all), or a folder or file.
 
-    The files are only read. What hooks or an import before put on record is not written again. The program deletes its
+    The files are only read. Sessions that hooks or an earlier import recorded are not written again. Claude Code deletes its
     transcripts after thirty days.
     """
-    return _history(call, "claude", path or os.path.expanduser("~/.claude/projects"), dry_run)
+    return _sessions(call, "claude", path, everywhere, dry_run)
 
 
 @click.command("codex")
 @click.argument("path", required=False)
+@_everywhere
 @_dry_run
 @click.pass_obj
-def import_codex(call: Call, path: str | None, dry_run: bool) -> int:
-    """Take over Codex's sessions from its rollouts: all of this user's, those below a folder, or one file.
+def import_codex(call: Call, path: str | None, everywhere: bool, dry_run: bool) -> int:
+    """Import the sessions of Codex from its rollouts: those of this repository, all of them (--all), or a folder or file.
 
-    The files are only read. What hooks or an import before put on record is not written again.
+    The files are only read. Sessions that hooks or an earlier import recorded are not written again.
     """
-    home = os.environ.get("CODEX_HOME") or os.path.expanduser("~/.codex")
-    return _history(call, "codex", path or os.path.join(home, "sessions"), dry_run)
+    return _sessions(call, "codex", path, everywhere, dry_run)
 
 
 @click.command("gemini")
@@ -282,22 +289,50 @@ def import_opencode(call: Call, path: str | None, dry_run: bool) -> int:
     return _history(call, "opencode", path or os.path.join(data, "opencode"), dry_run)
 
 
-def _history(call: Call, program: str, path: str, dry_run: bool) -> int:
+def _sessions(call: Call, program: str, path: str | None, everywhere: bool, dry_run: bool) -> int:
+    """Import a path that was named, or the agent's own folder: the sessions of this repository, or all."""
+    from decklog.agents.found import HISTORIES, roots_of
+    from decklog.cli.agent_programs.setting_up import project
+
+    if path is not None:
+        return _history(call, program, path, dry_run)
+    folder = HISTORIES[program].folder()
+    if not os.path.isdir(folder):
+        raise NotFound(
+            f"no sessions of {HISTORIES[program].title} found: there is no folder {folder}",
+            hint=f"Name another folder or file: decklog import {program} PATH",
+            path=folder,
+        )
+    root = None if everywhere else project()
+    return _history(call, program, folder, dry_run, None if root is None else roots_of(root))
+
+
+def _history(call: Call, program: str, path: str, dry_run: bool, roots: "list[str] | None" = None) -> int:
     from decklog.agents.history import HistoryImport
     from decklog.agents.spool import Spool
+    from decklog.cli.screens.imported import imported_lines, spent_of
+    from decklog.cli.screens.lines import say
     from decklog.location.locate import locate, spool_folder
 
-    with _log(call, path, dry_run) as log, Meter() as meter:
+    begun = time.monotonic()
+    with _log(call, path, dry_run) as log:
         spool = Spool(spool_folder(locate(call.db)))
-        done = HistoryImport(log, program, path, spool, dry_run=dry_run, progress=meter).run()
-    show(done.as_dict(), as_json=call.json, warnings=done.warnings)
+        with Meter(sized) as meter:
+            done = HistoryImport(log, program, path, spool, roots=roots, dry_run=dry_run, progress=meter).run()
+        if dry_run:
+            return show(done.as_dict(), as_json=call.json, warnings=done.warnings)
+        spent = spent_of(log, program)
+    if call.json:
+        return show({**done.as_dict(), **spent}, as_json=True, warnings=done.warnings)
+    say(imported_lines(program, done, spent, time.monotonic() - begun))
+    print_warnings(done.warnings)
     return 0
 
 
 @contextmanager
 def _log(call: Call, source: str, dry_run: bool) -> "Iterator[Decklog]":
     """Open the log that gets the records. What only asks what would happen makes none, nor does a source that is not there."""
-    from decklog.core.errors import Invalid, NotFound
+    from decklog.core.errors import Invalid
     from decklog.location.locate import locate
 
     if not os.path.exists(source):

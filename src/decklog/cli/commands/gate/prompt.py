@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from decklog.cli.call import Call, Usage
+from decklog.cli.meant import Group
 from decklog.cli.show import show
 from decklog.cli.terminal import visible
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from decklog.models.composer import Composed
 
 
-@click.group()
+@click.group(cls=Group)
 def prompt() -> None:
     """Show the prompt of a call site: its parts, their order, and about how many tokens."""
 

