@@ -13,8 +13,7 @@ from pathlib import Path
 
 import apsw
 
-from benchmarks import history, import_floor, import_stages
-from benchmarks.import_floor import Floor
+from benchmarks import history
 from benchmarks.import_sources import BODY, SOURCES, Source
 from benchmarks.measure import Row, row, write
 from decklog.plugins.importers.bazinga.ddl import STATEMENTS
@@ -37,7 +36,6 @@ NOTES = (
     "Every import is a process of its own; what a second one reads ahead counts in its processor time and memory.",
     "Code, documents and logs that a session's tools print come again line by line, never as a whole, so that no text is known"
     " from before.",
-    import_floor.NOTE,
 )
 # Each in a process of its own, so that its peak memory is that of the work alone.
 IMPORT = """
@@ -128,13 +126,11 @@ def imports(folder: Path) -> list[Row]:
     new, wall, cpu, most = measured(IMPORT, large, log, "new")
     known, again_wall, again_cpu, _ = measured(IMPORT, large, log, "already")
     _, _, _, least = measured(IMPORT, small, folder / "small-log.db", "new")
-    floor = import_floor.beside(large, "bazinga", folder)
     assert plain == new == known == ROWS, "not every row was taken"
     size = f"{ROWS:,} log rows"
     return [
         row(f"import of {size}", new / wall, "per s", target=">= 20000"),
         row(f"import of {size}, processor time of both processes a row", cpu / new * 1e6, "µs", target="<= 100"),
-        *_beside_floor(f"import of {size}", ROWS, wall, cpu, floor),
         row(f"import of {size}, beside plain inserts", wall, "s", floor=plain_wall),
         row(f"import of {size}, beside plain inserts, processor time", cpu, "s", floor=plain_cpu),
         row("the same file again", known / again_wall, "per s"),
@@ -152,8 +148,7 @@ def sessions(folder: Path, program: str, session: history.Session) -> list[Row]:
     (folder / f"{program}-2").mkdir()
     _, wall, writing, reading, most = history.measured(history.IMPORT, program, str(long), str(folder / f"{program}-1"))
     *_, least = history.measured(history.IMPORT, program, str(short), str(folder / f"{program}-2"))
-    floor = import_floor.beside(long, program, folder)
-    return _rows(program, "lines", lines, (wall, writing + reading, most), least, floor)
+    return _rows(program, "lines", lines, (wall, writing + reading, most), least)
 
 
 def others(folder: Path, system: str, source: Source) -> list[Row]:
@@ -165,26 +160,15 @@ def others(folder: Path, system: str, source: Source) -> list[Row]:
     program = OTHER.format(imported=source.imported, importing=source.importing)
     wall, cpu, most = measured(program, large, folder / f"{system}-1.db")
     *_, least = measured(program, small, folder / f"{system}-2.db")
-    floor = import_floor.beside(large, system, folder)
-    return _rows(system, "rows", OTHER_ROWS, (wall, cpu, most), least, floor)
+    return _rows(system, "rows", OTHER_ROWS, (wall, cpu, most), least)
 
 
-def _beside_floor(name: str, count: int, wall: float, cpu: float, floor: Floor) -> list[Row]:
-    """Put an import beside the least that a program does for the same source."""
-    rate, cost = count / floor.wall, floor.processor / count * 1e6
-    return [
-        row(f"{name}, beside the least that a program does", count / wall, "per s", floor=rate),
-        row(f"{name}, processor time beside that of the least", cpu / count * 1e6, "µs", floor=cost),
-    ]
-
-
-def _rows(system: str, noun: str, count: int, found: tuple[float, float, float], least: float, floor: Floor) -> list[Row]:
+def _rows(system: str, noun: str, count: int, found: tuple[float, float, float], least: float) -> list[Row]:
     wall, cpu, most = found
     name = f"import {system}, {count:,} {noun}"
     return [
         row(name, count / wall, "per s", target=">= 20000"),
         row(f"{name}, processor time of both processes each", cpu / count * 1e6, "µs", target="<= 100"),
-        *_beside_floor(name, count, wall, cpu, floor),
         row(f"{name}, peak memory, beside half as many", most / 1024, "MiB", floor=least / 1024, target="<= 1.3"),
     ]
 
@@ -199,7 +183,6 @@ def main() -> list[Row]:
         for system, source in SOURCES.items():
             rows += others(folder, system, source)
     write("importing", "Taking over from other systems", rows, NOTES)
-    import_stages.write_stages()
     return rows
 
 

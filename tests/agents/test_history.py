@@ -388,22 +388,6 @@ def test_the_totals_of_a_fork_are_those_of_its_own(log: Decklog, tmp_path: Path)
     assert sorted(charge.input_tokens for charge in log.ledger.find(limit=9)) == [100, 200]
 
 
-@on_both
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="a process of its own needs a core of its own")
-def test_a_long_history_is_read_by_a_process_of_its_own_and_nothing_differs(
-    log: Decklog, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    here = taken(log, folder, tmp_path).as_dict()
-    monkeypatch.setattr("decklog.importing.reading_ahead.WORTH_A_PROCESS", 0)
-    with Decklog.open(tmp_path / "other.db") as other:
-        done = HistoryImport(other, "claude", str(folder), Spool(str(tmp_path / "other"))).run()
-        assert done.as_dict() == here
-        for run in log.runs.find():
-            assert told(other, run.id) == told(log, run.id)
-            assert other.ledger.summary(run.id) == log.ledger.summary(run.id)
-        assert other.journal.verify().ok
-        again = HistoryImport(other, "claude", str(folder), Spool(str(tmp_path / "other"))).run()
-    assert (again.files, again.new) == (0, 0)
 
 
 class Killed(BaseException):

@@ -14,7 +14,6 @@ from decklog.agents.marks import age_of, bear_witness
 from decklog.agents.recorder import Recorder
 from decklog.agents.sessions import is_charged
 from decklog.core.errors import Conflict, Invalid, NotFound, Unavailable
-from decklog.importing import reading_ahead
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -104,7 +103,7 @@ class HistoryImport:
             raise self._nothing_found()
         asked = Asked(self._program, files, self._spool.folder, self._log.db.values.limit_bytes, self._age)
         size = size_of(asked)
-        for part in reading_ahead.read(read_files, asked, size):
+        for part in read_files(asked):
             self._take(part, size)
         if self.result.troubles and not self.result.files + self.result.unchanged:
             raise Unavailable(f"nothing could be read below {self.result.path}: {self.result.troubles[0]}", path=self.result.path)

@@ -16,8 +16,6 @@ from decklog.agents.marks import OF_A_RUN, Marks
 from decklog.agents.programs import program as known_program
 from decklog.agents.reading import Reading
 from decklog.agents.spool import Spool
-from decklog.core.errors import DecklogError
-from decklog.journal.preparing import prepared
 from decklog.records.values import Values
 
 if TYPE_CHECKING:
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
     from decklog.agents.events import Event
     from decklog.agents.reading import Sums
     from decklog.agents.recorder import Beside, Described, Prepared, PreparedBeside
-    from decklog.importing.reading_ahead import Balance
 
     Named = tuple[str, str | None]
 
@@ -113,20 +110,19 @@ def many_values(limit_bytes: int) -> Values:
     return Values(limit_bytes, remembered_bytes=_REMEMBERED)
 
 
-def read_files(asked: Asked, balance: "Balance") -> "Iterator[Part]":
+def read_files(asked: Asked) -> "Iterator[Part]":
     """Read what is new in some files."""
-    return _Files(asked, balance).parts()
+    return _Files(asked).parts()
 
 
 class _Files:
-    def __init__(self, asked: Asked, balance: "Balance") -> None:
+    def __init__(self, asked: Asked) -> None:
         self._name = asked.program
         self._paths = asked.files
         self._program = known_program(asked.program)
         self._may_tell = claude.may_tell if self._program is claude else None
         self._remembered = Marks(Spool(asked.spool), asked.age, asked.program)
         self._values = many_values(asked.limit_bytes)
-        self._balance = balance
         self._part = Part()
         self._read: list[Event | Described | Beside] = []
         self._kinds: Counter[type[Event]] = Counter()
@@ -179,11 +175,7 @@ class _Files:
         self._part, self._read = Part(), []
         part.events.update({kind.__name__.lower(): count for kind, count in self._kinds.items()})
         self._kinds.clear()
-        if self._balance.is_mine():
-            self._values.look_through(one[-1] for one in read if isinstance(one, tuple))
-            part.told = [self._prepared(one) if isinstance(one, tuple) else one for one in read]
-        else:
-            part.told = [*read]
+        part.told = [*read]
         return part
 
     def _mark(self, path: str) -> dict[str, Any]:
@@ -203,17 +195,6 @@ class _Files:
         if named is not None:
             entry["task_id"] = named[1]
         return event.session_id, event.agent_id, entry
-
-    def _prepared(self, described: "Described | Beside") -> "Described | Prepared | Beside | PreparedBeside":
-        """Check and redact what an event becomes."""
-        given = described[-1]
-        try:
-            if "stream" in given:
-                return *described[:-1], prepared(self._values, given)
-            return *described[:-1], (self._values.text("answer_id", given["answer_id"])[0],)
-        except DecklogError:
-            # Whoever writes finds the same, and says so in its place.
-            return described
 
     def _stored(self, path: str, extent: int, marks: dict[str, dict[str, Any]]) -> "Iterator[Event]":
         """Give all that a database tells: what is known of it is known by its ids."""

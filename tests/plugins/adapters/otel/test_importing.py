@@ -1,8 +1,6 @@
 """Files of spans: read, put in order and prepared in another process, the log is the same as when one process does all of it."""
 
 import json
-import pickle
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +9,6 @@ import pytest
 from decklog import Decklog
 from decklog.core.clock import ManualClock
 from decklog.core.ids import Ids
-from decklog.importing import reading_ahead
 from decklog.journal.attribution import acting
 from decklog.plugins.adapters.otel import otlp
 from decklog.plugins.adapters.otel.importer import OtlpImport
@@ -57,28 +54,10 @@ def taken(place: Path, path: str) -> tuple[list[tuple[Any, ...]], Any, Any]:
         return rows, whole(log, RUN), (report.tables, report.losses)
 
 
-@pytest.mark.parametrize("share", [0.5, 1.0])
-def test_the_log_is_the_same_whoever_prepares_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, share: float
-) -> None:
-    monkeypatch.setattr("decklog.plugins.adapters.otel.gathering._TOGETHER", 7)
+def test_an_import_is_redacted_counts_what_it_refuses_and_names_who_acts(tmp_path: Path, path: str) -> None:
     alone = taken(tmp_path / "alone.db", path)
-
-    def read(reading: Any, asked: Any, _size: int) -> Iterator[Any]:
-        parts = reading(pickle.loads(pickle.dumps(asked)), reading_ahead.Balance(share))
-        yield from (pickle.loads(pickle.dumps(part)) for part in parts)
-
-    monkeypatch.setattr(reading_ahead, "read", read)
-    assert taken(tmp_path / "ahead.db", path) == alone
     assert SECRET not in repr(alone)
     assert alone[2][0]["spans"]["refused"] == 1
-
-
-def test_another_process_reads_a_large_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
-    alone = taken(tmp_path / "alone.db", path)
-    monkeypatch.setattr(reading_ahead, "WORTH_A_PROCESS", 0)
-    assert taken(tmp_path / "there.db", path) == alone
-    # Who acts here is told with each entry.
     acts = acting.set({"agent_id": "somebody"})
     try:
         assert {row[8] for row in taken(tmp_path / "acting.db", path)[0]} == {"somebody"}

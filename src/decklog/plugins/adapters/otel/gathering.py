@@ -3,12 +3,11 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from decklog.core.errors import DecklogError, Invalid
+from decklog.core.errors import Invalid
 from decklog.importing.gathering import Gathered
 from decklog.importing.text_files import document, json_lines
-from decklog.journal.preparing import prepared
-from decklog.plugins.adapters.otel.arrivals import Arrived, Placement, pieces_among, timed
-from decklog.plugins.adapters.otel.incoming import ENTRY, Piece
+from decklog.plugins.adapters.otel.arrivals import Arrived, Placement, pieces_among
+from decklog.plugins.adapters.otel.incoming import Piece
 from decklog.plugins.adapters.otel.otlp import spans_in
 from decklog.records.values import Values, from_json, to_json
 
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from decklog.importing.reading_ahead import Balance
 
 _PIECES = "pieces"
 _TOGETHER = 1000
@@ -41,12 +39,12 @@ class Found:
     whole: int = 0
 
 
-def read_spans(asked: Asked, balance: "Balance") -> "Iterator[Found | list[Piece]]":
+def read_spans(asked: Asked) -> "Iterator[Found | list[Piece]]":
     """Give what a file holds once it is read to its end, and then what its spans tell, in order and part by part."""
     reading = _Reading(asked)
     try:
         yield reading.found()
-        yield from reading.parts(balance)
+        yield from reading.parts()
     finally:
         reading.close()
 
@@ -98,27 +96,13 @@ class _Reading:
             text = to_json([piece.at, piece.origin, piece.told, piece.span, piece.run_id, piece.order, piece.what])
             self._gathered.add(_PIECES, f"{order}\x1f{piece.what}\x1f{piece.span}", text, at=order)
 
-    def parts(self, balance: "Balance") -> "Iterator[list[Piece]]":
+    def parts(self) -> "Iterator[list[Piece]]":
         batch: list[Piece] = []
         for _, text in self._gathered.texts(_PIECES):
             at, origin, told, span, run_id, order, what = from_json(text)
             batch.append(Piece(span, run_id, origin, at, order, what, told))
             if len(batch) == _TOGETHER:
-                yield self._prepared(batch) if balance.is_mine() else batch
+                yield batch
                 batch = []
         if batch:
-            yield self._prepared(batch) if balance.is_mine() else batch
-
-    def _prepared(self, batch: "list[Piece]") -> "list[Piece]":
-        """Check and redact the entries of some pieces."""
-        values, told = self._values, [piece.told for piece in batch if piece.what == ENTRY and isinstance(piece.told, dict)]
-        values.look_through(told)
-        for piece in batch:
-            if piece.what == ENTRY and isinstance(piece.told, dict):
-                try:
-                    piece.told = prepared(values, timed(piece.told, "at"))
-                except DecklogError:
-                    # Whoever writes finds the same, and says so in its place.
-                    continue
-        values.let_go()
-        return batch
+            yield batch

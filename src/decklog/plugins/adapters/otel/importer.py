@@ -1,13 +1,10 @@
 """Takes over saved spans: files of OTLP in JSON, a request a line as collectors write them, or one document."""
 
-import os
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from decklog.importing import reading_ahead
 from decklog.importing.landing import Landing
 from decklog.importing.report import Fate, Report
-from decklog.journal.attribution import acting
 from decklog.plugins.adapters.otel.arrivals import Arrivals, Arrived
 from decklog.plugins.adapters.otel.gathering import Asked, Found, read_spans
 
@@ -40,9 +37,7 @@ class OtlpImport:
 
     def run(self) -> Report:
         """Take everything over, or only say what would become of it."""
-        # Who acts here is told with each entry, which another process would not know.
-        size = os.stat(self.path).st_size if acting.get() is None and os.path.isfile(self.path) else 0
-        parts = reading_ahead.read(read_spans, self._asked, size)
+        parts = read_spans(self._asked)
         # Before anything is locked.
         first = next(parts)
         with self._landing.open():
